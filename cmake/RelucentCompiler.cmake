@@ -1,0 +1,25 @@
+# Compiler settings of Relucent's own targets. relucent_target(NAME) gives a target the language level, the
+# warnings and the sanitizers; nothing here leaks to projects that use the library.
+
+set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -D_GLIBCXX_ASSERTIONS" CACHE STRING "Flags of the Dev build type")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG" CACHE STRING "Flags of the Release build type")
+foreach(kind EXE SHARED MODULE)
+  set(CMAKE_${kind}_LINKER_FLAGS_DEV "" CACHE STRING "Linker flags of the Dev build type")
+endforeach()
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+function(relucent_target name)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
+  # BM25 scores are compared bit for bit: no fused multiply-add unless written as such.
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+                                         -ffp-contract=off $<$<BOOL:${RELUCENT_WERROR}>:-Werror>)
+  if(RELUCENT_SANITIZE)
+    target_compile_options(${name} PRIVATE -fsanitize=${RELUCENT_SANITIZE} -fno-omit-frame-pointer
+                                           -fno-sanitize-recover=all)
+    target_link_options(${name} PUBLIC -fsanitize=${RELUCENT_SANITIZE})
+  endif()
+endfunction()

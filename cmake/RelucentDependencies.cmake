@@ -1,0 +1,37 @@
+# Everything Relucent uses from the system; packages.txt names the Debian packages.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc i18n data)
+find_package(Boost REQUIRED COMPONENTS filesystem system)
+pkg_check_modules(LUCENEPP REQUIRED liblucene++)
+
+# oneDNN. Debian's own CMake package asks for OpenCL's headers, which the CPU engine does not need.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+add_library(relucent_dnnl INTERFACE)
+target_include_directories(relucent_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+target_link_libraries(relucent_dnnl INTERFACE ${DNNL_LIBRARY})
+
+# Lucene++ is a system library to us: its headers' warnings are not ours.
+add_library(relucent_lucenepp INTERFACE)
+target_include_directories(relucent_lucenepp SYSTEM INTERFACE ${LUCENEPP_INCLUDE_DIRS})
+target_link_libraries(relucent_lucenepp INTERFACE ${LUCENEPP_LINK_LIBRARIES} Boost::filesystem Boost::system)
+
+# relucent_use_lucenepp(TARGET PUBLIC|PRIVATE): links Lucene++ and precompiles its headers (10 s a file otherwise).
+function(relucent_use_lucenepp target scope)
+  target_link_libraries(${target} ${scope} relucent_lucenepp)
+  if(RELUCENT_PCH)
+    target_precompile_headers(${target} PRIVATE <LuceneHeaders.h>)
+  endif()
+endfunction()
+
+if(RELUCENT_TOOLS)
+  find_package(CLI11 REQUIRED)
+  find_package(LibArchive REQUIRED)
+endif()
+if(RELUCENT_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,1 @@
+# Nothing to install until the rooms exist.

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/export.h"
+
+namespace relucent {
+
+enum class ScoreMode { replace, total, multiply, avg, max, min };
+enum class Normalize { none, minmax, sigmoid };
+enum class OnError { first_stage, fail };
+enum class LongDocumentMode { truncate, maxp, firstp, sump };
+
+struct IndexConfig {
+  std::string path;                        ///< where no index is named otherwise
+  std::string id_field = "id";             ///< stored, not analyzed
+  std::string text_field = "text";         ///< stored; what the rescorer reads
+  std::string contents_field = "contents"; ///< indexed; what BM25 searches
+};
+
+struct FirstStageConfig {
+  double k1 = 0.9;
+  double b = 0.4;
+  std::string analyzer = "english";        ///< english | whitespace | standard: as the index was made
+  std::int32_t hits = 100;                 ///< how many the program asks for where nothing else is said
+};
+
+struct RescorerConfig {
+  bool enabled = true;
+  std::string module = "cross-encoder";    ///< built in, or the path of a shared object
+  std::string model;                       ///< checkpoint folder; empty: the bundled one
+  std::string device = "auto";             ///< auto | ref | cpu | cuda:N
+  std::string precision = "auto";          ///< auto | fp32 | bf16 | int8
+  std::int32_t threads = 0;                ///< 0: every core this process may use
+  std::int32_t window = 100;               ///< rescore window: how many hits are rescored
+  std::int32_t max_length = 0;             ///< 0: as the checkpoint says
+  std::optional<std::int32_t> attention_window;  ///< unset: as the checkpoint says; -1: unlimited
+  ScoreMode score_mode = ScoreMode::replace;
+  double query_weight = 1.0;               ///< of the first-stage score
+  double rescore_weight = 1.0;             ///< of the logit
+  Normalize normalize = Normalize::none;
+  std::optional<double> min_score;         ///< hits whose combined score is lower are dropped
+  std::int32_t timeout_ms = 500;           ///< 0: no limit
+  OnError on_error = OnError::first_stage;
+  LongDocumentMode long_documents = LongDocumentMode::truncate;
+  std::int32_t chunk = 225;
+  std::int32_t stride = 200;
+};
+
+struct LogConfig {
+  std::string level = "warning";           ///< trace | debug | info | warning | error | off
+  std::string file;                        ///< empty: standard error
+};
+
+struct Config {
+  IndexConfig index;
+  FirstStageConfig first_stage;
+  RescorerConfig rescorer;
+  LogConfig log;
+};
+
+/// Reads a TOML file. Strict: an unknown section or key, a wrong type or a value out of range is an Error of kind
+/// invalid_data whose place is "file:line:column" and whose remedy names the nearest known key or the allowed values.
+RELUCENT_API Config load_config(const std::filesystem::path& file);
+/// The same for text; `name` stands for the file in errors.
+RELUCENT_API Config parse_config(std::string_view toml, std::string_view name);
+/// Every key with its effective value and a comment, as TOML that parse_config reads back to the same Config.
+RELUCENT_API std::string to_toml(const Config& config);
+
+/// One key's documentation; docs/configuration.md and `relucent config show` are made from it.
+struct ConfigKey {
+  std::string section, name, type, default_value, meaning;
+};
+RELUCENT_API const std::vector<ConfigKey>& config_keys();
+
+}  // namespace relucent

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "relucent/export.h"
+#include "relucent/kernels/encoder.h"
+#include "relucent/stop.h"
+
+namespace relucent {
+
+/// One query and its candidates as token ids. Positions are 0 for [CLS], 1.. for the query, 1+|Q|.. for each
+/// document; token types as EncoderDescription says.
+struct ScoringBatch {
+  std::int32_t cls_id = 0;
+  std::span<const std::int32_t> query;                       ///< |Q| >= 1 ids, the last one [SEP]; no [CLS]
+  std::span<const std::span<const std::int32_t>> documents;  ///< each |D| >= 1 ids, the last one [SEP]
+};
+
+/// Hidden states of one (query, document) pair, nothing skipped. For tests and diagnosis, not for speed.
+struct HiddenStates {
+  std::vector<std::vector<float>> cls;  ///< [layers][hidden]: [CLS] after each block
+  std::vector<float> query_last;        ///< [|Q| * hidden] after the last block
+  std::vector<float> document_last;     ///< [|D| * hidden] after the last block
+  float logit = 0;
+};
+
+enum class Precision { automatic, fp32, bf16, int8 };
+
+struct BackendInfo {
+  std::string device;           ///< "ref", "cpu", "cuda:0"
+  Precision precision = Precision::fp32;
+  std::string instruction_set;  ///< what was chosen at run time: "plain", "avx2", "avx512", "avx512_bf16", "amx"
+  int threads = 1;
+};
+
+struct BackendOptions {
+  std::string device = "auto";  ///< auto | ref | cpu | cuda:N
+  Precision precision = Precision::automatic;
+  int threads = 0;              ///< 0: as many as this process may use
+  std::string instruction_set;  ///< empty: the best the machine has; for tests: a level to force
+};
+
+/// Scores batches with one encoder's weights. Thread-safe: any number of threads may call score() at once.
+/// A pair's logit depends on that pair alone: bit-identical whatever else is in the batch, in any order, on
+/// any number of threads.
+class RELUCENT_API Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual const BackendInfo& info() const noexcept = 0;
+
+  /// Writes one raw logit a document, in the order given. logits.size() == batch.documents.size().
+  /// Throws Error: `usage` for an id outside the vocabulary, an empty sequence or more positions than the
+  /// table has; `deadline` or `interrupted` when `stop` is due. Nothing is promised about `logits` then.
+  virtual void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop = {}) const = 0;
+
+  virtual HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
+                                     std::span<const std::int32_t> document) const = 0;
+};
+
+/// Makes the backend that `options` names, with the weights converted to its own form (the views may go away
+/// afterwards). Throws Error: `usage` for an unknown device or instruction set, `device` for one that is absent,
+/// `unsupported` for a description or precision it cannot run, `invalid_data` for shapes that do not fit.
+RELUCENT_API std::unique_ptr<Backend> create_backend(const EncoderDescription& description,
+                                                     const EncoderWeights& weights, const BackendOptions& options);
+
+RELUCENT_API const char* to_string(Precision precision) noexcept;
+/// "auto", "fp32", "bf16", "int8"; throws Error of kind `usage` for anything else.
+RELUCENT_API Precision parse_precision(const std::string& name);
+
+}  // namespace relucent

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// When to give up: a point in time, a request from another thread, or neither. Cheap to copy; long work
+/// asks throw_if_due() between steps of a few milliseconds.
+struct StopSignal {
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::stop_token stop;
+
+  bool past_deadline() const noexcept { return deadline && std::chrono::steady_clock::now() >= *deadline; }
+  bool due() const noexcept { return stop.stop_requested() || past_deadline(); }
+
+  /// Throws Error of kind `interrupted` or `deadline` when due; `doing` names the work that is given up.
+  RELUCENT_API void throw_if_due(const char* doing) const;
+};
+
+}  // namespace relucent

@@ -1,0 +1,1 @@
+#include "relucent/model/cross_encoder.h"

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/export.h"
+#include "relucent/kernels/backend.h"
+
+namespace relucent {
+
+/// What to do with a document that does not fit max_length.
+/// truncate: cut it on the right. maxp: the best of its chunks. firstp: the first chunk. sump: the chunks' sum.
+enum class LongDocuments { truncate, maxp, firstp, sump };
+
+struct CrossEncoderOptions {
+  BackendOptions backend;
+  std::int32_t max_length = 0;  ///< tokens of the whole input; 0: what the checkpoint says; never above its table
+  /// Replaces the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
+  std::optional<std::int32_t> attention_window;
+  LongDocuments long_documents = LongDocuments::truncate;
+  std::int32_t chunk = 225;     ///< document word pieces a chunk (maxp, firstp, sump)
+  std::int32_t stride = 200;    ///< word pieces from one chunk's start to the next one's
+};
+
+struct PairScore {
+  float logit = 0;
+  std::int32_t tokens = 0;  ///< tokens of the whole input that the model saw ([CLS] and [SEP]s included; all chunks)
+  bool truncated = false;   ///< part of the document was not seen
+};
+
+struct PairScores {
+  std::vector<PairScore> documents;  ///< in the order given
+  std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
+  bool query_truncated = false;      ///< the query had more than 30 word pieces
+  double tokenize_ms = 0, encode_ms = 0;
+};
+
+/// A checkpoint with its tokenizer and a backend: text in, logits out. Thread-safe.
+class RELUCENT_API CrossEncoder {
+ public:
+  virtual ~CrossEncoder() = default;
+
+  /// Reads a Hugging Face folder (config.json, model.safetensors, vocab.txt or tokenizer.json).
+  /// Throws Error: `io` or `invalid_data` naming file and place, `unsupported` for an architecture or a key
+  /// that is not understood, and whatever create_backend throws.
+  static std::shared_ptr<const CrossEncoder> load(const std::filesystem::path& checkpoint,
+                                                  const CrossEncoderOptions& options = {});
+
+  /// Scores `documents` (UTF-8; invalid bytes count as U+FFFD) against `query`. A document's score depends on
+  /// nothing but the query and its own text. An empty document is scored as such; callers that treat missing
+  /// text otherwise leave it out.
+  virtual PairScores score(std::string_view query, std::span<const std::string_view> documents,
+                           const StopSignal& stop = {}) const = 0;
+
+  virtual const BackendInfo& backend() const noexcept = 0;
+  virtual const EncoderDescription& description() const noexcept = 0;
+  virtual const std::filesystem::path& checkpoint() const noexcept = 0;
+  virtual std::int32_t max_length() const noexcept = 0;
+};
+
+/// The bundled checkpoint's folder: $RELUCENT_MODEL, or share/relucent/model/relucent-minilm-l6-w4 beside the library.
+/// Throws Error `io` where there is none.
+RELUCENT_API std::filesystem::path default_model();
+
+}  // namespace relucent

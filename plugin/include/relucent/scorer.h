@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/config.h"
+#include "relucent/export.h"
+#include "relucent/stop.h"
+
+namespace relucent {
+
+/// One hit handed to a scorer. Views live as long as the call.
+struct Candidate {
+  std::string_view id;            ///< the document's external id, may be empty
+  std::string_view text;          ///< UTF-8, never empty
+  double first_stage_score = 0;
+  std::int32_t first_stage_rank = 0;  ///< from 1
+};
+
+struct CandidateScore {
+  float score = 0;                ///< raw; higher is better
+  std::int32_t tokens = 0;        ///< 0 where the scorer does not count them
+  bool truncated = false;
+};
+
+/// Second-stage scorer: a query's text and its candidates' texts in, a score each out. No Lucene++ type in it, so
+/// a module needs nothing but this header. Thread-safe: score() may be called from any number of threads at once.
+class RELUCENT_API Scorer {
+ public:
+  virtual ~Scorer() = default;
+  /// `scores` has one entry a candidate. Deterministic: a candidate's score depends on the query and the
+  /// candidate alone. Throws Error; `deadline` when `stop` is due.
+  virtual void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+                     const StopSignal& stop) const = 0;
+  /// One line for explain() and logs: what this is, on what device, with which checkpoint.
+  virtual std::string describe() const = 0;
+};
+
+/// Makes the scorer that [rescorer] module names: "cross-encoder", or a path to a shared object that exports
+///   extern "C" const int relucent_scorer_abi;  // = kScorerAbi
+///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);  // caller owns; may throw Error
+RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
+
+inline constexpr int kScorerAbi = 1;
+
+}  // namespace relucent
+
+/// Put once, at namespace scope, into a module of your own; TYPE is constructible from const RescorerConfig&.
+#define RELUCENT_SCORER_MODULE(TYPE)                                                                               \
+  extern "C" RELUCENT_API const int relucent_scorer_abi = ::relucent::kScorerAbi;                                  \
+  extern "C" RELUCENT_API ::relucent::Scorer* relucent_make_scorer(const ::relucent::RescorerConfig& config) {     \
+    return new TYPE(config);                                                                                       \
+  }

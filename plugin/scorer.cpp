@@ -1,0 +1,1 @@
+#include "relucent/scorer.h"
