@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "relucent/config.h"
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// Writes an index of Relucent's schema (stored id and text, analyzed contents, modern length bytes). No Lucene++ type in
+/// it. One thread at a time.
+class RELUCENT_API IndexBuilder {
+ public:
+  enum class Mode {
+    create,     ///< the folder must not hold an index
+    overwrite,  ///< an index that is there is replaced
+    append,     ///< continue after the last commit
+  };
+
+  struct Options {
+    IndexConfig fields;
+    FirstStageConfig first_stage;
+    double buffer_mb = 256;  ///< RAM for postings before a flush
+  };
+
+  /// What the last commit says.
+  struct Totals {
+    std::int64_t documents = 0;
+    std::int64_t documents_with_tokens = 0;
+    std::int64_t tokens = 0;
+  };
+
+  /// Throws Error: `io` for a folder that cannot be written, is locked by a living process or is full; `usage` where the
+  /// mode does not fit what is there; `invalid_data` for an index that is damaged or not ours.
+  static std::unique_ptr<IndexBuilder> open(const std::filesystem::path& folder, Mode mode, const Options& options);
+
+  /// Not closed: what was added since the last commit is dropped, the lock is released.
+  virtual ~IndexBuilder() = default;
+
+  /// Bytes that are not UTF-8 are stored and indexed as U+FFFD.
+  virtual void add(std::string_view id, std::string_view text) = 0;
+  /// Makes everything added so far durable, and `user_data` with it, in one atomic step.
+  virtual void commit(const std::map<std::string, std::string>& user_data) = 0;
+  /// The user data of the last commit, without the builder's own keys.
+  virtual std::map<std::string, std::string> committed() const = 0;
+  virtual Totals totals() const = 0;
+  /// Merges to at most `segments` segments; the order of documents stays.
+  virtual void merge(int segments) = 0;
+  /// Closes after a commit.
+  virtual void close() = 0;
+};
+
+}  // namespace relucent
