@@ -1,1 +1,26 @@
-# Nothing to install until the rooms exist.
+# What `cmake --install` lays down: library, headers, program, bundled model, profiles, demo collection, CMake package
+# and pkg-config file.
+include(CMakePackageConfigHelpers)
+
+set(data ${CMAKE_INSTALL_DATADIR}/relucent)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Relucent)
+
+install(TARGETS relucent relucent_lucenepp EXPORT RelucentTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET relucent_program)
+  install(TARGETS relucent_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+foreach(room kernels model config plugin)
+  install(DIRECTORY ${room}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(DIRECTORY model/relucent-minilm-l6-w4 DESTINATION ${data}/model)
+install(DIRECTORY config/ DESTINATION ${data}/config FILES_MATCHING PATTERN "*.toml" PATTERN "include" EXCLUDE)
+install(DIRECTORY index_tools/demo/ DESTINATION ${data}/demo)
+
+install(EXPORT RelucentTargets NAMESPACE Relucent:: DESTINATION ${package})
+configure_package_config_file(cmake/RelucentConfig.cmake.in RelucentConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(RelucentConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/RelucentConfig.cmake ${PROJECT_BINARY_DIR}/RelucentConfigVersion.cmake
+        DESTINATION ${package})
+
+configure_file(cmake/relucent.pc.in relucent.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/relucent.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

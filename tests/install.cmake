@@ -1,0 +1,7 @@
+# The installed tree, as a user of the library meets it. Not for sanitizer builds: the consumer is built without them.
+if(RELUCENT_TOOLS AND NOT RELUCENT_SANITIZE)
+  add_test(NAME install_consumer
+           COMMAND ${PROJECT_SOURCE_DIR}/tests/install/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
+                   ${CMAKE_CXX_COMPILER})
+  set_tests_properties(install_consumer PROPERTIES LABELS "install" TIMEOUT 900)
+endif()
