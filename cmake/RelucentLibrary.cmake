@@ -1,12 +1,17 @@
 # librelucent: the rooms below the tools as one shared library that exports the public headers' symbols only.
+set(rooms relucent_kernels relucent_model relucent_config relucent_plugin)
 add_library(relucent SHARED plugin/version.cpp)
 relucent_target(relucent)
 target_compile_definitions(relucent PRIVATE RELUCENT_VERSION="${PROJECT_VERSION}")
 set_target_properties(relucent PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-set(RELUCENT_ROOMS relucent_kernels relucent_model relucent_config relucent_plugin)
-target_link_libraries(relucent
-  PUBLIC relucent_lucenepp
-  PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,relucent_kernels,relucent_model,relucent_config,relucent_plugin>)
+target_link_libraries(relucent PUBLIC relucent_lucenepp)
+foreach(room ${rooms})
+  # The objects whole, and what the room links besides other rooms.
+  target_sources(relucent PRIVATE $<TARGET_OBJECTS:${room}>)
+  get_target_property(libraries ${room} LINK_LIBRARIES)
+  list(REMOVE_ITEM libraries ${rooms} relucent_lucenepp)
+  target_link_libraries(relucent PRIVATE ${libraries})
+endforeach()
 foreach(room kernels model config plugin)
   target_include_directories(relucent PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${room}/include>)
 endforeach()
