@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The main job in one command: installs what is missing, builds Relucent, indexes the bundled collection, and shows
+# BM25's order beside the reranked one. Everything it prints is computed here and now.
+set -euo pipefail
+cd "$(dirname "$0")"
+export LC_ALL=C.UTF-8
+
+# shellcheck source=cmake/install-packages.sh
+source cmake/install-packages.sh
+install_packages "$PWD"
+
+echo "Building the release program in build/release (a few minutes the first time) ..." >&2
+log=build/release/demo-build.log
+mkdir -p build/release
+{ cmake --preset release && cmake --build --preset release --target relucent_program; } >"$log" 2>&1 ||
+  { tail -40 "$log" >&2; echo "The build failed; the whole log is in $log" >&2; exit 1; }
+
+relucent=build/release/bin/relucent
+demo=index_tools/demo
+work=build/release/demo
+rm -rf "$work" && mkdir -p "$work"
+
+step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+show() { printf '\n$ %s\n' "$*"; "$@"; }
+
+step "1. Index the bundled collection ($(wc -l <$demo/collection.tsv) passages)"
+show $relucent index --corpus tsv --input $demo/collection.tsv --index $work/index
+show $relucent verify --index $work/index
+
+step "2. Three queries: BM25's rank and score beside the reranked order"
+while IFS= read -r query; do
+  show $relucent search --index $work/index --hits 5 "$query"
+done <$demo/showcase.txt
+
+step "3. All $(wc -l <$demo/queries.tsv) queries, judged: BM25 alone, then reranked"
+show $relucent search --index $work/index --no-rescore --topics $demo/queries.tsv --run $work/bm25.run
+show $relucent search --index $work/index --topics $demo/queries.tsv --run $work/reranked.run
+show $relucent evaluate --qrels $demo/qrels.txt --run $work/bm25.run $work/reranked.run --measures nDCG@10,RR@10 --compare
+
+step "What next"
+cat <<EOF
+Ask something of your own:
+  $relucent search --index $work/index "your question"
+Index something big that every Debian machine has, the package descriptions (about 60,000):
+  apt-cache dumpavail | index_tools/demo/package_descriptions.py > $work/packages.tsv
+  $relucent index --corpus tsv --input $work/packages.tsv --index $work/packages
+  $relucent search --index $work/packages "play chess against the computer"
+Index your own files: one document a line, "id<TAB>text" or JSON {"id": ..., "text": ...}:
+  $relucent index --corpus jsonl --input FILES... --index DIR
+Use it from your own Lucene++ program: docs/embedding.md. All commands: $relucent --help
+EOF
