@@ -1,1 +1,155 @@
 #include "relucent/model/cross_encoder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "checkpoint/checkpoint_reader.h"
+#include "input/document_chunks.h"
+#include "input/tokenized_batch.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::int32_t longest_query = 30;   // word pieces
+constexpr std::int32_t special_tokens = 3;   // [CLS] query [SEP] document [SEP]
+constexpr std::size_t tokens_a_call = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+[[noreturn]] void bad_option(const std::string& problem, const std::string& remedy) {
+  throw Error(ErrorKind::usage, "cross-encoder options", problem, remedy);
+}
+
+void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
+  const std::int32_t rows = checkpoint.configuration.description.max_positions;
+  if (options.max_length != 0 && (options.max_length <= special_tokens || options.max_length > rows)) {
+    bad_option("max_length is " + std::to_string(options.max_length),
+               "give 0 or a number from " + std::to_string(special_tokens + 1) + " to " + std::to_string(rows) +
+                   ", the rows of the position table of " + checkpoint.folder.string());
+  }
+  if (options.attention_window && *options.attention_window < -1) {
+    bad_option("attention_window is " + std::to_string(*options.attention_window),
+               "give -1 for no window, or 0 or more tokens");
+  }
+  if (options.chunk < 1) bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
+  if (options.stride < 1 || options.stride > options.chunk) {
+    bad_option("stride is " + std::to_string(options.stride),
+               "give 1 to " + std::to_string(options.chunk) + " word pieces, so that no text lies between two chunks");
+  }
+}
+
+class LoadedCrossEncoder final : public CrossEncoder {
+ public:
+  LoadedCrossEncoder(Checkpoint checkpoint, const CrossEncoderOptions& options)
+      : options_(options),
+        folder_(std::move(checkpoint.folder)),
+        description_(std::move(checkpoint.configuration.description)),
+        tokenizer_(std::move(checkpoint.tokenizer)),
+        max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length) {
+    if (options.attention_window) {
+      for (AttentionPattern& pattern : description_.patterns) {
+        pattern.window = *options.attention_window < 0 ? std::nullopt : options.attention_window;
+      }
+    }
+    backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
+  }
+
+  PairScores score(std::string_view query, std::span<const std::string_view> documents,
+                   const StopSignal& stop) const override;
+
+  const BackendInfo& backend() const noexcept override { return backend_->info(); }
+  const EncoderDescription& description() const noexcept override { return description_; }
+  const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
+  std::int32_t max_length() const noexcept override { return max_length_; }
+
+ private:
+  TokenizedBatch tokenize(std::string_view query, std::span<const std::string_view> documents, const StopSignal& stop,
+                          PairScores& scores) const;
+  std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop) const;
+
+  CrossEncoderOptions options_;
+  std::filesystem::path folder_;
+  EncoderDescription description_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  std::int32_t max_length_;
+  std::unique_ptr<const Backend> backend_;
+};
+
+TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const std::string_view> documents,
+                                            const StopSignal& stop, PairScores& scores) const {
+  const auto query_limit = static_cast<std::size_t>(std::min(longest_query, max_length_ - special_tokens));
+  TokenizedBatch batch;
+  scores.query_truncated = tokenizer_->encode(query, query_limit, batch.query);
+  scores.query_tokens = static_cast<std::int32_t>(batch.query.size());
+  batch.query.push_back(tokenizer_->sep_id());
+
+  const std::size_t before = 1 + batch.query.size();  // tokens in front of a document
+  const std::size_t room = static_cast<std::size_t>(max_length_) - before - 1;
+  std::vector<std::int32_t> pieces;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    stop.throw_if_due("tokenizing the documents");
+    pieces.clear();
+    // One more than wanted shows that chunks, or a cut, are needed.
+    const bool unread = tokenizer_->encode(documents[i], pieces_wanted(room, options_) + 1, pieces);
+    const auto chunks = document_chunks(pieces.size(), room, options_);
+    PairScore& score = scores.documents[i];
+    score.truncated = unread || chunks.back().begin + chunks.back().size < pieces.size();
+    for (const Chunk& chunk : chunks) {
+      batch.add(std::span(pieces).subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
+      score.tokens += static_cast<std::int32_t>(before + chunk.size + 1);
+    }
+  }
+  return batch;
+}
+
+std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop) const {
+  const auto sequences = batch.sequences();
+  std::vector<float> logits(sequences.size());
+  for (std::size_t begin = 0; begin < sequences.size();) {
+    std::size_t end = begin, tokens = 0;
+    while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= tokens_a_call)) {
+      tokens += sequences[end++].size();
+    }
+    const ScoringBatch part{tokenizer_->cls_id(), batch.query, std::span(sequences).subspan(begin, end - begin)};
+    backend_->score(part, std::span(logits).subspan(begin, end - begin), stop);
+    begin = end;
+  }
+  return logits;
+}
+
+PairScores LoadedCrossEncoder::score(std::string_view query, std::span<const std::string_view> documents,
+                                     const StopSignal& stop) const {
+  PairScores scores;
+  scores.documents.resize(documents.size());
+  auto start = std::chrono::steady_clock::now();
+  const TokenizedBatch batch = tokenize(query, documents, stop, scores);
+  scores.tokenize_ms = milliseconds_since(start);
+  if (documents.empty()) return scores;
+
+  start = std::chrono::steady_clock::now();
+  const std::vector<float> logits = encode(batch, stop);
+  for (const float logit : logits) {
+    if (!std::isfinite(logit)) {
+      throw Error(ErrorKind::invalid_data, folder_.string(), "the model gives a score that is not a finite number",
+                  "its weights are damaged or do not fit this precision: run `relucent model check`");
+    }
+  }
+  batch.combine(logits, options_.long_documents, scores.documents);
+  scores.encode_ms = milliseconds_since(start);
+  return scores;
+}
+
+}  // namespace
+
+std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::path& checkpoint,
+                                                       const CrossEncoderOptions& options) {
+  Checkpoint read = read_checkpoint(checkpoint);
+  check_options(options, read);
+  return std::make_shared<LoadedCrossEncoder>(std::move(read), options);
+}
+
+}  // namespace relucent

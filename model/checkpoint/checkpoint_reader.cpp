@@ -1,0 +1,60 @@
+#include "checkpoint/checkpoint_reader.h"
+
+#include <algorithm>
+
+#include "relucent/error.h"
+#include "tokenizer/load_tokenizer.h"
+
+namespace relucent {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_folder(const fs::path& folder) {
+  std::error_code error;
+  const fs::file_status status = fs::status(folder, error);
+  if (!fs::exists(status)) {
+    throw Error(ErrorKind::io, folder.string(), "there is no such model folder", "check the path");
+  }
+  if (!fs::is_directory(status)) {
+    throw Error(ErrorKind::io, folder.string(), "is not a folder",
+                "give the folder that holds config.json and model.safetensors");
+  }
+}
+
+SafetensorsFile open_weights(const fs::path& folder) {
+  const fs::path path = folder / "model.safetensors";
+  if (!fs::exists(path)) {
+    for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
+      if (fs::exists(folder / other)) {
+        throw Error(ErrorKind::unsupported, (folder / other).string(),
+                    "weights in this form are not supported, and there is no model.safetensors",
+                    "save the model again as one safetensors file");
+      }
+    }
+  }
+  return SafetensorsFile::open(path);
+}
+
+}  // namespace
+
+Checkpoint read_checkpoint(const fs::path& folder) {
+  check_folder(folder);
+  JsonFile config = JsonFile::read(folder / "config.json");
+  const Family& family = find_family(config);
+  FamilyConfiguration configuration = family.read_configuration(config);
+  SafetensorsFile file = open_weights(folder);
+  FamilyWeights weights = family.read_weights(file, configuration.description);
+  LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size);
+  const std::int32_t rows = configuration.description.max_positions;
+  const std::int32_t max_length = std::min(rows, tokenizer.model_max_length.value_or(rows));
+  if (constexpr std::int32_t shortest = 4; max_length < shortest) {  // [CLS], a query's one piece, two [SEP]s
+    throw Error(ErrorKind::invalid_data, folder.string(),
+                "the model has " + std::to_string(max_length) + " positions; an input needs at least 4",
+                "check max_position_embeddings and model_max_length");
+  }
+  return {folder,          std::move(config), std::move(configuration), std::move(file), std::move(weights),
+          std::move(tokenizer.tokenizer), max_length};
+}
+
+}  // namespace relucent

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "families/family.h"
+#include "formats/json_file.h"
+#include "formats/safetensors.h"
+#include "tokenizer/tokenizer.h"
+
+namespace relucent {
+
+/// A checkpoint folder, read and checked. The weights are views into the mapped file.
+struct Checkpoint {
+  std::filesystem::path folder;
+  JsonFile config;
+  FamilyConfiguration configuration;
+  SafetensorsFile file;
+  FamilyWeights weights;
+  std::unique_ptr<const Tokenizer> tokenizer;
+  std::int32_t max_length = 0;  ///< the position table's rows, or less where tokenizer_config.json says so
+};
+
+/// Throws Error: `io` or `invalid_data` naming file and place, `unsupported` for what is not understood.
+Checkpoint read_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace relucent

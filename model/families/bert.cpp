@@ -1,0 +1,186 @@
+#include "families/bert.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "families/attention_keys.h"
+#include "families/tensor_reader.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::array<std::string_view, 2> architectures{"ListformerModelForSequenceClassification",
+                                                        "BertForSequenceClassification"};
+
+/// Keys that other tools write and that make no difference to a score.
+constexpr std::array<std::string_view, 21> harmless{
+    "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range", "output_attentions",
+    "attn_implementation", "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
+    "cross_attention_hidden_size", "cls_token_id", "sep_token_id", "pad_token_id", "gradient_checkpointing",
+    // Earlier versions of the sparse models' own code wrote these.
+    "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding", "base_max_position_embeddings",
+    "input_type_embedding", "normalize_output", "depth"};
+
+/// Keys that read_bert_configuration looks at.
+constexpr std::array<std::string_view, 22> understood{
+    "model_type", "architectures", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "hidden_act", "layer_norm_eps", "max_position_embeddings", "type_vocab_size", "vocab_size", "num_labels", "id2label",
+    "label2id", "position_embedding_type", "token_type_embedding", "is_decoder", "add_cross_attention",
+    "is_encoder_decoder", "pruned_heads", "quantization_config", "torch_dtype"};
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+[[noreturn]] void unsupported(const JsonFile& config, std::string_view key, const std::string& problem,
+                              const std::string& remedy) {
+  throw Error(ErrorKind::unsupported, config.path().string() + ", key " + std::string(key), problem, remedy);
+}
+
+std::string read_architecture(const JsonFile& config) {
+  const auto* stated = config.find("architectures");
+  if (stated == nullptr || !stated->is_array() || stated->empty()) {
+    config.fail("architectures", "names no architecture", "download the file again");
+  }
+  std::string names;
+  for (const auto& name : *stated) {
+    if (!name.is_string()) config.fail("architectures", "holds " + name.dump() + ", not a name");
+    if (contains(architectures, name.get<std::string>())) return name.get<std::string>();
+    names += (names.empty() ? "" : ", ") + name.get<std::string>();
+  }
+  unsupported(config, "architectures", "the architecture " + names + " is not known",
+              "use a checkpoint of " + std::string(architectures[0]) + " or " + std::string(architectures[1]));
+}
+
+/// The head must have one output: a score, not classes.
+void check_labels(const JsonFile& config) {
+  const auto refuse = [&](std::string_view key, std::size_t labels) {
+    unsupported(config, key, "the model has " + std::to_string(labels) + " labels, a cross-encoder has one",
+                "use a checkpoint trained to give a single relevance score");
+  };
+  if (const auto labels = config.integer("num_labels", 0, 1 << 30); labels && *labels != 1) {
+    refuse("num_labels", static_cast<std::size_t>(*labels));
+  }
+  if (const auto* labels = config.find("id2label")) {
+    if (!labels->is_object()) config.fail("id2label", "is not an object");
+    if (labels->size() != 1) refuse("id2label", labels->size());
+  }
+}
+
+void refuse_what_is_not_computed(const JsonFile& config) {
+  const std::string activation = config.string("hidden_act").value_or("gelu");
+  if (activation != "gelu") {
+    unsupported(config, "hidden_act", "the activation " + activation + " is not known", "use a checkpoint with gelu");
+  }
+  const std::string positions = config.string("position_embedding_type").value_or("absolute");
+  if (positions != "absolute") {
+    unsupported(config, "position_embedding_type", "the position scheme " + positions + " is not known",
+                "use a checkpoint with absolute positions");
+  }
+  for (const std::string_view key : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
+    if (config.boolean(key).value_or(false)) {
+      unsupported(config, key, "decoders are not supported", "use an encoder's checkpoint");
+    }
+  }
+  for (const std::string_view key : {"pruned_heads", "quantization_config"}) {
+    const auto* value = config.find(key);
+    if (value != nullptr && !value->empty()) {
+      unsupported(config, key, "is not supported", "use the checkpoint before pruning or quantization");
+    }
+  }
+}
+
+/// Keys nobody reads: refused where they may mean something for attention, else listed.
+std::vector<std::string> ignored_keys(const JsonFile& config) {
+  std::vector<std::string> ignored;
+  for (const auto& [key, value] : config.object().items()) {
+    if (contains(understood, key) || is_attention_pattern_key(key)) continue;
+    if (!contains(harmless, key) && sounds_like_attention(key)) {
+      unsupported(config, key, "this attention key is not understood",
+                  "check its spelling, or remove it if it makes no difference");
+    }
+    ignored.push_back(key);
+  }
+  return ignored;
+}
+
+}  // namespace
+
+FamilyConfiguration read_bert_configuration(const JsonFile& config) {
+  FamilyConfiguration result;
+  result.architecture = read_architecture(config);
+  check_labels(config);
+  refuse_what_is_not_computed(config);
+  result.ignored_keys = ignored_keys(config);
+
+  const auto size = [&](std::string_view key, std::int64_t most) {
+    return static_cast<std::int32_t>(config.required_integer(key, 1, most));
+  };
+  EncoderDescription& description = result.description;
+  description.vocabulary_size = size("vocab_size", 1 << 24);
+  description.hidden_size = size("hidden_size", 1 << 16);
+  description.layers = size("num_hidden_layers", 1024);
+  description.heads = size("num_attention_heads", 1 << 16);
+  description.intermediate_size = size("intermediate_size", 1 << 20);
+  description.max_positions = size("max_position_embeddings", 1 << 20);
+  description.token_types = static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
+  description.document_token_type = config.boolean("token_type_embedding").value_or(true);
+  if (description.hidden_size % description.heads != 0) {
+    config.fail("num_attention_heads", "hidden_size " + std::to_string(description.hidden_size) +
+                                           " is not a multiple of " + std::to_string(description.heads) + " heads");
+  }
+  if (description.document_token_type && description.token_types < 2) {
+    config.fail("type_vocab_size", "is 1, but documents have token type 1",
+                "set token_type_embedding to false if the model was trained without token types");
+  }
+  description.norm_epsilon = static_cast<float>(config.number("layer_norm_eps").value_or(1e-12));
+  if (!(description.norm_epsilon > 0) || !std::isfinite(description.norm_epsilon)) {
+    config.fail("layer_norm_eps", "is not a positive number");
+  }
+  description.patterns.assign(static_cast<std::size_t>(description.layers), read_attention_pattern(config));
+  return result;
+}
+
+FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescription& description) {
+  const std::int64_t hidden = description.hidden_size, inner = description.intermediate_size;
+  TensorReader reader(file);
+  FamilyWeights result;
+  EncoderWeights& weights = result.weights;
+  weights.word_embeddings = reader.matrix("bert.embeddings.word_embeddings.weight", description.vocabulary_size, hidden);
+  weights.position_embeddings =
+      reader.matrix("bert.embeddings.position_embeddings.weight", description.max_positions, hidden);
+  weights.token_type_embeddings =
+      reader.matrix("bert.embeddings.token_type_embeddings.weight", description.token_types, hidden);
+  weights.embedding_norm = reader.norm("bert.embeddings.LayerNorm", hidden);
+  for (std::int32_t i = 0; i < description.layers; ++i) {
+    const std::string layer = "bert.encoder.layer." + std::to_string(i) + ".";
+    LayerWeights& out = weights.layers.emplace_back();
+    out.query = reader.linear(layer + "attention.self.query", hidden, hidden);
+    out.key = reader.linear(layer + "attention.self.key", hidden, hidden);
+    out.value = reader.linear(layer + "attention.self.value", hidden, hidden);
+    out.attention_output = reader.linear(layer + "attention.output.dense", hidden, hidden);
+    out.attention_norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
+    out.intermediate = reader.linear(layer + "intermediate.dense", inner, hidden);
+    out.output = reader.linear(layer + "output.dense", hidden, inner);
+    out.output_norm = reader.norm(layer + "output.LayerNorm", hidden);
+  }
+  weights.pooler = reader.linear("bert.pooler.dense", hidden, hidden);
+  weights.classifier = reader.linear("classifier", 1, hidden);
+  weights.storage = file.storage();
+  // Blocks beyond those config.json counts mean that one of the two files belongs to another model.
+  const std::string beyond = "bert.encoder.layer." + std::to_string(description.layers) + ".";
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (entry.name.starts_with(beyond)) {
+      throw Error(ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
+                  "config.json counts " + std::to_string(description.layers) + " layers and the file holds more",
+                  "use config.json and model.safetensors of the same model");
+    }
+  }
+  result.used = reader.used();
+  return result;
+}
+
+}  // namespace relucent

@@ -1,0 +1,27 @@
+#include "families/family.h"
+
+#include <array>
+
+#include "families/bert.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::array families{bert_family};
+
+}  // namespace
+
+const Family& find_family(const JsonFile& config) {
+  const auto model_type = config.string("model_type");
+  if (!model_type) config.fail("model_type", "is missing", "add it or download the file again");
+  std::string known;
+  for (const Family& family : families) {
+    if (family.model_type == *model_type) return family;
+    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
+  }
+  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type",
+              "the model type " + *model_type + " is not known", "use a checkpoint of one of these: " + known);
+}
+
+}  // namespace relucent

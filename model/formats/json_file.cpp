@@ -1,0 +1,91 @@
+#include "formats/json_file.h"
+
+#include <set>
+#include <vector>
+
+#include "formats/mapped_file.h"
+#include "relucent/error.h"
+
+namespace relucent {
+
+using Json = nlohmann::ordered_json;
+
+JsonFile JsonFile::read(const std::filesystem::path& path) {
+  const auto mapping = MappedFile::open(path);
+  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+      throw Error(ErrorKind::invalid_data, path.string() + ", key " + value.get<std::string>(), "is stated twice",
+                  "keep one of the two");
+    }
+    return true;
+  };
+  JsonFile file;
+  file.path_ = path;
+  try {
+    file.object_ = Json::parse(text.begin(), text.end(), refuse_repetition);
+  } catch (const Json::parse_error& error) {
+    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte), "is not valid JSON",
+                "correct the file or download it again");
+  }
+  if (!file.object_.is_object()) {
+    throw Error(ErrorKind::invalid_data, path.string(), "holds no JSON object", "download the file again");
+  }
+  return file;
+}
+
+const Json* JsonFile::find(std::string_view key) const {
+  const auto found = object_.find(std::string(key));
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void JsonFile::fail(std::string_view key, const std::string& problem, const std::string& remedy) const {
+  throw Error(ErrorKind::invalid_data, path_.string() + ", key " + std::string(key), problem,
+              remedy.empty() ? "correct it or download the file again" : remedy);
+}
+
+std::optional<bool> JsonFile::boolean(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_boolean()) fail(key, "is " + value->dump() + ", not true or false");
+  return value->get<bool>();
+}
+
+std::optional<std::string> JsonFile::string(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) fail(key, "is " + value->dump() + ", not a string");
+  return value->get<std::string>();
+}
+
+std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t least, std::int64_t most) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  const bool fits = value->is_number_integer() &&
+                    !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
+                    value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
+  if (!fits) {
+    fail(key, "is " + value->dump() + ", not a whole number from " + std::to_string(least) + " to " +
+                  std::to_string(most));
+  }
+  return value->get<std::int64_t>();
+}
+
+std::int64_t JsonFile::required_integer(std::string_view key, std::int64_t least, std::int64_t most) const {
+  const auto value = integer(key, least, most);
+  if (!value) fail(key, "is missing", "add it or download the file again");
+  return *value;
+}
+
+std::optional<double> JsonFile::number(std::string_view key) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_number()) fail(key, "is " + value->dump() + ", not a number");
+  return value->get<double>();
+}
+
+}  // namespace relucent

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace relucent {
+
+/// A JSON file that holds one object, with getters that name the file and the key where a value is not what it
+/// should be. All throw Error `invalid_data`.
+class JsonFile {
+ public:
+  /// Throws Error `io` where the file cannot be read and `invalid_data` where it is not a JSON object or repeats a key.
+  static JsonFile read(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const nlohmann::ordered_json& object() const noexcept { return object_; }
+  nlohmann::ordered_json& object() noexcept { return object_; }
+
+  /// Null for a key that is absent or whose value is null.
+  const nlohmann::ordered_json* find(std::string_view key) const;
+  std::optional<bool> boolean(std::string_view key) const;
+  std::optional<std::string> string(std::string_view key) const;
+  /// A whole number from `least` to `most`.
+  std::optional<std::int64_t> integer(std::string_view key, std::int64_t least, std::int64_t most) const;
+  std::int64_t required_integer(std::string_view key, std::int64_t least, std::int64_t most) const;
+  std::optional<double> number(std::string_view key) const;
+
+  [[noreturn]] void fail(std::string_view key, const std::string& problem, const std::string& remedy = {}) const;
+
+ private:
+  std::filesystem::path path_;
+  nlohmann::ordered_json object_;
+};
+
+}  // namespace relucent

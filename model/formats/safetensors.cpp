@@ -1,0 +1,181 @@
+#include "formats/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "formats/mapped_file.h"
+#include "formats/safetensors_header.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::uint64_t length_field = 8;
+constexpr std::uint64_t largest_header = 100'000'000;
+constexpr const char* download_again = "download the file again";
+
+struct ElementType {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr std::array<ElementType, 15> element_types{{{"F32", 4},     {"F16", 2},     {"BF16", 2}, {"F64", 8}, {"I64", 8},
+                                                     {"I32", 4},     {"I16", 2},     {"I8", 1},   {"U64", 8}, {"U32", 4},
+                                                     {"U16", 2},     {"U8", 1},      {"BOOL", 1}, {"F8_E4M3", 1},
+                                                     {"F8_E5M2", 1}}};
+
+[[noreturn]] void invalid(const std::filesystem::path& path, const std::string& place, const std::string& problem,
+                          const std::string& remedy = download_again) {
+  throw Error(ErrorKind::invalid_data, path.string() + (place.empty() ? "" : ", " + place), problem, remedy);
+}
+
+/// The header's length, checked against the file's.
+std::uint64_t header_length(const std::filesystem::path& path, std::span<const std::byte> file) {
+  constexpr std::string_view pointer = "version https://git-lfs";
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (text.starts_with(pointer)) {
+    invalid(path, "", "is a Git LFS pointer, not the weights", "run `git lfs pull` in the model's repository");
+  }
+  if (file.size() < length_field) {
+    invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
+            std::string(download_again) + ": it is " + std::to_string(file.size()) + " bytes");
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < length_field; ++i) {
+    length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
+  }
+  if (length > largest_header) {
+    invalid(path, "byte 0", "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
+            "check that this is a safetensors file, or download it again");
+  }
+  if (length > file.size() - length_field) {
+    invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header",
+            std::string(download_again) + ": it is " + std::to_string(file.size()) + " bytes, the header alone promises " +
+                std::to_string(length + length_field));
+  }
+  return length;
+}
+
+std::uint64_t checked_product(std::uint64_t a, std::uint64_t b, bool& overflow) {
+  std::uint64_t product = 0;
+  overflow = overflow || __builtin_mul_overflow(a, b, &product);
+  return product;
+}
+
+/// Type, shape and offsets of one entry agree with each other.
+void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entry) {
+  const std::string place = "tensor " + entry.name;
+  const auto element = safetensors_element_size(entry.type);
+  if (!element) invalid(path, place, "has the unknown data type " + entry.type);
+  // A dimension of zero makes the product zero whatever stands beside it.
+  bool overflow = false;
+  std::uint64_t bytes = *element;
+  for (const std::uint64_t size : entry.shape) {
+    overflow = overflow || size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    bytes = checked_product(bytes, size, overflow);
+  }
+  if (overflow) invalid(path, place, "has a shape of more than 2^64 bytes");
+  if (entry.begin > entry.end) {
+    invalid(path, place, "begins at byte " + std::to_string(entry.begin) + " and ends before it, at " +
+                             std::to_string(entry.end));
+  }
+  if (entry.end - entry.begin != bytes) {
+    invalid(path, place, "takes " + std::to_string(entry.end - entry.begin) + " bytes where its type and shape need " +
+                             std::to_string(bytes));
+  }
+}
+
+/// The entries, in the data's order, follow one another from the first byte to the last.
+void check_coverage(const std::filesystem::path& path, const std::vector<SafetensorsEntry>& entries,
+                    std::uint64_t header_end, std::uint64_t file_size) {
+  std::uint64_t reached = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.begin < reached) invalid(path, "tensor " + entry.name, "overlaps the tensor before it");
+    if (entry.begin > reached) {
+      invalid(path, "tensor " + entry.name,
+              "leaves a hole of " + std::to_string(entry.begin - reached) + " bytes before it");
+    }
+    reached = entry.end;
+  }
+  const std::uint64_t available = file_size - header_end;
+  if (reached == available) return;
+  const std::string sizes = ": it is " + std::to_string(file_size) + " bytes, the header promises " +
+                            (reached > std::numeric_limits<std::uint64_t>::max() - header_end
+                                 ? "more than 2^64"
+                                 : std::to_string(header_end + reached));
+  if (reached > available) {
+    const auto cut = std::find_if(entries.begin(), entries.end(),
+                                  [&](const SafetensorsEntry& entry) { return entry.end > available; });
+    invalid(path, "tensor " + cut->name, "the file ends before the tensor does", download_again + sizes);
+  }
+  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor", download_again + sizes);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> safetensors_element_size(std::string_view type) noexcept {
+  for (const ElementType& known : element_types) {
+    if (known.name == type) return known.bytes;
+  }
+  return std::nullopt;
+}
+
+std::optional<DataType> floating_type(std::string_view type) noexcept {
+  if (type == "F32") return DataType::f32;
+  if (type == "F16") return DataType::f16;
+  if (type == "BF16") return DataType::bf16;
+  return std::nullopt;
+}
+
+const char* safetensors_name(DataType type) noexcept {
+  switch (type) {
+    case DataType::f32: return "F32";
+    case DataType::f16: return "F16";
+    case DataType::bf16: return "BF16";
+  }
+  return "F32";
+}
+
+SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
+  const auto mapping = MappedFile::open(path);
+  const auto bytes = mapping->bytes();
+  const std::uint64_t length = header_length(path, bytes);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + length_field, length);
+  SafetensorsHeader header = parse_safetensors_header(json, path);
+  for (const SafetensorsEntry& entry : header.entries) check_entry(path, entry);
+  std::sort(header.entries.begin(), header.entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
+  check_coverage(path, header.entries, length_field + length, bytes.size());
+
+  SafetensorsFile file;
+  file.path_ = path;
+  file.file_bytes_ = bytes.size();
+  file.entries_ = std::move(header.entries);
+  file.metadata_ = std::move(header.metadata);
+  file.data_ = bytes.subspan(length_field + length);
+  file.storage_ = mapping;
+  for (std::size_t i = 0; i < file.entries_.size(); ++i) file.by_name_.emplace(file.entries_[i].name, i);
+  return file;
+}
+
+const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexcept {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
+}
+
+std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) const noexcept {
+  return data_.subspan(entry.begin, entry.end - entry.begin);
+}
+
+TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
+  const auto type = floating_type(entry.type);
+  if (!type) {
+    throw Error(ErrorKind::unsupported, path_.string() + ", tensor " + entry.name,
+                "has the data type " + entry.type + "; F32, F16 and BF16 are understood",
+                "convert the checkpoint to one of these");
+  }
+  return {*type, {entry.shape.begin(), entry.shape.end()}, data(entry).data()};
+}
+
+}  // namespace relucent

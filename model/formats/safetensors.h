@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/kernels/encoder.h"
+
+namespace relucent {
+
+/// Bytes of one element of a safetensors type ("F32", "I64" ...); nothing for a type we do not know.
+std::optional<std::uint64_t> safetensors_element_size(std::string_view type) noexcept;
+
+/// The data type of "F32", "F16" and "BF16"; nothing for any other.
+std::optional<DataType> floating_type(std::string_view type) noexcept;
+const char* safetensors_name(DataType type) noexcept;
+
+/// One entry of the header.
+struct SafetensorsEntry {
+  std::string name;
+  std::string type;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0, end = 0;  ///< bytes within the data that follows the header
+};
+
+/// A model.safetensors file, mapped and checked: header of at most 100 MB, no key twice, every tensor as long as its
+/// type and shape say, all of them together covering the data without overlap or hole.
+/// Format: https://huggingface.co/docs/safetensors
+class SafetensorsFile {
+ public:
+  /// Throws Error: `io` where the file cannot be read; `invalid_data` naming the file and the tensor or byte.
+  static SafetensorsFile open(const std::filesystem::path& path);
+
+  SafetensorsFile(SafetensorsFile&&) = default;
+  SafetensorsFile& operator=(SafetensorsFile&&) = default;
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  /// In the order of the data.
+  const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
+  const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
+  /// Null where there is no such tensor.
+  const SafetensorsEntry* find(std::string_view name) const noexcept;
+  std::span<const std::byte> data(const SafetensorsEntry& entry) const noexcept;
+  /// The tensor as a view into the mapping. Throws Error `unsupported` for a type other than F32, F16, BF16.
+  TensorView view(const SafetensorsEntry& entry) const;
+  /// Keeps views alive.
+  std::shared_ptr<const void> storage() const noexcept { return storage_; }
+
+ private:
+  SafetensorsFile() = default;
+
+  std::filesystem::path path_;
+  std::uint64_t file_bytes_ = 0;
+  std::vector<SafetensorsEntry> entries_;
+  std::map<std::string_view, std::size_t> by_name_;  // views into entries_
+  std::map<std::string, std::string> metadata_;
+  std::span<const std::byte> data_;
+  std::shared_ptr<const void> storage_;
+};
+
+}  // namespace relucent

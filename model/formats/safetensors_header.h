@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/safetensors.h"
+
+namespace relucent {
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;  ///< in the header's order
+  std::map<std::string, std::string> metadata;
+};
+
+/// Reads the JSON header of a safetensors file, accepting nothing but its own shape:
+/// {"NAME": {"dtype": string, "shape": [integers], "data_offsets": [begin, end]}, "__metadata__": {string: string}}.
+/// Throws Error `invalid_data` that names `path` and the tensor or the byte of the file.
+SafetensorsHeader parse_safetensors_header(std::string_view json, const std::filesystem::path& path);
+
+}  // namespace relucent

@@ -1,0 +1,26 @@
+#include "input/document_chunks.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace relucent {
+
+std::vector<Chunk> document_chunks(std::size_t pieces, std::size_t room, const CrossEncoderOptions& options) {
+  if (pieces <= room) return {{0, pieces}};
+  if (options.long_documents == LongDocuments::truncate || room == 0) return {{0, room}};
+  const std::size_t size = std::min(static_cast<std::size_t>(options.chunk), room);
+  if (options.long_documents == LongDocuments::firstp) return {{0, size}};
+  const std::size_t step = std::min(static_cast<std::size_t>(options.stride), size);
+  std::vector<Chunk> chunks;
+  for (std::size_t begin = 0;; begin += step) {
+    chunks.push_back({begin, std::min(size, pieces - begin)});
+    if (begin + size >= pieces) return chunks;
+  }
+}
+
+std::size_t pieces_wanted(std::size_t room, const CrossEncoderOptions& options) {
+  const bool all = options.long_documents == LongDocuments::maxp || options.long_documents == LongDocuments::sump;
+  return all && room > 0 ? std::numeric_limits<std::size_t>::max() / 2 : room;
+}
+
+}  // namespace relucent

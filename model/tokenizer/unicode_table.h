@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace relucent {
+
+/// What BERT's normalizer (clean, spaces round CJK, NFD, no accents, lower case) and splitter make of one code point.
+enum class CharacterKind : std::uint8_t {
+  letter,    ///< part of a word, as `value`
+  alone,     ///< a word of its own, as `value`
+  space,     ///< ends a word
+  drop,      ///< as if it were not there
+  sequence,  ///< several code points: UnicodeTable::sequence()
+};
+
+struct CharacterAction {
+  CharacterKind kind;
+  char32_t value;
+};
+
+/// The frozen Unicode tables of Hugging Face's BERT tokenizer (about Unicode 8), which no current Unicode library
+/// reproduces. Immutable, thread-safe.
+class UnicodeTable {
+ public:
+  static const UnicodeTable& instance();
+
+  /// For any code point up to U+10FFFF.
+  CharacterAction look_up(char32_t c) const noexcept {
+    const std::uint32_t packed = blocks_[block_of_[c >> block_bits] + (c & (block_size - 1))];
+    // The value is the distance from c, in the upper 24 bits.
+    const auto distance = static_cast<std::int32_t>(packed) >> 8;
+    return {static_cast<CharacterKind>(packed & 0xFF), c + static_cast<char32_t>(distance)};
+  }
+
+  /// What a code point of kind `sequence` becomes: code points that are kept, or U+0020 where a word ends.
+  /// `storage` is used for those that are computed.
+  std::span<const char32_t> sequence(char32_t c, CharacterAction action, std::array<char32_t, 3>& storage) const noexcept;
+
+ private:
+  static constexpr int block_bits = 8;
+  static constexpr std::size_t block_size = std::size_t{1} << block_bits;
+
+  UnicodeTable();
+
+  std::array<std::uint32_t, 0x110000 / block_size> block_of_{};  // where a block begins in blocks_
+  std::vector<std::uint32_t> blocks_;                            // distance << 8 | kind
+};
+
+}  // namespace relucent

@@ -1,0 +1,132 @@
+#include "tokenizer/vocabulary_file.h"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "formats/mapped_file.h"
+#include "relucent/error.h"
+#include "tokenizer/utf8.h"
+
+namespace relucent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    // U+FFFD itself is spelt EF BF BD.
+    if (next_code_point(text, at) == replacement_character && text.substr(begin, 3) != "\xEF\xBF\xBD") return false;
+  }
+  return true;
+}
+
+[[noreturn]] void unsupported(const JsonFile& file, std::string_view key, const std::string& problem) {
+  throw Error(ErrorKind::unsupported, file.path().string() + ", key " + std::string(key), problem,
+              "use a checkpoint with BERT's uncased WordPiece tokenizer");
+}
+
+/// A part of tokenizer.json ("normalizer" ...) must have BERT's type, where the part is stated at all.
+const Json* bert_part(const JsonFile& file, std::string_view part, std::string_view type) {
+  const Json* value = file.find(part);
+  if (value == nullptr) return nullptr;
+  if (!value->is_object() || !value->contains("type") || value->at("type") != type) {
+    unsupported(file, part, "the " + std::string(part) + " is not " + std::string(type));
+  }
+  return value;
+}
+
+void check_normalizer(const JsonFile& file) {
+  const Json* normalizer = bert_part(file, "normalizer", "BertNormalizer");
+  if (normalizer == nullptr) return;
+  for (const char* flag : {"clean_text", "handle_chinese_chars", "lowercase", "strip_accents"}) {
+    const auto value = normalizer->find(flag);
+    if (value == normalizer->end() || value->is_null() || *value == true) continue;
+    unsupported(file, std::string("normalizer.") + flag, "is " + value->dump() + "; only uncased models are supported");
+  }
+}
+
+void check_model(const JsonFile& file, const Json& model) {
+  const auto expect = [&](const char* key, const Json& wanted) {
+    const auto value = model.find(key);
+    if (value != model.end() && !value->is_null() && *value != wanted) {
+      unsupported(file, std::string("model.") + key, "is " + value->dump() + " where BERT has " + wanted.dump());
+    }
+  };
+  expect("continuing_subword_prefix", "##");
+  expect("max_input_chars_per_word", 100);
+}
+
+}  // namespace
+
+std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path) {
+  const auto mapping = MappedFile::open(path);
+  std::string_view rest(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  std::vector<std::string> entries;
+  std::unordered_map<std::string, std::size_t> lines;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string place = path.string() + ", line " + std::to_string(entries.size() + 1);
+    if (!is_utf8(line)) {
+      throw Error(ErrorKind::invalid_data, place, "is not valid UTF-8", "download the file again");
+    }
+    const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);
+    if (!is_new) {
+      throw Error(ErrorKind::invalid_data, place,
+                  "repeats the entry of line " + std::to_string(known->second) + ", \"" + std::string(line) + "\"",
+                  "download the file again");
+    }
+    entries.emplace_back(line);
+  }
+  return entries;
+}
+
+std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
+  const Json* model = file.find("model");
+  if (model == nullptr || !model->is_object()) file.fail("model", "is missing");
+  const std::string type = model->contains("type") && model->at("type").is_string()
+                               ? model->at("type").get<std::string>()
+                               : std::string("WordPiece");  // early files do not say
+  if (type != "WordPiece") unsupported(file, "model.type", "the tokenizer " + type + " is not supported");
+  check_model(file, *model);
+  check_normalizer(file);
+  bert_part(file, "pre_tokenizer", "BertPreTokenizer");
+
+  const auto vocabulary = model->find("vocab");
+  if (vocabulary == model->end() || !vocabulary->is_object()) file.fail("model.vocab", "is not an object");
+  constexpr std::size_t most_entries = std::size_t{1} << 24;
+  std::vector<std::string> entries;
+  std::vector<bool> taken;
+  const auto add = [&](const std::string& entry, const Json& id, std::string_view key, bool again) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= most_entries) {
+      file.fail(key, "\"" + entry + "\" has the id " + id.dump() + ", which cannot be");
+    }
+    const auto place = id.get<std::size_t>();
+    if (place >= entries.size()) {
+      entries.resize(place + 1);
+      taken.resize(place + 1);
+    }
+    if (again && taken[place] && entries[place] == entry) return;
+    if (taken[place]) file.fail(key, "gives the id " + std::to_string(place) + " twice, to \"" + entry + "\" too");
+    taken[place] = true;
+    entries[place] = entry;
+  };
+  for (const auto& [entry, id] : vocabulary->items()) add(entry, id, "model.vocab", false);
+  if (const Json* added = file.find("added_tokens"); added != nullptr && added->is_array()) {
+    for (const Json& token : *added) {
+      if (!token.is_object() || !token.contains("content") || !token.contains("id") || !token.at("content").is_string()) {
+        file.fail("added_tokens", "holds something other than tokens with id and content");
+      }
+      add(token.at("content").get<std::string>(), token.at("id"), "added_tokens", true);
+    }
+  }
+  for (std::size_t id = 0; id < taken.size(); ++id) {
+    if (!taken[id]) file.fail("model.vocab", "has no entry with the id " + std::to_string(id));
+  }
+  return entries;
+}
+
+}  // namespace relucent

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace relucent {
+
+/// A vocabulary's entries by their bytes, for longest matches. Immutable once built; look-ups allocate nothing.
+class VocabularyTrie {
+ public:
+  static constexpr std::uint32_t root = 0;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  /// Most bytes that all entries may have together.
+  static constexpr std::size_t most_bytes = (std::size_t{1} << 24) - 2;
+
+  /// `entries[i]` has the id i; an empty one is never found. All together have at most `most_bytes`.
+  explicit VocabularyTrie(const std::vector<std::string_view>& entries);
+
+  /// The node one byte further, or `none`.
+  std::uint32_t child(std::uint32_t node, char byte) const noexcept {
+    const std::uint32_t key = node << 8 | static_cast<std::uint8_t>(byte);
+    for (std::size_t slot = hash(key);; ++slot) {
+      const Edge& edge = edges_[slot & mask_];
+      if (edge.key == key) return edge.child;
+      if (edge.key == none) return none;
+    }
+  }
+
+  /// The node that `text` leads to, or `none`.
+  std::uint32_t descend(std::uint32_t node, std::string_view text) const noexcept {
+    for (std::size_t i = 0; i < text.size() && node != none; ++i) node = child(node, text[i]);
+    return node;
+  }
+
+  /// The id of the entry that ends at `node`, or -1.
+  std::int32_t id(std::uint32_t node) const noexcept { return ids_[node]; }
+
+ private:
+  struct Edge {
+    std::uint32_t key = none;  // parent << 8 | byte
+    std::uint32_t child = none;
+  };
+
+  std::size_t hash(std::uint32_t key) const noexcept { return (key * std::uint32_t{0x9E3779B1}) >> shift_; }
+  std::uint32_t add_child(std::uint32_t node, char byte);
+
+  std::vector<Edge> edges_;  // open addressing, at most half full
+  std::size_t mask_ = 0;
+  int shift_ = 0;
+  std::vector<std::int32_t> ids_;
+};
+
+}  // namespace relucent
