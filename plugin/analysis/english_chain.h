@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/word_segmenter.h"
+
+namespace relucent::analysis {
+
+/// A token of the English chain; the term lies in the chain's buffer.
+struct ChainToken {
+  std::u16string_view term;
+  std::size_t start = 0, end = 0;  ///< UTF-16 units of the text, of the word before stemming
+  std::int32_t position_increment = 1;
+};
+
+/// Modern Lucene's EnglishAnalyzer on UTF-16: words, possessive, lower case, stop words, Porter. Reused for one text
+/// after the other; one object a thread.
+class EnglishChain {
+ public:
+  /// Starts on `text`, which must live until the last next().
+  void reset(std::u16string_view text);
+  /// Back to the first token of the same text.
+  void rewind();
+  /// The next token; false at the end.
+  bool next(ChainToken& token);
+  /// Stop words since the last token, once next() has returned false.
+  std::int32_t end_increment() const { return skipped_; }
+
+ private:
+  WordSegmenter segmenter_;
+  std::u16string_view text_;
+  std::vector<WordSpan> words_;
+  std::size_t next_word_ = 0;
+  std::int32_t skipped_ = 0;
+  std::u16string term_;
+};
+
+}  // namespace relucent::analysis

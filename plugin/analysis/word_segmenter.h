@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace relucent::analysis {
+
+/// A word's place in a text, in UTF-16 units, end exclusive.
+struct WordSpan {
+  std::size_t start = 0, end = 0;
+};
+
+/// Cuts text into words as Java Lucene 8's StandardTokenizer does, 255-unit limit included. One object a thread.
+class WordSegmenter {
+ public:
+  /// Throws Error `internal` where ICU refuses the rules.
+  WordSegmenter();
+  ~WordSegmenter();
+  WordSegmenter(WordSegmenter&&) noexcept;
+
+  /// Appends the words of `text` in order.
+  void segment(std::u16string_view text, std::vector<WordSpan>& words);
+  /// The same by ICU alone, without the short cut for ASCII: what the short cut is tested against.
+  void segment_by_rules(std::u16string_view text, std::vector<WordSpan>& words);
+
+ private:
+  struct Rules;
+  std::unique_ptr<Rules> rules_;
+};
+
+}  // namespace relucent::analysis

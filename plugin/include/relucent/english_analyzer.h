@@ -1,0 +1,22 @@
+#pragma once
+
+#include <Analyzer.h>
+
+#include "relucent/config.h"
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// Modern Lucene's EnglishAnalyzer for Lucene++: the tokens of analyze_english() with position increments; offsets count
+/// wchar_t units of the text. Lucene++'s own PorterStemFilter gives other stems and is not used. Thread-safe.
+class RELUCENT_API EnglishAnalyzer : public Lucene::Analyzer {
+ public:
+  Lucene::TokenStreamPtr tokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;
+  Lucene::TokenStreamPtr reusableTokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;
+};
+
+/// The analyzer that [first_stage] analyzer names: english | whitespace | standard (the last two are Lucene++'s own).
+/// Throws Error `usage` for another name.
+RELUCENT_API Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage);
+
+}  // namespace relucent

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <Document.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// A stored field's text as UTF-8, whether it was stored as UTF-8 bytes (as our writer does) or as a string (as other
+/// writers do); nothing if the document has no such field. Malformed bytes and lone surrogates come back as U+FFFD.
+RELUCENT_API std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std::string_view field);
+
+/// UTF-8 to Lucene++'s String. Unlike StringUtils::toUnicode it never gives up: a malformed sequence becomes U+FFFD.
+RELUCENT_API Lucene::String to_lucene(std::string_view utf8);
+/// Lucene++'s String to UTF-8; what is no Unicode scalar value becomes U+FFFD.
+RELUCENT_API std::string to_utf8(const Lucene::String& text);
+
+}  // namespace relucent

@@ -1,0 +1,1 @@
+# Files of the second stage, added to relucent_plugin.
