@@ -1,7 +1,8 @@
 # Compiler settings of Relucent's own targets. relucent_target(NAME) gives a target the language level, the
 # warnings and the sanitizers; nothing here leaks to projects that use the library.
 
-set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -D_GLIBCXX_ASSERTIONS" CACHE STRING "Flags of the Dev build type")
+# Not a cache entry: project() has already made an empty one for a build type that it does not know.
+set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG" CACHE STRING "Flags of the Release build type")
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_DEV "" CACHE STRING "Linker flags of the Dev build type")
