@@ -21,6 +21,8 @@ struct IndexConfig {
   std::string id_field = "id";             ///< stored, not analyzed
   std::string text_field = "text";         ///< stored; what the rescorer reads
   std::string contents_field = "contents"; ///< indexed; what BM25 searches
+
+  friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };
 
 struct FirstStageConfig {
@@ -28,6 +30,8 @@ struct FirstStageConfig {
   double b = 0.4;
   std::string analyzer = "english";        ///< english | whitespace | standard: as the index was made
   std::int32_t hits = 100;                 ///< how many the program asks for where nothing else is said
+
+  friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
 
 struct RescorerConfig {
@@ -50,11 +54,15 @@ struct RescorerConfig {
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
+
+  friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };
 
 struct LogConfig {
   std::string level = "warning";           ///< trace | debug | info | warning | error | off
   std::string file;                        ///< empty: standard error
+
+  friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 
 struct Config {
@@ -62,19 +70,35 @@ struct Config {
   FirstStageConfig first_stage;
   RescorerConfig rescorer;
   LogConfig log;
+
+  friend bool operator==(const Config&, const Config&) = default;
 };
 
 /// Reads a TOML file. Strict: an unknown section or key, a wrong type or a value out of range is an Error of kind
-/// invalid_data whose place is "file:line:column" and whose remedy names the nearest known key or the allowed values.
+/// invalid_data whose place is "file:line:column" and whose remedy names the nearest known key or the allowed values;
+/// a file that cannot be read is one of kind `io`. Relative paths in the profile (index, model, module, log file) are
+/// taken from the profile's own folder and come back absolute.
 RELUCENT_API Config load_config(const std::filesystem::path& file);
-/// The same for text; `name` stands for the file in errors.
+/// The same for text; `name` stands for the file in errors. Relative paths stay as they are written.
 RELUCENT_API Config parse_config(std::string_view toml, std::string_view name);
-/// Every key with its effective value and a comment, as TOML that parse_config reads back to the same Config.
+/// Checks a Config that a program filled in itself by the rules of load_config: Error of kind `usage` naming the key.
+RELUCENT_API void check_config(const Config& config);
+/// Every key with its effective value and a comment, as TOML that parse_config reads back to the same Config. A key
+/// without a value (min_score, attention_window) is written as a comment.
 RELUCENT_API std::string to_toml(const Config& config);
+
+/// The value's name as it is written in a profile.
+RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
+RELUCENT_API std::string_view to_string(Normalize value) noexcept;
+RELUCENT_API std::string_view to_string(OnError value) noexcept;
+RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
 
 /// One key's documentation; docs/configuration.md and `relucent config show` are made from it.
 struct ConfigKey {
-  std::string section, name, type, default_value, meaning;
+  std::string section, name;
+  std::string type;           ///< the values allowed, in words: "whole number, 1 to 100000"
+  std::string default_value;  ///< as TOML; "unset" for a key without one
+  std::string meaning;
 };
 RELUCENT_API const std::vector<ConfigKey>& config_keys();
 

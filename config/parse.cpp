@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <toml++/toml.h>
+
+#include "relucent/error.h"
+#include "schema.h"
+
+namespace relucent {
+namespace config {
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+std::string place_of(std::string_view name, const toml::source_region& source) {
+  return std::string(name) + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
+}
+
+[[noreturn]] void fail(std::string_view name, const toml::source_region& source, const std::string& problem,
+                       const std::string& remedy) {
+  throw Error(ErrorKind::invalid_data, place_of(name, source), problem, remedy);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& names) {
+  const std::string near = nearest(wrong, names);
+  return near.empty() ? "known: " + joined(names) : "did you mean \"" + near + "\"?";
+}
+
+const char* type_name(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table: return "a section";
+    case toml::node_type::array: return "an array";
+    case toml::node_type::string: return "a string";
+    case toml::node_type::integer: return "a whole number";
+    case toml::node_type::floating_point: return "a number with a decimal point";
+    case toml::node_type::boolean: return "a boolean";
+    default: return "a date or time";
+  }
+}
+
+const char* type_name(Type type) {
+  switch (type) {
+    case Type::boolean: return "true or false";
+    case Type::integer: return "a whole number";
+    case Type::number: return "a number";
+    case Type::text: return "a string in quotes";
+  }
+  return "";
+}
+
+// monostate where the node has another type.
+Value value_of(const toml::node& node, Type type) {
+  if (type == Type::boolean && node.is_boolean()) return node.as_boolean()->get();
+  if (type == Type::integer && node.is_integer()) return node.as_integer()->get();
+  if (type == Type::number && node.is_floating_point()) return node.as_floating_point()->get();
+  if (type == Type::number && node.is_integer()) return static_cast<double>(node.as_integer()->get());
+  if (type == Type::text && node.is_string()) return node.as_string()->get();
+  return {};
+}
+
+// A table's entries in the order of the text, so that the first mistake is the one reported.
+std::vector<std::pair<const toml::key*, const toml::node*>> in_order(const toml::table& table) {
+  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+  for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.first->source().begin < b.first->source().begin; });
+  return entries;
+}
+
+void read_key(const Key& key, const toml::node& node, std::string_view name, Config& config) {
+  const Value value = value_of(node, key.type);
+  if (std::holds_alternative<std::monostate>(value)) {
+    fail(name, node.source(), key.name + " is " + type_name(node) + ", it must be " + type_name(key.type),
+         "allowed: " + key.allowed);
+  }
+  if (!key.is_allowed(value)) {
+    fail(name, node.source(), key.name + " = " + to_toml_value(value) + " is not allowed", "allowed: " + key.allowed);
+  }
+  key.set(config, value);
+}
+
+void read_section(const toml::key& section, const toml::node& node, std::string_view name, Config& config,
+                  std::map<const Key*, toml::source_region>& places) {
+  std::vector<std::string> sections, names;
+  for (const auto& key : schema()) {
+    if (sections.empty() || sections.back() != key.section) sections.push_back(key.section);
+    if (key.section == section.str()) names.push_back(key.name);
+  }
+  if (names.empty()) {
+    const std::string what = node.is_table() ? "section [" : "key \"";
+    fail(name, section.source(), "unknown " + what + std::string(section.str()) + (node.is_table() ? "]" : "\""),
+         node.is_table() ? did_you_mean(section.str(), sections) : "keys stand in a section: " + joined(sections));
+  }
+  const toml::table* table = node.as_table();
+  if (table == nullptr) {
+    fail(name, section.source(), std::string(section.str()) + " is " + type_name(node) + ", it must be a section",
+         "write [" + std::string(section.str()) + "] on a line of its own, its keys below");
+  }
+  for (const auto& [written, value] : in_order(*table)) {
+    const Key* found = nullptr;
+    for (const auto& key : schema()) {
+      if (key.section == section.str() && key.name == written->str()) found = &key;
+    }
+    if (found == nullptr) {
+      fail(name, written->source(),
+           "unknown key \"" + std::string(written->str()) + "\" in [" + std::string(section.str()) + "]",
+           did_you_mean(written->str(), names));
+    }
+    read_key(*found, *value, name, config);
+    places[found] = value->source();
+  }
+}
+
+std::string read_file(const std::filesystem::path& file) {
+  const std::string remedy = "name a readable TOML file";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw Error(ErrorKind::io, file.string(), "is a folder, not a configuration file", remedy);
+  }
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw Error(ErrorKind::io, file.string(), std::string("cannot be opened: ") + std::strerror(errno), remedy);
+  std::string text(kLargestFile + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) throw Error(ErrorKind::io, file.string(), std::string("cannot be read: ") + std::strerror(errno), remedy);
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kLargestFile) {
+    throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, which no profile is", remedy);
+  }
+  return text;
+}
+
+}  // namespace
+}  // namespace config
+
+Config parse_config(std::string_view toml_text, std::string_view name) {
+  toml::table root;
+  try {
+    root = toml::parse(toml_text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::invalid_data, config::place_of(name, error.source()), std::string(error.description()),
+                "see https://toml.io for the notation");
+  }
+  Config result;
+  std::map<const config::Key*, toml::source_region> places;
+  for (const auto& [section, node] : config::in_order(root)) config::read_section(*section, *node, name, result, places);
+  if (const auto conflict = config::find_conflict(result); conflict.key != nullptr) {
+    const auto place = places.find(conflict.key);
+    throw Error(ErrorKind::invalid_data,
+                place == places.end() ? std::string(name) : config::place_of(name, place->second), conflict.problem,
+                conflict.remedy);
+  }
+  return result;
+}
+
+Config load_config(const std::filesystem::path& file) {
+  Config result = parse_config(config::read_file(file), file.string());
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  for (const auto& key : config::schema()) {
+    if (!key.is_path) continue;
+    const std::string path = std::get<std::string>(key.get(result));
+    if (path.empty() || path == config::kBuiltInModule || std::filesystem::path(path).is_absolute()) continue;
+    key.set(result, (folder / path).lexically_normal().string());
+  }
+  return result;
+}
+
+}  // namespace relucent

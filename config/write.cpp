@@ -1,0 +1,99 @@
+#include <charconv>
+#include <cmath>
+
+#include "relucent/error.h"
+#include "schema.h"
+
+namespace relucent {
+namespace config {
+namespace {
+
+std::string quoted(const std::string& text) {
+  static constexpr char hex[] = "0123456789ABCDEF";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += "\\u00";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string number(double value) {
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  std::string out(buffer, end);
+  // TOML reads a number without point or exponent as an integer.
+  if (out.find_first_of(".en") == std::string::npos) out += ".0";
+  return out;
+}
+
+}  // namespace
+
+std::string to_toml_value(const Value& value) {
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return number(*real);
+  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  return "unset";
+}
+
+}  // namespace config
+
+std::string to_toml(const Config& config) {
+  std::string out, section;
+  for (const auto& key : config::schema()) {
+    if (key.section != section) {
+      if (!section.empty()) out += '\n';
+      section = key.section;
+      out += "# ";
+      out += config::section_meaning(section);
+      out += "\n[" + section + "]\n";
+    }
+    out += "# " + key.meaning + " (" + key.allowed + ")\n";
+    const config::Value value = key.get(config);
+    if (std::holds_alternative<std::monostate>(value)) {
+      out += "# " + key.name + " = (unset)\n";
+    } else {
+      out += key.name + " = " + config::to_toml_value(value) + "\n";
+    }
+  }
+  return out;
+}
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = [] {
+    const Config defaults;
+    std::vector<ConfigKey> all;
+    for (const auto& key : config::schema()) {
+      all.push_back({key.section, key.name, key.allowed, config::to_toml_value(key.get(defaults)), key.meaning});
+    }
+    return all;
+  }();
+  return keys;
+}
+
+void check_config(const Config& config) {
+  for (const auto& key : config::schema()) {
+    const config::Value value = key.get(config);
+    if (std::holds_alternative<std::monostate>(value)) continue;
+    if (!key.is_allowed(value)) {
+      throw Error(ErrorKind::usage, "[" + key.section + "] " + key.name,
+                  config::to_toml_value(value) + " is not allowed", "allowed: " + key.allowed);
+    }
+  }
+  if (const auto conflict = config::find_conflict(config); conflict.key != nullptr) {
+    throw Error(ErrorKind::usage, "[" + conflict.key->section + "] " + conflict.key->name, conflict.problem,
+                conflict.remedy);
+  }
+}
+
+}  // namespace relucent

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "relucent/config.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+struct Mistake {
+  const char* text;
+  const char* place;    // "line:column"
+  const char* problem;  // a part of what() that names what is wrong
+  const char* remedy;   // a part of the remedy
+};
+
+class ConfigMistakes : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(ConfigMistakes, AreErrorsWithFileLineColumnAndRemedy) {
+  const Mistake& mistake = GetParam();
+  try {
+    parse_config(mistake.text, "my.toml");
+    FAIL() << "accepted: " << mistake.text;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+    EXPECT_EQ(error.place(), std::string("my.toml:") + mistake.place) << error.what();
+    EXPECT_NE(error.problem().find(mistake.problem), std::string::npos) << error.what();
+    EXPECT_NE(error.remedy().find(mistake.remedy), std::string::npos) << error.what();
+  }
+}
+
+const Mistake mistakes[] = {
+    // Unknown names, with the nearest known one.
+    {"[rescorer]\nwindwo = 3\n", "2:1", "unknown key \"windwo\" in [rescorer]", "\"window\""},
+    {"[rescorer]\n  time_out_ms = 3\n", "2:3", "time_out_ms", "\"timeout_ms\""},
+    {"[first_stage]\nB = 0.5\n", "2:1", "unknown key \"B\"", "\"b\""},
+    {"[recorer]\nwindow = 3\n", "1:2", "unknown section [recorer]", "\"rescorer\""},
+    {"[zzzzzzzz]\n", "1:2", "unknown section [zzzzzzzz]", "known: index, first_stage, rescorer, log"},
+    {"[log]\ncolour = 1\n", "2:1", "colour", "known: level, file"},
+    {"\nwindow = 3\n", "2:1", "unknown key \"window\"", "section"},
+    {"[rescorer.cuda]\nx = 1\n", "1:11", "unknown key \"cuda\"", "known: "},
+    // Wrong types.
+    {"[rescorer]\nwindow = \"100\"\n", "2:10", "window is a string, it must be a whole number", "1 to 100000"},
+    {"[rescorer]\nwindow = 100.0\n", "2:10", "decimal point", "1 to 100000"},
+    {"[rescorer]\nenabled = 1\n", "2:11", "enabled is a whole number", "true | false"},
+    {"[first_stage]\nk1 = true\n", "2:6", "k1 is a boolean", "0 to 1000"},
+    {"[log]\nlevel = [\"info\"]\n", "2:9", "level is an array", "trace | debug"},
+    {"[log]\nfile = 1979-05-27\n", "2:8", "date", "a file's path"},
+    {"log = 3\n", "1:1", "log is a whole number, it must be a section", "[log]"},
+    {"[[rescorer]]\nwindow = 1\n", "1:3", "rescorer is an array", "[rescorer]"},
+    // Out of range.
+    {"[rescorer]\nwindow = 0\n", "2:10", "window = 0 is not allowed", "1 to 100000"},
+    {"[rescorer]\nwindow = 4294967396\n", "2:10", "4294967396", "1 to 100000"},
+    {"[rescorer]\ntimeout_ms = -1\n", "2:14", "-1", "0 to 2147483647"},
+    {"[rescorer]\nattention_window = -2\n", "2:20", "-2", "-1 to "},
+    {"[first_stage]\nb = 1.01\n", "2:5", "1.01", "0 to 1"},
+    {"[first_stage]\nk1 = nan\n", "2:6", "nan", "0 to 1000"},
+    {"[rescorer]\nmin_score = inf\n", "2:13", "inf", "finite"},
+    {"[rescorer]\nquery_weight = -inf\n", "2:16", "-inf", "number"},
+    {"[rescorer]\nscore_mode = \"sum\"\n", "2:14", "\"sum\"", "replace | total | multiply | avg | max | min"},
+    {"[rescorer]\ndevice = \"gpu\"\n", "2:10", "\"gpu\"", "cuda:N"},
+    {"[rescorer]\ndevice = \"cuda:\"\n", "2:10", "cuda:", "cuda:N"},
+    {"[rescorer]\ndevice = \"cuda:-1\"\n", "2:10", "cuda:-1", "cuda:N"},
+    {"[rescorer]\nmodule = \"\"\n", "2:10", "\"\"", "cross-encoder"},
+    {"[index]\ntext_field = \"\"\n", "2:14", "\"\"", "field"},
+    {"[index]\npath = \"a\\u0000b\"\n", "2:8", "a", "path"},
+    {"[rescorer]\nchunk = 10\nstride = 11\n", "3:10", "stride = 11 is above chunk = 10", "at most chunk"},
+    // Not TOML.
+    {"[rescorer]\nwindow = \n", "2:10", "", "toml.io"},
+    {"[rescorer\n", "1:10", "", "toml.io"},
+    {"[rescorer]\nwindow = 1\nwindow = 2\n", "3:10", "", "toml.io"},
+    {"[log]\nfile = \"\xff\"\n", "2:8", "", "toml.io"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ConfigMistakes, ::testing::ValuesIn(mistakes));
+
+TEST(ConfigMistakesAcrossFiles, TheFirstMistakeInTheTextIsReported) {
+  try {
+    parse_config("[rescorer]\nzzz = 1\naaa = 1\n[index]\naaa = 1\n", "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.place(), "x:2:1");
+  }
+}
+
+TEST(ConfigMistakesAcrossFiles, AStrideAboveTheDefaultChunkNamesTheFile) {
+  EXPECT_THROW(parse_config("[rescorer]\nstride = 226\n", "x"), Error);
+  EXPECT_NO_THROW(parse_config("[rescorer]\nstride = 225\n", "x"));
+}
+
+TEST(ConfigMistakesAcrossFiles, UnreadableFilesAreInputOutputErrors) {
+  const auto folder = std::filesystem::path(::testing::TempDir());
+  for (const auto& path : {folder / "relucent_no_such_profile.toml", folder}) {
+    try {
+      load_config(path);
+      FAIL() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::io);
+      EXPECT_EQ(error.place(), path.string());
+      EXPECT_FALSE(error.remedy().empty());
+    }
+  }
+}
+
+TEST(ConfigMistakesAcrossFiles, AFileFarTooLargeIsRefusedWithoutReadingItAll) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / "relucent_large_profile.toml";
+  std::ofstream(file) << "#";
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 33);  // sparse
+  EXPECT_THROW(load_config(file), Error);
+  std::filesystem::remove(file);
+}
+
+TEST(ConfigMistakesAcrossFiles, DeepNestingIsAnErrorNotAnOverflow) {
+  EXPECT_THROW(parse_config("x = " + std::string(100'000, '['), "x"), Error);
+  EXPECT_THROW(parse_config("x = " + std::string(100'000, '{'), "x"), Error);
+}
+
+TEST(ConfigMistakesAcrossFiles, AConfigFilledInByAProgramIsCheckedByTheSameRules) {
+  EXPECT_NO_THROW(check_config(Config()));
+  Config config;
+  config.first_stage.k1 = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(check_config(config), Error);
+  config = {};
+  config.rescorer.window = 0;
+  try {
+    check_config(config);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    EXPECT_EQ(error.place(), "[rescorer] window");
+  }
+  config = {};
+  config.rescorer.chunk = 3;
+  EXPECT_THROW(check_config(config), Error);
+}
+
+}  // namespace
+}  // namespace relucent

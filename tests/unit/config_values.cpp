@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "relucent/config.h"
+
+namespace relucent {
+namespace {
+
+Config far_from_the_defaults() {
+  Config config;
+  config.index = {"some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms"};
+  config.first_stage = {1.2, 0.75, "whitespace", 7};
+  auto& rescorer = config.rescorer;
+  rescorer.enabled = false;
+  rescorer.module = "./ücker.so";
+  rescorer.model = "model";
+  rescorer.device = "cuda:12";
+  rescorer.precision = "bf16";
+  rescorer.threads = 3;
+  rescorer.window = 50;
+  rescorer.max_length = 256;
+  rescorer.attention_window = -1;
+  rescorer.score_mode = ScoreMode::avg;
+  rescorer.query_weight = 0.1 + 0.2;  // 17 digits
+  rescorer.rescore_weight = -1e-300;
+  rescorer.normalize = Normalize::sigmoid;
+  rescorer.min_score = -3.0;
+  rescorer.timeout_ms = 0;
+  rescorer.on_error = OnError::fail;
+  rescorer.long_documents = LongDocumentMode::sump;
+  rescorer.chunk = 300;
+  rescorer.stride = 150;
+  config.log = {"off", "a.log"};
+  return config;
+}
+
+TEST(ConfigValues, EmptyTextGivesTheDefaults) { EXPECT_EQ(parse_config("", "test"), Config()); }
+
+TEST(ConfigValues, WrittenTomlReadsBackToTheSameConfig) {
+  EXPECT_EQ(parse_config(to_toml(Config()), "test"), Config());
+  const Config other = far_from_the_defaults();
+  EXPECT_EQ(parse_config(to_toml(other), "test"), other) << to_toml(other);
+  EXPECT_NE(other, Config());
+}
+
+// A key that the schema forgot, or whose entry reads or writes another field, changes nothing or something else here.
+TEST(ConfigValues, EveryKeyIsWrittenOnceAndSetsAFieldOfItsOwn) {
+  const std::string written = to_toml(far_from_the_defaults());
+  std::set<std::string> seen;
+  std::string section, line;
+  std::istringstream lines(written);
+  while (std::getline(lines, line)) {
+    if (line.starts_with("[")) section = line;
+    if (line.empty() || line[0] == '#' || line[0] == '[') continue;
+    const Config one = parse_config(section + "\n" + line, "test");
+    EXPECT_NE(one, Config()) << line;
+    EXPECT_TRUE(seen.insert(to_toml(one)).second) << line;
+  }
+  EXPECT_EQ(seen.size(), config_keys().size());
+}
+
+TEST(ConfigValues, ANumberNeedsNoDecimalPoint) {
+  const Config config = parse_config("[first_stage]\nk1 = 2\nb = 1\n[rescorer]\nmin_score = -1", "test");
+  EXPECT_EQ(config.first_stage.k1, 2.0);
+  EXPECT_EQ(config.first_stage.b, 1.0);
+  EXPECT_EQ(config.rescorer.min_score, -1.0);
+}
+
+TEST(ConfigValues, KeysMayBeDottedAndSectionsInline) {
+  const Config config = parse_config("rescorer.window = 7\nlog = {level = \"info\"}", "test");
+  EXPECT_EQ(config.rescorer.window, 7);
+  EXPECT_EQ(config.log.level, "info");
+}
+
+TEST(ConfigValues, RelativePathsAreTakenFromTheProfilesFolder) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "relucent_config_values";
+  std::filesystem::create_directories(folder);
+  const auto file = folder / "profile.toml";
+  std::ofstream(file) << "[index]\npath = \"../index\"\n[rescorer]\nmodel = \"/models/one\"\nmodule = \"sub/mine.so\"\n"
+                         "[log]\nfile = \"x.log\"\n";
+  const Config config = load_config(file);
+  EXPECT_EQ(config.index.path, (folder.parent_path() / "index").lexically_normal().string());
+  EXPECT_EQ(config.rescorer.model, "/models/one");
+  EXPECT_EQ(config.rescorer.module, (folder / "sub/mine.so").string());
+  EXPECT_EQ(config.log.file, (folder / "x.log").string());
+
+  std::ofstream(file) << "[rescorer]\nmodule = \"cross-encoder\"\n";
+  EXPECT_EQ(load_config(file), Config());
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
+  EXPECT_EQ(to_string(ScoreMode::multiply), "multiply");
+  EXPECT_EQ(to_string(Normalize::minmax), "minmax");
+  EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
+  EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
+}
+
+}  // namespace
+}  // namespace relucent
