@@ -150,8 +150,9 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
   weights.word_embeddings = reader.matrix("bert.embeddings.word_embeddings.weight", description.vocabulary_size, hidden);
-  weights.position_embeddings =
-      reader.matrix("bert.embeddings.position_embeddings.weight", description.max_positions, hidden);
+  result.position_table = "bert.embeddings.position_embeddings.weight";
+  result.per_position = {"bert.embeddings.position_ids"};
+  weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, hidden);
   weights.token_type_embeddings =
       reader.matrix("bert.embeddings.token_type_embeddings.weight", description.token_types, hidden);
   weights.embedding_norm = reader.norm("bert.embeddings.LayerNorm", hidden);

@@ -20,7 +20,9 @@ struct FamilyConfiguration {
 /// The weights a family finds in a safetensors file.
 struct FamilyWeights {
   EncoderWeights weights;
-  std::vector<std::string> used;  ///< names of the tensors
+  std::vector<std::string> used;         ///< names of the tensors
+  std::string position_table;            ///< the one with a row a position
+  std::vector<std::string> per_position;  ///< buffers that only count the positions
 };
 
 /// A model family: how its checkpoints are read into the description and weights that backends run. A new one is

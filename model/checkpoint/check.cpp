@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/inspect.h"
+#include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
+
+namespace relucent {
+namespace {
+
+constexpr const char* damaged = "the weights are damaged; download the file again";
+
+void check_weights(const Checkpoint& checkpoint) {
+  for (const std::string& name : checkpoint.weights.used) {
+    const TensorView view = checkpoint.file.view(*checkpoint.file.find(name));
+    const std::vector<float> values = view.to_f32();
+    const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+    if (bad == values.end()) continue;
+    throw Error(ErrorKind::invalid_data, checkpoint.file.path().string() + ", tensor " + name,
+                "element " + std::to_string(bad - values.begin()) + " is not a finite number", damaged);
+  }
+}
+
+/// `size` ids that go through the whole vocabulary, then [SEP].
+std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoint) {
+  std::vector<std::int32_t> ids;
+  const auto vocabulary = static_cast<std::size_t>(checkpoint.tokenizer->vocabulary_size());
+  for (std::size_t i = 0; i < size; ++i) ids.push_back(static_cast<std::int32_t>(i * 7919 % vocabulary));
+  ids.push_back(checkpoint.tokenizer->sep_id());
+  return ids;
+}
+
+}  // namespace
+
+CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const BackendOptions& options) {
+  const Checkpoint checkpoint = read_checkpoint(folder);
+  CheckpointCheck check;
+  check.info = describe_checkpoint(checkpoint);
+  check_weights(checkpoint);
+  const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
+  check.backend = backend->info();
+
+  // A short pair, the longest input, and an empty document.
+  const auto positions = static_cast<std::size_t>(checkpoint.configuration.description.max_positions);
+  const std::size_t query_pieces = std::min<std::size_t>(6, positions - 3);
+  const auto query = trial_ids(query_pieces, checkpoint);
+  const std::size_t room = positions - query_pieces - 3;
+  const std::vector<std::vector<std::int32_t>> texts{trial_ids(std::min<std::size_t>(20, room), checkpoint),
+                                                     trial_ids(room, checkpoint), trial_ids(0, checkpoint)};
+  const std::vector<std::span<const std::int32_t>> documents(texts.begin(), texts.end());
+  const ScoringBatch batch{checkpoint.tokenizer->cls_id(), query, documents};
+  check.logits.resize(documents.size());
+  backend->score(batch, check.logits);
+  std::vector<float> again(documents.size());
+  backend->score(batch, again);
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    if (!std::isfinite(check.logits[i])) {
+      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(),
+                  "the model gives a score that is not a finite number", damaged);
+    }
+    if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
+      throw Error(ErrorKind::internal, folder.string(), "the same input gave two scores", "please report it");
+    }
+  }
+  return check;
+}
+
+}  // namespace relucent

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <cctype>
+
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/encode_values.h"
+#include "checkpoint/rewrite.h"
+#include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
+
+namespace relucent {
+
+void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to, DataType type) {
+  const Checkpoint checkpoint = read_checkpoint(from);
+  const SafetensorsFile& file = checkpoint.file;
+  CheckpointChanges changes;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (!floating_type(entry.type)) continue;
+    const std::string place = file.path().string() + ", tensor " + entry.name;
+    changes.tensors[entry.name] = {safetensors_name(type), entry.shape, [&file, &entry, type, place] {
+                                     return encode_values(file.view(entry).to_f32(), type, place);
+                                   }};
+  }
+  // Newer tools call the key "dtype".
+  const char* name = type == DataType::f32 ? "float32" : type == DataType::f16 ? "float16" : "bfloat16";
+  changes.config[checkpoint.config.find("dtype") != nullptr ? "dtype" : "torch_dtype"] = name;
+  rewrite_checkpoint(file, checkpoint.config, changes, to);
+}
+
+DataType parse_data_type(const std::string& name) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const DataType type : {DataType::f32, DataType::f16, DataType::bf16}) {
+    if (lower == to_string(type)) return type;
+  }
+  throw Error(ErrorKind::usage, {}, "the data type " + name + " is not known", "give f32, f16 or bf16");
+}
+
+const char* to_string(DataType type) noexcept {
+  switch (type) {
+    case DataType::f32: return "f32";
+    case DataType::f16: return "f16";
+    case DataType::bf16: return "bf16";
+  }
+  return "f32";
+}
+
+}  // namespace relucent

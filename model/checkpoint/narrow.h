@@ -1,0 +1,31 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace relucent {
+
+/// The nearest f16, ties to even; infinity where the value is too great.
+inline std::uint16_t narrow_to_f16(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7E00U);
+  const float magnitude = std::fabs(value);
+  if (magnitude >= 65520.0F) return static_cast<std::uint16_t>(sign | 0x7C00U);  // rounds above 65504
+  if (magnitude < 0x1p-14F) {  // a multiple of 2^-24; nearbyint rounds to even
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24F)));
+  }
+  const std::uint32_t positive = bits & 0x7FFFFFFFU;
+  const std::uint32_t rounded = positive + 0x0FFFU + (positive >> 13 & 1U);
+  return static_cast<std::uint16_t>(sign | ((rounded - (112U << 23)) >> 13));
+}
+
+/// The nearest bf16, ties to even; infinity where the value is too great.
+inline std::uint16_t narrow_to_bf16(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+}  // namespace relucent
