@@ -1,0 +1,62 @@
+#pragma once
+
+#include <Query.h>
+
+#include <string>
+#include <string_view>
+
+#include "relucent/config.h"
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// A query together with the text a person typed, which the second stage reads: a Lucene++ query itself holds only
+/// analyzed terms. A RescoringSearcher finds it also within BooleanQuery clauses; any other searcher treats it as
+/// the inner query.
+class RELUCENT_API RescoreQuery : public Lucene::Query {
+ public:
+  /// @param text  UTF-8; malformed bytes count as U+FFFD
+  RescoreQuery(const Lucene::QueryPtr& inner, std::string_view text);
+  ~RescoreQuery() override;
+
+  static Lucene::String _getClassName() { return L"RescoreQuery"; }
+  Lucene::String getClassName() override { return _getClassName(); }
+
+  const Lucene::QueryPtr& inner() const noexcept { return inner_; }
+  const std::string& text() const noexcept { return text_; }
+
+  /// How long parsing took, where a RescoringQueryParser made it; reported in RescoredTopDocs.
+  double parseMilliseconds = 0;
+
+  using Lucene::Query::toString;
+  Lucene::String toString(const Lucene::String& field) override;
+  Lucene::QueryPtr rewrite(const Lucene::IndexReaderPtr& reader) override;
+  void extractTerms(Lucene::SetTerm terms) override;
+  Lucene::LuceneObjectPtr clone(const Lucene::LuceneObjectPtr& other = Lucene::LuceneObjectPtr()) override;
+  bool equals(const Lucene::LuceneObjectPtr& other) override;
+  std::int32_t hashCode() override;
+
+ private:
+  Lucene::QueryPtr inner_;
+  std::string text_;
+};
+using RescoreQueryPtr = boost::shared_ptr<RescoreQuery>;
+
+/// While it lives, searches of this thread whose query carries no text of its own use this text. Scopes nest; the
+/// innermost counts.
+class RELUCENT_API QueryTextScope {
+ public:
+  explicit QueryTextScope(std::string_view text);
+  ~QueryTextScope();
+  QueryTextScope(const QueryTextScope&) = delete;
+  QueryTextScope& operator=(const QueryTextScope&) = delete;
+
+  /// The innermost scope's text on this thread, or nullptr.
+  static const std::string* current() noexcept;
+
+ private:
+  std::string text_;
+  const QueryTextScope* outer_;
+};
+
+}  // namespace relucent

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ScoreDoc.h>
+#include <TopDocs.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// A hit as the second stage returns it. `score` is the combined score.
+class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
+ public:
+  RescoredHit(std::int32_t document, double score);
+  ~RescoredHit() override;
+
+  enum class Standing {
+    rescored,       ///< scored by the model
+    without_text,   ///< in the rescore window, but without stored text
+    beyond_window,  ///< ranked by the first stage below the rescore window
+    not_rescored,   ///< the whole answer is in the first stage's order (RescoredTopDocs::degraded)
+  };
+
+  double firstStageScore = 0;
+  std::int32_t firstStageRank = 0;  ///< from 1
+  Standing standing = Standing::not_rescored;
+  std::optional<float> logit;       ///< the scorer's raw score, where standing is `rescored`
+  std::int32_t tokens = 0;          ///< of the model's input; 0 where the scorer does not count them
+  bool truncated = false;           ///< the model did not see the end of the text
+};
+using RescoredHitPtr = boost::shared_ptr<RescoredHit>;
+
+/// Where the text came from that the model compared the hits with.
+enum class QueryTextSource {
+  query,  ///< a RescoreQuery, as RescoringQueryParser makes it
+  scope,  ///< a QueryTextScope on the searching thread
+  terms,  ///< put together from the query's terms: the least exact
+  none,   ///< there is no text
+};
+RELUCENT_API const char* to_string(QueryTextSource source) noexcept;
+
+/// What a rescoring search returns: TopDocs with an account of how it came about. Its scoreDocs are RescoredHits.
+/// totalHits is the first stage's; maxScore is the combined score of the best hit.
+class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
+ public:
+  RescoredTopDocs(std::int32_t totalHits, Lucene::Collection<Lucene::ScoreDocPtr> hits, double maxScore);
+  ~RescoredTopDocs() override;
+
+  bool degraded = false;    ///< the second stage failed or came too late: first-stage order and scores, complete
+  std::string reason;       ///< why it is degraded, with the remedy where there is one; else empty
+
+  std::string queryText;    ///< UTF-8, as the model got it
+  QueryTextSource queryTextSource = QueryTextSource::none;
+
+  std::int32_t rescored = 0;      ///< candidates in the window that the model scored
+  std::int32_t withoutText = 0;   ///< candidates in the window without stored text
+  std::int32_t truncated = 0;     ///< candidates whose end the model did not see
+  std::int32_t belowMinScore = 0; ///< hits that min_score dropped, of those within reach of this search
+
+  /// Milliseconds. parse is known where RescoringQueryParser made the query, firstStage where a RescoringSearcher searched.
+  struct Timings {
+    double parse = 0, firstStage = 0, fetch = 0, score = 0, combine = 0;
+  } milliseconds;
+};
+using RescoredTopDocsPtr = boost::shared_ptr<RescoredTopDocs>;
+
+}  // namespace relucent

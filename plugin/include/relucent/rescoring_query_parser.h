@@ -1,0 +1,32 @@
+#pragma once
+
+#include <QueryParser.h>
+
+#include <chrono>
+
+#include "relucent/config.h"
+#include "relucent/export.h"
+#include "relucent/rescore_query.h"
+
+namespace relucent {
+
+/// Lucene++'s QueryParser whose parse() returns a RescoreQuery with the text that was parsed, also through a QueryParserPtr.
+/// The text is what was typed, with the backslashes that escape query syntax taken away. One parser a thread, as with
+/// QueryParser.
+class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
+ public:
+  RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& field,
+                       const Lucene::AnalyzerPtr& analyzer);
+  ~RescoringQueryParser() override;
+
+  // The two virtual steps of parse(): the first sees the text, the second the finished query.
+  void ReInit(const Lucene::QueryParserCharStreamPtr& stream) override;
+  using Lucene::QueryParser::ReInit;
+  Lucene::QueryPtr TopLevelQuery(const Lucene::String& field) override;
+
+ private:
+  std::string text_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace relucent
