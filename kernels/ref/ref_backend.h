@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+
+#include "relucent/kernels/backend.h"
+
+namespace relucent::ref {
+
+/// The plain fp32 truth: every step as the paper and BERT write it, nothing shared, nothing skipped, sums in double.
+/// One thread a call. Checked weights are presumed (checks.h).
+std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights);
+
+}  // namespace relucent::ref
