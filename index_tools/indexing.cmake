@@ -1,0 +1,20 @@
+# Sources of the readers, the indexer and the commands index and verify.
+set(readers
+  readers/archive_reader.cpp
+  readers/byte_stream.cpp
+  readers/corpora.cpp
+  readers/corpus_reader.cpp
+  readers/double_encoding.cpp
+  readers/input_files.cpp
+  readers/input_parts.cpp
+  readers/jsonl_reader.cpp
+  readers/line_reader.cpp
+  readers/read_report.cpp
+  readers/smart_reader.cpp
+  readers/tsv_reader.cpp
+  readers/utf8.cpp
+  readers/vaswani_reader.cpp
+)
+target_sources(relucent_index_tools PRIVATE ${readers})
+# No Lucene++ in these: its precompiled header would only cost time.
+set_source_files_properties(${readers} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

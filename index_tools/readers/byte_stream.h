@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace relucent::index_tools {
+
+/// A sequence of bytes read once from front to back. One thread at a time.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  /// Reads 1 to `capacity` bytes and returns how many; 0 at the end. Throws Error naming the file.
+  virtual std::size_t read(char* buffer, std::size_t capacity) = 0;
+  /// Moves to a place, as lseek(2) does, and returns it from the start; -1 where the stream cannot.
+  virtual std::int64_t seek(std::int64_t offset, int whence);
+  virtual bool seekable() const { return false; }
+};
+
+/// A regular file on disk.
+class FileStream : public ByteStream {
+ public:
+  /// Throws Error `io` where the file cannot be opened or is not a regular one.
+  explicit FileStream(const std::filesystem::path& file);
+  ~FileStream() override;
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  std::size_t read(char* buffer, std::size_t capacity) override;
+  std::int64_t seek(std::int64_t offset, int whence) override;
+  bool seekable() const override { return true; }
+  /// Bytes from the start of the file to what is read next.
+  std::int64_t position() const noexcept { return position_; }
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  std::int64_t position_ = 0;
+};
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,34 @@
+#include "index_tools/readers/corpora.h"
+
+#include "index_tools/readers/jsonl_reader.h"
+#include "index_tools/readers/smart_reader.h"
+#include "index_tools/readers/tsv_reader.h"
+#include "index_tools/readers/vaswani_reader.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+
+const std::vector<Corpus>& corpora() {
+  static const std::vector<Corpus> table = {
+      {"msmarco-passage", "MS MARCO passages: collection.tsv, also in collectionandqueries.tar.gz",
+       {"collection*.tsv"}, 8'841'823, read_msmarco_passage},
+      {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
+      {"jsonl", "your own documents: id, text and perhaps title", {"*.jsonl", "*.json", "*.jl", "*.ndjson"}, 0,
+       read_jsonl},
+      {"cranfield", "Cranfield in SMART's format: cran.all.1400", {"cran.all*"}, 1'400, read_cranfield},
+      {"med", "MED in SMART's format: MED.ALL", {"MED.ALL*"}, 1'033, read_med},
+      {"vaswani", "Vaswani (NPL): doc-text, or doc-text.trec", {"doc-text*"}, 11'429, read_vaswani},
+  };
+  return table;
+}
+
+const Corpus& find_corpus(std::string_view id) {
+  std::string known;
+  for (const Corpus& corpus : corpora()) {
+    if (corpus.id == id) return corpus;
+    known += (known.empty() ? "" : ", ") + corpus.id;
+  }
+  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "no such corpus", "known are " + known);
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,56 @@
+#include "index_tools/readers/corpus_reader.h"
+
+#include <string_view>
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::size_t kLongestId = 1024;
+
+// What makes an id unfit for run files and judgments, whose columns are separated by white space.
+const char* problem_of_id(std::string_view id) {
+  if (id.empty()) return "empty id";
+  if (id.size() > kLongestId) return "id longer than 1024 bytes";
+  for (const char c : id) {
+    if (static_cast<unsigned char>(c) <= ' ') return "id with white space or control characters";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CorpusReader::CorpusReader(const Corpus& corpus, std::vector<InputFile> files, const std::vector<std::string>& names,
+                           bool strict)
+    : corpus_(corpus), report_(strict), parts_(std::move(files), names.empty() ? corpus.names : names) {}
+
+bool CorpusReader::next(Document& document) {
+  for (;;) {
+    if (reader_ == nullptr) {
+      if (!parts_.next_part()) return false;
+      part_ = parts_.part_name();
+      lines_.emplace(parts_, part_, report_);
+      reader_ = corpus_.read(*lines_);
+    }
+    if (next_of_part(document)) return true;
+    reader_.reset();
+  }
+}
+
+bool CorpusReader::next_of_part(Document& document) {
+  while (reader_->next(document)) {
+    if (const char* problem = problem_of_id(document.id)) {
+      report_.malformed(problem, part_, document.line);
+      continue;
+    }
+    report_.document();
+    if (document.text.empty()) report_.empty_text();
+    return true;
+  }
+  return false;
+}
+
+std::string CorpusReader::place_of(const Document& document) const {
+  return part_ + ":" + std::to_string(document.line);
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relucent::index_tools {
+
+/// A file to read.
+struct InputFile {
+  std::filesystem::path path;
+  std::int64_t size = 0;           ///< bytes on disk
+  std::int64_t modified_ns = 0;    ///< since the epoch
+};
+
+/// The files that a command line's inputs stand for.
+struct InputFiles {
+  std::vector<InputFile> files;
+  std::int64_t left_out = 0;  ///< files in folders whose names match no pattern
+};
+
+/// Files as they are, folders with everything below them, patterns (* ? [...]) as a shell would, in the order given and
+/// by name within a folder or pattern. In a folder only files whose names match one of `patterns` once compression
+/// suffixes are dropped, and archives, are taken. Throws Error where an input stands for no file.
+InputFiles find_input_files(const std::vector<std::string>& inputs, const std::vector<std::string>& patterns);
+
+/// Whether the last part of `path`, as it is or without .gz, .bz2, .xz, .lzma, .zst or .Z, matches one of `patterns`
+/// (case ignored).
+bool name_matches(std::string_view path, const std::vector<std::string>& patterns);
+/// Whether the name is that of a tar or zip container, compressed or not.
+bool names_container(std::string_view path);
+
+}  // namespace relucent::index_tools
