@@ -18,25 +18,24 @@ void append(std::string& utf8, UChar32 c) {
   utf8.append(bytes, length);
 }
 
-/// The bytes as they are where they are UTF-8, which is nearly always.
-std::string well_formed(const char* text, std::size_t size) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text);
+}  // namespace
+
+std::string well_formed_utf8(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
   std::string out;
   std::size_t copied = 0;
-  for (std::size_t i = 0; i < size;) {
+  for (std::size_t i = 0; i < text.size();) {
     const std::size_t first = i;
     UChar32 c;
-    U8_NEXT(bytes, i, size, c);
+    U8_NEXT(bytes, i, text.size(), c);
     if (c >= 0) continue;
-    out.append(text + copied, first - copied);
+    out.append(text.substr(copied, first - copied));
     append(out, kReplacement);
     copied = i;
   }
-  out.append(text + copied, size - copied);
+  out.append(text.substr(copied));
   return out;
 }
-
-}  // namespace
 
 Lucene::String to_lucene(std::string_view utf8) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(utf8.data());
@@ -69,8 +68,8 @@ std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std:
   const Lucene::ByteArray bytes = stored->getBinaryValue();
   const std::int32_t length = stored->getBinaryLength();
   if (!bytes || length <= 0) return std::string();
-  return well_formed(reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(),
-                     static_cast<std::size_t>(length));
+  return well_formed_utf8({reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(),
+                           static_cast<std::size_t>(length)});
 }
 
 }  // namespace relucent

@@ -14,7 +14,10 @@ namespace relucent {
 /// writers do); nothing if the document has no such field. Malformed bytes and lone surrogates come back as U+FFFD.
 RELUCENT_API std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std::string_view field);
 
-/// UTF-8 to Lucene++'s String. Unlike StringUtils::toUnicode it never gives up: a malformed sequence becomes U+FFFD.
+/// The text with each malformed sequence replaced by U+FFFD.
+RELUCENT_API std::string well_formed_utf8(std::string_view text);
+/// UTF-8 to Lucene++'s String. Unlike StringUtils::toUnicode it never gives up: a malformed sequence, and U+FFFF, which
+/// Lucene++ ends its buffers with, become U+FFFD.
 RELUCENT_API Lucene::String to_lucene(std::string_view utf8);
 /// Lucene++'s String to UTF-8; what is no Unicode scalar value becomes U+FFFD.
 RELUCENT_API std::string to_utf8(const Lucene::String& text);

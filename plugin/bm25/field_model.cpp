@@ -1,0 +1,34 @@
+#include "bm25/field_model.h"
+
+#include <algorithm>
+
+#include "bm25/formula.h"
+#include "relucent/error.h"
+
+namespace relucent::bm25 {
+
+FieldModel::FieldModel(const FieldStatistics& statistics, float k1, float b)
+    : statistics_(statistics), k1_(k1), b_(b), average_length_(statistics.average_length()),
+      factors_(length_factors(k1, b, average_length_)), smallest_factor_(*std::ranges::min_element(factors_)) {}
+
+void FieldModel::add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms) {
+  Leaf& entry = leaves_[leaf.get()];
+  entry.norms = norms;
+  entry.bytes = norms ? norms.get() : nullptr;
+}
+
+void FieldModel::add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths) {
+  Leaf& entry = leaves_[leaf.get()];
+  entry.own = std::move(lengths);
+  entry.bytes = entry.own.empty() ? nullptr : entry.own.data();
+}
+
+const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const {
+  const auto found = leaves_.find(leaf);
+  if (found == leaves_.end()) {
+    throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher", "Make it with this one");
+  }
+  return found->second.bytes;
+}
+
+}  // namespace relucent::bm25

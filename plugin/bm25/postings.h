@@ -1,0 +1,55 @@
+#pragma once
+
+#include <SegmentReader.h>
+#include <SegmentTermDocs.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace relucent::bm25 {
+
+/// One term's postings in one segment, a block at a time, deleted documents included. Reads the bytes of the .frq file in
+/// large pieces and decodes them itself: Lucene++'s own next() costs several times as much.
+class Postings {
+ public:
+  static constexpr std::int32_t kBlock = 128;
+
+  explicit Postings(const Lucene::SegmentReaderPtr& segment);
+
+  /// Both leave the reader before the first posting.
+  void seek(const Lucene::TermPtr& term);
+  void seek(const Lucene::TermEnumPtr& term);
+
+  std::int32_t document_frequency() const;
+  /// The segment's deleted documents as they were at construction; null if there are none.
+  Lucene::BitVectorPtr deletions() const;
+
+  /// Decodes the next block; false after the last. Throws Error `invalid_data` where the list cannot be right.
+  bool next_block();
+  /// The block's documents, ascending, and their frequencies.
+  std::span<const std::int32_t> documents() const { return {documents_.data(), static_cast<std::size_t>(size_)}; }
+  std::span<const std::int32_t> frequencies() const { return {frequencies_.data(), static_cast<std::size_t>(size_)}; }
+
+ private:
+  class Access;
+
+  void start();
+  void fill(std::size_t wanted);
+  [[noreturn]] void damaged() const;
+
+  boost::shared_ptr<Access> access_;
+  Lucene::IndexInputPtr input_;
+  std::int32_t max_document_;
+  std::int64_t unread_ = 0;      ///< bytes of the file behind the buffer
+  std::int32_t left_ = 0;        ///< postings not yet decoded
+  std::int32_t document_ = 0;
+  bool frequencies_omitted_ = false;
+  std::vector<std::uint8_t> buffer_;
+  std::size_t position_ = 0, filled_ = 0;
+  std::int32_t size_ = 0;
+  std::array<std::int32_t, kBlock> documents_, frequencies_;
+};
+
+}  // namespace relucent::bm25

@@ -1,0 +1,190 @@
+#include <IndexSearcher.h>
+#include <LuceneHeaders.h>
+#include <SegmentReader.h>
+
+#include <map>
+#include <mutex>
+
+#include "bm25/boolean_weight.h"
+#include "bm25/field_lengths.h"
+#include "bm25/query_compiler.h"
+#include "bm25/sidecar.h"
+#include "bm25/similarity.h"
+#include "bm25/term_at_a_time.h"
+#include "index/commit_data.h"
+#include "lucene_errors.h"
+#include "relucent/bm25.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+using bm25::FieldModel;
+
+std::string folder_of(const Lucene::IndexReaderPtr& reader) {
+  try {
+    const auto directory = boost::dynamic_pointer_cast<Lucene::FSDirectory>(reader->directory());
+    return directory ? to_utf8(directory->getFile()) : std::string();
+  } catch (const Lucene::LuceneException&) {
+    return {};  // a reader made of several has none
+  }
+}
+
+std::optional<CommitData> commit_data_of(const Lucene::IndexReaderPtr& reader, const std::string& place) {
+  try {
+    return from_user_data(reader->getCommitUserData(), place);
+  } catch (const Lucene::LuceneException&) {
+    return std::nullopt;
+  }
+}
+
+std::string join(Lucene::HashSet<Lucene::String> names) {
+  std::vector<std::string> sorted;
+  for (const auto& name : names) sorted.push_back(to_utf8(name));
+  std::ranges::sort(sorted);
+  std::string text;
+  for (const auto& name : sorted) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+float FieldStatistics::average_length() const noexcept {
+  if (document_count <= 0) return 1;
+  return static_cast<float>(static_cast<double>(sum_total_term_freq) / static_cast<double>(document_count));
+}
+
+struct BM25Searcher::Implementation {
+  Implementation(const Lucene::IndexReaderPtr& reader_, const FirstStageConfig& first_stage, const IndexConfig& fields)
+      : reader(reader_), leaves(bm25::leaf_readers(reader_)), folder(folder_of(reader_)),
+        k1(static_cast<float>(first_stage.k1)), b(static_cast<float>(first_stage.b)) {
+    const auto data = commit_data_of(reader, folder);
+    const Lucene::String contents = to_lucene(fields.contents_field);
+    const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
+    if (reader->maxDoc() > 0 && !indexed.contains(contents)) {
+      throw Error(ErrorKind::usage, folder,
+                  "no field \"" + fields.contents_field + "\" is indexed here, only: " + join(indexed),
+                  "Set [index] contents_field");
+    }
+    if (data && data->analyzer != first_stage.analyzer) {
+      throw Error(ErrorKind::usage, folder,
+                  "the index was made with the analyzer \"" + data->analyzer + "\", not \"" + first_stage.analyzer + "\"",
+                  "Set [first_stage] analyzer to the index's");
+    }
+    if (data && data->segments == bm25::segments_identity(leaves)) ours = *data;
+    contents_model = model(contents);
+  }
+
+  /// The numbers of a field; counted at its first use where nobody wrote them down.
+  std::shared_ptr<const FieldModel> model(const Lucene::String& field) {
+    const std::lock_guard lock(mutex);
+    auto& known = models[field];
+    if (!known) known = make_model(field);
+    return known;
+  }
+
+  std::shared_ptr<const FieldModel> make_model(const Lucene::String& field) const {
+    const std::string name = to_utf8(field);
+    if (ours && name == ours->fields.contents_field) {
+      const auto made = std::make_shared<FieldModel>(
+          FieldStatistics{ours->totals.documents_with_tokens, ours->totals.tokens}, k1, b);
+      for (const auto& leaf : leaves) made->add_norms(leaf, leaf->norms(field));
+      return made;
+    }
+    if (ours && name == ours->fields.id_field) {
+      const auto made = std::make_shared<FieldModel>(FieldStatistics{ours->totals.documents, ours->totals.documents}, k1, b);
+      for (const auto& leaf : leaves) made->add_norms(leaf, {});
+      return made;
+    }
+    bm25::FieldLengths lengths = lengths_of(field, name);
+    const auto made = std::make_shared<FieldModel>(lengths.statistics, k1, b);
+    const bool norms = std::ranges::any_of(leaves, [&](const auto& leaf) { return leaf->hasNorms(field); });
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      made->add_lengths(leaves[i], norms ? std::move(lengths.leaves[i]) : std::vector<std::uint8_t>());
+    }
+    return made;
+  }
+
+  bm25::FieldLengths lengths_of(const Lucene::String& field, const std::string& name) const {
+    const std::string identity = bm25::index_identity(leaves);
+    if (identity.empty() || folder.empty()) return bm25::count_lengths(leaves, field);
+    const bm25::Sidecar sidecar(folder, name, identity);
+    if (auto kept = sidecar.read(); kept && fits(*kept)) return std::move(*kept);
+    bm25::FieldLengths counted = bm25::count_lengths(leaves, field);
+    sidecar.write(counted);
+    return counted;
+  }
+
+  bool fits(const bm25::FieldLengths& lengths) const {
+    return std::ranges::equal(lengths.leaves, leaves, [](const auto& bytes, const auto& leaf) {
+      return bytes.size() == static_cast<std::size_t>(leaf->maxDoc());
+    });
+  }
+
+  Lucene::TopDocsPtr search_flat(const std::vector<bm25::TermWeightPtr>& terms, const Lucene::FilterPtr& filter,
+                                 std::int32_t n) const {
+    bm25::TopHits top(std::min(n, reader->maxDoc()));
+    std::int32_t matches = 0, first = 0;
+    for (const auto& leaf : leaves) {
+      const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
+      matches += bm25::term_at_a_time(segment, first, terms, filter, top);
+      first += leaf->maxDoc();
+    }
+    const auto hits = top.take();
+    auto documents = Lucene::Collection<Lucene::ScoreDocPtr>::newInstance(static_cast<std::int32_t>(hits.size()));
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      documents[static_cast<std::int32_t>(i)] =
+          Lucene::newLucene<Lucene::ScoreDoc>(hits[i].document, static_cast<double>(hits[i].score));
+    }
+    return Lucene::newLucene<Lucene::TopDocs>(
+        matches, documents, hits.empty() ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits[0].score));
+  }
+
+  Lucene::IndexReaderPtr reader;
+  std::vector<Lucene::IndexReaderPtr> leaves;
+  std::string folder;
+  float k1, b;
+  std::optional<CommitData> ours;  ///< while it still describes the reader's segments
+  bool only_segments = std::ranges::all_of(leaves, [](const auto& leaf) {
+    return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));
+  });
+  std::mutex mutex;
+  std::map<Lucene::String, std::shared_ptr<const FieldModel>> models;
+  std::shared_ptr<const FieldModel> contents_model;
+};
+
+BM25Searcher::BM25Searcher(const Lucene::IndexReaderPtr& index, const FirstStageConfig& first_stage,
+                           const IndexConfig& fields)
+    : IndexSearcher(index) {
+  prepare_file_names();
+  similarity = Lucene::newLucene<bm25::BM25Similarity>();
+  with_errors(folder_of(index), "reading the index's statistics",
+              [&] { implementation_ = std::make_unique<Implementation>(index, first_stage, fields); });
+}
+
+BM25Searcher::~BM25Searcher() = default;
+
+const FieldStatistics& BM25Searcher::statistics() const noexcept { return implementation_->contents_model->statistics(); }
+
+Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
+  return with_errors(implementation_->folder, "preparing the query", [&] {
+    bm25::QueryCompiler compiler(shared_from_this(),
+                                 [this](const Lucene::String& field) { return implementation_->model(field); });
+    return compiler.compile(rewrite(query));
+  });
+}
+
+Lucene::TopDocsPtr BM25Searcher::search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
+                                        std::int32_t n) {
+  return with_errors(implementation_->folder, "searching", [&] {
+    if (n <= 0) throw Error(ErrorKind::usage, "search", "the number of hits must be positive, not " + std::to_string(n));
+    if (reader->maxDoc() == 0) return implementation_->search_flat({}, filter, n);
+    const auto flat = boost::dynamic_pointer_cast<bm25::DisjunctionWeight>(weight);
+    if (flat && implementation_->only_segments && bm25::can_go_term_at_a_time(flat->terms())) {
+      return implementation_->search_flat(flat->terms(), filter, n);
+    }
+    return IndexSearcher::search(weight, filter, n);
+  });
+}
+
+}  // namespace relucent

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace relucent::bm25 {
+
+struct Hit {
+  float score;
+  std::int32_t document;
+};
+
+/// The best `size` hits; of equal scores the smaller document wins. Documents must come in ascending order.
+class TopHits {
+ public:
+  explicit TopHits(std::int32_t size) : size_(static_cast<std::size_t>(std::max(size, 0))) {}
+
+  /// Only a score above this can still get in; a document that comes later loses against an equal score.
+  double threshold() const { return threshold_; }
+
+  void offer(float score, std::int32_t document) {
+    if (hits_.size() < size_) {
+      hits_.push_back({score, document});
+      std::ranges::push_heap(hits_, better);
+    } else if (size_ > 0 && score > hits_.front().score) {
+      std::ranges::pop_heap(hits_, better);
+      hits_.back() = {score, document};
+      std::ranges::push_heap(hits_, better);
+    }
+    if (hits_.size() == size_ && size_ > 0) threshold_ = hits_.front().score;
+  }
+
+  /// Best first.
+  std::vector<Hit> take() {
+    std::ranges::sort(hits_, better);
+    return std::move(hits_);
+  }
+
+ private:
+  static bool better(const Hit& a, const Hit& b) {
+    return a.score > b.score || (a.score == b.score && a.document < b.document);
+  }
+
+  std::size_t size_;
+  double threshold_ = -std::numeric_limits<double>::infinity();
+  std::vector<Hit> hits_;  ///< a heap with the worst in front
+};
+
+}  // namespace relucent::bm25

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <IndexReader.h>
+
+#include <filesystem>
+
+#include "relucent/export.h"
+
+namespace relucent {
+
+/// Opens an index folder for reading. Throws Error: `io` where the folder is missing or cannot be read, `invalid_data` where
+/// it holds no index or a damaged one.
+RELUCENT_API Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder);
+
+}  // namespace relucent

@@ -1,0 +1,75 @@
+#include "index/commit_data.h"
+
+#include <LuceneObject.h>
+
+#include <charconv>
+
+#include "relucent/error.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+const std::string kPrefix = "relucent.";
+constexpr const char* kFormat = "1";
+
+}  // namespace
+
+Lucene::MapStringString to_user_data(const CommitData& data) {
+  auto map = Lucene::MapStringString::newInstance();
+  const auto put = [&](const std::string& key, const std::string& value) { map.put(to_lucene(key), to_lucene(value)); };
+  for (const auto& [key, value] : data.user) {
+    if (key.starts_with(kPrefix)) {
+      throw Error(ErrorKind::usage, "commit data \"" + key + "\"", "keys that start with \"relucent.\" are the library's own");
+    }
+    put(key, value);
+  }
+  put(kPrefix + "format", kFormat);
+  put(kPrefix + "id_field", data.fields.id_field);
+  put(kPrefix + "text_field", data.fields.text_field);
+  put(kPrefix + "contents_field", data.fields.contents_field);
+  put(kPrefix + "analyzer", data.analyzer);
+  put(kPrefix + "segments", data.segments);
+  put(kPrefix + "documents", std::to_string(data.totals.documents));
+  put(kPrefix + "documents_with_tokens", std::to_string(data.totals.documents_with_tokens));
+  put(kPrefix + "tokens", std::to_string(data.totals.tokens));
+  return map;
+}
+
+std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std::string& place) {
+  if (!map) return std::nullopt;
+  std::map<std::string, std::string> own;
+  CommitData data;
+  for (const auto& [key, value] : map) {
+    std::string name = to_utf8(key);
+    if (name.starts_with(kPrefix)) {
+      own[name.substr(kPrefix.size())] = to_utf8(value);
+    } else {
+      data.user[std::move(name)] = to_utf8(value);
+    }
+  }
+  if (own.empty()) return std::nullopt;
+  if (own["format"] != kFormat) {
+    throw Error(ErrorKind::invalid_data, place, "the index was made by another version (format \"" + own["format"] + "\")",
+                "Make the index again");
+  }
+  data.fields.id_field = own["id_field"];
+  data.fields.text_field = own["text_field"];
+  data.fields.contents_field = own["contents_field"];
+  data.analyzer = own["analyzer"];
+  data.segments = own["segments"];
+  const auto number = [&](const char* key) {
+    const std::string& text = own[key];
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+      throw Error(ErrorKind::invalid_data, place, "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"",
+                  "Make the index again");
+    }
+    return value;
+  };
+  data.totals = {number("documents"), number("documents_with_tokens"), number("tokens")};
+  return data;
+}
+
+}  // namespace relucent

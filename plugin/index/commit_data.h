@@ -1,0 +1,27 @@
+#pragma once
+
+#include <Lucene.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "relucent/index_builder.h"
+
+namespace relucent {
+
+/// What IndexBuilder writes into a commit beside the caller's own data.
+struct CommitData {
+  IndexConfig fields;         ///< the three field names
+  std::string analyzer;
+  std::string segments;       ///< bm25::segments_identity at the commit
+  IndexBuilder::Totals totals;
+  std::map<std::string, std::string> user;
+};
+
+Lucene::MapStringString to_user_data(const CommitData& data);
+/// Nothing for an index that another program made; throws Error `invalid_data` for data that cannot be understood.
+std::optional<CommitData> from_user_data(Lucene::MapStringString data, const std::string& place);
+
+}  // namespace relucent

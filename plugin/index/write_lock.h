@@ -1,0 +1,23 @@
+#pragma once
+
+#include <LockFactory.h>
+
+#include <filesystem>
+
+namespace relucent {
+
+/// Locks an index folder for one writer through the system's lock on the file write.lock, so that a writer that died never
+/// blocks the next one, while living writers (Lucene++'s NativeFSLockFactory included) exclude each other. Obtaining never
+/// waits: Error `io` says which process holds the lock. A left-over file alone is no lock.
+class WriteLockFactory : public Lucene::LockFactory {
+ public:
+  explicit WriteLockFactory(std::filesystem::path folder);
+  Lucene::LockPtr makeLock(const Lucene::String& name) override;
+  /// Does nothing: removing the file of a living writer would let two in.
+  void clearLock(const Lucene::String& name) override;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace relucent

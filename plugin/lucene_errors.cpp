@@ -1,0 +1,96 @@
+#include "lucene_errors.h"
+
+#include <LuceneException.h>
+
+#include <boost/filesystem/path.hpp>
+
+#include <sys/statvfs.h>
+
+#include <codecvt>
+#include <cstdlib>
+#include <locale>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+constexpr unsigned long long kFull = 4ULL << 20;  // a write that fails with less free space than this failed for lack of it
+
+bool disk_is_full(std::string_view place) {
+  struct statvfs system;
+  return statvfs(std::string(place).c_str(), &system) == 0 &&
+         static_cast<unsigned long long>(system.f_bavail) * system.f_frsize < kFull;
+}
+
+[[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place, std::string_view doing) {
+  using Type = Lucene::LuceneException;
+  std::string problem(doing);
+  const std::string text = to_utf8(exception.getError());
+  problem += text.empty() ? " failed" : ": " + text;
+  switch (exception.getType()) {
+    case Type::CorruptIndex:
+    case Type::FieldReader:
+    case Type::Compression:
+    case Type::FileNotFound:
+    case Type::IndexOutOfBounds:
+    case Type::NumberFormat:
+      throw Error(ErrorKind::invalid_data, place, problem, "The index is damaged or incomplete; make it again");
+    case Type::NoSuchDirectory:
+      throw Error(ErrorKind::io, place, problem, "Check the folder's name");
+    case Type::LockObtainFailed:
+      throw Error(ErrorKind::io, place, problem, "Wait for the other writer to end");
+    case Type::IO:
+      if (disk_is_full(place)) {
+        throw Error(ErrorKind::io, place, std::string(doing) + ": the disk is full",
+                    "Free some space; what was committed before is safe");
+      }
+      throw Error(ErrorKind::io, place, problem, "Check the disk and the folder's permissions");
+    case Type::IllegalArgument:
+    case Type::Parse:
+    case Type::QueryParser:
+    case Type::TooManyClauses:
+      throw Error(ErrorKind::usage, place, problem);
+    case Type::AlreadyClosed:
+      throw Error(ErrorKind::usage, place, problem, "It was closed before");
+    case Type::TimeExceeded:
+      throw Error(ErrorKind::deadline, place, problem);
+    case Type::UnsupportedOperation:
+      throw Error(ErrorKind::unsupported, place, problem);
+    default:
+      throw Error(ErrorKind::internal, place, problem);
+  }
+}
+
+}  // namespace
+
+void rethrow_as_error(std::string_view place, std::string_view doing) {
+  try {
+    throw;
+  } catch (const Lucene::LuceneException& exception) {
+    rethrow(exception, place, doing);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::io, place, std::string(doing) + ": out of memory");
+  } catch (const std::exception& exception) {
+    throw Error(ErrorKind::io, place, std::string(doing) + ": " + exception.what());
+  }
+}
+
+void prepare_file_names() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const std::locale utf8(std::locale::classic(), new std::codecvt_utf8<wchar_t>);
+    try {
+      boost::filesystem::path::imbue(utf8);
+    } catch (const std::runtime_error&) {
+      // The environment names a locale that this machine lacks, and Boost tries that one first.
+      setenv("LC_ALL", "C", 1);
+      boost::filesystem::path::imbue(utf8);
+    }
+  });
+}
+
+}  // namespace relucent

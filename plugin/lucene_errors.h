@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "relucent/error.h"
+
+namespace relucent {
+
+/// Turns the exception being handled into an Error. To be called inside a catch block.
+/// @param place what was worked on, a folder or a field
+/// @param doing what was being done, as in "opening the index"
+[[noreturn]] void rethrow_as_error(std::string_view place, std::string_view doing);
+
+/// Runs `work`; what Lucene++ or the standard library throws comes out as Error.
+template <typename Work>
+decltype(auto) with_errors(std::string_view place, std::string_view doing, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    rethrow_as_error(place, doing);
+  }
+}
+
+/// Makes Boost.Filesystem, through which Lucene++ opens files, read names as UTF-8; without this an unset or invalid
+/// locale makes it throw. Cheap after the first call; every entry into Lucene++ that opens files goes through it.
+void prepare_file_names();
+
+}  // namespace relucent
