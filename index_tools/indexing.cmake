@@ -15,6 +15,19 @@ set(readers
   readers/utf8.cpp
   readers/vaswani_reader.cpp
 )
-target_sources(relucent_index_tools PRIVATE ${readers})
+set(indexing
+  indexing/checkpoint.cpp
+  indexing/checksum.cpp
+  indexing/document_feed.cpp
+  indexing/id_set.cpp
+  indexing/indexer.cpp
+  indexing/interrupt.cpp
+  indexing/manifest.cpp
+  indexing/progress.cpp
+)
+set(commands
+  program/index_command.cpp
+)
+target_sources(relucent_index_tools PRIVATE ${readers} ${indexing} ${commands})
 # No Lucene++ in these: its precompiled header would only cost time.
-set_source_files_properties(${readers} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(${readers} ${indexing} ${commands} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

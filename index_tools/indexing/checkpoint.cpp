@@ -1,0 +1,124 @@
+#include "index_tools/indexing/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "index_tools/indexing/checksum.h"
+#include "index_tools/readers/utf8.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::int64_t kHeadBytes = 64 * 1024;
+constexpr const char* kKey = "indexing.checkpoint";
+
+// File names are bytes; JSON is UTF-8.
+std::string printable(std::string path) {
+  replace_malformed_utf8(path);
+  return path;
+}
+
+}  // namespace
+
+const char* to_string(Duplicates duplicates) noexcept {
+  switch (duplicates) {
+    case Duplicates::skip_later: return "skip-later";
+    case Duplicates::keep: return "keep";
+    case Duplicates::error: break;
+  }
+  return "error";
+}
+
+Duplicates duplicates_from(const std::string& name) {
+  for (const Duplicates each : {Duplicates::error, Duplicates::skip_later, Duplicates::keep}) {
+    if (name == to_string(each)) return each;
+  }
+  throw Error(ErrorKind::usage, "--duplicates " + name, "no such policy", "choose error, skip-later or keep");
+}
+
+std::vector<InputFingerprint> fingerprints_of(const std::vector<InputFile>& files) {
+  std::vector<InputFingerprint> fingerprints;
+  for (const InputFile& file : files) {
+    fingerprints.push_back(
+        {printable(file.path.string()), file.size, file.modified_ns, checksum_of_file(file.path, kHeadBytes)});
+  }
+  return fingerprints;
+}
+
+std::map<std::string, std::string> to_user_data(const Checkpoint& checkpoint) {
+  nlohmann::json inputs = nlohmann::json::array();
+  for (const InputFingerprint& input : checkpoint.inputs) {
+    inputs.push_back({{"path", input.path},
+                      {"size", input.size},
+                      {"modified_ns", input.modified_ns},
+                      {"head", to_hex(input.head)}});
+  }
+  const nlohmann::json data = {{"corpus", checkpoint.corpus},         {"documents", checkpoint.documents},
+                               {"complete", checkpoint.complete},     {"duplicates", to_string(checkpoint.duplicates)},
+                               {"names", checkpoint.names},           {"inputs", inputs}};
+  return {{kKey, data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+}
+
+Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, const std::string& place) {
+  const auto found = user_data.find(kKey);
+  if (found == user_data.end()) {
+    throw Error(ErrorKind::invalid_data, place, "the index was not made by `relucent index`",
+                "index into another folder, or replace it with --overwrite");
+  }
+  try {
+    const auto data = nlohmann::json::parse(found->second);
+    Checkpoint checkpoint;
+    checkpoint.corpus = data.at("corpus").get<std::string>();
+    checkpoint.documents = data.at("documents").get<std::int64_t>();
+    checkpoint.complete = data.at("complete").get<bool>();
+    checkpoint.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
+    checkpoint.names = data.at("names").get<std::vector<std::string>>();
+    for (const auto& input : data.at("inputs")) {
+      checkpoint.inputs.push_back({input.at("path").get<std::string>(), input.at("size").get<std::int64_t>(),
+                                   input.at("modified_ns").get<std::int64_t>(),
+                                   from_hex(input.at("head").get<std::string>(), place)});
+    }
+    return checkpoint;
+  } catch (const nlohmann::json::exception& reason) {
+    throw Error(ErrorKind::invalid_data, place, std::string("the checkpoint in the index cannot be read: ") + reason.what(),
+                "index again with --overwrite");
+  }
+}
+
+void check_same_run(const Checkpoint& before, const Checkpoint& now, const std::string& place, bool any_input) {
+  const auto refuse = [&](const std::string& problem, const std::string& remedy) {
+    throw Error(ErrorKind::usage, place, problem, remedy);
+  };
+  if (before.corpus != now.corpus) {
+    refuse("was begun with --corpus " + before.corpus + ", not " + now.corpus,
+           "resume with the same corpus, or replace the index with --overwrite");
+  }
+  if (before.duplicates != now.duplicates) {
+    refuse(std::string("was begun with --duplicates ") + to_string(before.duplicates),
+           "resume with the same setting, or replace the index with --overwrite");
+  }
+  if (before.names != now.names) {
+    refuse("was begun with other --names patterns",
+           "resume with the same ones, or replace the index with --overwrite");
+  }
+  if (any_input) return;
+  const std::string remedy =
+      "give the same input as before, replace the index with --overwrite, or take it as it is with --force-resume";
+  if (before.inputs.size() != now.inputs.size()) {
+    refuse("was begun with " + std::to_string(before.inputs.size()) + " input files, now there are " +
+               std::to_string(now.inputs.size()),
+           remedy);
+  }
+  for (std::size_t i = 0; i < now.inputs.size(); ++i) {
+    const InputFingerprint &old_file = before.inputs[i], &new_file = now.inputs[i];
+    const char* difference = old_file.size != new_file.size                 ? "size"
+                             : old_file.head != new_file.head               ? "content"
+                             : old_file.modified_ns != new_file.modified_ns ? "time of change"
+                                                                            : nullptr;
+    if (difference == nullptr) continue;
+    const std::string name = old_file.path == new_file.path ? new_file.path : new_file.path + " (then " + old_file.path + ")";
+    refuse("input " + name + " has another " + difference + " than when indexing began", remedy);
+  }
+}
+
+}  // namespace relucent::index_tools

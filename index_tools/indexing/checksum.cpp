@@ -1,0 +1,93 @@
+#include "index_tools/indexing/checksum.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <vector>
+
+#include "index_tools/readers/byte_stream.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;  // ECMA-182, bits reversed
+constexpr std::size_t kSlices = 8;                         // bytes taken at a time
+
+using Tables = std::array<std::array<std::uint64_t, 256>, kSlices>;
+
+constexpr Tables make_tables() {
+  Tables tables{};
+  for (std::uint64_t byte = 0; byte < 256; ++byte) {
+    std::uint64_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (std::size_t slice = 1; slice < kSlices; ++slice) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint64_t before = tables[slice - 1][byte];
+      tables[slice][byte] = (before >> 8) ^ tables[0][before & 0xFF];
+    }
+  }
+  return tables;
+}
+
+constexpr Tables kTables = make_tables();
+
+}  // namespace
+
+void Checksum::add(std::string_view bytes) noexcept {
+  std::uint64_t crc = state_;
+  std::size_t i = 0;
+  for (; i + kSlices <= bytes.size(); i += kSlices) {
+    std::uint64_t eight = 0;
+    for (std::size_t k = 0; k < kSlices; ++k) {
+      eight |= std::uint64_t{static_cast<unsigned char>(bytes[i + k])} << (8 * k);
+    }
+    eight ^= crc;
+    crc = 0;
+    for (std::size_t k = 0; k < kSlices; ++k) crc ^= kTables[kSlices - 1 - k][(eight >> (8 * k)) & 0xFF];
+  }
+  for (; i < bytes.size(); ++i) crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(bytes[i])) & 0xFF];
+  state_ = crc;
+}
+
+std::uint64_t checksum(std::string_view bytes) noexcept {
+  Checksum sum;
+  sum.add(bytes);
+  return sum.value();
+}
+
+std::uint64_t checksum_of_file(const std::filesystem::path& file, std::int64_t limit,
+                               const std::function<void(std::int64_t)>& progress) {
+  FileStream stream(file);
+  std::vector<char> buffer(1 << 18);
+  Checksum sum;
+  for (;;) {
+    std::size_t wanted = buffer.size();
+    if (limit >= 0) wanted = static_cast<std::size_t>(std::min<std::int64_t>(limit, static_cast<std::int64_t>(wanted)));
+    const std::size_t count = wanted == 0 ? 0 : stream.read(buffer.data(), wanted);
+    if (count == 0) return sum.value();
+    sum.add({buffer.data(), count});
+    if (limit >= 0) limit -= static_cast<std::int64_t>(count);
+    if (progress) progress(static_cast<std::int64_t>(count));
+  }
+}
+
+std::string to_hex(std::uint64_t value) {
+  std::string digits(16, '0');
+  for (std::size_t i = 0; i < digits.size(); ++i) digits[i] = "0123456789abcdef"[(value >> (60 - 4 * i)) & 15];
+  return digits;
+}
+
+std::uint64_t from_hex(std::string_view digits, std::string_view place) {
+  std::uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (digits.size() != 16 || failure != std::errc() || end != digits.data() + digits.size()) {
+    throw Error(ErrorKind::invalid_data, place, "\"" + std::string(digits) + "\" is no checksum");
+  }
+  return value;
+}
+
+}  // namespace relucent::index_tools

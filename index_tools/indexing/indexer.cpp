@@ -1,0 +1,191 @@
+#include "index_tools/indexing/indexer.h"
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "index_tools/indexing/document_feed.h"
+#include "index_tools/indexing/manifest.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/readers/corpus_reader.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run that was killed before its first commit leaves a folder without an index; resuming it is starting it.
+bool holds_index(const fs::path& folder) {
+  std::error_code failure;
+  for (fs::directory_iterator i(folder, failure), end; !failure && i != end; i.increment(failure)) {
+    if (i->path().filename().string().starts_with("segments_")) return true;
+  }
+  return false;
+}
+
+IndexBuilder::Mode mode_of(const IndexJob& job) {
+  switch (job.start) {
+    case IndexJob::Start::overwrite: return IndexBuilder::Mode::overwrite;
+    case IndexJob::Start::resume:
+      return holds_index(job.index) ? IndexBuilder::Mode::append : IndexBuilder::Mode::create;
+    case IndexJob::Start::fresh: break;
+  }
+  return IndexBuilder::Mode::create;
+}
+
+class IndexRun {
+ public:
+  explicit IndexRun(const IndexJob& job) : job_(job), corpus_(find_corpus(job.corpus)) {}
+
+  IndexSummary run() {
+    const auto started = std::chrono::steady_clock::now();
+    open_input();
+    open_index();
+    if (!checkpoint_.complete) {
+      add_documents();
+      finish();
+    }
+    builder_->close();
+    const Manifest manifest = make_manifest(job_.index);
+    write_manifest(job_.index, manifest);
+
+    summary_.documents = checkpoint_.documents;
+    summary_.totals = builder_->totals();
+    for (const auto& [name, entry] : manifest.files) summary_.index_bytes += entry.size;
+    summary_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    return std::move(summary_);
+  }
+
+ private:
+  std::string place() const { return job_.index.string(); }
+
+  void open_input() {
+    input_ = find_input_files(job_.inputs, job_.names.empty() ? corpus_.names : job_.names);
+    summary_.left_out_files = input_.left_out;
+    summary_.input_files = static_cast<std::int64_t>(input_.files.size());
+    for (const InputFile& file : input_.files) summary_.input_bytes += file.size;
+    checkpoint_.corpus = corpus_.id;
+    checkpoint_.duplicates = job_.duplicates;
+    checkpoint_.names = job_.names;
+    checkpoint_.inputs = fingerprints_of(input_.files);
+  }
+
+  void open_index() {
+    IndexBuilder::Options options;
+    options.fields = job_.fields;
+    options.first_stage = job_.first_stage;
+    const IndexBuilder::Mode mode = mode_of(job_);
+    builder_ = IndexBuilder::open(job_.index, mode, options);
+    if (mode == IndexBuilder::Mode::append) {
+      const Checkpoint before = checkpoint_from(builder_->committed(), place());
+      check_same_run(before, checkpoint_, place(), job_.any_input);
+      if (before.documents != builder_->totals().documents) {
+        throw Error(ErrorKind::invalid_data, place(),
+                    "holds " + std::to_string(builder_->totals().documents) + " documents, not the " +
+                        std::to_string(before.documents) + " of its checkpoint: something else has changed it",
+                    "index again with --overwrite");
+      }
+      checkpoint_.documents = summary_.resumed_from = before.documents;
+      checkpoint_.complete = before.complete && !job_.any_input;
+      if (checkpoint_.complete) return;
+    }
+    remove_manifest(job_.index);
+    if (mode != IndexBuilder::Mode::append) commit();  // so that there is something to resume
+  }
+
+  void add_documents() {
+    CorpusReader reader(corpus_, input_.files, job_.names, job_.strict);
+    DocumentFeed feed(reader, job_.duplicates, checkpoint_.documents, job_.interrupted);
+    Progress progress("indexing", reader.parts().total_bytes(), job_.quiet);
+    const auto add = [&](const Document& document) {
+      add_document(document);
+      progress.update(checkpoint_.documents, reader.parts().bytes_read());
+    };
+    if (job_.threads > 1) {
+      FeedThread thread(feed);
+      for (FeedThread::Batch batch; thread.next(batch);) {
+        for (const Document& document : batch) add(document);
+      }
+    } else {
+      for (Document document; feed.next(document);) add(document);
+    }
+    if (feed.still_to_pass_over() > 0) {
+      throw Error(ErrorKind::invalid_data, place(),
+                  "holds " + std::to_string(feed.still_to_pass_over()) + " documents more than the input has now",
+                  "give the same input as before, or index again with --overwrite");
+    }
+    summary_.report = reader.report();
+    summary_.duplicates = feed.duplicates();
+    summary_.duplicate_examples = feed.duplicate_examples();
+  }
+
+  void add_document(const Document& document) {
+    if (job_.interrupted && job_.interrupted()) stop();
+    guarded([&] { builder_->add(document.id, document.text); });
+    ++checkpoint_.documents;
+    if (checkpoint_.documents % job_.commit_every == 0) commit();
+  }
+
+  [[noreturn]] void stop() {
+    commit();
+    builder_->close();
+    throw Error(ErrorKind::interrupted, place(),
+                "interrupted; " + with_commas(checkpoint_.documents) + " documents are indexed and safe",
+                "run the same command with --resume to go on");
+  }
+
+  void commit() {
+    guarded([&] { builder_->commit(to_user_data(checkpoint_)); });
+    committed_ = checkpoint_.documents;
+  }
+
+  // Adds to an error of the index what is safe and how to go on.
+  template <typename Step>
+  void guarded(Step&& step) {
+    try {
+      step();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::io) throw;
+      std::string problem = error.problem();
+      if (committed_) problem += " (the index stands at its last commit: " + with_commas(*committed_) + " documents)";
+      std::string remedy = error.remedy();
+      if (committed_) remedy += (remedy.empty() ? "" : "; ") + std::string("then run the same command with --resume");
+      throw Error(error.kind(), error.place(), problem, remedy);
+    }
+  }
+
+  void finish() {
+    const ReadReport& report = summary_.report;
+    if (report.malformed_share() > job_.most_malformed) {
+      commit();
+      builder_->close();
+      char share[64];
+      std::snprintf(share, sizeof share, "%.3g %% of the records are malformed", 100 * report.malformed_share());
+      throw Error(ErrorKind::invalid_data, input_.files.front().path.string(),
+                  std::string(share) + ": " + report.malformed_summary(),
+                  "mend the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
+    }
+    if (checkpoint_.documents == 0) {
+      throw Error(ErrorKind::invalid_data, input_.files.front().path.string(), "holds no document of the corpus " + corpus_.id,
+                  "is it " + corpus_.format + "?");
+    }
+    checkpoint_.complete = true;
+    commit();
+  }
+
+  const IndexJob& job_;
+  const Corpus& corpus_;
+  InputFiles input_;
+  Checkpoint checkpoint_;
+  std::optional<std::int64_t> committed_;  // documents at the last commit
+  std::unique_ptr<IndexBuilder> builder_;
+  IndexSummary summary_;
+};
+
+}  // namespace
+
+IndexSummary run_index(const IndexJob& job) { return IndexRun(job).run(); }
+
+}  // namespace relucent::index_tools

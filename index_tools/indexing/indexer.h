@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "index_tools/indexing/checkpoint.h"
+#include "index_tools/readers/corpora.h"
+#include "index_tools/readers/read_report.h"
+#include "relucent/config.h"
+#include "relucent/index_builder.h"
+
+namespace relucent::index_tools {
+
+/// One run of `relucent index`.
+struct IndexJob {
+  enum class Start { fresh, overwrite, resume };
+
+  std::string corpus;
+  std::vector<std::string> inputs;       ///< files, folders, patterns
+  std::filesystem::path index;
+  Start start = Start::fresh;
+  bool any_input = false;                ///< resume although the input has changed
+  std::vector<std::string> names;        ///< patterns instead of the corpus's own
+  Duplicates duplicates = Duplicates::error;
+  bool strict = false;                   ///< the first malformed record is an error
+  double most_malformed = 0.001;         ///< share of malformed records above which the run fails
+  int threads = 2;                       ///< 1: read and write in turn; more: read ahead
+  std::int64_t commit_every = 250'000;   ///< documents
+  bool quiet = false;                    ///< no progress
+  IndexConfig fields;
+  FirstStageConfig first_stage;
+  std::function<bool()> interrupted;     ///< asked for every document; empty: never
+};
+
+struct IndexSummary {
+  std::int64_t documents = 0;            ///< in the index
+  std::int64_t resumed_from = 0;         ///< of these, indexed by earlier runs
+  IndexBuilder::Totals totals;
+  ReadReport report;
+  std::int64_t duplicates = 0;           ///< passed over
+  std::vector<std::string> duplicate_examples;
+  std::int64_t input_files = 0, input_bytes = 0, left_out_files = 0;
+  std::int64_t index_bytes = 0;
+  double seconds = 0;
+};
+
+/// Indexes a corpus, committing every so often. Whatever ends it, the index is sound at its last commit. Throws Error:
+/// `interrupted` after a commit of everything read so far; `io` and `invalid_data` with what is safe and how to go on;
+/// `invalid_data` at the end where too many records were malformed.
+IndexSummary run_index(const IndexJob& job);
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,82 @@
+#include "index_tools/indexing/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr auto kTerminalEvery = std::chrono::milliseconds(200);
+constexpr auto kLineEvery = std::chrono::minutes(1);
+
+std::string clock_time(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+  char text[32];
+  std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", static_cast<long long>(whole / 3600),
+                static_cast<long long>(whole / 60 % 60), static_cast<long long>(whole % 60));
+  return text;
+}
+
+}  // namespace
+
+Progress::Progress(std::string doing, std::int64_t total_bytes, bool quiet)
+    : doing_(std::move(doing)), total_bytes_(total_bytes), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1),
+      started_(Clock::now()), next_(started_ + (terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kLineEvery))) {}
+
+Progress::~Progress() {
+  if (shown_ && terminal_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::update(std::int64_t documents, std::int64_t bytes) {
+  if (quiet_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  next_ = now + (terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kLineEvery));
+  show(documents, bytes, now);
+}
+
+void Progress::show(std::int64_t documents, std::int64_t bytes, Clock::time_point now) {
+  const double seconds = std::max(std::chrono::duration<double>(now - started_).count(), 1e-3);
+  const double share =
+      total_bytes_ > 0 ? std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total_bytes_)) : 0;
+  std::string line = doing_;
+  if (terminal_) {
+    constexpr std::size_t width = 24;
+    const auto filled = static_cast<std::size_t>(share * width);
+    line += " [" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
+  }
+  char rest[160];
+  std::snprintf(rest, sizeof rest, " %3.0f %%  %s documents  %.1f MB/s  ", 100 * share, with_commas(documents).c_str(),
+                static_cast<double>(bytes) / 1e6 / seconds);
+  line += rest;
+  line += share > 0 ? clock_time(seconds * (1 - share) / share) + " left" : "";
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+std::string with_commas(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string bytes_for_people(std::int64_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  double value = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* next : {"kB", "MB", "GB", "TB"}) {
+    if (value < 1000) break;
+    value /= 1000;
+    unit = next;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", value, unit);
+  return text;
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace relucent::index_tools {
+
+/// Tells on standard error how far long work is: a line that renews itself on a terminal, else one line a minute. One
+/// thread at a time.
+class Progress {
+ public:
+  /// @param doing  in one word: "indexing"
+  Progress(std::string doing, std::int64_t total_bytes, bool quiet = false);
+  /// Removes the terminal's line.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Cheap enough for every document.
+  void update(std::int64_t documents, std::int64_t bytes);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show(std::int64_t documents, std::int64_t bytes, Clock::time_point now);
+
+  std::string doing_;
+  std::int64_t total_bytes_;
+  bool quiet_, terminal_;
+  bool shown_ = false;
+  Clock::time_point started_, next_;
+};
+
+/// 1234567 as "1,234,567".
+std::string with_commas(std::int64_t number);
+/// Bytes for people: "812 bytes", "3.4 MB".
+std::string bytes_for_people(std::int64_t bytes);
+
+}  // namespace relucent::index_tools

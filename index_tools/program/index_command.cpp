@@ -1,0 +1,166 @@
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "index_tools/indexing/indexer.h"
+#include "index_tools/indexing/interrupt.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
+#include "relucent/config.h"
+#include "relucent/error.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::bytes_for_people;
+using index_tools::IndexJob;
+using index_tools::IndexSummary;
+using index_tools::with_commas;
+
+struct IndexOptions {
+  IndexJob job;
+  std::string config;
+  std::string duplicates = "error";
+  double most_malformed_percent = 0.1;
+  bool resume = false, force_resume = false, overwrite = false, json = false;
+};
+
+nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
+  nlohmann::json malformed = nlohmann::json::object();
+  for (const auto& [kind, entry] : summary.report.kinds()) {
+    malformed[kind] = {{"count", entry.count}, {"examples", entry.examples}};
+  }
+  nlohmann::json result = {{"corpus", job.corpus},
+                           {"index", job.index.string()},
+                           {"documents", summary.documents},
+                           {"resumed_from", summary.resumed_from},
+                           {"documents_with_tokens", summary.totals.documents_with_tokens},
+                           {"tokens", summary.totals.tokens},
+                           {"empty_texts", summary.report.empty_texts()},
+                           {"malformed_records", summary.report.malformed_records()},
+                           {"malformed", malformed},
+                           {"replaced_utf8_sequences", summary.report.replaced_sequences()},
+                           {"duplicates_skipped", summary.duplicates},
+                           {"input_files", summary.input_files},
+                           {"input_bytes", summary.input_bytes},
+                           {"files_left_out", summary.left_out_files},
+                           {"index_bytes", summary.index_bytes},
+                           {"seconds", summary.seconds}};
+  if (official > 0) result["official_documents"] = official;
+  return result;
+}
+
+void print(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
+  std::cout << "Indexed " << with_commas(summary.documents) << " documents of " << job.corpus << " into "
+            << job.index.string() << "\n";
+  if (summary.resumed_from > 0) {
+    std::cout << "  resumed after " << with_commas(summary.resumed_from) << " documents\n";
+  }
+  std::cout << "  " << with_commas(summary.totals.tokens) << " tokens in "
+            << with_commas(summary.totals.documents_with_tokens) << " documents, "
+            << bytes_for_people(summary.index_bytes) << " on disk\n"
+            << "  " << summary.input_files << (summary.input_files == 1 ? " file, " : " files, ")
+            << bytes_for_people(summary.input_bytes) << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
+  if (summary.left_out_files > 0) {
+    std::cout << "  " << with_commas(summary.left_out_files) << " other files in the folders were left out\n";
+  }
+  if (summary.report.malformed_records() > 0) std::cout << "  " << summary.report.malformed_summary() << "\n";
+  if (summary.report.empty_texts() > 0) {
+    std::cout << "  " << with_commas(summary.report.empty_texts()) << " documents without text\n";
+  }
+  if (summary.report.replaced_sequences() > 0) {
+    std::cout << "  " << with_commas(summary.report.replaced_sequences()) << " malformed UTF-8 sequences became U+FFFD\n";
+  }
+  if (summary.duplicates > 0) {
+    std::cout << "  " << with_commas(summary.duplicates) << " documents with an id seen before were skipped:";
+    for (const std::string& example : summary.duplicate_examples) std::cout << " " << example;
+    std::cout << "\n";
+  }
+  if (official > 0) {
+    std::cout << "  the whole corpus has " << with_commas(official) << " documents"
+              << (official == summary.documents ? ": all are here" : "") << "\n";
+  }
+  std::cout << "Next: relucent search --index " << job.index.string() << " \"your question\"\n";
+}
+
+int run(IndexOptions& options) {
+  IndexJob& job = options.job;
+  if (options.overwrite && (options.resume || options.force_resume)) {
+    throw Error(ErrorKind::usage, "--overwrite", "cannot go with --resume", "choose one");
+  }
+  if (options.overwrite) job.start = IndexJob::Start::overwrite;
+  if (options.resume || options.force_resume) job.start = IndexJob::Start::resume;
+  job.any_input = options.force_resume;
+  job.duplicates = index_tools::duplicates_from(options.duplicates);
+  job.most_malformed = options.most_malformed_percent / 100;
+  const Config config = options.config.empty() ? Config{} : load_config(options.config);
+  job.fields = config.index;
+  job.first_stage = config.first_stage;
+
+  const index_tools::InterruptGuard guard;
+  job.interrupted = index_tools::InterruptGuard::interrupted;
+  const std::int64_t official = index_tools::find_corpus(job.corpus).official_documents;
+  const IndexSummary summary = index_tools::run_index(job);
+  if (options.json) {
+    std::cout << to_json(job, summary, official).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    print(job, summary, official);
+  }
+  return ok;
+}
+
+std::string footer() {
+  std::string text = "Corpora:\n";
+  for (const auto& corpus : index_tools::corpora()) {
+    text += "  " + corpus.id + std::string(corpus.id.size() < 16 ? 16 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
+  }
+  return text +
+         "Every file may be compressed (gz, bz2, xz, zstd, Z) or sit in a tar or zip; it is read in place.\n\n"
+         "Example:\n"
+         "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n"
+         "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n";
+}
+
+}  // namespace
+
+void add_index(CLI::App& program, Action& chosen) {
+  auto* command = program.add_subcommand("index", "Index a corpus or your own documents");
+  auto options = std::make_shared<IndexOptions>();
+  IndexJob& job = options->job;
+  command->add_option("--corpus", job.corpus, "What the input is; see below")->required()->type_name("ID");
+  command->add_option("--input", job.inputs, "Files, folders or patterns, compressed or not")
+      ->required()
+      ->type_name("PATH")
+      ->expected(1, -1);
+  command->add_option("--index", job.index, "The index's folder")->required()->type_name("DIR");
+  command->add_flag("--resume", options->resume, "Go on after the last commit of an interrupted run");
+  command->add_flag("--force-resume", options->force_resume, "Like --resume, though the input has changed");
+  command->add_flag("--overwrite", options->overwrite, "Replace an index that is there");
+  command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
+      ->type_name("PATTERN");
+  command->add_option("--threads", job.threads, "1: read and index in turn; more: read ahead (default 2)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--strict", job.strict, "Fail at the first malformed record");
+  command
+      ->add_option("--max-malformed", options->most_malformed_percent,
+                   "Fail where more of the records are malformed, in percent (default 0.1)")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--duplicates", options->duplicates,
+                      "What to do with an id that was there before: error (default), skip-later or keep")
+      ->type_name("POLICY");
+  command->add_option("--commit-every", job.commit_every, "Documents between commits (default 250000)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("--config", options->config, "Profile whose [index] and [first_stage] to use")->type_name("FILE");
+  command->add_flag("--json", options->json, "Print the summary as JSON");
+  command->add_flag("--quiet", job.quiet, "No progress on standard error");
+  command->footer(footer());
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace relucent::program
