@@ -31,6 +31,7 @@ class RELUCENT_API RescoreQuery : public Lucene::Query {
   using Lucene::Query::toString;
   Lucene::String toString(const Lucene::String& field) override;
   Lucene::QueryPtr rewrite(const Lucene::IndexReaderPtr& reader) override;
+  Lucene::WeightPtr createWeight(const Lucene::SearcherPtr& searcher) override;
   void extractTerms(Lucene::SetTerm terms) override;
   Lucene::LuceneObjectPtr clone(const Lucene::LuceneObjectPtr& other = Lucene::LuceneObjectPtr()) override;
   bool equals(const Lucene::LuceneObjectPtr& other) override;

@@ -15,14 +15,14 @@ namespace relucent {
 /// QueryParser.
 class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
  public:
-  RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& field,
-                       const Lucene::AnalyzerPtr& analyzer);
+  RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& defaultField,
+                       const Lucene::AnalyzerPtr& queryAnalyzer);
   ~RescoringQueryParser() override;
 
   // The two virtual steps of parse(): the first sees the text, the second the finished query.
   void ReInit(const Lucene::QueryParserCharStreamPtr& stream) override;
   using Lucene::QueryParser::ReInit;
-  Lucene::QueryPtr TopLevelQuery(const Lucene::String& field) override;
+  Lucene::QueryPtr TopLevelQuery(const Lucene::String& queryField) override;
 
  private:
   std::string text_;

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "relucent/scorer.h"
+
+namespace relucent {
+
+/// The built-in scorer: model's CrossEncoder with the checkpoint, device and limits of `config`. Throws Error.
+std::shared_ptr<const Scorer> make_cross_encoder_scorer(const RescorerConfig& config);
+
+}  // namespace relucent

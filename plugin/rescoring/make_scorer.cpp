@@ -1,0 +1,72 @@
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "relucent/error.h"
+#include "relucent/scorer.h"
+#include "rescoring/cross_encoder_scorer.h"
+
+namespace relucent {
+namespace {
+
+constexpr const char* kBuiltIn = "cross-encoder";
+constexpr const char* kAbiSymbol = "relucent_scorer_abi";
+constexpr const char* kFactorySymbol = "relucent_make_scorer";
+using Factory = Scorer* (*)(const RescorerConfig&);
+
+std::string loader_message() {
+  const char* message = dlerror();
+  return message != nullptr ? message : "unknown reason";
+}
+
+void* symbol(void* library, const char* name, const std::string& place) {
+  dlerror();
+  void* address = dlsym(library, name);
+  if (address == nullptr) {
+    throw Error(ErrorKind::invalid_data, place, std::string("is no scorer module: it does not export ") + name,
+                "put RELUCENT_SCORER_MODULE(YourScorer) of relucent/scorer.h into it");
+  }
+  return address;
+}
+
+std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
+  const std::string place = std::filesystem::absolute(config.module).lexically_normal().string();
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(place, ignored)) {
+    throw Error(ErrorKind::io, place, "there is no such scorer module",
+                "set [rescorer] module to \"" + std::string(kBuiltIn) + "\" or to a shared object's path");
+  }
+  // Never closed again: exceptions, statics and threads of the module may outlive the last scorer.
+  void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    throw Error(ErrorKind::invalid_data, place, "cannot be loaded: " + loader_message(),
+                "build it as a shared object for this machine");
+  }
+  const int abi = *static_cast<const int*>(symbol(library, kAbiSymbol, place));
+  if (abi != kScorerAbi) {
+    throw Error(ErrorKind::invalid_data, place,
+                "was built for scorer interface " + std::to_string(abi) + ", this library has " + std::to_string(kScorerAbi),
+                "build it again with this library's relucent/scorer.h");
+  }
+  const auto factory = reinterpret_cast<Factory>(symbol(library, kFactorySymbol, place));
+  Scorer* made = nullptr;
+  try {
+    made = factory(config);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::invalid_data, place, std::string("its scorer could not be made: ") + error.what());
+  } catch (...) {
+    throw Error(ErrorKind::invalid_data, place, "its scorer could not be made: it threw something unknown");
+  }
+  if (made == nullptr) throw Error(ErrorKind::invalid_data, place, "its relucent_make_scorer returned no scorer");
+  return std::shared_ptr<const Scorer>(made);
+}
+
+}  // namespace
+
+std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config) {
+  return config.module == kBuiltIn ? make_cross_encoder_scorer(config) : load_module(config);
+}
+
+}  // namespace relucent

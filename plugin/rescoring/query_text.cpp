@@ -1,0 +1,78 @@
+#include "rescoring/query_text.h"
+
+#include <BooleanClause.h>
+#include <BooleanQuery.h>
+#include <DisjunctionMaxQuery.h>
+#include <FilteredQuery.h>
+#include <FuzzyQuery.h>
+#include <MultiPhraseQuery.h>
+#include <PhraseQuery.h>
+#include <PrefixQuery.h>
+#include <SpanQuery.h>
+#include <Term.h>
+#include <TermQuery.h>
+
+namespace relucent {
+namespace {
+
+using boost::dynamic_pointer_cast;
+
+// The queries that `query` is put together from, those that a document must not match left out.
+std::vector<Lucene::QueryPtr> parts(const Lucene::QueryPtr& query) {
+  std::vector<Lucene::QueryPtr> all;
+  if (const auto boolean = dynamic_pointer_cast<Lucene::BooleanQuery>(query)) {
+    for (const auto& clause : boolean->getClauses()) {
+      if (!clause->isProhibited()) all.push_back(clause->getQuery());
+    }
+  } else if (const auto disjunction = dynamic_pointer_cast<Lucene::DisjunctionMaxQuery>(query)) {
+    for (const auto& disjunct : *disjunction) all.push_back(disjunct);
+  } else if (const auto filtered = dynamic_pointer_cast<Lucene::FilteredQuery>(query)) {
+    all.push_back(filtered->getQuery());
+  } else if (const auto rescore = dynamic_pointer_cast<RescoreQuery>(query)) {
+    all.push_back(rescore->inner());
+  }
+  return all;
+}
+
+void add_terms(const Lucene::QueryPtr& query, const Lucene::String& field, std::vector<Lucene::String>& terms) {
+  const auto add = [&](const Lucene::TermPtr& term) {
+    if (term->field() == field && !term->text().empty()) terms.push_back(term->text());
+  };
+  if (const auto single = dynamic_pointer_cast<Lucene::TermQuery>(query)) {
+    add(single->getTerm());
+  } else if (const auto phrase = dynamic_pointer_cast<Lucene::PhraseQuery>(query)) {
+    for (const auto& term : phrase->getTerms()) add(term);
+  } else if (const auto phrases = dynamic_pointer_cast<Lucene::MultiPhraseQuery>(query)) {
+    for (const auto& alternatives : phrases->getTermArrays()) {
+      if (!alternatives.empty()) add(alternatives[0]);
+    }
+  } else if (const auto prefix = dynamic_pointer_cast<Lucene::PrefixQuery>(query)) {
+    add(prefix->getPrefix());
+  } else if (const auto fuzzy = dynamic_pointer_cast<Lucene::FuzzyQuery>(query)) {
+    add(fuzzy->getTerm());
+  } else if (dynamic_pointer_cast<Lucene::SpanQuery>(query)) {
+    auto set = Lucene::SetTerm::newInstance();
+    query->extractTerms(set);
+    for (const auto& term : set) add(term);
+  }
+  for (const auto& part : parts(query)) add_terms(part, field, terms);
+}
+
+}  // namespace
+
+RescoreQueryPtr find_rescore_query(const Lucene::QueryPtr& query) {
+  if (!query) return {};
+  if (const auto rescore = dynamic_pointer_cast<RescoreQuery>(query)) return rescore;
+  for (const auto& part : parts(query)) {
+    if (const auto found = find_rescore_query(part)) return found;
+  }
+  return {};
+}
+
+std::vector<Lucene::String> terms_in_order(const Lucene::QueryPtr& query, const Lucene::String& field) {
+  std::vector<Lucene::String> terms;
+  if (query) add_terms(query, field, terms);
+  return terms;
+}
+
+}  // namespace relucent

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <Query.h>
+#include <Weight.h>
+
+namespace relucent {
+
+/// A BM25 weight together with the query it was made from, as the caller wrote it: rewriting and analysis have taken the
+/// text and the order of words out of the weight itself.
+class RescoreWeight : public Lucene::Weight {
+ public:
+  RescoreWeight(const Lucene::WeightPtr& inner, const Lucene::QueryPtr& original);
+  ~RescoreWeight() override;
+
+  const Lucene::WeightPtr& inner() const noexcept { return inner_; }
+  const Lucene::QueryPtr& original() const noexcept { return original_; }
+
+  Lucene::ExplanationPtr explain(const Lucene::IndexReaderPtr& reader, std::int32_t document) override;
+  Lucene::QueryPtr getQuery() override;
+  double getValue() override;
+  void normalize(double norm) override;
+  Lucene::ScorerPtr scorer(const Lucene::IndexReaderPtr& reader, bool scoreDocsInOrder, bool topScorer) override;
+  double sumOfSquaredWeights() override;
+  bool scoresDocsOutOfOrder() override;
+
+ private:
+  Lucene::WeightPtr inner_;
+  Lucene::QueryPtr original_;
+};
+
+}  // namespace relucent

@@ -1,0 +1,22 @@
+#include "relucent/rescored_top_docs.h"
+
+namespace relucent {
+
+RescoredHit::RescoredHit(std::int32_t document, double hit_score) : Lucene::ScoreDoc(document, hit_score) {}
+RescoredHit::~RescoredHit() = default;
+
+RescoredTopDocs::RescoredTopDocs(std::int32_t total, Lucene::Collection<Lucene::ScoreDocPtr> hits, double best)
+    : Lucene::TopDocs(total, hits, best) {}
+RescoredTopDocs::~RescoredTopDocs() = default;
+
+const char* to_string(QueryTextSource source) noexcept {
+  switch (source) {
+    case QueryTextSource::query: return "query";
+    case QueryTextSource::scope: return "scope";
+    case QueryTextSource::terms: return "terms";
+    case QueryTextSource::none: return "none";
+  }
+  return "none";
+}
+
+}  // namespace relucent

@@ -1,0 +1,86 @@
+#include "relucent/rescorer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "relucent/error.h"
+#include "relucent/stored_text.h"
+#include "rescoring/rescorer_implementation.h"
+
+namespace relucent {
+namespace {
+
+RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
+  const FirstStageHit& first = result.hits[combined.index];
+  // The first stage's own score, to the last bit, where it is all there is.
+  const double score = result.degraded ? first.score : static_cast<double>(combined.score);
+  const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
+  hit->firstStageScore = first.score;
+  hit->firstStageRank = first.rank;
+  if (result.degraded) {
+    hit->standing = RescoredHit::Standing::not_rescored;
+  } else if (combined.index >= result.scores.size()) {
+    hit->standing = RescoredHit::Standing::beyond_window;
+  } else if (const auto& score_given = result.scores[combined.index]) {
+    hit->standing = RescoredHit::Standing::rescored;
+    hit->logit = score_given->score;
+    hit->tokens = score_given->tokens;
+    hit->truncated = score_given->truncated;
+  } else {
+    hit->standing = RescoredHit::Standing::without_text;
+  }
+  return hit;
+}
+
+}  // namespace
+
+Rescorer::Rescorer(const Config& config) : Rescorer(config, make_scorer(config.rescorer)) {}
+
+Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
+  check_config(config);
+  if (!scorer) throw Error(ErrorKind::usage, "Rescorer", "was given no scorer");
+  implementation_.reset(new Implementation{config, std::move(scorer), Log(config.log)});
+  implementation_->log.info("rescoring the best " + std::to_string(config.rescorer.window) + " hits with " +
+                            implementation_->scorer->describe());
+}
+
+Rescorer::~Rescorer() = default;
+
+const Config& Rescorer::config() const noexcept { return implementation_->config; }
+const Scorer& Rescorer::scorer() const noexcept { return *implementation_->scorer; }
+
+std::vector<CombinedHit> Rescorer::combine(std::span<const double> firstStageScores,
+                                           std::span<const std::optional<float>> logits) const {
+  return relucent::combine(firstStageScores, logits, config().rescorer);
+}
+
+RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
+                                     std::string_view queryText, std::int32_t n) const {
+  if (n < 1) throw Error(ErrorKind::usage, "Rescorer", "was asked for " + std::to_string(n) + " hits", "ask for at least 1");
+  const std::string text = well_formed_utf8(queryText);
+  const SecondStageResult result =
+      implementation_->stage().run(searcher, first_stage_hits(firstPass), text,
+                                   [this](auto scores, auto logits) { return combine(scores, logits); });
+
+  auto hits = Lucene::Collection<Lucene::ScoreDocPtr>::newInstance();
+  for (const auto& combined : result.order) {
+    if (hits.size() == n) break;
+    hits.add(hit_of(result, combined));
+  }
+  const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : hits[0]->score;
+  const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best);
+  answer->degraded = result.degraded;
+  answer->reason = result.reason;
+  answer->queryText = text;
+  answer->queryTextSource = text.empty() ? QueryTextSource::none : QueryTextSource::query;
+  for (const auto& score : result.scores) {
+    if (!score) ++answer->withoutText;
+    else ++answer->rescored;
+    if (score && score->truncated) ++answer->truncated;
+  }
+  answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - result.order.size());
+  answer->milliseconds = result.milliseconds;
+  return answer;
+}
+
+}  // namespace relucent

@@ -1,0 +1,100 @@
+#include <Explanation.h>
+
+#include <charconv>
+
+#include "relucent/rescorer.h"
+#include "relucent/stored_text.h"
+#include "rescoring/rescorer_implementation.h"
+
+namespace relucent {
+namespace {
+
+using Lucene::newLucene;
+
+std::string plain(double value) {
+  char buffer[32];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+}
+
+Lucene::ExplanationPtr node(double value, const std::string& description) {
+  return newLucene<Lucene::Explanation>(value, to_lucene(description));
+}
+
+const char* formula(ScoreMode mode) {
+  switch (mode) {
+    case ScoreMode::replace: return "the rescored part";
+    case ScoreMode::total: return "the sum of";
+    case ScoreMode::multiply: return "the product of";
+    case ScoreMode::avg: return "half the sum of";
+    case ScoreMode::max: return "the larger of";
+    case ScoreMode::min: return "the smaller of";
+  }
+  return "";
+}
+
+Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& scorer) {
+  std::string description = "score of " + scorer.describe();
+  if (score.tokens > 0) description += ", " + std::to_string(score.tokens) + " tokens";
+  description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
+  return node(score.score, description);
+}
+
+std::string normalized(Normalize how) {
+  return how == Normalize::none ? "" : std::string(" after ") + std::string(to_string(how)) + " over the rescore window";
+}
+
+Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const CandidateScore& score,
+                                        const Lucene::ExplanationPtr& first_stage, const RescorerConfig& config,
+                                        const Scorer& scorer, const std::string& rank) {
+  const auto root = node(combined.score, "combined score, score_mode " + std::string(to_string(config.score_mode)) + ": " +
+                                             formula(config.score_mode));
+  const auto rescored = node(combined.rescore_term, "rescore_weight " + plain(config.rescore_weight) +
+                                                        " times the model's score" + normalized(config.normalize));
+  rescored->addDetail(model_part(score, scorer));
+  root->addDetail(rescored);
+  const bool takes_part = config.score_mode != ScoreMode::replace;
+  const auto first = node(combined.first_stage_term,
+                          takes_part ? "query_weight " + plain(config.query_weight) + " times the first-stage score" +
+                                           normalized(config.normalize) + ", " + rank
+                                     : "the first stage takes no part in the score, " + rank);
+  first->addDetail(first_stage);
+  root->addDetail(first);
+  return root;
+}
+
+}  // namespace
+
+Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
+                                         const Lucene::ExplanationPtr& firstPassExplanation,
+                                         std::string_view queryText, std::int32_t document) const {
+  const SecondStageResult result =
+      implementation_->stage().run(searcher, first_stage_hits(firstPass), well_formed_utf8(queryText),
+                                   [this](auto scores, auto logits) { return combine(scores, logits); });
+  const auto wrapped = [&](double value, const std::string& description) {
+    const auto root = node(value, description);
+    root->addDetail(firstPassExplanation);
+    return root;
+  };
+  for (std::size_t i = 0; i < result.hits.size(); ++i) {
+    const FirstStageHit& hit = result.hits[i];
+    if (hit.document != document) continue;
+    if (result.degraded) return wrapped(hit.score, "first-stage score; not rescored: " + result.reason);
+    const std::string rank = "first-stage rank " + std::to_string(hit.rank);
+    for (const auto& combined : result.order) {
+      if (combined.index != i) continue;
+      if (i >= result.scores.size()) {
+        return wrapped(combined.score, "first-stage score, lowered to stay below the rescored hits; beyond the rescore "
+                                       "window of " + std::to_string(config().rescorer.window));
+      }
+      if (!result.scores[i]) {
+        return wrapped(combined.score, "first-stage score, lowered to stay below the rescored hits; there is no stored "
+                                       "text in field \"" + config().index.text_field + "\", " + rank);
+      }
+      return explain_rescored(combined, *result.scores[i], firstPassExplanation, config().rescorer, scorer(), rank);
+    }
+    return wrapped(0, "not returned: the combined score is below min_score, " + rank);
+  }
+  return wrapped(0, "not among the hits that were rescored");
+}
+
+}  // namespace relucent

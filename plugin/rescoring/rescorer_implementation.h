@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "relucent/rescorer.h"
+#include "rescoring/log.h"
+#include "rescoring/second_stage.h"
+
+namespace relucent {
+
+struct Rescorer::Implementation {
+  Config config;
+  std::shared_ptr<const Scorer> scorer;
+  Log log;
+
+  SecondStage stage() const { return {config, *scorer, log}; }
+};
+
+}  // namespace relucent

@@ -1,0 +1,59 @@
+#include "relucent/rescoring_query_parser.h"
+
+#include <BooleanQuery.h>
+#include <FastCharStream.h>
+#include <StringReader.h>
+
+#include "relucent/stored_text.h"
+
+namespace relucent {
+
+using Lucene::newLucene;
+
+namespace {
+
+// "what is c\+\+" was typed "what is c++": programs escape a person's words before they parse them.
+Lucene::String without_escapes(const Lucene::String& text) {
+  Lucene::String out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == L'\\' && i + 1 < text.size()) ++i;
+    out += text[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+RescoringQueryParser::RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion,
+                                           const Lucene::String& defaultField,
+                                           const Lucene::AnalyzerPtr& queryAnalyzer)
+    : Lucene::QueryParser(matchVersion, defaultField, queryAnalyzer) {}
+RescoringQueryParser::~RescoringQueryParser() = default;
+
+// parse() is not virtual, but it begins with this call and a stream that nothing has been read from.
+void RescoringQueryParser::ReInit(const Lucene::QueryParserCharStreamPtr& stream) {
+  started_ = std::chrono::steady_clock::now();
+  text_.clear();
+  const auto unread = boost::dynamic_pointer_cast<Lucene::FastCharStream>(stream);
+  if (!unread || !unread->input) {
+    Lucene::QueryParser::ReInit(stream);
+    return;
+  }
+  Lucene::String text;
+  for (std::int32_t c = unread->input->read(); c != Lucene::Reader::READER_EOF; c = unread->input->read()) {
+    text += static_cast<wchar_t>(c);
+  }
+  text_ = to_utf8(without_escapes(text));
+  Lucene::QueryParser::ReInit(newLucene<Lucene::FastCharStream>(newLucene<Lucene::StringReader>(text)));
+}
+
+Lucene::QueryPtr RescoringQueryParser::TopLevelQuery(const Lucene::String& queryField) {
+  Lucene::QueryPtr inner = Lucene::QueryParser::TopLevelQuery(queryField);
+  if (!inner) inner = newBooleanQuery(false);  // nothing but stop words
+  const auto query = newLucene<RescoreQuery>(inner, text_);
+  query->parseMilliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started_).count();
+  return query;
+}
+
+}  // namespace relucent

@@ -1,0 +1,103 @@
+#include "relucent/rescoring_searcher.h"
+
+#include <Explanation.h>
+#include <ScoreDoc.h>
+#include <TopDocs.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "relucent/rescore_query.h"
+#include "relucent/stored_text.h"
+#include "rescoring/query_text.h"
+#include "rescoring/rescore_weight.h"
+#include "rescoring/rescorer_implementation.h"
+
+namespace relucent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct QueryText {
+  std::string text;
+  QueryTextSource source = QueryTextSource::none;
+  double parse_milliseconds = 0;
+};
+
+QueryText text_of(const Lucene::QueryPtr& query, const std::string& contents_field) {
+  if (const auto rescore = find_rescore_query(query)) {
+    return {rescore->text(), QueryTextSource::query, rescore->parseMilliseconds};
+  }
+  if (const std::string* text = QueryTextScope::current()) return {*text, QueryTextSource::scope, 0};
+  std::string text;
+  for (const auto& term : terms_in_order(query, to_lucene(contents_field))) {
+    text += (text.empty() ? "" : " ") + to_utf8(term);
+  }
+  return {text, text.empty() ? QueryTextSource::none : QueryTextSource::terms, 0};
+}
+
+struct Weights {
+  Lucene::WeightPtr bm25;
+  Lucene::QueryPtr query;
+};
+
+// A weight comes from our createWeight, or from another searcher that asks this one (MultiSearcher).
+Weights unwrapped(const Lucene::WeightPtr& weight) {
+  if (const auto ours = boost::dynamic_pointer_cast<RescoreWeight>(weight)) return {ours->inner(), ours->original()};
+  return {weight, weight->getQuery()};
+}
+
+}  // namespace
+
+RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_search, const Config& config,
+                                     std::shared_ptr<const Rescorer> rescorer)
+    : BM25Searcher(reader_to_search, config.first_stage, config.index), rescorer_(std::move(rescorer)) {}
+RescoringSearcher::~RescoringSearcher() = default;
+
+const Rescorer& RescoringSearcher::rescorer() const noexcept { return *rescorer_; }
+
+Lucene::WeightPtr RescoringSearcher::createWeight(const Lucene::QueryPtr& query) {
+  return Lucene::newLucene<RescoreWeight>(BM25Searcher::createWeight(query), query);
+}
+
+Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
+                                             std::int32_t n) {
+  const Weights weights = unwrapped(weight);
+  if (n < 1) return BM25Searcher::search(weights.bm25, filter, n);
+  const auto start = Clock::now();
+  const Lucene::TopDocsPtr first =
+      BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.window));
+  const double first_stage = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+
+  const QueryText query = text_of(weights.query, rescorer_->config().index.contents_field);
+  const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.text, n);
+  answer->queryTextSource = query.source;
+  answer->milliseconds.parse = query.parse_milliseconds;
+  answer->milliseconds.firstStage = first_stage;
+  const Log& log = rescorer_->implementation_->log;
+  if (log.wants_debug()) {
+    const auto& ms = answer->milliseconds;
+    log.debug("query \"" + query.text + "\" (text from " + to_string(query.source) + "): " +
+              std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
+              std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
+              " truncated; ms: first stage " + std::to_string(ms.firstStage) + ", fetch " + std::to_string(ms.fetch) +
+              ", score " + std::to_string(ms.score) + ", combine " + std::to_string(ms.combine));
+  }
+  return answer;
+}
+
+Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weight, std::int32_t document) {
+  const Weights weights = unwrapped(weight);
+  const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(weights.bm25, document);
+  if (!bm25->isMatch()) return bm25;
+  // One hit beyond the window tells how far the hits there are lowered.
+  const Lucene::TopDocsPtr first =
+      BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.window + 1);
+  const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),
+                                 [&](const Lucene::ScoreDocPtr& hit) { return hit->doc == document; });
+  if (!found) first->scoreDocs.add(Lucene::newLucene<Lucene::ScoreDoc>(document, bm25->getValue()));
+  const QueryText query = text_of(weights.query, rescorer_->config().index.contents_field);
+  return rescorer_->explain(shared_from_this(), first, bm25, query.text, document);
+}
+
+}  // namespace relucent

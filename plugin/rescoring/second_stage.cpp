@@ -1,0 +1,132 @@
+#include "rescoring/second_stage.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "lucene_errors.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+StopSignal deadline_after(std::int32_t milliseconds) {
+  StopSignal stop;
+  if (milliseconds > 0) stop.deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+  return stop;
+}
+
+void require_text(std::string_view query) {
+  if (query.find_first_not_of(" \t\r\n\f\v") != std::string_view::npos) return;
+  throw Error(ErrorKind::usage, "query", "has no text for the model to read",
+              "parse it with RescoringQueryParser, or set a QueryTextScope");
+}
+
+// A rule of a host's own may break its promises; hits must not be lost or doubled by it.
+void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
+  std::vector<bool> seen(hits);
+  for (const auto& hit : order) {
+    if (hit.index >= hits || seen[hit.index]) {
+      throw Error(ErrorKind::internal, "combine", "named hit " + std::to_string(hit.index) + " twice or wrongly");
+    }
+    seen[hit.index] = true;
+  }
+}
+
+void score_texts(const Scorer& scorer, std::string_view query, const CandidateTexts& texts, const StopSignal& stop,
+                 SecondStageResult& result) {
+  std::vector<Candidate> candidates;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < texts.texts.size(); ++i) {
+    if (texts.texts[i].empty()) continue;
+    const FirstStageHit& hit = result.hits[i];
+    candidates.push_back({texts.ids[i], texts.texts[i], hit.score, hit.rank});
+    places.push_back(i);
+  }
+  if (candidates.empty()) return;
+  std::vector<CandidateScore> scores(candidates.size());
+  scorer.score(query, candidates, scores, stop);
+  for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
+}
+
+void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searcher, std::string_view query,
+                    const CombineRule& combine_rule, SecondStageResult& result) {
+  const StopSignal stop = deadline_after(stage.config.rescorer.timeout_ms);
+  require_text(query);
+  const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
+
+  auto start = Clock::now();
+  const CandidateTexts texts =
+      fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index, stop);
+  result.milliseconds.fetch = milliseconds_since(start);
+
+  start = Clock::now();
+  result.scores.resize(window);
+  score_texts(stage.scorer, query, texts, stop, result);
+  result.milliseconds.score = milliseconds_since(start);
+  // A scorer may have missed the deadline without noticing.
+  stop.throw_if_due("rescoring");
+
+  start = Clock::now();
+  std::vector<double> first_stage_scores;
+  for (const auto& hit : result.hits) first_stage_scores.push_back(hit.score);
+  std::vector<std::optional<float>> logits;
+  for (const auto& score : result.scores) logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  result.order = combine_rule(first_stage_scores, logits);
+  require_valid(result.order, result.hits.size());
+  result.milliseconds.combine = milliseconds_since(start);
+}
+
+void fall_back(SecondStageResult& result, const Error& error) {
+  result.degraded = true;
+  result.reason = error.what();
+  result.scores.clear();
+  result.order.clear();
+  for (std::size_t i = 0; i < result.hits.size(); ++i) {
+    CombinedHit hit;
+    hit.index = i;
+    hit.score = static_cast<float>(result.hits[i].score);
+    result.order.push_back(hit);
+  }
+}
+
+}  // namespace
+
+SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits,
+                                   std::string_view query, const CombineRule& combine_rule) const {
+  SecondStageResult result;
+  result.hits = std::move(hits);
+  if (result.hits.empty()) return result;
+  try {
+    with_errors("second stage", "rescoring the hits",
+                [&] { rescore_window(*this, searcher, query, combine_rule, result); });
+  } catch (const Error& error) {
+    if (config.rescorer.on_error == OnError::fail) throw;
+    fall_back(result, error);
+    log.warning("answered in the first stage's order: " + result.reason);
+  }
+  return result;
+}
+
+std::vector<FirstStageHit> first_stage_hits(const Lucene::TopDocsPtr& firstPass) {
+  std::vector<FirstStageHit> hits;
+  std::int32_t place = 0;
+  for (const auto& hit : firstPass->scoreDocs) {
+    ++place;
+    if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(hit)) {
+      hits.push_back({rescored->doc, rescored->firstStageScore, rescored->firstStageRank});
+    } else {
+      hits.push_back({hit->doc, hit->score, place});
+    }
+  }
+  std::stable_sort(hits.begin(), hits.end(),
+                   [](const FirstStageHit& a, const FirstStageHit& b) { return a.rank < b.rank; });
+  return hits;
+}
+
+}  // namespace relucent

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/combine.h"
+#include "relucent/rescored_top_docs.h"
+#include "relucent/scorer.h"
+#include "rescoring/candidate_texts.h"
+#include "rescoring/log.h"
+
+namespace relucent {
+
+/// Everything the second stage found out about one query's hits.
+struct SecondStageResult {
+  std::vector<FirstStageHit> hits;                     ///< in first-stage order
+  std::vector<std::optional<CandidateScore>> scores;   ///< of the hits in the window; nothing without text
+  std::vector<CombinedHit> order;                      ///< indices into hits; all of them where degraded
+  bool degraded = false;
+  std::string reason;
+  RescoredTopDocs::Timings milliseconds;
+};
+
+using CombineRule =
+    std::function<std::vector<CombinedHit>(std::span<const double>, std::span<const std::optional<float>>)>;
+
+/// The second stage without any Lucene++ result type: texts, scores, order, under the deadline.
+struct SecondStage {
+  const Config& config;
+  const Scorer& scorer;
+  const Log& log;
+
+  /// @param hits  in first-stage order
+  /// A failure gives the first stage's order, or throws Error with on_error = fail.
+  SecondStageResult run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits, std::string_view query,
+                        const CombineRule& combine) const;
+};
+
+/// The hits of firstPass in first-stage order: as they stand, or by the ranks they carry where they were rescored before.
+std::vector<FirstStageHit> first_stage_hits(const Lucene::TopDocsPtr& firstPass);
+
+}  // namespace relucent
