@@ -24,10 +24,12 @@ set(indexing
   indexing/interrupt.cpp
   indexing/manifest.cpp
   indexing/progress.cpp
+  indexing/verify.cpp
 )
 set(commands
   program/index_command.cpp
+  program/verify_command.cpp
 )
-target_sources(relucent_index_tools PRIVATE ${readers} ${indexing} ${commands})
-# No Lucene++ in these: its precompiled header would only cost time.
+target_sources(relucent_index_tools PRIVATE ${readers} ${indexing} ${commands} indexing/index_contents.cpp)
+# No Lucene++ in these (all but index_contents.cpp): its precompiled header would only cost time.
 set_source_files_properties(${readers} ${indexing} ${commands} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

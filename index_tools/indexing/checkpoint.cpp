@@ -10,7 +10,6 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::int64_t kHeadBytes = 64 * 1024;
-constexpr const char* kKey = "indexing.checkpoint";
 
 // File names are bytes; JSON is UTF-8.
 std::string printable(std::string path) {
@@ -55,12 +54,16 @@ std::map<std::string, std::string> to_user_data(const Checkpoint& checkpoint) {
   }
   const nlohmann::json data = {{"corpus", checkpoint.corpus},         {"documents", checkpoint.documents},
                                {"complete", checkpoint.complete},     {"duplicates", to_string(checkpoint.duplicates)},
-                               {"names", checkpoint.names},           {"inputs", inputs}};
-  return {{kKey, data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+                               {"names", checkpoint.names},           {"inputs", inputs},
+                               {"id_field", checkpoint.fields.id_field},
+                               {"text_field", checkpoint.fields.text_field},
+                               {"contents_field", checkpoint.fields.contents_field},
+                               {"analyzer", checkpoint.analyzer}};
+  return {{kCheckpointKey, data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
 }
 
 Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, const std::string& place) {
-  const auto found = user_data.find(kKey);
+  const auto found = user_data.find(kCheckpointKey);
   if (found == user_data.end()) {
     throw Error(ErrorKind::invalid_data, place, "the index was not made by `relucent index`",
                 "index into another folder, or replace it with --overwrite");
@@ -73,6 +76,10 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
     checkpoint.complete = data.at("complete").get<bool>();
     checkpoint.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
     checkpoint.names = data.at("names").get<std::vector<std::string>>();
+    checkpoint.fields.id_field = data.at("id_field").get<std::string>();
+    checkpoint.fields.text_field = data.at("text_field").get<std::string>();
+    checkpoint.fields.contents_field = data.at("contents_field").get<std::string>();
+    checkpoint.analyzer = data.at("analyzer").get<std::string>();
     for (const auto& input : data.at("inputs")) {
       checkpoint.inputs.push_back({input.at("path").get<std::string>(), input.at("size").get<std::int64_t>(),
                                    input.at("modified_ns").get<std::int64_t>(),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "index_tools/readers/input_files.h"
+#include "relucent/config.h"
 
 namespace relucent::index_tools {
 
@@ -24,6 +25,9 @@ const char* to_string(Duplicates duplicates) noexcept;
 /// Throws Error `usage`.
 Duplicates duplicates_from(const std::string& name);
 
+/// The user data's key of a checkpoint.
+inline constexpr const char* kCheckpointKey = "indexing.checkpoint";
+
 /// How far an indexing run is; travels in each commit's user data, so that index and checkpoint are one atomic write. The
 /// reader's position is the number of documents: a resumed run reads the input again and passes over that many.
 struct Checkpoint {
@@ -33,6 +37,8 @@ struct Checkpoint {
   Duplicates duplicates = Duplicates::error;
   std::vector<std::string> names;  ///< patterns given instead of the corpus's own
   std::vector<InputFingerprint> inputs;
+  IndexConfig fields;      ///< the names; no path
+  std::string analyzer;
 };
 
 /// Throws Error `io`.

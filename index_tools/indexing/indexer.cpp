@@ -70,6 +70,8 @@ class IndexRun {
     checkpoint_.duplicates = job_.duplicates;
     checkpoint_.names = job_.names;
     checkpoint_.inputs = fingerprints_of(input_.files);
+    checkpoint_.fields = job_.fields;
+    checkpoint_.analyzer = job_.first_stage.analyzer;
   }
 
   void open_index() {
@@ -98,7 +100,7 @@ class IndexRun {
   void add_documents() {
     CorpusReader reader(corpus_, input_.files, job_.names, job_.strict);
     DocumentFeed feed(reader, job_.duplicates, checkpoint_.documents, job_.interrupted);
-    Progress progress("indexing", reader.parts().total_bytes(), job_.quiet);
+    Progress progress("indexing", Progress::Unit::bytes, reader.parts().total_bytes(), job_.quiet);
     const auto add = [&](const Document& document) {
       add_document(document);
       progress.update(checkpoint_.documents, reader.parts().bytes_read());

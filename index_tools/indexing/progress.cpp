@@ -22,36 +22,43 @@ std::string clock_time(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::string doing, std::int64_t total_bytes, bool quiet)
-    : doing_(std::move(doing)), total_bytes_(total_bytes), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1),
+Progress::Progress(std::string doing, Unit unit, std::int64_t total, bool quiet)
+    : doing_(std::move(doing)), unit_(unit), total_(total), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1),
       started_(Clock::now()), next_(started_ + (terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kLineEvery))) {}
 
 Progress::~Progress() {
   if (shown_ && terminal_) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::update(std::int64_t documents, std::int64_t bytes) {
+void Progress::update(std::int64_t documents, std::int64_t done) {
   if (quiet_) return;
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
   next_ = now + (terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kLineEvery));
-  show(documents, bytes, now);
+  show(documents, done, now);
 }
 
-void Progress::show(std::int64_t documents, std::int64_t bytes, Clock::time_point now) {
+void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point now) {
   const double seconds = std::max(std::chrono::duration<double>(now - started_).count(), 1e-3);
   const double share =
-      total_bytes_ > 0 ? std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total_bytes_)) : 0;
+      total_ > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total_)) : 0;
   std::string line = doing_;
   if (terminal_) {
     constexpr std::size_t width = 24;
     const auto filled = static_cast<std::size_t>(share * width);
     line += " [" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
   }
-  char rest[160];
-  std::snprintf(rest, sizeof rest, " %3.0f %%  %s documents  %.1f MB/s  ", 100 * share, with_commas(documents).c_str(),
-                static_cast<double>(bytes) / 1e6 / seconds);
-  line += rest;
+  char number[64];
+  std::snprintf(number, sizeof number, " %3.0f %%  ", 100 * share);
+  line += number;
+  if (documents > 0) line += with_commas(documents) + " documents  ";
+  const double rate = static_cast<double>(done) / seconds;
+  if (unit_ == Unit::bytes) {
+    std::snprintf(number, sizeof number, "%.1f MB/s  ", rate / 1e6);
+  } else {
+    std::snprintf(number, sizeof number, "%.0f/s  ", rate);
+  }
+  line += number;
   line += share > 0 ? clock_time(seconds * (1 - share) / share) + " left" : "";
   std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);

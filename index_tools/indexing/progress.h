@@ -10,22 +10,26 @@ namespace relucent::index_tools {
 /// thread at a time.
 class Progress {
  public:
+  enum class Unit { bytes, documents };
+
   /// @param doing  in one word: "indexing"
-  Progress(std::string doing, std::int64_t total_bytes, bool quiet = false);
+  /// @param total  of `unit`, what there is to do
+  Progress(std::string doing, Unit unit, std::int64_t total, bool quiet = false);
   /// Removes the terminal's line.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Cheap enough for every document.
-  void update(std::int64_t documents, std::int64_t bytes);
+  /// Cheap enough for every document. `done` is of the unit.
+  void update(std::int64_t documents, std::int64_t done);
 
  private:
   using Clock = std::chrono::steady_clock;
-  void show(std::int64_t documents, std::int64_t bytes, Clock::time_point now);
+  void show(std::int64_t documents, std::int64_t done, Clock::time_point now);
 
   std::string doing_;
-  std::int64_t total_bytes_;
+  Unit unit_;
+  std::int64_t total_;
   bool quiet_, terminal_;
   bool shown_ = false;
   Clock::time_point started_, next_;

@@ -1,0 +1,216 @@
+#include "index_tools/indexing/verify.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "index_tools/indexing/checkpoint.h"
+#include "index_tools/indexing/checksum.h"
+#include "index_tools/indexing/index_contents.h"
+#include "index_tools/indexing/manifest.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/readers/corpora.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+namespace fs = std::filesystem;
+using Status = Check::Status;
+
+class Verification {
+ public:
+  explicit Verification(const VerifyJob& job) : job_(job), fields_(job.fields), first_stage_(job.first_stage) {}
+
+  VerifyReport run() {
+    if (!job_.corpus.empty()) find_corpus(job_.corpus);
+    std::error_code failure;
+    if (!fs::is_directory(job_.index, failure)) {
+      throw Error(ErrorKind::io, job_.index.string(), "is no folder", "name the index's folder");
+    }
+    if (!check_files()) return std::move(report_);
+    try {
+      check_contents();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      add("contents", Status::damaged, error.what());
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void add(const std::string& name, Status status, const std::string& detail) {
+    report_.checks.push_back({name, status, detail});
+  }
+
+  // Whether the files are fit to be read.
+  bool check_files() {
+    std::optional<Manifest> manifest;
+    try {
+      manifest = read_manifest(job_.index);
+    } catch (const Error& error) {
+      add("checksums", Status::damaged, error.what());
+      return false;
+    }
+    if (!manifest) {
+      add("checksums", Status::note, "none recorded: the index is unfinished or another program's");
+      return true;
+    }
+    const std::int64_t damaged_before = count(Status::damaged);
+    std::int64_t total = 0, done = 0;
+    for (const auto& [name, entry] : manifest->files) total += entry.size;
+    Progress progress("reading files", Progress::Unit::bytes, total, job_.quiet);
+    for (const auto& [name, entry] : manifest->files) {
+      check_file(name, entry, [&](std::int64_t bytes) { progress.update(0, done += bytes); });
+    }
+    for (const auto& file : fs::directory_iterator(job_.index)) {
+      const std::string name = file.path().filename().string();
+      if (in_manifest(name) && !manifest->files.contains(name)) {
+        add("checksums", Status::note, name + " came after indexing had ended");
+      }
+    }
+    if (count(Status::damaged) > damaged_before) return false;
+    add("checksums", Status::ok,
+        std::to_string(manifest->files.size()) + " files, " + bytes_for_people(total) + ", are as they were written");
+    return true;
+  }
+
+  void check_file(const std::string& name, const Manifest::Entry& entry,
+                  const std::function<void(std::int64_t)>& progress) {
+    const fs::path path = job_.index / name;
+    std::error_code failure;
+    const auto size = static_cast<std::int64_t>(fs::file_size(path, failure));
+    if (failure) {
+      add("checksums", Status::damaged, name + " is missing");
+    } else if (size != entry.size) {
+      add("checksums", Status::damaged,
+          name + " has " + std::to_string(size) + " bytes, not " + std::to_string(entry.size));
+    } else {
+      try {
+        if (checksum_of_file(path, -1, progress) != entry.checksum) {
+          add("checksums", Status::damaged, name + " has other bytes than were written");
+        }
+      } catch (const Error& error) {
+        add("checksums", Status::damaged, error.what());
+      }
+    }
+  }
+
+  void check_contents() {
+    const auto user_data = committed_user_data(job_.index);
+    std::optional<Checkpoint> checkpoint;
+    if (user_data.contains(kCheckpointKey)) {
+      checkpoint = checkpoint_from(user_data, job_.index.string());
+      fields_ = checkpoint->fields;
+      first_stage_.analyzer = checkpoint->analyzer;
+      report_.corpus = checkpoint->corpus;
+    } else {
+      add("progress", Status::note, "the index was not made by `relucent index`");
+    }
+    const IndexContents contents = read_contents(job_.index, fields_, first_stage_, job_.quiet);
+    report_.documents = contents.documents;
+    if (checkpoint) check_documents(*checkpoint, contents);
+    check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable");
+    check_faults("ids", contents.without_id, "without an id", "every document has an id");
+    check_repeated(contents, checkpoint && checkpoint->duplicates == Duplicates::keep);
+    check_statistics(contents);
+    check_corpus(contents.documents);
+  }
+
+  void check_documents(const Checkpoint& checkpoint, const IndexContents& contents) {
+    if (!checkpoint.complete) {
+      add("progress", Status::note,
+          "indexing is unfinished after " + with_commas(checkpoint.documents) +
+              " documents; `relucent index ... --resume` goes on");
+    }
+    if (contents.documents + contents.deleted == checkpoint.documents) {
+      if (contents.deleted > 0) add("documents", Status::note, with_commas(contents.deleted) + " were deleted later");
+      add("documents", Status::ok, with_commas(contents.documents) + " documents, as recorded");
+    } else {
+      add("documents", Status::damaged,
+          with_commas(contents.documents) + " documents, but " + with_commas(checkpoint.documents) + " were indexed");
+    }
+  }
+
+  void check_faults(const std::string& name, const IndexContents::Faults& faults, const std::string& problem,
+                    const std::string& praise) {
+    if (faults.count == 0) {
+      add(name, Status::ok, praise);
+    } else {
+      add(name, Status::damaged, with_commas(faults.count) + " documents " + problem + ": " + list(faults));
+    }
+  }
+
+  void check_repeated(const IndexContents& contents, bool allowed) {
+    if (contents.repeated_ids.count == 0) {
+      add("ids", Status::ok, "ids are unique");
+    } else {
+      add("ids", allowed ? Status::note : Status::damaged,
+          with_commas(contents.repeated_ids.count) + " documents with an id seen before: " + list(contents.repeated_ids));
+    }
+  }
+
+  void check_statistics(const IndexContents& contents) {
+    const std::string counted = with_commas(contents.documents_with_tokens) + " documents with " +
+                                with_commas(contents.tokens) + " tokens";
+    if (contents.deleted > 0) {
+      add("statistics", Status::note, "deleted documents still count in BM25's statistics; not compared");
+    } else if (contents.documents_with_tokens == contents.recorded_documents_with_tokens &&
+               contents.tokens == contents.recorded_tokens) {
+      add("statistics", Status::ok, counted + ", as recorded");
+    } else {
+      add("statistics", Status::damaged,
+          counted + " in the postings, but " + with_commas(contents.recorded_documents_with_tokens) + " and " +
+              with_commas(contents.recorded_tokens) + " are recorded");
+    }
+  }
+
+  void check_corpus(std::int64_t documents) {
+    const auto& known = corpora();
+    const std::string id = job_.corpus.empty() ? report_.corpus : job_.corpus;
+    const auto corpus = std::find_if(known.begin(), known.end(), [&](const Corpus& each) { return each.id == id; });
+    if (corpus == known.end() || corpus->official_documents == 0) return;
+    if (!job_.corpus.empty() && !report_.corpus.empty() && job_.corpus != report_.corpus) {
+      add("corpus", Status::damaged, "the index is of " + report_.corpus + ", not of " + job_.corpus);
+    } else if (documents == corpus->official_documents) {
+      add("corpus", Status::ok, "all " + with_commas(documents) + " documents of " + id);
+    } else {
+      add("corpus", job_.corpus.empty() ? Status::note : Status::damaged,
+          with_commas(documents) + " documents, the whole of " + id + " has " + with_commas(corpus->official_documents));
+    }
+  }
+
+  std::int64_t count(Status status) const {
+    return std::count_if(report_.checks.begin(), report_.checks.end(),
+                         [&](const Check& check) { return check.status == status; });
+  }
+
+  static std::string list(const IndexContents::Faults& faults) {
+    std::string text;
+    for (const std::string& example : faults.examples) text += (text.empty() ? "" : ", ") + example;
+    return faults.count > static_cast<std::int64_t>(faults.examples.size()) ? text + ", ..." : text;
+  }
+
+  const VerifyJob& job_;
+  IndexConfig fields_;
+  FirstStageConfig first_stage_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+const char* to_string(Check::Status status) noexcept {
+  switch (status) {
+    case Check::Status::ok: return "ok";
+    case Check::Status::note: return "note";
+    case Check::Status::damaged: break;
+  }
+  return "damaged";
+}
+
+bool VerifyReport::sound() const {
+  return std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.status == Status::damaged; });
+}
+
+VerifyReport verify_index(const VerifyJob& job) { return Verification(job).run(); }
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "relucent/config.h"
+
+namespace relucent::index_tools {
+
+/// One thing that was checked.
+struct Check {
+  enum class Status {
+    ok,
+    note,     ///< nothing is wrong, but worth knowing
+    damaged,
+  };
+  std::string name;    ///< checksums, contents, documents, texts, ids, statistics, corpus, progress
+  Status status = Status::ok;
+  std::string detail;  ///< one line
+};
+const char* to_string(Check::Status status) noexcept;
+
+struct VerifyReport {
+  std::string corpus;           ///< empty where the index does not say
+  std::int64_t documents = 0;
+  std::vector<Check> checks;
+  bool sound() const;
+};
+
+struct VerifyJob {
+  std::filesystem::path index;
+  std::string corpus;           ///< the index must be the whole of it; empty: whatever it says it is
+  bool quiet = false;
+  IndexConfig fields;           ///< for an index that `relucent index` did not make
+  FirstStageConfig first_stage;
+};
+
+/// Checks the files against the checksums recorded when indexing ended; reads every document and posting; compares counts
+/// and statistics with the recorded ones and the corpus's official number. An index whose files differ is not read further.
+/// Throws Error `io` where there is no index, `usage` for an unknown corpus.
+VerifyReport verify_index(const VerifyJob& job);
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,76 @@
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "index_tools/indexing/progress.h"
+#include "index_tools/indexing/verify.h"
+#include "index_tools/program/commands.h"
+#include "relucent/config.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::VerifyJob;
+using index_tools::VerifyReport;
+
+struct VerifyOptions {
+  VerifyJob job;
+  std::string config;
+  bool json = false;
+};
+
+void print_json(const VerifyJob& job, const VerifyReport& report) {
+  nlohmann::json checks = nlohmann::json::array();
+  for (const auto& check : report.checks) {
+    checks.push_back({{"name", check.name}, {"status", to_string(check.status)}, {"detail", check.detail}});
+  }
+  const nlohmann::json result = {{"index", job.index.string()}, {"sound", report.sound()}, {"corpus", report.corpus},
+                                 {"documents", report.documents}, {"checks", checks}};
+  std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+void print(const VerifyJob& job, const VerifyReport& report) {
+  for (const auto& check : report.checks) {
+    const std::string status = to_string(check.status);
+    std::cout << status << std::string(9 - status.size(), ' ') << check.name
+              << std::string(check.name.size() < 12 ? 12 - check.name.size() : 1, ' ') << check.detail << "\n";
+  }
+  std::cout << job.index.string()
+            << (report.sound() ? ": the index is sound" : ": the index is damaged; index again with --overwrite") << "\n";
+}
+
+int run(VerifyOptions& options) {
+  if (!options.config.empty()) {
+    const Config config = load_config(options.config);
+    options.job.fields = config.index;
+    options.job.first_stage = config.first_stage;
+  }
+  const VerifyReport report = verify_index(options.job);
+  if (options.json) {
+    print_json(options.job, report);
+  } else {
+    print(options.job, report);
+  }
+  return report.sound() ? ok : bad_data;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Action& chosen) {
+  auto* command = program.add_subcommand("verify", "Check that an index is whole and undamaged");
+  auto options = std::make_shared<VerifyOptions>();
+  command->add_option("--index", options->job.index, "The index's folder")->required()->type_name("DIR");
+  command->add_option("--corpus", options->job.corpus, "The index must hold the whole of this corpus")->type_name("ID");
+  command->add_option("--config", options->config, "Profile with the field names of an index made by another program")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->add_flag("--quiet", options->job.quiet, "No progress on standard error");
+  command->footer(
+      "Ends with 0 where the index is sound and with 3 where it is damaged.\n\n"
+      "Example:\n"
+      "  relucent verify --index vaswani.index --corpus vaswani\n");
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace relucent::program
