@@ -12,9 +12,10 @@
 namespace relucent {
 namespace {
 
-constexpr std::int32_t longest_query = 30;   // word pieces
-constexpr std::int32_t special_tokens = 3;   // [CLS] query [SEP] document [SEP]
-constexpr std::size_t tokens_a_call = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
+constexpr std::int32_t longest_query = 30;  // word pieces
+constexpr std::int32_t special_tokens = 3;  // [CLS] query [SEP] document [SEP]
+constexpr std::size_t tokens_a_call =
+    1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -28,17 +29,20 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
   const std::int32_t rows = checkpoint.configuration.description.max_positions;
   if (options.max_length != 0 && (options.max_length <= special_tokens || options.max_length > rows)) {
     bad_option("max_length is " + std::to_string(options.max_length),
-               "give 0 or a number from " + std::to_string(special_tokens + 1) + " to " + std::to_string(rows) +
-                   ", the rows of the position table of " + checkpoint.folder.string());
+               "give 0 or a number from " + std::to_string(special_tokens + 1) + " to " +
+                   std::to_string(rows) + ", the rows of the position table of " +
+                   checkpoint.folder.string());
   }
   if (options.attention_window && *options.attention_window < -1) {
     bad_option("attention_window is " + std::to_string(*options.attention_window),
                "give -1 for no window, or 0 or more tokens");
   }
-  if (options.chunk < 1) bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
+  if (options.chunk < 1)
+    bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
   if (options.stride < 1 || options.stride > options.chunk) {
     bad_option("stride is " + std::to_string(options.stride),
-               "give 1 to " + std::to_string(options.chunk) + " word pieces, so that no text lies between two chunks");
+               "give 1 to " + std::to_string(options.chunk) +
+                   " word pieces, so that no text lies between two chunks");
   }
 }
 
@@ -67,8 +71,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::int32_t max_length() const noexcept override { return max_length_; }
 
  private:
-  TokenizedBatch tokenize(std::string_view query, std::span<const std::string_view> documents, const StopSignal& stop,
-                          PairScores& scores) const;
+  TokenizedBatch tokenize(std::string_view query, std::span<const std::string_view> documents,
+                          const StopSignal& stop, PairScores& scores) const;
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop) const;
 
   CrossEncoderOptions options_;
@@ -79,7 +83,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::unique_ptr<const Backend> backend_;
 };
 
-TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const std::string_view> documents,
+TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
+                                            std::span<const std::string_view> documents,
                                             const StopSignal& stop, PairScores& scores) const {
   const auto query_limit = static_cast<std::size_t>(std::min(longest_query, max_length_ - special_tokens));
   TokenizedBatch batch;
@@ -114,7 +119,8 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= tokens_a_call)) {
       tokens += sequences[end++].size();
     }
-    const ScoringBatch part{tokenizer_->cls_id(), batch.query, std::span(sequences).subspan(begin, end - begin)};
+    const ScoringBatch part{tokenizer_->cls_id(), batch.query,
+                            std::span(sequences).subspan(begin, end - begin)};
     backend_->score(part, std::span(logits).subspan(begin, end - begin), stop);
     begin = end;
   }
@@ -134,7 +140,8 @@ PairScores LoadedCrossEncoder::score(std::string_view query, std::span<const std
   const std::vector<float> logits = encode(batch, stop);
   for (const float logit : logits) {
     if (!std::isfinite(logit)) {
-      throw Error(ErrorKind::invalid_data, folder_.string(), "the model gives a score that is not a finite number",
+      throw Error(ErrorKind::invalid_data, folder_.string(),
+                  "the model gives a score that is not a finite number",
                   "its weights are damaged or do not fit this precision: run `relucent model check`");
     }
   }

@@ -72,8 +72,8 @@ inline std::string safetensors_bytes(const std::map<std::string, TinyTensor>& te
   return length + json + data;
 }
 
-/// A whole random BERT cross-encoder of a few kilobytes: hidden 8, 2 heads, 2 layers, 64 positions, and a vocabulary of
-/// every lower-case letter as a word and as a continuation. Change any part, then write() it.
+/// A whole random BERT cross-encoder of a few kilobytes: hidden 8, 2 heads, 2 layers, 64 positions, and a
+/// vocabulary of every lower-case letter as a word and as a continuation. Change any part, then write() it.
 struct TinyCheckpoint {
   nlohmann::json config, tokenizer_config;  ///< tokenizer_config null: no such file
   std::vector<std::string> vocabulary;
@@ -97,7 +97,9 @@ struct TinyCheckpoint {
               {"num_labels", 1}};
     tokenizer_config = {{"do_lower_case", true}, {"model_max_length", 64}};
     std::mt19937 random(seed);
-    const auto add = [&](const std::string& name, std::vector<std::int64_t> shape) { add_f32(random, name, shape); };
+    const auto add = [&](const std::string& name, std::vector<std::int64_t> shape) {
+      add_f32(random, name, shape);
+    };
     const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
       add(name + ".weight", {out, in});
       add(name + ".bias", {out});
@@ -112,8 +114,8 @@ struct TinyCheckpoint {
     norm("bert.embeddings.LayerNorm");
     for (const char* i : {"0", "1"}) {
       const std::string layer = std::string("bert.encoder.layer.") + i + ".";
-      for (const char* part : {"attention.self.query", "attention.self.key", "attention.self.value",
-                               "attention.output.dense"}) {
+      for (const char* part :
+           {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"}) {
         linear(layer + part, 8, 8);
       }
       norm(layer + "attention.output.LayerNorm");

@@ -53,8 +53,9 @@ Checkpoint read_checkpoint(const fs::path& folder) {
                 "the model has " + std::to_string(max_length) + " positions; an input needs at least 4",
                 "check max_position_embeddings and model_max_length");
   }
-  return {folder,          std::move(config), std::move(configuration), std::move(file), std::move(weights),
-          std::move(tokenizer.tokenizer), max_length};
+  return {folder,          std::move(config),  std::move(configuration),
+          std::move(file), std::move(weights), std::move(tokenizer.tokenizer),
+          max_length};
 }
 
 }  // namespace relucent

@@ -31,16 +31,18 @@ std::vector<float> interpolate(const std::vector<float>& table, std::size_t widt
 
 }  // namespace
 
-void extend_positions(const std::filesystem::path& from, const std::filesystem::path& to, std::int32_t positions,
-                      std::int32_t trained_rows) {
+void extend_positions(const std::filesystem::path& from, const std::filesystem::path& to,
+                      std::int32_t positions, std::int32_t trained_rows) {
   const Checkpoint checkpoint = read_checkpoint(from);
   const SafetensorsFile& file = checkpoint.file;
   const TensorView& table = checkpoint.weights.weights.position_embeddings;
   const std::int32_t present = checkpoint.configuration.description.max_positions;
   if (positions <= present || positions > most_positions) {
-    throw Error(ErrorKind::usage, from.string(),
-                "cannot be extended to " + std::to_string(positions) + " positions: it has " + std::to_string(present),
-                "give a number from " + std::to_string(present + 1) + " to " + std::to_string(most_positions));
+    throw Error(
+        ErrorKind::usage, from.string(),
+        "cannot be extended to " + std::to_string(positions) + " positions: it has " +
+            std::to_string(present),
+        "give a number from " + std::to_string(present + 1) + " to " + std::to_string(most_positions));
   }
   if (trained_rows < 0 || trained_rows == 1 || trained_rows > present) {
     throw Error(ErrorKind::usage, from.string(),
@@ -52,7 +54,9 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
   CheckpointChanges changes;
   const std::string& name = checkpoint.weights.position_table;
   changes.tensors[name] = {
-      safetensors_name(table.type), {static_cast<std::uint64_t>(positions), width}, [&, width, positions, trained_rows] {
+      safetensors_name(table.type),
+      {static_cast<std::uint64_t>(positions), width},
+      [&, width, positions, trained_rows] {
         const auto trained = static_cast<std::size_t>(trained_rows != 0 ? trained_rows : table.shape.at(0));
         const auto values = interpolate(table.to_f32(), width, trained, static_cast<std::size_t>(positions));
         return encode_values(values, table.type, file.path().string() + ", tensor " + name);

@@ -1,7 +1,8 @@
+#include "checkpoint/inspect.h"
+
 #include <set>
 
 #include "checkpoint/checkpoint_reader.h"
-#include "checkpoint/inspect.h"
 #include "relucent/model/checkpoint.h"
 
 namespace relucent {
@@ -19,7 +20,10 @@ CheckpointInfo describe_checkpoint(const Checkpoint& checkpoint) {
   const std::set<std::string> used(checkpoint.weights.used.begin(), checkpoint.weights.used.end());
   std::set<std::string> types;
   for (const SafetensorsEntry& entry : checkpoint.file.entries()) {
-    TensorSummary summary{entry.name, entry.type, {entry.shape.begin(), entry.shape.end()}, entry.end - entry.begin,
+    TensorSummary summary{entry.name,
+                          entry.type,
+                          {entry.shape.begin(), entry.shape.end()},
+                          entry.end - entry.begin,
                           used.contains(entry.name)};
     if (summary.used) {
       info.parameters += checkpoint.file.view(entry).elements();

@@ -7,8 +7,9 @@
 
 namespace relucent {
 
-/// A folder that appears under its name whole or not at all: it is filled under another name beside it, which the
-/// destructor removes unless publish() was called. All functions throw Error `io` where the system refuses.
+/// A folder that appears under its name whole or not at all: it is filled under another name beside it, which
+/// the destructor removes unless publish() was called. All functions throw Error `io` where the system
+/// refuses.
 class NewFolder {
  public:
   /// Throws Error `usage` where `target` exists.

@@ -35,14 +35,16 @@ std::vector<Output> plan(const SafetensorsFile& file, const CheckpointChanges& c
   return outputs;
 }
 
-/// The header with the length in front of it, padded with spaces so that the data begins at a multiple of 8 bytes.
+/// The header with the length in front of it, padded with spaces so that the data begins at a multiple of 8
+/// bytes.
 std::string header(const std::vector<Output>& outputs, const std::map<std::string, std::string>& metadata) {
   Json json = Json::object();
   if (!metadata.empty()) json["__metadata__"] = metadata;
   std::uint64_t reached = 0;
   for (const Output& output : outputs) {
     const std::uint64_t end = reached + output.bytes();
-    json[output.old->name] = {{"dtype", output.type()}, {"shape", output.shape()}, {"data_offsets", {reached, end}}};
+    json[output.old->name] = {
+        {"dtype", output.type()}, {"shape", output.shape()}, {"data_offsets", {reached, end}}};
     reached = end;
   }
   std::string text = json.dump();
@@ -63,14 +65,16 @@ void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes
     }
     const std::vector<std::byte> bytes = output.change->bytes();
     if (bytes.size() != output.bytes()) {
-      throw Error(ErrorKind::internal, output.old->name, "the new tensor has not as many bytes as its shape says");
+      throw Error(ErrorKind::internal, output.old->name,
+                  "the new tensor has not as many bytes as its shape says");
     }
     out.write(bytes);
   }
   out.finish();
 }
 
-void write_json(Json object, const std::map<std::string, Json>& changes, std::string_view name, NewFolder& folder) {
+void write_json(Json object, const std::map<std::string, Json>& changes, std::string_view name,
+                NewFolder& folder) {
   for (const auto& [key, value] : changes) object[key] = value;
   NewFolder::File out(folder, name);
   out.write(object.dump(2) + "\n");
@@ -79,7 +83,7 @@ void write_json(Json object, const std::map<std::string, Json>& changes, std::st
 
 /// Weights in other forms would contradict the new ones.
 bool is_weight_file(const fs::path& path) {
-  constexpr std::array<std::string_view, 8> endings{".safetensors", ".bin", ".pt",  ".pth",
+  constexpr std::array<std::string_view, 8> endings{".safetensors", ".bin", ".pt",      ".pth",
                                                     ".h5",          ".ot",  ".msgpack", ".onnx"};
   return std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
 }

@@ -25,13 +25,15 @@ struct TensorChange {
 struct CheckpointChanges {
   std::map<std::string, TensorChange> tensors;
   std::vector<std::string> tensors_left_out;
-  std::map<std::string, nlohmann::ordered_json> config;            ///< keys of config.json
-  std::map<std::string, nlohmann::ordered_json> tokenizer_config;  ///< keys of tokenizer_config.json, if there is one
+  std::map<std::string, nlohmann::ordered_json> config;  ///< keys of config.json
+  std::map<std::string, nlohmann::ordered_json>
+      tokenizer_config;  ///< keys of tokenizer_config.json, if there is one
 };
 
-/// Copies the checkpoint whose weights are `file` and whose config.json is `config` into the new folder `to`, with
-/// `changes`. Other weight files are left out, everything else is copied. The folder appears whole or not at all.
-/// Throws Error: `usage` where `to` exists, `io` where it cannot be written, and what `bytes` throws.
+/// Copies the checkpoint whose weights are `file` and whose config.json is `config` into the new folder `to`,
+/// with `changes`. Other weight files are left out, everything else is copied. The folder appears whole or
+/// not at all. Throws Error: `usage` where `to` exists, `io` where it cannot be written, and what `bytes`
+/// throws.
 void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, const CheckpointChanges& changes,
                         const std::filesystem::path& to);
 

@@ -14,7 +14,8 @@ AttentionPattern read_attention_pattern(const JsonFile& config);
 /// Whether `key` is one of those that read_attention_pattern reads.
 bool is_attention_pattern_key(std::string_view key);
 
-/// Whether `key` reads like a statement about attention or the input's layout, so that ignoring it could change scores.
+/// Whether `key` reads like a statement about attention or the input's layout, so that ignoring it could
+/// change scores.
 bool sounds_like_attention(std::string_view key);
 
 }  // namespace relucent

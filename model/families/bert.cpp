@@ -16,19 +16,37 @@ constexpr std::array<std::string_view, 2> architectures{"ListformerModelForSeque
 
 /// Keys that other tools write and that make no difference to a score.
 constexpr std::array<std::string_view, 21> harmless{
-    "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range", "output_attentions",
-    "attn_implementation", "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
-    "cross_attention_hidden_size", "cls_token_id", "sep_token_id", "pad_token_id", "gradient_checkpointing",
+    "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range",
+    "output_attentions", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
+    "_attn_implementation_internal", "cross_attention_hidden_size", "cls_token_id", "sep_token_id",
+    "pad_token_id", "gradient_checkpointing",
     // Earlier versions of the sparse models' own code wrote these.
-    "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding", "base_max_position_embeddings",
-    "input_type_embedding", "normalize_output", "depth"};
+    "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding",
+    "base_max_position_embeddings", "input_type_embedding", "normalize_output", "depth"};
 
 /// Keys that read_bert_configuration looks at.
-constexpr std::array<std::string_view, 22> understood{
-    "model_type", "architectures", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-    "hidden_act", "layer_norm_eps", "max_position_embeddings", "type_vocab_size", "vocab_size", "num_labels", "id2label",
-    "label2id", "position_embedding_type", "token_type_embedding", "is_decoder", "add_cross_attention",
-    "is_encoder_decoder", "pruned_heads", "quantization_config", "torch_dtype"};
+constexpr std::array<std::string_view, 22> understood{"model_type",
+                                                      "architectures",
+                                                      "hidden_size",
+                                                      "num_hidden_layers",
+                                                      "num_attention_heads",
+                                                      "intermediate_size",
+                                                      "hidden_act",
+                                                      "layer_norm_eps",
+                                                      "max_position_embeddings",
+                                                      "type_vocab_size",
+                                                      "vocab_size",
+                                                      "num_labels",
+                                                      "id2label",
+                                                      "label2id",
+                                                      "position_embedding_type",
+                                                      "token_type_embedding",
+                                                      "is_decoder",
+                                                      "add_cross_attention",
+                                                      "is_encoder_decoder",
+                                                      "pruned_heads",
+                                                      "quantization_config",
+                                                      "torch_dtype"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& keys, std::string_view key) {
@@ -51,8 +69,9 @@ std::string read_architecture(const JsonFile& config) {
     if (contains(architectures, name.get<std::string>())) return name.get<std::string>();
     names += (names.empty() ? "" : ", ") + name.get<std::string>();
   }
-  unsupported(config, "architectures", "the architecture " + names + " is not known",
-              "use a checkpoint of " + std::string(architectures[0]) + " or " + std::string(architectures[1]));
+  unsupported(
+      config, "architectures", "the architecture " + names + " is not known",
+      "use a checkpoint of " + std::string(architectures[0]) + " or " + std::string(architectures[1]));
 }
 
 /// The head must have one output: a score, not classes.
@@ -73,7 +92,8 @@ void check_labels(const JsonFile& config) {
 void refuse_what_is_not_computed(const JsonFile& config) {
   const std::string activation = config.string("hidden_act").value_or("gelu");
   if (activation != "gelu") {
-    unsupported(config, "hidden_act", "the activation " + activation + " is not known", "use a checkpoint with gelu");
+    unsupported(config, "hidden_act", "the activation " + activation + " is not known",
+                "use a checkpoint with gelu");
   }
   const std::string positions = config.string("position_embedding_type").value_or("absolute");
   if (positions != "absolute") {
@@ -126,11 +146,13 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
   description.heads = size("num_attention_heads", 1 << 16);
   description.intermediate_size = size("intermediate_size", 1 << 20);
   description.max_positions = size("max_position_embeddings", 1 << 20);
-  description.token_types = static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
+  description.token_types =
+      static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
   description.document_token_type = config.boolean("token_type_embedding").value_or(true);
   if (description.hidden_size % description.heads != 0) {
     config.fail("num_attention_heads", "hidden_size " + std::to_string(description.hidden_size) +
-                                           " is not a multiple of " + std::to_string(description.heads) + " heads");
+                                           " is not a multiple of " + std::to_string(description.heads) +
+                                           " heads");
   }
   if (description.document_token_type && description.token_types < 2) {
     config.fail("type_vocab_size", "is 1, but documents have token type 1",
@@ -149,7 +171,8 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   TensorReader reader(file);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
-  weights.word_embeddings = reader.matrix("bert.embeddings.word_embeddings.weight", description.vocabulary_size, hidden);
+  weights.word_embeddings =
+      reader.matrix("bert.embeddings.word_embeddings.weight", description.vocabulary_size, hidden);
   result.position_table = "bert.embeddings.position_embeddings.weight";
   result.per_position = {"bert.embeddings.position_ids"};
   weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, hidden);
@@ -175,9 +198,10 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   const std::string beyond = "bert.encoder.layer." + std::to_string(description.layers) + ".";
   for (const SafetensorsEntry& entry : file.entries()) {
     if (entry.name.starts_with(beyond)) {
-      throw Error(ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
-                  "config.json counts " + std::to_string(description.layers) + " layers and the file holds more",
-                  "use config.json and model.safetensors of the same model");
+      throw Error(
+          ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
+          "config.json counts " + std::to_string(description.layers) + " layers and the file holds more",
+          "use config.json and model.safetensors of the same model");
     }
   }
   result.used = reader.used();

@@ -9,16 +9,18 @@
 
 namespace relucent {
 
-/// Takes tensors out of a safetensors file by name and expected shape. Everything throws Error `invalid_data` naming
-/// file and tensor where it is missing or of another shape, and `unsupported` where its type is not F32, F16 or BF16.
+/// Takes tensors out of a safetensors file by name and expected shape. Everything throws Error `invalid_data`
+/// naming file and tensor where it is missing or of another shape, and `unsupported` where its type is not
+/// F32, F16 or BF16.
 class TensorReader {
  public:
   explicit TensorReader(const SafetensorsFile& file) : file_(file) {}
 
   TensorView vector(const std::string& name, std::int64_t size);
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
-  LinearWeights linear(const std::string& name, std::int64_t outputs, std::int64_t inputs);  ///< NAME.weight, NAME.bias
-  NormWeights norm(const std::string& name, std::int64_t size);                              ///< NAME.weight, NAME.bias
+  LinearWeights linear(const std::string& name, std::int64_t outputs,
+                       std::int64_t inputs);                     ///< NAME.weight, NAME.bias
+  NormWeights norm(const std::string& name, std::int64_t size);  ///< NAME.weight, NAME.bias
 
   /// Names of all tensors taken so far.
   const std::vector<std::string>& used() const noexcept { return used_; }

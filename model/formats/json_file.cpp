@@ -12,15 +12,16 @@ using Json = nlohmann::ordered_json;
 
 JsonFile JsonFile::read(const std::filesystem::path& path) {
   const auto mapping = MappedFile::open(path);
-  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()),
+                              mapping->bytes().size());
 
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-      throw Error(ErrorKind::invalid_data, path.string() + ", key " + value.get<std::string>(), "is stated twice",
-                  "keep one of the two");
+      throw Error(ErrorKind::invalid_data, path.string() + ", key " + value.get<std::string>(),
+                  "is stated twice", "keep one of the two");
     }
     return true;
   };
@@ -29,8 +30,8 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   try {
     file.object_ = Json::parse(text.begin(), text.end(), refuse_repetition);
   } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte), "is not valid JSON",
-                "correct the file or download it again");
+    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte),
+                "is not valid JSON", "correct the file or download it again");
   }
   if (!file.object_.is_object()) {
     throw Error(ErrorKind::invalid_data, path.string(), "holds no JSON object", "download the file again");
@@ -62,12 +63,14 @@ std::optional<std::string> JsonFile::string(std::string_view key) const {
   return value->get<std::string>();
 }
 
-std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t least, std::int64_t most) const {
+std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t least,
+                                              std::int64_t most) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  const bool fits = value->is_number_integer() &&
-                    !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
-                    value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
+  const bool fits =
+      value->is_number_integer() &&
+      !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
+      value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
   if (!fits) {
     fail(key, "is " + value->dump() + ", not a whole number from " + std::to_string(least) + " to " +
                   std::to_string(most));

@@ -9,11 +9,12 @@
 
 namespace relucent {
 
-/// A JSON file that holds one object, with getters that name the file and the key where a value is not what it
-/// should be. All throw Error `invalid_data`.
+/// A JSON file that holds one object, with getters that name the file and the key where a value is not what
+/// it should be. All throw Error `invalid_data`.
 class JsonFile {
  public:
-  /// Throws Error `io` where the file cannot be read and `invalid_data` where it is not a JSON object or repeats a key.
+  /// Throws Error `io` where the file cannot be read and `invalid_data` where it is not a JSON object or
+  /// repeats a key.
   static JsonFile read(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -29,7 +30,8 @@ class JsonFile {
   std::int64_t required_integer(std::string_view key, std::int64_t least, std::int64_t most) const;
   std::optional<double> number(std::string_view key) const;
 
-  [[noreturn]] void fail(std::string_view key, const std::string& problem, const std::string& remedy = {}) const;
+  [[noreturn]] void fail(std::string_view key, const std::string& problem,
+                         const std::string& remedy = {}) const;
 
  private:
   std::filesystem::path path_;

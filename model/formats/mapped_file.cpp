@@ -14,8 +14,10 @@ namespace relucent {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, int error) {
-  const char* remedy = error == ENOENT ? "check the model folder's path" : "check the file and its permissions";
-  throw Error(ErrorKind::io, path.string(), "cannot be read: " + std::generic_category().message(error), remedy);
+  const char* remedy =
+      error == ENOENT ? "check the model folder's path" : "check the file and its permissions";
+  throw Error(ErrorKind::io, path.string(), "cannot be read: " + std::generic_category().message(error),
+              remedy);
 }
 
 /// Closes the descriptor when it goes out of scope; a mapping outlives it.

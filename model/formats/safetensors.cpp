@@ -19,13 +19,24 @@ struct ElementType {
   std::string_view name;
   std::uint64_t bytes;
 };
-constexpr std::array<ElementType, 15> element_types{{{"F32", 4},     {"F16", 2},     {"BF16", 2}, {"F64", 8}, {"I64", 8},
-                                                     {"I32", 4},     {"I16", 2},     {"I8", 1},   {"U64", 8}, {"U32", 4},
-                                                     {"U16", 2},     {"U8", 1},      {"BOOL", 1}, {"F8_E4M3", 1},
+constexpr std::array<ElementType, 15> element_types{{{"F32", 4},
+                                                     {"F16", 2},
+                                                     {"BF16", 2},
+                                                     {"F64", 8},
+                                                     {"I64", 8},
+                                                     {"I32", 4},
+                                                     {"I16", 2},
+                                                     {"I8", 1},
+                                                     {"U64", 8},
+                                                     {"U32", 4},
+                                                     {"U16", 2},
+                                                     {"U8", 1},
+                                                     {"BOOL", 1},
+                                                     {"F8_E4M3", 1},
                                                      {"F8_E5M2", 1}}};
 
-[[noreturn]] void invalid(const std::filesystem::path& path, const std::string& place, const std::string& problem,
-                          const std::string& remedy = download_again) {
+[[noreturn]] void invalid(const std::filesystem::path& path, const std::string& place,
+                          const std::string& problem, const std::string& remedy = download_again) {
   throw Error(ErrorKind::invalid_data, path.string() + (place.empty() ? "" : ", " + place), problem, remedy);
 }
 
@@ -34,7 +45,8 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
   constexpr std::string_view pointer = "version https://git-lfs";
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.starts_with(pointer)) {
-    invalid(path, "", "is a Git LFS pointer, not the weights", "run `git lfs pull` in the model's repository");
+    invalid(path, "", "is a Git LFS pointer, not the weights",
+            "run `git lfs pull` in the model's repository");
   }
   if (file.size() < length_field) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
@@ -45,13 +57,14 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
     length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > largest_header) {
-    invalid(path, "byte 0", "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
+    invalid(path, "byte 0",
+            "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
             "check that this is a safetensors file, or download it again");
   }
   if (length > file.size() - length_field) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header",
-            std::string(download_again) + ": it is " + std::to_string(file.size()) + " bytes, the header alone promises " +
-                std::to_string(length + length_field));
+            std::string(download_again) + ": it is " + std::to_string(file.size()) +
+                " bytes, the header alone promises " + std::to_string(length + length_field));
   }
   return length;
 }
@@ -76,12 +89,14 @@ void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entr
   }
   if (overflow) invalid(path, place, "has a shape of more than 2^64 bytes");
   if (entry.begin > entry.end) {
-    invalid(path, place, "begins at byte " + std::to_string(entry.begin) + " and ends before it, at " +
-                             std::to_string(entry.end));
+    invalid(path, place,
+            "begins at byte " + std::to_string(entry.begin) + " and ends before it, at " +
+                std::to_string(entry.end));
   }
   if (entry.end - entry.begin != bytes) {
-    invalid(path, place, "takes " + std::to_string(entry.end - entry.begin) + " bytes where its type and shape need " +
-                             std::to_string(bytes));
+    invalid(path, place,
+            "takes " + std::to_string(entry.end - entry.begin) + " bytes where its type and shape need " +
+                std::to_string(bytes));
   }
 }
 
@@ -108,7 +123,8 @@ void check_coverage(const std::filesystem::path& path, const std::vector<Safeten
                                   [&](const SafetensorsEntry& entry) { return entry.end > available; });
     invalid(path, "tensor " + cut->name, "the file ends before the tensor does", download_again + sizes);
   }
-  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor", download_again + sizes);
+  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor",
+          download_again + sizes);
 }
 
 }  // namespace
@@ -129,9 +145,12 @@ std::optional<DataType> floating_type(std::string_view type) noexcept {
 
 const char* safetensors_name(DataType type) noexcept {
   switch (type) {
-    case DataType::f32: return "F32";
-    case DataType::f16: return "F16";
-    case DataType::bf16: return "BF16";
+    case DataType::f32:
+      return "F32";
+    case DataType::f16:
+      return "F16";
+    case DataType::bf16:
+      return "BF16";
   }
   return "F32";
 }
@@ -143,9 +162,10 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + length_field, length);
   SafetensorsHeader header = parse_safetensors_header(json, path);
   for (const SafetensorsEntry& entry : header.entries) check_entry(path, entry);
-  std::sort(header.entries.begin(), header.entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  });
+  std::sort(header.entries.begin(), header.entries.end(),
+            [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+              return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+            });
   check_coverage(path, header.entries, length_field + length, bytes.size());
 
   SafetensorsFile file;

@@ -30,9 +30,9 @@ struct SafetensorsEntry {
   std::uint64_t begin = 0, end = 0;  ///< bytes within the data that follows the header
 };
 
-/// A model.safetensors file, mapped and checked: header of at most 100 MB, no key twice, every tensor as long as its
-/// type and shape say, all of them together covering the data without overlap or hole.
-/// Format: https://huggingface.co/docs/safetensors
+/// A model.safetensors file, mapped and checked: header of at most 100 MB, no key twice, every tensor as long
+/// as its type and shape say, all of them together covering the data without overlap or hole. Format:
+/// https://huggingface.co/docs/safetensors
 class SafetensorsFile {
  public:
   /// Throws Error: `io` where the file cannot be read; `invalid_data` naming the file and the tensor or byte.

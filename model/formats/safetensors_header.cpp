@@ -30,7 +30,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::shape && state_ != State::offsets) return unexpected("a number");
     numbers_.push_back(value);
-    if (state_ == State::offsets && numbers_.size() > 2) return problem("data_offsets has more than two numbers");
+    if (state_ == State::offsets && numbers_.size() > 2)
+      return problem("data_offsets has more than two numbers");
     if (numbers_.size() > 64) return problem("shape has more than 64 dimensions");
     return true;
   }
@@ -144,7 +145,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::filesystem::path& path) {
   HeaderReader reader(path);
   if (json.empty() || json.front() != '{') {
-    throw Error(ErrorKind::invalid_data, path.string() + ", byte 8", "the header does not begin with '{'", damaged);
+    throw Error(ErrorKind::invalid_data, path.string() + ", byte 8", "the header does not begin with '{'",
+                damaged);
   }
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
   return std::move(reader.header);

@@ -16,8 +16,8 @@ struct SafetensorsHeader {
 };
 
 /// Reads the JSON header of a safetensors file, accepting nothing but its own shape:
-/// {"NAME": {"dtype": string, "shape": [integers], "data_offsets": [begin, end]}, "__metadata__": {string: string}}.
-/// Throws Error `invalid_data` that names `path` and the tensor or the byte of the file.
+/// {"NAME": {"dtype": string, "shape": [integers], "data_offsets": [begin, end]}, "__metadata__": {string:
+/// string}}. Throws Error `invalid_data` that names `path` and the tensor or the byte of the file.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::filesystem::path& path);
 
 }  // namespace relucent

@@ -40,11 +40,13 @@ void check_settings(const JsonFile& settings) {
   for (const char* key : {"do_lower_case", "strip_accents", "tokenize_chinese_chars", "do_basic_tokenize"}) {
     if (settings.boolean(key).value_or(true)) continue;
     throw Error(ErrorKind::unsupported, settings.path().string() + ", key " + key,
-                "is false; only uncased WordPiece with BERT's usual settings is supported", "use an uncased checkpoint");
+                "is false; only uncased WordPiece with BERT's usual settings is supported",
+                "use an uncased checkpoint");
   }
 }
 
-std::int32_t find_entry(const WordPieceVocabulary& vocabulary, const std::string& token, const fs::path& path) {
+std::int32_t find_entry(const WordPieceVocabulary& vocabulary, const std::string& token,
+                        const fs::path& path) {
   const auto found = std::find(vocabulary.entries.begin(), vocabulary.entries.end(), token);
   if (found == vocabulary.entries.end()) {
     throw Error(ErrorKind::invalid_data, path.string(), "the vocabulary has no entry " + token, same_model);

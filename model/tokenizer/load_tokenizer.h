@@ -15,8 +15,8 @@ struct LoadedTokenizer {
 };
 
 /// Reads a checkpoint folder's tokenizer: vocab.txt or else tokenizer.json, as tokenizer_config.json says.
-/// `vocabulary_size` is config.json's. Throws Error: `io` or `invalid_data` naming file and line or key; `unsupported`
-/// for a tokenizer that is not uncased WordPiece.
+/// `vocabulary_size` is config.json's. Throws Error: `io` or `invalid_data` naming file and line or key;
+/// `unsupported` for a tokenizer that is not uncased WordPiece.
 LoadedTokenizer load_tokenizer(const std::filesystem::path& folder, std::int32_t vocabulary_size);
 
 }  // namespace relucent

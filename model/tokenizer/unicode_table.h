@@ -7,7 +7,8 @@
 
 namespace relucent {
 
-/// What BERT's normalizer (clean, spaces round CJK, NFD, no accents, lower case) and splitter make of one code point.
+/// What BERT's normalizer (clean, spaces round CJK, NFD, no accents, lower case) and splitter make of one
+/// code point.
 enum class CharacterKind : std::uint8_t {
   letter,    ///< part of a word, as `value`
   alone,     ///< a word of its own, as `value`
@@ -21,8 +22,8 @@ struct CharacterAction {
   char32_t value;
 };
 
-/// The frozen Unicode tables of Hugging Face's BERT tokenizer (about Unicode 8), which no current Unicode library
-/// reproduces. Immutable, thread-safe.
+/// The frozen Unicode tables of Hugging Face's BERT tokenizer (about Unicode 8), which no current Unicode
+/// library reproduces. Immutable, thread-safe.
 class UnicodeTable {
  public:
   static const UnicodeTable& instance();
@@ -37,7 +38,8 @@ class UnicodeTable {
 
   /// What a code point of kind `sequence` becomes: code points that are kept, or U+0020 where a word ends.
   /// `storage` is used for those that are computed.
-  std::span<const char32_t> sequence(char32_t c, CharacterAction action, std::array<char32_t, 3>& storage) const noexcept;
+  std::span<const char32_t> sequence(char32_t c, CharacterAction action,
+                                     std::array<char32_t, 3>& storage) const noexcept;
 
  private:
   static constexpr int block_bits = 8;

@@ -7,8 +7,8 @@ namespace relucent {
 
 inline constexpr char32_t replacement_character = 0xFFFD;
 
-/// The code point at `text[at]`, which must be inside `text`; moves `at` behind it. Bytes that are not UTF-8 give
-/// U+FFFD, one for each maximal subpart (Unicode 15, section 3.9, as WHATWG and Python's "replace" do).
+/// The code point at `text[at]`, which must be inside `text`; moves `at` behind it. Bytes that are not UTF-8
+/// give U+FFFD, one for each maximal subpart (Unicode 15, section 3.9, as WHATWG and Python's "replace" do).
 inline char32_t next_code_point(std::string_view text, std::size_t& at) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t first = byte(at++);

@@ -16,7 +16,8 @@ bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     // U+FFFD itself is spelt EF BF BD.
-    if (next_code_point(text, at) == replacement_character && text.substr(begin, 3) != "\xEF\xBF\xBD") return false;
+    if (next_code_point(text, at) == replacement_character && text.substr(begin, 3) != "\xEF\xBF\xBD")
+      return false;
   }
   return true;
 }
@@ -42,7 +43,8 @@ void check_normalizer(const JsonFile& file) {
   for (const char* flag : {"clean_text", "handle_chinese_chars", "lowercase", "strip_accents"}) {
     const auto value = normalizer->find(flag);
     if (value == normalizer->end() || value->is_null() || *value == true) continue;
-    unsupported(file, std::string("normalizer.") + flag, "is " + value->dump() + "; only uncased models are supported");
+    unsupported(file, std::string("normalizer.") + flag,
+                "is " + value->dump() + "; only uncased models are supported");
   }
 }
 
@@ -50,7 +52,8 @@ void check_model(const JsonFile& file, const Json& model) {
   const auto expect = [&](const char* key, const Json& wanted) {
     const auto value = model.find(key);
     if (value != model.end() && !value->is_null() && *value != wanted) {
-      unsupported(file, std::string("model.") + key, "is " + value->dump() + " where BERT has " + wanted.dump());
+      unsupported(file, std::string("model.") + key,
+                  "is " + value->dump() + " where BERT has " + wanted.dump());
     }
   };
   expect("continuing_subword_prefix", "##");
@@ -75,9 +78,10 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
     }
     const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);
     if (!is_new) {
-      throw Error(ErrorKind::invalid_data, place,
-                  "repeats the entry of line " + std::to_string(known->second) + ", \"" + std::string(line) + "\"",
-                  "download the file again");
+      throw Error(
+          ErrorKind::invalid_data, place,
+          "repeats the entry of line " + std::to_string(known->second) + ", \"" + std::string(line) + "\"",
+          "download the file again");
     }
     entries.emplace_back(line);
   }
@@ -110,14 +114,16 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
       taken.resize(place + 1);
     }
     if (again && taken[place] && entries[place] == entry) return;
-    if (taken[place]) file.fail(key, "gives the id " + std::to_string(place) + " twice, to \"" + entry + "\" too");
+    if (taken[place])
+      file.fail(key, "gives the id " + std::to_string(place) + " twice, to \"" + entry + "\" too");
     taken[place] = true;
     entries[place] = entry;
   };
   for (const auto& [entry, id] : vocabulary->items()) add(entry, id, "model.vocab", false);
   if (const Json* added = file.find("added_tokens"); added != nullptr && added->is_array()) {
     for (const Json& token : *added) {
-      if (!token.is_object() || !token.contains("content") || !token.contains("id") || !token.at("content").is_string()) {
+      if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
+          !token.at("content").is_string()) {
         file.fail("added_tokens", "holds something other than tokens with id and content");
       }
       add(token.at("content").get<std::string>(), token.at("id"), "added_tokens", true);

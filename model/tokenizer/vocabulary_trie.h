@@ -6,7 +6,8 @@
 
 namespace relucent {
 
-/// A vocabulary's entries by their bytes, for longest matches. Immutable once built; look-ups allocate nothing.
+/// A vocabulary's entries by their bytes, for longest matches. Immutable once built; look-ups allocate
+/// nothing.
 class VocabularyTrie {
  public:
   static constexpr std::uint32_t root = 0;

@@ -21,7 +21,9 @@ class WordPieceTokenizer::Word {
   }
   bool empty() const noexcept { return characters_ == 0; }
   bool too_long() const noexcept { return characters_ > longest_word; }
-  std::string_view text() const noexcept { return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())}; }
+  std::string_view text() const noexcept {
+    return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())};
+  }
   void clear() noexcept {
     end_ = bytes_.data();
     characters_ = 0;
@@ -105,7 +107,8 @@ void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& wor
   }
 }
 
-bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const {
+bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit,
+                                std::vector<std::int32_t>& ids) const {
   const std::size_t most = ids.size() + limit;
   Word word;
   for (std::size_t at = 0; at < text.size() && ids.size() <= most;) {

@@ -14,10 +14,11 @@ namespace relucent {
 struct WordPieceVocabulary {
   std::vector<std::string> entries;  ///< by id
   std::int32_t cls = -1, sep = -1, unknown = -1;
-  std::string source;                ///< the file's name
+  std::string source;  ///< the file's name
 };
 
-/// BERT's WordPiece, uncased: the ids of Hugging Face's tokenizer on every string. Special-token strings in a text
+/// BERT's WordPiece, uncased: the ids of Hugging Face's tokenizer on every string. Special-token strings in a
+/// text
 /// ("[SEP]") are text.
 class WordPieceTokenizer final : public Tokenizer {
  public:

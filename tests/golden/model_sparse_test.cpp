@@ -23,10 +23,13 @@ struct Device {
   std::string name;
   Precision precision;
   double tolerance;         ///< of a logit
-  double hidden_tolerance;  ///< of a hidden state; hidden states are larger than logits and not averaged by the head
+  double hidden_tolerance;  ///< of a hidden state; hidden states are larger than logits and not averaged by
+                            ///< the head
 };
 
-void PrintTo(const Device& device, std::ostream* out) { *out << device.name << "_" << to_string(device.precision); }
+void PrintTo(const Device& device, std::ostream* out) {
+  *out << device.name << "_" << to_string(device.precision);
+}
 
 AttentionPattern pattern_of(const json& stated) {
   AttentionPattern pattern;
@@ -128,7 +131,8 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
     double state_off = std::abs(static_cast<double>(states.logit) - expected);
     ASSERT_EQ(states.cls.size(), golden["cls_hidden"].size());
     for (std::size_t layer = 0; layer < states.cls.size(); ++layer) {
-      state_off = std::max(state_off, difference(golden["cls_hidden"][layer].get<std::vector<double>>(), states.cls[layer]));
+      state_off = std::max(
+          state_off, difference(golden["cls_hidden"][layer].get<std::vector<double>>(), states.cls[layer]));
     }
     if (golden.contains("doc_hidden_last") && !golden["doc_hidden_last"].is_null()) {
       state_off = std::max(state_off, difference(golden["doc_hidden_last"], states.document_last, hidden));
@@ -140,13 +144,14 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
     worst_logit = std::max(worst_logit, off);
     worst_state = std::max(worst_state, state_off);
     if ((off > GetParam().tolerance || state_off > GetParam().hidden_tolerance) && ++failures <= 10) {
-      ADD_FAILURE() << golden["id"] << " " << model << " " << golden["pattern"] << ": logit " << logit << " for "
-                    << expected << ", hidden states off by " << state_off;
+      ADD_FAILURE() << golden["id"] << " " << model << " " << golden["pattern"] << ": logit " << logit
+                    << " for " << expected << ", hidden states off by " << state_off;
     }
   });
   EXPECT_GT(cases, 0U);
   EXPECT_EQ(failures, 0U) << "of " << cases;
-  std::cout << cases << " cases, greatest difference: logit " << worst_logit << ", hidden state " << worst_state << "\n";
+  std::cout << cases << " cases, greatest difference: logit " << worst_logit << ", hidden state "
+            << worst_state << "\n";
 }
 
 TEST_P(SparseGolden, PatternsInConfigJsonAreThePatternsComputed) {
@@ -165,7 +170,8 @@ TEST_P(SparseGolden, PatternsInConfigJsonAreThePatternsComputed) {
     std::ofstream(folder / "config.json") << config;
     const Checkpoint read = read_checkpoint(folder);
     const AttentionPattern expected = pattern_of(golden["pattern"]);
-    for (const AttentionPattern& pattern : read.configuration.description.patterns) EXPECT_EQ(pattern, expected);
+    for (const AttentionPattern& pattern : read.configuration.description.patterns)
+      EXPECT_EQ(pattern, expected);
     EXPECT_EQ(read.configuration.description.patterns.size(), 2U);
   });
   EXPECT_GT(done, 0U);
@@ -180,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(Backends, SparseGolden,
                                            Device{"cuda:0", Precision::fp32, 1e-4, 1e-4},
                                            Device{"cuda:0", Precision::bf16, 5e-2, 2e-1}),
                          [](const auto& parameter) {
-                           std::string name = parameter.param.name + "_" + to_string(parameter.param.precision);
+                           std::string name =
+                               parameter.param.name + "_" + to_string(parameter.param.precision);
                            std::replace(name.begin(), name.end(), ':', '_');
                            return name;
                          });

@@ -25,10 +25,12 @@ std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer, std::string_view te
   return ids;
 }
 
-/// The bundled model's vocabulary is bert-base-uncased's; the data folder has it as vocab.txt and as tokenizer.json.
+/// The bundled model's vocabulary is bert-base-uncased's; the data folder has it as vocab.txt and as
+/// tokenizer.json.
 std::vector<fs::path> folders_with_the_vocabulary() {
   std::vector<fs::path> folders{"model/relucent-minilm-l6-w4"};
-  if (const fs::path bert = test_data() / "tokenizers/bert-base-uncased"; fs::exists(bert)) folders.push_back(bert);
+  if (const fs::path bert = test_data() / "tokenizers/bert-base-uncased"; fs::exists(bert))
+    folders.push_back(bert);
   return folders;
 }
 

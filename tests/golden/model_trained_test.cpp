@@ -1,4 +1,5 @@
-// The bundled checkpoint's logits on real candidates against PyTorch's, and that nothing but the pair matters to them.
+// The bundled checkpoint's logits on real candidates against PyTorch's, and that nothing but the pair matters
+// to them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,21 +77,26 @@ std::map<std::string, std::vector<Candidates>> read_sets() {
   return sets;
 }
 
-std::vector<std::string_view> views(const std::vector<std::string>& texts) { return {texts.begin(), texts.end()}; }
+std::vector<std::string_view> views(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
 
 class TrainedGolden : public ::testing::Test {
  protected:
   void SetUp() override {
     RELUCENT_NEEDS(goldens() / "trained");
     RELUCENT_NEEDS(test_data() / "candidates");
-    if (sets().empty()) GTEST_SKIP() << "SKIPPED: no set of " << goldens() / "trained" << " has its candidates";
+    if (sets().empty())
+      GTEST_SKIP() << "SKIPPED: no set of " << goldens() / "trained"
+                   << " has its candidates";
   }
   static const std::map<std::string, std::vector<Candidates>>& sets() {
     static const auto read = read_sets();
     return read;
   }
   /// Null, with the reason printed, where this machine has no such backend.
-  static std::shared_ptr<const CrossEncoder> load(const std::string& device, Precision precision, int threads = 0) {
+  static std::shared_ptr<const CrossEncoder> load(const std::string& device, Precision precision,
+                                                  int threads = 0) {
     CrossEncoderOptions options;
     options.backend.device = device;
     options.backend.precision = precision;
@@ -125,8 +131,8 @@ class TrainedGolden : public ::testing::Test {
       }
     }
     const BackendInfo& info = model.backend();
-    std::cout << pairs << " pairs on " << info.device << " " << to_string(info.precision) << " (" << info.instruction_set
-              << "), greatest difference " << worst << "\n";
+    std::cout << pairs << " pairs on " << info.device << " " << to_string(info.precision) << " ("
+              << info.instruction_set << "), greatest difference " << worst << "\n";
     EXPECT_GT(pairs, 0U);
   }
 
@@ -213,7 +219,8 @@ TEST_F(TrainedGolden, TheSameBitsInBatchesOfAnySizeAndOrderOnAnyNumberOfThreads)
       }
       return result;
     };
-    for (const std::size_t size : {1, 7, 32, 100}) EXPECT_EQ(score_in_batches(*model, size), expected) << size;
+    for (const std::size_t size : {1, 7, 32, 100})
+      EXPECT_EQ(score_in_batches(*model, size), expected) << size;
     for (const int threads : {1, 2, 3, 8}) {
       EXPECT_EQ(score_in_batches(*load("cpu", precision, threads), 100), expected) << threads << " threads";
     }

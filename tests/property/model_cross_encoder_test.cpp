@@ -16,7 +16,8 @@ namespace {
 
 std::string words(std::size_t count, unsigned seed = 0) {
   std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += std::string(text.empty() ? "" : " ") + static_cast<char>('a' + (i * 7 + seed) % 26);
+  for (std::size_t i = 0; i < count; ++i)
+    text += std::string(text.empty() ? "" : " ") + static_cast<char>('a' + (i * 7 + seed) % 26);
   return text;
 }
 
@@ -49,7 +50,8 @@ TEST_F(TinyCrossEncoder, ScoresComeInTheOrderGiven) {
   EXPECT_EQ(scores.query_tokens, 2);
   EXPECT_FALSE(scores.query_truncated);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(std::bit_cast<int>(scores.documents[i].logit), std::bit_cast<int>(score(*model, "q x", texts[i]).logit));
+    EXPECT_EQ(std::bit_cast<int>(scores.documents[i].logit),
+              std::bit_cast<int>(score(*model, "q x", texts[i]).logit));
   }
   EXPECT_EQ(scores.documents[0].tokens, 3 + 2 + 3);
   EXPECT_EQ(scores.documents[1].tokens, 3 + 2) << "an empty document is scored as such";
@@ -203,7 +205,8 @@ TEST(DocumentChunks, CoverEveryPieceAndFit) {
             ASSERT_TRUE(pieces == 0 || chunks[i].size > 0);
             if (i > 0) {
               ASSERT_GT(chunks[i].begin, chunks[i - 1].begin);
-              ASSERT_LE(chunks[i].begin, chunks[i - 1].begin + chunks[i - 1].size) << "no piece lies between two chunks";
+              ASSERT_LE(chunks[i].begin, chunks[i - 1].begin + chunks[i - 1].size)
+                  << "no piece lies between two chunks";
             }
           }
         }
@@ -262,7 +265,8 @@ TEST_F(TinyCrossEncoder, ThreadsAtOnceGiveTheSameBits) {
       for (int repeat = 0; repeat < 5; ++repeat) {
         const PairScores scores = model->score("q x", documents);
         for (std::size_t i = 0; i < documents.size(); ++i) {
-          wrong[t] += std::bit_cast<int>(scores.documents[i].logit) != std::bit_cast<int>(expected.documents[i].logit);
+          wrong[t] += std::bit_cast<int>(scores.documents[i].logit) !=
+                      std::bit_cast<int>(expected.documents[i].logit);
         }
       }
     });

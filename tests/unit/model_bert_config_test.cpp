@@ -45,9 +45,12 @@ TEST_F(BertConfig, APlainModelAttendsEverywhereWithoutWindow) {
 
 TEST_F(BertConfig, EachFlagSetsItsOwnPartOfThePattern) {
   const std::pair<const char*, bool AttentionPattern::*> flags[] = {
-      {"cls_query_attention", &AttentionPattern::cls_query},   {"cls_doc_attention", &AttentionPattern::cls_document},
-      {"query_cls_attention", &AttentionPattern::query_cls},   {"query_doc_attention", &AttentionPattern::query_document},
-      {"doc_cls_attention", &AttentionPattern::document_cls},  {"doc_query_attention", &AttentionPattern::document_query}};
+      {"cls_query_attention", &AttentionPattern::cls_query},
+      {"cls_doc_attention", &AttentionPattern::cls_document},
+      {"query_cls_attention", &AttentionPattern::query_cls},
+      {"query_doc_attention", &AttentionPattern::query_document},
+      {"doc_cls_attention", &AttentionPattern::document_cls},
+      {"doc_query_attention", &AttentionPattern::document_query}};
   checkpoint.config["architectures"] = {"ListformerModelForSequenceClassification"};
   for (const auto& [key, flag] : flags) {
     TinyCheckpoint changed = checkpoint;
@@ -71,14 +74,24 @@ TEST_F(BertConfig, WindowsFromZeroToUnlimited) {
 }
 
 TEST_F(BertConfig, LegacyAndHarmlessKeysAreIgnoredAndListed) {
-  const char* keys[] = {"cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding",
-                        "base_max_position_embeddings", "save_step", "input_type_embedding", "normalize_output", "depth",
-                        "attention_probs_dropout_prob", "transformers_version", "use_cache", "cls_token_id"};
+  const char* keys[] = {"cls_other_cls_attention",
+                        "doc_other_cls_attention",
+                        "rank_position_embedding",
+                        "base_max_position_embeddings",
+                        "save_step",
+                        "input_type_embedding",
+                        "normalize_output",
+                        "depth",
+                        "attention_probs_dropout_prob",
+                        "transformers_version",
+                        "use_cache",
+                        "cls_token_id"};
   for (const char* key : keys) checkpoint.config[key] = true;
   const CheckpointInfo info = inspect();
   EXPECT_EQ(info.ignored_keys.size(), std::size(keys));
   for (const char* key : keys) {
-    EXPECT_NE(std::find(info.ignored_keys.begin(), info.ignored_keys.end(), key), info.ignored_keys.end()) << key;
+    EXPECT_NE(std::find(info.ignored_keys.begin(), info.ignored_keys.end(), key), info.ignored_keys.end())
+        << key;
   }
 }
 
@@ -110,7 +123,8 @@ TEST_F(BertConfig, OtherTensorsAreIgnoredAndListed) {
   const CheckpointInfo info = inspect();
   std::size_t ignored = 0;
   for (const TensorSummary& tensor : info.tensors) {
-    const bool expected = tensor.name != "bert.embeddings.position_ids" && tensor.name != "cls.predictions.bias";
+    const bool expected =
+        tensor.name != "bert.embeddings.position_ids" && tensor.name != "cls.predictions.bias";
     EXPECT_EQ(tensor.used, expected) << tensor.name;
     ignored += tensor.used ? 0 : 1;
   }

@@ -17,15 +17,18 @@ namespace {
 TEST(Safetensors, ViewsHoldTheFilesValues) {
   const TemporaryFolder folder;
   const float values[] = {1.5F, -2.0F, 0.0F, 1e-40F, 3e38F, -0.25F};
-  const std::uint16_t halves[] = {0x3C00, 0xC000, 0x0001};   // 1, -2, 2^-24
-  const std::uint16_t brains[] = {0x3F80, 0xC000, 0x7F00};   // 1, -2, 2^127
-  const auto bytes = [](const auto& array) { return std::string(reinterpret_cast<const char*>(array), sizeof array); };
-  write_file(folder / "a.safetensors", safetensors_bytes({{"x", {"F32", {2, 3}, bytes(values)}},
-                                                          {"half", {"F16", {3}, bytes(halves)}},
-                                                          {"brain", {"BF16", {3}, bytes(brains)}},
-                                                          {"ids", {"I64", {1, 1}, std::string(8, '\1')}},
-                                                          {"nothing", {"F32", {0, 7}, ""}},
-                                                          {"scalar", {"F32", {}, bytes(values).substr(0, 4)}}}));
+  const std::uint16_t halves[] = {0x3C00, 0xC000, 0x0001};  // 1, -2, 2^-24
+  const std::uint16_t brains[] = {0x3F80, 0xC000, 0x7F00};  // 1, -2, 2^127
+  const auto bytes = [](const auto& array) {
+    return std::string(reinterpret_cast<const char*>(array), sizeof array);
+  };
+  write_file(folder / "a.safetensors",
+             safetensors_bytes({{"x", {"F32", {2, 3}, bytes(values)}},
+                                {"half", {"F16", {3}, bytes(halves)}},
+                                {"brain", {"BF16", {3}, bytes(brains)}},
+                                {"ids", {"I64", {1, 1}, std::string(8, '\1')}},
+                                {"nothing", {"F32", {0, 7}, ""}},
+                                {"scalar", {"F32", {}, bytes(values).substr(0, 4)}}}));
   const auto file = SafetensorsFile::open(folder / "a.safetensors");
   EXPECT_EQ(file.entries().size(), 6U);
   EXPECT_EQ(file.metadata().at("format"), "pt");
@@ -89,7 +92,8 @@ TEST(Utf8, OneReplacementForEachMaximalSubpart) {
   // Unicode 15, tables 3-8 to 3-11.
   EXPECT_EQ(decode("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), (std::u32string{r, r, r, r, r, r, r, r, U'A'}));
   EXPECT_EQ(decode("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"), (std::u32string{r, r, r, r, r, r, r, r, U'A'}));
-  EXPECT_EQ(decode("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"), (std::u32string{r, r, r, r, r, U'A', r, r, U'B'}));
+  EXPECT_EQ(decode("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"),
+            (std::u32string{r, r, r, r, r, U'A', r, r, U'B'}));
   EXPECT_EQ(decode("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), (std::u32string{r, r, r, r, U'A'}));
   EXPECT_EQ(decode("\xF1\x80\x80"), (std::u32string{r}));
 }

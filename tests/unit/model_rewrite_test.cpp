@@ -55,7 +55,8 @@ TEST_F(Rewrite, ExtendedRowsLieOnTheLinesBetweenTheOldOnes) {
       const int rows = trained == 0 ? 64 : trained;
       for (int i = 0; i < positions; ++i) {
         const double p = static_cast<double>(i) * (rows - 1) / (positions - 1);
-        const auto low = static_cast<std::size_t>(std::floor(p)), high = static_cast<std::size_t>(std::ceil(p));
+        const auto low = static_cast<std::size_t>(std::floor(p)),
+                   high = static_cast<std::size_t>(std::ceil(p));
         for (std::size_t j = 0; j < 8; ++j) {
           const double share = p - std::floor(p);
           const double expected = (1 - share) * old[low * 8 + j] + share * old[high * 8 + j];
@@ -109,7 +110,8 @@ TEST_F(Rewrite, ExtendRefusesWhatItCannotDo) {
   fs::create_directory(to);
   refused(ErrorKind::usage, "exists already", [&] { extend_positions(from, to, 100); });
   refused(ErrorKind::usage, "exists already", [&] { extend_positions(from, from, 100); });
-  refused(ErrorKind::io, "cannot be written", [&] { extend_positions(from, temporary / "no/such/folder", 100); });
+  refused(ErrorKind::io, "cannot be written",
+          [&] { extend_positions(from, temporary / "no/such/folder", 100); });
 }
 
 TEST_F(Rewrite, ConversionRoundsEachValueAndSaysSoInTheConfig) {
@@ -142,9 +144,8 @@ TEST_F(Rewrite, AValueTooGreatForTheTypeIsNamedAndNothingIsLeftBehind) {
   const float great = 70000.0F;
   std::memcpy(checkpoint.tensors["classifier.weight"].bytes.data() + 8, &great, sizeof great);
   checkpoint.write(from);
-  refused(ErrorKind::invalid_data, "tensor classifier.weight: element 2 is 70000", [&] {
-    convert_checkpoint(from, to, DataType::f16);
-  });
+  refused(ErrorKind::invalid_data, "tensor classifier.weight: element 2 is 70000",
+          [&] { convert_checkpoint(from, to, DataType::f16); });
   EXPECT_FALSE(fs::exists(to));
   std::size_t entries = 0;
   for (const auto& entry : fs::directory_iterator(temporary.path())) entries += entry.path() != from ? 1 : 0;

@@ -13,9 +13,13 @@ constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max() / 2;
 class WordPiece : public ::testing::Test {
  protected:
   static WordPieceVocabulary vocabulary() {
-    return {{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "a", "ab", "abc", "##c", "##d", "!", "[",
-             "]", "sep", "北", "e", "##e", "#", "\xCF\x83", "##\xCF\x83", "i"},
-            2, 3, 1, "test"};
+    return {{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "un",  "##aff",    "##able",     "##a",
+             "a",     "ab",    "abc",   "##c",   "##d", "!",        "[",          "]",
+             "sep",   "北",    "e",     "##e",   "#",   "\xCF\x83", "##\xCF\x83", "i"},
+            2,
+            3,
+            1,
+            "test"};
   }
   const WordPieceTokenizer tokenizer{vocabulary()};
 
@@ -53,13 +57,19 @@ TEST_F(WordPiece, CaseAccentsAndFinalSigma) {
 }
 
 TEST_F(WordPiece, DroppedCharactersJoinTheirNeighbours) {
-  EXPECT_EQ(pieces(std::string_view("a\0b\x0B\xC2\x85\xC2\xAD""c", 9)), (Pieces{"abc"}));
+  EXPECT_EQ(pieces(std::string_view("a\0b\x0B\xC2\x85\xC2\xAD"
+                                    "c",
+                                    9)),
+            (Pieces{"abc"}));
   EXPECT_EQ(pieces("a\tab\nabc\r!"), (Pieces{"a", "ab", "abc", "!"}));
 }
 
 TEST_F(WordPiece, InvalidBytesCountAsReplacementCharacters) {
   EXPECT_EQ(pieces("a\xFF\xC3(\xE4\xBA"), pieces("a\xEF\xBF\xBD\xEF\xBF\xBD(\xEF\xBF\xBD"));
-  EXPECT_EQ(pieces("a\xED\xA0\x80""b"), (Pieces{"ab"})) << "a surrogate in UTF-8 is dropped";
+  EXPECT_EQ(pieces("a\xED\xA0\x80"
+                   "b"),
+            (Pieces{"ab"}))
+      << "a surrogate in UTF-8 is dropped";
 }
 
 TEST_F(WordPiece, WordsOfOverAHundredCharactersAreUnknown) {
@@ -77,7 +87,8 @@ TEST_F(WordPiece, TheLimitCutsAndSaysSo) {
     std::vector<std::int32_t> ids{99};
     EXPECT_EQ(tokenizer.encode(text, limit, ids), limit < all.size());
     std::vector<std::int32_t> expected{99};
-    expected.insert(expected.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(limit, all.size())));
+    expected.insert(expected.end(), all.begin(),
+                    all.begin() + static_cast<std::ptrdiff_t>(std::min(limit, all.size())));
     EXPECT_EQ(ids, expected) << limit;
   }
 }
