@@ -1,6 +1,7 @@
 #include "relucent/kernels/backend.h"
 
 #include "checks.h"
+#include "cpu/cpu_backend.h"
 #include "ref/ref_backend.h"
 #include "relucent/error.h"
 
@@ -12,6 +13,7 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
   if (options.threads < 0) throw Error(ErrorKind::usage, "threads", "must be 0 or more", "0 means every core");
   const std::string& device = options.device;
   if (device == "ref") return ref::make_backend(description, weights);
+  if (device == "cpu" || device == "auto") return cpu::make_backend(description, weights, options);
   if (device.starts_with("cuda")) {
     throw Error(ErrorKind::device, "device " + device, "this build has no CUDA backend", "use device = \"cpu\" or \"auto\"");
   }

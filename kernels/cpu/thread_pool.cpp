@@ -1,0 +1,94 @@
+#include "cpu/thread_pool.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <string>
+
+namespace relucent::cpu {
+
+ThreadPool::ThreadPool(int threads) {
+  for (int worker = 0; worker < threads; ++worker) {
+    threads_.emplace_back([this, worker] { serve(worker); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::run(std::size_t count, const Work& work) {
+  if (count == 0) return;
+  Job job{.work = &work, .count = count, .failure = nullptr, .ended = {}};
+  std::unique_lock lock(mutex_);
+  waiting_.push_back(&job);
+  if (count == 1) {
+    wake_.notify_one();
+  } else {
+    wake_.notify_all();
+  }
+  job.ended.wait(lock, [&job] { return job.next == job.count && job.running == 0; });
+  if (job.failure) std::rethrow_exception(job.failure);
+}
+
+void ThreadPool::serve(int worker) {
+  omp_set_num_threads(1);  // of this thread's regions only
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    Job* job = waiting_.front();
+    waiting_.pop_front();
+    const std::size_t index = job->next++;
+    ++job->running;
+    if (job->next < job->count) waiting_.push_back(job);  // behind the other jobs: they take turns
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      (*job->work)(index, worker);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    --job->running;
+    if (failure) {
+      if (!job->failure) job->failure = failure;
+      std::erase(waiting_, job);
+      job->next = job->count;
+    }
+    if (job->next == job->count && job->running == 0) job->ended.notify_one();
+  }
+}
+
+int available_cores() {
+  cpu_set_t affinity;
+  CPU_ZERO(&affinity);
+  int cores = sched_getaffinity(0, sizeof affinity, &affinity) == 0 ? CPU_COUNT(&affinity) : 1;
+  std::string quota;
+  double period = 0;
+  if (std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period && quota != "max" && period > 0) {
+    cores = std::min(cores, static_cast<int>(std::ceil(std::stod(quota) / period)));
+  }
+  return std::max(cores, 1);
+}
+
+std::shared_ptr<ThreadPool> shared_pool(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<ThreadPool>> pools;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<ThreadPool>& known = pools[threads];
+  auto pool = known.lock();
+  if (!pool) known = pool = std::make_shared<ThreadPool>(threads);
+  return pool;
+}
+
+}  // namespace relucent::cpu

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace relucent::cpu {
+
+/// Threads that share out numbered pieces of work; asleep while there is none. Any number of threads may call run() at
+/// once: their pieces are taken in turns. OpenMP regions started on these threads have one thread each, whatever the
+/// host has set for its own.
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const noexcept { return static_cast<int>(threads_.size()); }
+
+  /// Calls work(index, worker) for every index below `count` on the pool's threads, 0 <= worker < size(), one call a
+  /// worker at a time; returns when all have ended. After an exception no further piece begins, and the first one
+  /// is thrown here.
+  using Work = std::function<void(std::size_t index, int worker)>;
+  void run(std::size_t count, const Work& work);
+
+ private:
+  struct Job {
+    const Work* work;
+    std::size_t count, next = 0, running = 0;
+    std::exception_ptr failure;
+    std::condition_variable ended;
+  };
+
+  void serve(int worker);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job*> waiting_;  // jobs with pieces left to begin
+  bool closing_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// The cores this process may use: its affinity, and its control group's quota rounded up where that is less.
+int available_cores();
+
+/// The process's pool of `threads` threads, made when first asked for and shared by all who ask while one of them holds it.
+std::shared_ptr<ThreadPool> shared_pool(int threads);
+
+}  // namespace relucent::cpu

@@ -1,0 +1,3 @@
+#define RELUCENT_LEVEL avx512
+#define RELUCENT_LANES 16
+#include "cpu/vector_kernels.inl"
