@@ -5,6 +5,7 @@ set(readers
   readers/corpora.cpp
   readers/corpus_reader.cpp
   readers/double_encoding.cpp
+  readers/gzip_stream.cpp
   readers/input_files.cpp
   readers/input_parts.cpp
   readers/jsonl_reader.cpp

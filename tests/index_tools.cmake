@@ -1,1 +1,10 @@
-# Tests of the room `index_tools`.
+# Tests of the room `index_tools`: readers, indexer, verify. The rest of the room is in program.cmake.
+relucent_test(indexing_tests LABELS unit property fault index_tools
+              SOURCES unit/indexing_inputs.cpp
+                      unit/indexing_readers.cpp
+                      property/indexing_building_blocks.cpp
+                      fault/indexing_inputs.cpp
+              LIBRARIES relucent_index_tools LibArchive::LibArchive)
+relucent_test(indexing_golden LABELS golden index_tools
+              SOURCES golden/indexing_documents.cpp
+              LIBRARIES relucent_index_tools LibArchive::LibArchive)

@@ -8,17 +8,21 @@
 #include <utility>
 #include <vector>
 
+#include "index_tools/readers/gzip_stream.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
+constexpr int kMostGzipLayers = 3;
 
 }  // namespace
 
 struct ArchiveReader::Implementation {
-  ByteStream& source;
+  // Gzip is seen through by our own stream, which compares checksums; everything else by libarchive.
+  std::vector<std::unique_ptr<ByteStream>> layers;
+  ByteStream* source;
   std::string name;
   std::vector<char> buffer = std::vector<char>(kBufferBytes);
   std::exception_ptr source_error;  // an exception must not pass through libarchive's C frames
@@ -27,14 +31,22 @@ struct ArchiveReader::Implementation {
   bool container = false;
   std::int64_t entry_bytes = 0;
 
-  Implementation(ByteStream& stream, std::string given) : source(stream), name(std::move(given)) {}
+  Implementation(ByteStream& stream, std::string given) : source(&stream), name(std::move(given)) {
+    for (int i = 0; i < kMostGzipLayers; ++i) {
+      auto peeked = std::make_unique<PeekedStream>(*source);
+      const bool gzip = peeked->starts_gzip();
+      source = layers.emplace_back(std::move(peeked)).get();
+      if (!gzip) return;
+      source = layers.emplace_back(std::make_unique<GzipStream>(*source, name)).get();
+    }
+  }
   ~Implementation() { ::archive_read_free(handle); }
 
   static la_ssize_t read_source(::archive* handle, void* self_pointer, const void** bytes) {
     auto* self = static_cast<Implementation*>(self_pointer);
     *bytes = self->buffer.data();
     try {
-      return static_cast<la_ssize_t>(self->source.read(self->buffer.data(), self->buffer.size()));
+      return static_cast<la_ssize_t>(self->source->read(self->buffer.data(), self->buffer.size()));
     } catch (...) {
       self->source_error = std::current_exception();
       ::archive_set_error(handle, EIO, "the input cannot be read");
@@ -43,7 +55,7 @@ struct ArchiveReader::Implementation {
   }
 
   static la_int64_t seek_source(::archive*, void* self_pointer, la_int64_t offset, int whence) {
-    const std::int64_t moved = static_cast<Implementation*>(self_pointer)->source.seek(offset, whence);
+    const std::int64_t moved = static_cast<Implementation*>(self_pointer)->source->seek(offset, whence);
     return moved < 0 ? ARCHIVE_FATAL : moved;
   }
 
@@ -65,7 +77,6 @@ ArchiveReader::ArchiveReader(ByteStream& source, std::string name)
   self.handle = ::archive_read_new();
   if (self.handle == nullptr) throw Error(ErrorKind::io, self.name, "out of memory");
   ::archive* handle = self.handle;
-  ::archive_read_support_filter_gzip(handle);
   ::archive_read_support_filter_bzip2(handle);
   ::archive_read_support_filter_xz(handle);
   ::archive_read_support_filter_lzma(handle);
@@ -77,7 +88,7 @@ ArchiveReader::ArchiveReader(ByteStream& source, std::string name)
   ::archive_read_support_format_empty(handle);
   ::archive_read_set_callback_data(handle, &self);
   ::archive_read_set_read_callback(handle, Implementation::read_source);
-  if (source.seekable()) ::archive_read_set_seek_callback(handle, Implementation::seek_source);
+  if (self.source->seekable()) ::archive_read_set_seek_callback(handle, Implementation::seek_source);
   self.check(::archive_read_open1(handle));
 }
 

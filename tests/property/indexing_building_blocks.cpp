@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "index_tools/indexing/checksum.h"
+#include "index_tools/indexing/id_set.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/readers/double_encoding.h"
+#include "index_tools/readers/line_reader.h"
+#include "index_tools/readers/utf8.h"
+
+namespace relucent::index_tools {
+namespace {
+
+// Gives its bytes in pieces of random sizes.
+class Pieces : public ByteStream {
+ public:
+  Pieces(std::string bytes, std::mt19937& random) : bytes_(std::move(bytes)), random_(random) {}
+  std::size_t read(char* buffer, std::size_t capacity) override {
+    const std::size_t count = std::min({capacity, bytes_.size() - at_, std::size_t{1 + random_() % 7}});
+    std::copy_n(bytes_.data() + at_, count, buffer);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::string bytes_;
+  std::mt19937& random_;
+  std::size_t at_ = 0;
+};
+
+TEST(LineReaderProperty, LinesDoNotDependOnHowBytesArrive) {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::string bytes;
+    std::vector<std::string> expected;
+    const std::size_t lines = random() % 6;
+    for (std::size_t i = 0; i < lines; ++i) {
+      std::string line(random() % 12, 'a');
+      for (char& c : line) c = static_cast<char>('a' + random() % 26);
+      bytes += line + (random() % 2 == 0 ? "\r\n" : "\n");
+      expected.push_back(line);
+    }
+    Pieces pieces(bytes, random);
+    ReadReport report;
+    const std::string part = "part";
+    LineReader reader(pieces, part, report);
+    std::vector<std::string> read;
+    for (std::string line; reader.next(line);) read.push_back(line);
+    ASSERT_EQ(read, expected) << bytes;
+    EXPECT_EQ(reader.number(), static_cast<std::int64_t>(lines));
+  }
+}
+
+// A decoder of another make: code point by code point, by value.
+bool well_formed(const std::string& text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    unsigned code = length == 1 ? lead : lead & (0x7Fu >> length);
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if (next >> 6 != 2) return false;
+      code = code << 6 | (next & 0x3F);
+    }
+    const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
+    i += length;
+  }
+  return true;
+}
+
+TEST(Utf8Property, RepairGivesWellFormedTextAndTouchesNothingElse) {
+  std::mt19937 random(12);
+  const std::vector<std::string> good = {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBF", "\xED\x9F\xBF"};
+  int untouched = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    std::string text;
+    for (std::size_t i = random() % 30; i > 0; --i) {
+      text += random() % 8 == 0 && trial % 2 == 0 ? std::string(1, static_cast<char>(random())) : good[random() % good.size()];
+    }
+    const bool was_well_formed = well_formed(text);
+    std::string repaired = text;
+    const std::size_t replaced = replace_malformed_utf8(repaired);
+    ASSERT_TRUE(well_formed(repaired));
+    ASSERT_EQ(replaced == 0, was_well_formed);
+    if (was_well_formed) {
+      ASSERT_EQ(repaired, text);
+      ++untouched;
+    }
+  }
+  EXPECT_GT(untouched, 5000);
+}
+
+TEST(DoubleEncodingProperty, EveryCharacterEncodedTwiceComesBack) {
+  for (unsigned code = 0x80; code <= 0x10FFFF; code += code < 0x3000 ? 1 : 97) {
+    if (code >= 0xD800 && code < 0xE000) continue;
+    std::string once;
+    if (code < 0x800) {
+      once = {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
+    } else if (code < 0x10000) {
+      once = {static_cast<char>(0xE0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
+    } else {
+      once = {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 63)),
+              static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
+    }
+    std::string twice;
+    for (const char c : once) {
+      twice += static_cast<char>(0xC0 | static_cast<unsigned char>(c) >> 6);
+      twice += static_cast<char>(0x80 | (static_cast<unsigned char>(c) & 63));
+    }
+    std::string text = "x" + twice + "y";
+    undo_double_encoding(text);
+    ASSERT_EQ(text, "x" + once + "y") << code;
+  }
+}
+
+TEST(ChecksumProperty, IsTheCatalogues) { EXPECT_EQ(checksum("123456789"), 0x995DC9BBDF1939FAu); }
+
+TEST(ChecksumProperty, DoesNotDependOnPiecesAndFindsEveryFlippedBit) {
+  std::mt19937 random(13);
+  std::string bytes(1000, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  const std::uint64_t whole = checksum(bytes);
+  for (int trial = 0; trial < 200; ++trial) {
+    Checksum pieces;
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t count = std::min<std::size_t>(bytes.size() - at, random() % 40);
+      pieces.add(std::string_view(bytes).substr(at, count));
+      at += count;
+    }
+    ASSERT_EQ(pieces.value(), whole);
+  }
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_NE(checksum(bytes), whole);
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+  }
+  EXPECT_EQ(from_hex(to_hex(whole), "place"), whole);
+}
+
+TEST(IdSetProperty, AnswersAsASetDoes) {
+  std::mt19937 random(14);
+  IdSet ids;
+  std::set<std::string> truth;
+  for (int i = 0; i < 300000; ++i) {
+    std::string id = std::to_string(random() % 200000);
+    if (random() % 3 == 0) id.insert(0, "msmarco_passage_");
+    ASSERT_EQ(ids.insert(id), truth.insert(id).second) << id;
+  }
+  EXPECT_EQ(ids.size(), truth.size());
+  EXPECT_TRUE(ids.insert(std::string("a\0", 2)));
+  EXPECT_TRUE(ids.insert("a"));
+}
+
+TEST(Numbers, ForPeople) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(8841823), "8,841,823");
+  EXPECT_EQ(with_commas(-1234), "-1,234");
+  EXPECT_EQ(bytes_for_people(812), "812 bytes");
+  EXPECT_EQ(bytes_for_people(3'400'000), "3.4 MB");
+}
+
+}  // namespace
+}  // namespace relucent::index_tools

@@ -1,0 +1,122 @@
+// Files, folders, patterns and archives of every kind.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "indexing_support.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+using testing::pack;
+using testing::read_corpus;
+using testing::TemporaryFolder;
+
+const std::string kText = "1\tone\n2\ttwo\n3\tthree\n";
+
+void expect_three(const testing::ReadResult& read) {
+  ASSERT_EQ(read.documents.size(), 3u);
+  EXPECT_EQ(read.documents[0].id, "1");
+  EXPECT_EQ(read.documents[2].text, "three");
+}
+
+class EveryCompression : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryCompression, OfAPlainFileIsSeenThrough) {
+  const TemporaryFolder folder;
+  pack(folder / "file", "raw", GetParam(), {{"data", kText}});
+  expect_three(read_corpus("tsv", {(folder / "file").string()}, true));
+}
+
+TEST_P(EveryCompression, OfATarIsSeenThrough) {
+  const TemporaryFolder folder;
+  pack(folder / "file.tar", "ustar", GetParam(), {{"README", "no tab"}, {"a/collection.tsv", kText}, {"queries.tsv", "q\tq\n"}});
+  expect_three(read_corpus("msmarco-passage", {(folder / "file.tar").string()}, true));
+}
+
+TEST_P(EveryCompression, InsideATarIsSeenThrough) {
+  const TemporaryFolder folder;
+  pack(folder / "inner", "raw", GetParam(), {{"data", kText}});
+  pack(folder / "outer.tar", "ustar", "", {{"docs.tsv.gz", testing::bytes_of(folder / "inner")}});
+  expect_three(read_corpus("tsv", {(folder / "outer.tar").string()}, true));
+}
+
+INSTANTIATE_TEST_SUITE_P(Input, EveryCompression, ::testing::Values("", "gzip", "bzip2", "xz", "lzma", "zstd", "compress"),
+                         [](const auto& chosen) { return *chosen.param == '\0' ? std::string("none") : std::string(chosen.param); });
+
+TEST(Input, ZipIsReadInPlace) {
+  const TemporaryFolder folder;
+  pack(folder / "docs.zip", "zip", "", {{"b/docs.tsv", kText}, {"c.tsv", "4\tfour\n"}, {"x.bin", std::string(1, '\0')}});
+  const auto read = read_corpus("tsv", {(folder / "docs.zip").string()}, true);
+  ASSERT_EQ(read.documents.size(), 4u);
+  EXPECT_EQ(read.documents[3].text, "four");
+}
+
+TEST(Input, ContainersWithinContainersAreOpened) {
+  const TemporaryFolder folder;
+  pack(folder / "inner.zip", "zip", "", {{"docs.tsv", kText}});
+  pack(folder / "outer.tar.gz", "ustar", "gzip", {{"inner.zip", testing::bytes_of(folder / "inner.zip")}});
+  expect_three(read_corpus("tsv", {(folder / "outer.tar.gz").string()}, true));
+}
+
+TEST(Input, PlacesNameTheEntryInsideTheArchive) {
+  const TemporaryFolder folder;
+  pack(folder / "outer.tar.gz", "ustar", "gzip", {{"docs.tsv", "1\tone\nbroken\n"}});
+  const auto read = read_corpus("tsv", {(folder / "outer.tar.gz").string()});
+  ASSERT_EQ(read.report.malformed_records(), 1);
+  const std::string place = read.report.kinds().begin()->second.examples.front();
+  EXPECT_TRUE(place.ends_with("outer.tar.gz:docs.tsv:2")) << place;
+}
+
+TEST(Input, FoldersAreReadByNameAndWhatMatchesNothingIsLeftOut) {
+  const TemporaryFolder folder;
+  folder.write("in/b.tsv", "2\ttwo\n");
+  folder.write("in/a.TSV", "1\tone\n");
+  folder.write("in/deep/c.tsv", "3\tthree\n");
+  folder.write("in/README.md", "about\n");
+  const auto files = index_tools::find_input_files({(folder / "in").string()}, {"*.tsv"});
+  EXPECT_EQ(files.files.size(), 3u);
+  EXPECT_EQ(files.left_out, 1);
+  expect_three(read_corpus("tsv", {(folder / "in").string()}, true));
+}
+
+TEST(Input, PatternsAreExpandedAndAFileOfThatVeryNameComesFirst) {
+  const TemporaryFolder folder;
+  folder.write("a1.x", "1\tone\n");
+  folder.write("a2.x", "2\ttwo\n");
+  folder.write("a3.x", "3\tthree\n");
+  expect_three(read_corpus("tsv", {(folder / "a*.x").string()}, true));
+  folder.write("a*.x", "9\tnine\n");
+  EXPECT_EQ(read_corpus("tsv", {(folder / "a*.x").string()}, true).documents.size(), 1u);
+}
+
+TEST(Input, NamesReplaceTheCorpussOwnPatterns) {
+  const TemporaryFolder folder;
+  pack(folder / "x.tar", "ustar", "", {{"passages.txt", kText}, {"collection.tsv", "9\tnine\n"}});
+  expect_three(read_corpus("msmarco-passage", {(folder / "x.tar").string()}, true, {"passages*"}));
+}
+
+TEST(Input, EmptyFilesHoldNoDocument) {
+  const TemporaryFolder folder;
+  folder.write("empty.tsv", "");
+  EXPECT_TRUE(read_corpus("tsv", {(folder / "empty.tsv").string()}, true).documents.empty());
+}
+
+TEST(Input, PositionEndsAtTheFilesSize) {
+  const TemporaryFolder folder;
+  pack(folder / "a.gz", "raw", "gzip", {{"data", kText}});
+  folder.write("b.tsv", kText);
+  const auto files = index_tools::find_input_files({(folder / "a.gz").string(), (folder / "b.tsv").string()}, {});
+  index_tools::InputParts parts(files.files, {});
+  char buffer[64];
+  while (parts.next_part()) {
+    while (parts.read(buffer, sizeof buffer) > 0) {
+      EXPECT_LE(parts.bytes_read(), parts.total_bytes());
+    }
+  }
+  EXPECT_EQ(parts.bytes_read(), parts.total_bytes());
+}
+
+}  // namespace
+}  // namespace relucent
