@@ -7,3 +7,14 @@ relucent_test(first_stage_bm25 LABELS golden plugin
               SOURCES golden/first_stage_bm25.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
 target_include_directories(first_stage_bm25 PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
+relucent_test(first_stage_paths LABELS property plugin
+              SOURCES property/first_stage_paths.cpp
+              LIBRARIES relucent_plugin)
+target_include_directories(first_stage_paths PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
+relucent_test(first_stage_faults LABELS fault plugin
+              SOURCES fault/first_stage_faults.cpp
+              LIBRARIES relucent_plugin)
+foreach(locale C xx_XX.nonsense)
+  add_test(NAME first_stage_locale_${locale} COMMAND first_stage_faults --gtest_filter=FirstStageLocale.*)
+  set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")
+endforeach()

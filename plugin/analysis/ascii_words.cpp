@@ -22,12 +22,12 @@ constexpr std::array<Class, 128> make_classes() {
 constexpr std::array<Class, 128> kClasses = make_classes();
 constexpr std::size_t kLongest = 255;
 
-/// End of the longest word that starts at `start` inside `text`; `start` if none does.
-std::size_t word_end(std::u16string_view text, std::size_t start) {
+/// Length of the longest word that `text` starts with; 0 if it starts with none.
+std::size_t word_length(std::u16string_view text) {
   const auto class_at = [&](std::size_t i) { return i < text.size() ? kClasses[text[i]] : other; };
-  std::size_t i = start;
+  std::size_t i = 0;
   while (class_at(i) == joiner) ++i;
-  if (class_at(i) != letter && class_at(i) != digit) return start;
+  if (class_at(i) != letter && class_at(i) != digit) return 0;
   for (;;) {
     const Class here = class_at(i);
     if (here == letter || here == digit || here == joiner) {
@@ -46,19 +46,29 @@ std::size_t word_end(std::u16string_view text, std::size_t start) {
 }  // namespace
 
 void ascii_words(std::u16string_view text, std::size_t offset, std::vector<WordSpan>& words) {
-  for (std::size_t i = 0; i < text.size();) {
+  const std::size_t size = text.size();
+  for (std::size_t i = 0; i < size;) {
     if (kClasses[text[i]] == other) {
       ++i;
       continue;
     }
-    std::size_t end = word_end(text, i);
-    if (end - i > kLongest) end = i + word_end(text.substr(i, kLongest), 0);
-    if (end == i) {
-      ++i;
+    // A match may only use the units that a word may have; in a longer run of joiners only the last ones reach a word.
+    if (kClasses[text[i]] == joiner) {
+      std::size_t run = i;
+      while (run < size && kClasses[text[run]] == joiner) ++run;
+      if (run - i >= kLongest) i = run - (kLongest - 1);
+    }
+    const std::size_t length = word_length(text.substr(i, kLongest));
+    if (length == 0) {
+      // Where none starts at a joiner, none starts at the joiners after it.
+      const bool joiners = kClasses[text[i]] == joiner;
+      do {
+        ++i;
+      } while (joiners && i < size && kClasses[text[i]] == joiner);
       continue;
     }
-    words.push_back({offset + i, offset + end});
-    i = end;
+    words.push_back({offset + i, offset + i + length});
+    i += length;
   }
 }
 

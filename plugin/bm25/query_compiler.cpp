@@ -48,51 +48,6 @@ bool is_disjunction(const BooleanQueryPtr& query) {
                      [](const auto& clause) { return clause->getOccur() == BooleanClause::SHOULD; });
 }
 
-struct Part {
-  BooleanClause::Occur occur;
-  QueryPtr query;
-  float boost;        ///< the product of all boosts on the way here, its own included for a term
-  double sum = 0;     ///< of the boosts of equal terms
-};
-
-void unfold(const BooleanQueryPtr& query, float boost, std::vector<Part>& parts) {
-  const bool disjunction = is_disjunction(query);
-  for (const auto& clause : *query) {
-    const QueryPtr part = clause->getQuery();
-    if (disjunction) {
-      const auto inner = exactly<Lucene::BooleanQuery>(part);
-      if (inner && is_disjunction(inner)) {
-        unfold(inner, boost * static_cast<float>(inner->getBoost()), parts);
-        continue;
-      }
-    }
-    parts.push_back({clause->getOccur(), part, boost});
-  }
-}
-
-/// Joins equal terms, scored clauses only, the first one's place kept.
-std::vector<Part> join_repeated(const std::vector<Part>& parts) {
-  std::vector<Part> joined;
-  for (Part part : parts) {
-    const auto term = exactly<Lucene::TermQuery>(part.query);
-    if (term && part.occur != BooleanClause::MUST_NOT) {
-      part.boost *= static_cast<float>(part.query->getBoost());
-      const auto same = std::ranges::find_if(joined, [&](const Part& earlier) {
-        const auto other = exactly<Lucene::TermQuery>(earlier.query);
-        return other && earlier.occur == part.occur && other->getTerm()->equals(term->getTerm());
-      });
-      if (same != joined.end()) {
-        same->sum += part.boost;
-        same->boost = static_cast<float>(same->sum);
-        continue;
-      }
-      part.sum = part.boost;
-    }
-    joined.push_back(std::move(part));
-  }
-  return joined;
-}
-
 std::vector<TermPtr> terms_of(const QueryPtr& query) {
   auto set = Lucene::SetTerm::newInstance();
   query->extractTerms(set);
@@ -103,9 +58,70 @@ std::vector<TermPtr> terms_of(const QueryPtr& query) {
 
 }  // namespace
 
-QueryCompiler::QueryCompiler(const Lucene::SearcherPtr& searcher,
+struct QueryCompiler::Part {
+  BooleanClause::Occur occur;
+  QueryPtr query;
+  float boost;     ///< the product of all boosts on the way here; once joined also the term's own
+  double sum = 0;  ///< of the boosts of equal terms
+};
+
+QueryCompiler::QueryCompiler(const Lucene::SearcherPtr& searcher, const Lucene::IndexReaderPtr& reader,
                              std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model)
-    : searcher_(searcher), model_(std::move(model)) {}
+    : searcher_(searcher), reader_(reader), model_(std::move(model)) {}
+
+QueryPtr QueryCompiler::resolve(QueryPtr query, float& boost) const {
+  for (;;) {
+    if (const auto boolean = exactly<Lucene::BooleanQuery>(query)) {
+      const auto clauses = boolean->getClauses();
+      if (boolean->getMinimumNumberShouldMatch() != 0 || clauses.size() != 1 || clauses[0]->isProhibited()) return query;
+      boost *= static_cast<float>(query->getBoost());
+      query = clauses[0]->getQuery();
+      continue;
+    }
+    if (exactly<Lucene::DisjunctionMaxQuery>(query) || exactly<Lucene::FilteredQuery>(query)) return query;
+    const QueryPtr rewritten = query->rewrite(reader_);
+    if (rewritten == query) return query;
+    query = rewritten;
+  }
+}
+
+void QueryCompiler::unfold(const BooleanQueryPtr& query, float boost, std::vector<Part>& parts) const {
+  const bool disjunction = is_disjunction(query);
+  for (const auto& clause : *query) {
+    float part_boost = boost;
+    const QueryPtr part = resolve(clause->getQuery(), part_boost);
+    const auto inner = exactly<Lucene::BooleanQuery>(part);
+    if (disjunction && inner && is_disjunction(inner)) {
+      unfold(inner, part_boost * static_cast<float>(inner->getBoost()), parts);
+    } else {
+      parts.push_back({clause->getOccur(), part, part_boost});
+    }
+  }
+}
+
+/// Joins equal terms, the first one's place kept: required ones, and optional ones where their number does not count.
+std::vector<QueryCompiler::Part> QueryCompiler::join_repeated(const std::vector<Part>& parts, bool optional_too) {
+  std::vector<Part> joined;
+  for (Part part : parts) {
+    const auto term = exactly<Lucene::TermQuery>(part.query);
+    if (term) {
+      part.boost *= static_cast<float>(part.query->getBoost());
+      part.sum = part.boost;
+      const bool joinable = part.occur == BooleanClause::MUST || (part.occur == BooleanClause::SHOULD && optional_too);
+      const auto same = std::ranges::find_if(joined, [&](const Part& earlier) {
+        const auto other = exactly<Lucene::TermQuery>(earlier.query);
+        return other && earlier.occur == part.occur && other->getTerm()->equals(term->getTerm());
+      });
+      if (joinable && same != joined.end()) {
+        same->sum += part.boost;
+        same->boost = static_cast<float>(same->sum);
+        continue;
+      }
+    }
+    joined.push_back(std::move(part));
+  }
+  return joined;
+}
 
 Importance QueryCompiler::importance(const std::vector<TermPtr>& terms, const FieldModel& model, float boost) {
   Importance importance;
@@ -135,14 +151,14 @@ WeightPtr QueryCompiler::frequency(const QueryPtr& query, const std::vector<Term
 WeightPtr QueryCompiler::compile_boolean(const BooleanQueryPtr& query, float boost) {
   std::vector<Part> parts;
   unfold(query, boost, parts);
-  parts = join_repeated(parts);
+  parts = join_repeated(parts, query->getMinimumNumberShouldMatch() <= 1);
 
   const bool disjunction = is_disjunction(query);
   const auto weight_of = [&](const Part& part) -> WeightPtr {
     if (const auto term_query = exactly<Lucene::TermQuery>(part.query)) {
       return term(part.query, term_query->getTerm(), part.boost);
     }
-    return compile(part.query, part.boost);
+    return compile_resolved(part.query, part.boost);
   };
   if (disjunction && std::ranges::all_of(parts, [](const Part& part) {
         return static_cast<bool>(exactly<Lucene::TermQuery>(part.query));
@@ -158,7 +174,12 @@ WeightPtr QueryCompiler::compile_boolean(const BooleanQueryPtr& query, float boo
   return Lucene::newLucene<BooleanWeight>(query, std::move(clauses), query->getMinimumNumberShouldMatch());
 }
 
-WeightPtr QueryCompiler::compile(const QueryPtr& query, float outer_boost) {
+WeightPtr QueryCompiler::compile(const QueryPtr& query, float boost) {
+  const QueryPtr resolved = resolve(query, boost);
+  return compile_resolved(resolved, boost);
+}
+
+WeightPtr QueryCompiler::compile_resolved(const QueryPtr& query, float outer_boost) {
   const float boost = outer_boost * static_cast<float>(query->getBoost());
   if (const auto boolean = exactly<Lucene::BooleanQuery>(query)) return compile_boolean(boolean, boost);
   if (const auto term_query = exactly<Lucene::TermQuery>(query)) {

@@ -168,9 +168,9 @@ const FieldStatistics& BM25Searcher::statistics() const noexcept { return implem
 
 Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
   return with_errors(implementation_->folder, "preparing the query", [&] {
-    bm25::QueryCompiler compiler(shared_from_this(),
+    bm25::QueryCompiler compiler(shared_from_this(), reader,
                                  [this](const Lucene::String& field) { return implementation_->model(field); });
-    return compiler.compile(rewrite(query));
+    return compiler.compile(query);
   });
 }
 

@@ -78,6 +78,8 @@ Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, 
     : file_(folder / ("relucent-" + safe_file_name(field) + ".lengths")), identity_(field + '\n' + std::move(identity)) {}
 
 std::optional<FieldLengths> Sidecar::read() const {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file_, error)) return std::nullopt;
   std::ifstream file(file_, std::ios::binary);
   if (!file) return std::nullopt;
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
