@@ -17,6 +17,7 @@ set(rescoring_with_lucene
   rescoring/rescoring_query_parser.cpp
   rescoring/rescoring_searcher.cpp
   rescoring/second_stage.cpp
+  rescoring/text_query.cpp
 )
 target_sources(relucent_plugin PRIVATE ${rescoring_without_lucene} ${rescoring_with_lucene})
 target_link_libraries(relucent_plugin PRIVATE ${CMAKE_DL_LIBS})

@@ -3,3 +3,37 @@ relucent_test(rescoring_combine_tests LABELS unit property plugin
               SOURCES unit/rescoring_combine.cpp
                       property/rescoring_combine.cpp
               LIBRARIES relucent_plugin)
+
+relucent_test(rescoring_tests LABELS unit fault plugin
+              SOURCES unit/rescoring_query.cpp
+                      unit/rescoring_rescorer.cpp
+                      unit/rescoring_searcher.cpp
+                      fault/rescoring_failures.cpp
+                      fault/rescoring_modules.cpp
+                      fault/rescoring_open.cpp
+              LIBRARIES relucent_plugin)
+relucent_use_lucenepp(rescoring_tests PRIVATE)
+
+relucent_test(rescoring_thread_tests LABELS property threads plugin
+              SOURCES property/rescoring_threads.cpp
+              LIBRARIES relucent_plugin)
+
+# Scorer modules: the documentation's example, and ones that go wrong.
+set(modules ${PROJECT_BINARY_DIR}/tests/modules)
+add_library(my_scorer MODULE ${PROJECT_SOURCE_DIR}/docs/examples/my_scorer.cpp)
+foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEGER RETURNS_NULL)
+  string(TOLOWER rescoring_module_${variant} module)
+  add_library(${module} MODULE fault/rescoring_module.cpp)
+  target_compile_definitions(${module} PRIVATE VARIANT=${variant})
+  list(APPEND broken_modules ${module})
+endforeach()
+target_link_libraries(rescoring_module_throws_error PRIVATE relucent_kernels)
+foreach(module my_scorer ${broken_modules})
+  relucent_target(${module})
+  # Headers alone: a module needs no library of ours.
+  target_include_directories(${module} PRIVATE ${PROJECT_SOURCE_DIR}/plugin/include ${PROJECT_SOURCE_DIR}/config/include
+                                               ${PROJECT_SOURCE_DIR}/kernels/include)
+  set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${modules})
+  add_dependencies(rescoring_tests ${module})
+endforeach()
+target_compile_definitions(rescoring_tests PRIVATE RELUCENT_MODULES="${modules}")

@@ -1,13 +1,31 @@
 #include <IndexReader.h>
 
+#include <set>
+
 #include "lucene_errors.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
 #include "relucent/plugin.h"
 #include "relucent/rescoring_searcher.h"
+#include "relucent/stored_text.h"
 
 namespace relucent {
+namespace {
+
+// Without this, a misspelt text_field would silently leave every hit unscored.
+void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string& field, const std::string& place) {
+  if (reader->maxDoc() == 0) return;
+  std::set<std::string> names;
+  for (const auto& name : reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_ALL)) names.insert(to_utf8(name));
+  if (names.contains(field)) return;
+  std::string known;
+  for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
+  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\", only: " + known,
+              "set [index] text_field to the stored field with the documents' text");
+}
+
+}  // namespace
 
 Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config) {
   check_config(config);
@@ -19,6 +37,7 @@ Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const 
   return with_errors(folder.string(), "opening a searcher", [&]() -> Lucene::IndexSearcherPtr {
     const Lucene::IndexReaderPtr reader = open_reader(folder);
     if (!config.rescorer.enabled) return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index);
+    require_text_field(reader, config.index.text_field, folder.string());
     return Lucene::newLucene<RescoringSearcher>(reader, config, std::make_shared<Rescorer>(config));
   });
 }

@@ -4,6 +4,7 @@
 #include <FastCharStream.h>
 #include <StringReader.h>
 
+#include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -28,6 +29,9 @@ RescoringQueryParser::RescoringQueryParser(Lucene::LuceneVersion::Version matchV
                                            const Lucene::String& defaultField,
                                            const Lucene::AnalyzerPtr& queryAnalyzer)
     : Lucene::QueryParser(matchVersion, defaultField, queryAnalyzer) {}
+RescoringQueryParser::RescoringQueryParser(const Config& config)
+    : RescoringQueryParser(Lucene::LuceneVersion::LUCENE_CURRENT, to_lucene(config.index.contents_field),
+                           make_analyzer(config.first_stage)) {}
 RescoringQueryParser::~RescoringQueryParser() = default;
 
 // parse() is not virtual, but it begins with this call and a stream that nothing has been read from.

@@ -38,7 +38,7 @@ void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   }
 }
 
-void score_texts(const Scorer& scorer, std::string_view query, const CandidateTexts& texts, const StopSignal& stop,
+void score_texts(const SecondStage& stage, std::string_view query, const CandidateTexts& texts, const StopSignal& stop,
                  SecondStageResult& result) {
   std::vector<Candidate> candidates;
   std::vector<std::size_t> places;
@@ -48,9 +48,18 @@ void score_texts(const Scorer& scorer, std::string_view query, const CandidateTe
     candidates.push_back({texts.ids[i], texts.texts[i], hit.score, hit.rank});
     places.push_back(i);
   }
-  if (candidates.empty()) return;
+  if (candidates.empty()) {
+    stage.log.warning("none of " + std::to_string(result.hits.size()) + " hits has stored text; the first stage's order stands");
+    return;
+  }
   std::vector<CandidateScore> scores(candidates.size());
-  scorer.score(query, candidates, scores, stop);
+  try {
+    stage.scorer.score(query, candidates, scores, stop);
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {  // a module may throw anything
+    throw Error(ErrorKind::internal, stage.scorer.describe(), "threw something unknown");
+  }
   for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
 }
 
@@ -67,7 +76,7 @@ void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searche
 
   start = Clock::now();
   result.scores.resize(window);
-  score_texts(stage.scorer, query, texts, stop, result);
+  score_texts(stage, query, texts, stop, result);
   result.milliseconds.score = milliseconds_since(start);
   // A scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");

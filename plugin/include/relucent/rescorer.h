@@ -1,5 +1,7 @@
 #pragma once
 
+#include <Lucene.h>  // the other Lucene++ headers need it first
+
 #include <Explanation.h>
 #include <Searcher.h>
 

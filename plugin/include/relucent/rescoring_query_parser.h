@@ -1,5 +1,7 @@
 #pragma once
 
+#include <Lucene.h>  // the other Lucene++ headers need it first
+
 #include <QueryParser.h>
 
 #include <chrono>
@@ -17,6 +19,8 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
  public:
   RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& defaultField,
                        const Lucene::AnalyzerPtr& queryAnalyzer);
+  /// With the analyzer of [first_stage] and the field of [index] contents_field. Throws Error.
+  explicit RescoringQueryParser(const Config& config);
   ~RescoringQueryParser() override;
 
   // The two virtual steps of parse(): the first sees the text, the second the finished query.

@@ -1,0 +1,62 @@
+#include "relucent/text_query.h"
+
+#include <Analyzer.h>
+#include <BooleanClause.h>
+#include <BooleanQuery.h>
+#include <StringReader.h>
+#include <Term.h>
+#include <TermAttribute.h>
+#include <TermQuery.h>
+#include <TokenStream.h>
+
+#include <chrono>
+#include <map>
+#include <vector>
+
+#include "lucene_errors.h"
+#include "relucent/english_analyzer.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+using Lucene::newLucene;
+
+std::vector<Lucene::String> words_of(std::string_view text, const Config& config, const Lucene::String& field) {
+  const auto stream = make_analyzer(config.first_stage)
+                          ->tokenStream(field, newLucene<Lucene::StringReader>(to_lucene(text)));
+  const auto word = stream->addAttribute<Lucene::TermAttribute>();
+  std::vector<Lucene::String> words;
+  stream->reset();
+  while (stream->incrementToken()) words.push_back(word->term());
+  stream->end();
+  stream->close();
+  return words;
+}
+
+}  // namespace
+
+RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config) {
+  return with_errors("query", "analyzing its text", [&] {
+    const auto start = std::chrono::steady_clock::now();
+    const Lucene::String field = to_lucene(config.index.contents_field);
+    // A word that is there c times is one clause of boost c: the same score, and never more clauses than distinct words.
+    std::map<Lucene::String, int> counts;
+    std::vector<Lucene::String> distinct;
+    for (const auto& word : words_of(text, config, field)) {
+      if (++counts[word] == 1) distinct.push_back(word);
+    }
+    const auto words = newLucene<Lucene::BooleanQuery>(true);
+    for (const auto& word : distinct) {
+      const auto clause = newLucene<Lucene::TermQuery>(newLucene<Lucene::Term>(field, word));
+      clause->setBoost(counts[word]);
+      words->add(clause, Lucene::BooleanClause::SHOULD);
+    }
+    const auto query = newLucene<RescoreQuery>(words, text);
+    query->parseMilliseconds =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return query;
+  });
+}
+
+}  // namespace relucent

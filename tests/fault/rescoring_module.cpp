@@ -1,0 +1,36 @@
+// Scorer modules that go wrong, one a value of VARIANT; loaded by rescoring_modules.cpp.
+#include <stdexcept>
+
+#include "relucent/scorer.h"
+
+#define NO_SYMBOLS 0
+#define NO_FACTORY 1
+#define OTHER_ABI 2
+#define THROWS 3
+#define THROWS_ERROR 4
+#define THROWS_INTEGER 5
+#define RETURNS_NULL 6
+
+#if VARIANT == THROWS_ERROR
+#include "relucent/error.h"
+#endif
+
+#if VARIANT == OTHER_ABI
+extern "C" RELUCENT_API const int relucent_scorer_abi = relucent::kScorerAbi + 1;
+#elif VARIANT != NO_SYMBOLS
+extern "C" RELUCENT_API const int relucent_scorer_abi = relucent::kScorerAbi;
+#endif
+
+#if VARIANT != NO_SYMBOLS && VARIANT != NO_FACTORY
+extern "C" RELUCENT_API relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&) {
+#if VARIANT == THROWS
+  throw std::runtime_error("the module's own complaint");
+#elif VARIANT == THROWS_ERROR
+  throw relucent::Error(relucent::ErrorKind::unsupported, "module", "needs a newer machine", "buy one");
+#elif VARIANT == THROWS_INTEGER
+  throw 42;
+#else
+  return nullptr;
+#endif
+}
+#endif
