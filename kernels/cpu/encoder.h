@@ -55,8 +55,6 @@ class Encoder {
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
                              std::span<const std::int32_t> document, Workspace& workspace) const;
 
-  const Linear& first_product() const noexcept { return *layers_.front().qkv; }
-
  private:
   struct Norm {
     std::vector<float> gamma, beta;
@@ -95,7 +93,7 @@ class Encoder {
 
   EncoderDescription description_;
   const VectorKernels& kernels_;
-  Arithmetic arithmetic_;
+  Arithmetic arithmetic_, projection_arithmetic_;
   bool shares_query_;
   std::vector<float> word_, position_, token_type_;
   Norm embedding_norm_;

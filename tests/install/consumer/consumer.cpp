@@ -8,7 +8,7 @@
 #include "relucent/index_builder.h"
 #include "relucent/plugin.h"
 #include "relucent/rescore_query.h"
-#include "relucent/query_parser.h"
+#include "relucent/rescoring_query_parser.h"
 #include "relucent/version.h"
 
 int main(int argc, char** argv) {
