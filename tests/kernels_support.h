@@ -1,0 +1,153 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cpu/vector_kernels.h"
+#include "relucent/kernels/backend.h"
+
+namespace relucent::testing {
+
+/// Sizes of a made-up encoder; the pattern is the same in all layers.
+struct Sizes {
+  std::int32_t hidden = 64, heads = 4, intermediate = 128, layers = 2, vocabulary = 50, positions = 128;
+};
+
+/// An encoder with random weights that it owns.
+class RandomModel {
+ public:
+  explicit RandomModel(const Sizes& sizes, const AttentionPattern& pattern = {}, std::uint32_t seed = 1)
+      : random_(seed) {
+    description.vocabulary_size = sizes.vocabulary;
+    description.hidden_size = sizes.hidden;
+    description.layers = sizes.layers;
+    description.heads = sizes.heads;
+    description.intermediate_size = sizes.intermediate;
+    description.max_positions = sizes.positions;
+    description.token_types = 2;
+    description.patterns.assign(static_cast<std::size_t>(sizes.layers), pattern);
+    const std::int64_t hidden = sizes.hidden, intermediate = sizes.intermediate;
+    weights.word_embeddings = tensor({sizes.vocabulary, hidden}, 1);
+    weights.position_embeddings = tensor({sizes.positions, hidden}, 0.5F);
+    weights.token_type_embeddings = tensor({2, hidden}, 0.5F);
+    weights.embedding_norm = norm(hidden);
+    for (std::int32_t i = 0; i < sizes.layers; ++i) {
+      LayerWeights layer;
+      layer.query = linear(hidden, hidden, 1.5F);  // attention that prefers some keys clearly
+      layer.key = linear(hidden, hidden, 1.5F);
+      layer.value = linear(hidden, hidden);
+      layer.attention_output = linear(hidden, hidden);
+      layer.attention_norm = norm(hidden);
+      layer.intermediate = linear(intermediate, hidden);
+      layer.output = linear(hidden, intermediate);
+      layer.output_norm = norm(hidden);
+      weights.layers.push_back(layer);
+    }
+    weights.pooler = linear(hidden, hidden);
+    weights.classifier = linear(1, hidden);
+  }
+
+  void set_pattern(const AttentionPattern& pattern) {
+    std::fill(description.patterns.begin(), description.patterns.end(), pattern);
+  }
+
+  std::unique_ptr<Backend> on(const BackendOptions& options) const {
+    return create_backend(description, weights, options);
+  }
+
+  std::vector<std::int32_t> tokens(std::size_t count) {
+    std::uniform_int_distribution<std::int32_t> id(0, description.vocabulary_size - 1);
+    std::vector<std::int32_t> ids(count);
+    for (std::int32_t& each : ids) each = id(random_);
+    return ids;
+  }
+
+  EncoderDescription description;
+  EncoderWeights weights;
+
+ private:
+  TensorView tensor(const std::vector<std::int64_t>& shape, float spread, float centre = 0) {
+    TensorView view;
+    view.shape = shape;
+    std::vector<float> values(view.elements());
+    std::normal_distribution<float> normal(centre, spread);
+    for (float& value : values) value = normal(random_);
+    owned_.push_back(std::make_unique<std::vector<float>>(std::move(values)));
+    view.data = reinterpret_cast<const std::byte*>(owned_.back()->data());
+    return view;
+  }
+  LinearWeights linear(std::int64_t out, std::int64_t in, float gain = 1) {
+    return {tensor({out, in}, gain / std::sqrt(static_cast<float>(in))), tensor({out}, 0.1F)};
+  }
+  NormWeights norm(std::int64_t hidden) { return {tensor({hidden}, 0.1F, 1), tensor({hidden}, 0.1F)}; }
+
+  std::mt19937 random_;
+  std::vector<std::unique_ptr<std::vector<float>>> owned_;
+};
+
+/// A query and documents that own their ids.
+struct Pairs {
+  std::vector<std::int32_t> query;
+  std::vector<std::vector<std::int32_t>> documents;
+
+  std::vector<float> logits(const Backend& backend, const StopSignal& stop = {}) const {
+    std::vector<std::span<const std::int32_t>> views(documents.begin(), documents.end());
+    std::vector<float> scores(documents.size(), std::nanf(""));
+    backend.score({1, query, views}, scores, stop);
+    return scores;
+  }
+};
+
+inline Pairs random_pairs(RandomModel& model, std::size_t query, const std::vector<std::size_t>& documents) {
+  Pairs pairs{model.tokens(query), {}};
+  for (const std::size_t length : documents) pairs.documents.push_back(model.tokens(length));
+  return pairs;
+}
+
+/// A way to run the CPU backend that this machine offers, and how far it may be from the truth.
+struct Way {
+  BackendOptions options;
+  double tolerance = 0;
+
+  friend std::ostream& operator<<(std::ostream& out, const Way& way) {
+    return out << way.options.instruction_set << ' ' << to_string(way.options.precision);
+  }
+};
+
+/// Every instruction set of this machine, in fp32 and bf16, and what is chosen when nothing is asked for.
+inline std::vector<Way> ways(int threads = 2) {
+  std::vector<std::string> levels = {""};
+  const cpu::VectorLevels vector = cpu::available_vector_kernels();
+  for (std::size_t i = 0; i < vector.count; ++i) levels.emplace_back(vector.levels[i]->name);
+  std::vector<Way> all;
+  for (const std::string& level : levels) {
+    all.push_back({{"cpu", Precision::fp32, threads, level}, 1e-4});
+    all.push_back({{"cpu", Precision::bf16, threads, level}, 5e-2});
+  }
+  return all;
+}
+
+inline std::string name_of(const Way& way) {
+  return (way.options.instruction_set.empty() ? "best" : way.options.instruction_set) + '_' +
+         to_string(way.options.precision);
+}
+
+inline double furthest(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return std::nan("");
+  double distance = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double here = std::abs(static_cast<double>(a[i]) - b[i]);
+    if (!(here <= distance)) distance = here;  // keeps a NaN
+    if (std::isnan(distance)) break;
+  }
+  return distance;
+}
+
+}  // namespace relucent::testing
