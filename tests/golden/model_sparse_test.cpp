@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +10,9 @@
 #include "gz_lines.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
+#include "relucent/model/checkpoint.h"
 #include "test_data.h"
+#include "tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {
@@ -22,9 +23,7 @@ using nlohmann::json;
 struct Device {
   std::string name;
   Precision precision;
-  double tolerance;         ///< of a logit
-  double hidden_tolerance;  ///< of a hidden state; hidden states are larger than logits and not averaged by
-                            ///< the head
+  double tolerance;  ///< of a logit and of a hidden state
 };
 
 void PrintTo(const Device& device, std::ostream* out) {
@@ -57,6 +56,13 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
     return result;
   }
 
+  static BackendOptions exact() {
+    BackendOptions result;
+    result.device = "cpu";
+    result.precision = Precision::fp32;
+    return result;
+  }
+
   /// Why this machine or build has no such backend; nothing where it has.
   std::optional<std::string> why_absent() const {
     const Checkpoint checkpoint = read_checkpoint(goldens() / "sparse/odd");
@@ -75,17 +81,27 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
     return checkpoints_.emplace(model, read_checkpoint(goldens() / "sparse" / model)).first->second;
   }
 
-  const Backend& backend(const std::string& model, const json& pattern) {
-    auto& made = backends_[model + pattern.dump()];
+  /// The same model with its weights rounded to bf16.
+  const Checkpoint& rounded_checkpoint(const std::string& model) {
+    const auto known = rounded_.find(model);
+    if (known != rounded_.end()) return known->second;
+    convert_checkpoint(goldens() / "sparse" / model, folder_ / model, DataType::bf16);
+    return rounded_.emplace(model, read_checkpoint(folder_ / model)).first->second;
+  }
+
+  const Backend& backend(const std::string& key, const Checkpoint& of, const json& pattern,
+                         const BackendOptions& with) {
+    auto& made = backends_[key + pattern.dump()];
     if (!made) {
-      EncoderDescription description = checkpoint(model).configuration.description;
+      EncoderDescription description = of.configuration.description;
       description.patterns.assign(description.patterns.size(), pattern_of(pattern));
-      made = create_backend(description, checkpoint(model).weights.weights, options());
+      made = create_backend(description, of.weights.weights, with);
     }
     return *made;
   }
 
-  std::map<std::string, Checkpoint> checkpoints_;
+  TemporaryFolder folder_;
+  std::map<std::string, Checkpoint> checkpoints_, rounded_;
   std::map<std::string, std::unique_ptr<Backend>> backends_;
 };
 
@@ -110,87 +126,104 @@ double difference(const json& golden, const std::vector<float>& states, std::siz
   return greatest;
 }
 
+struct Differences {
+  double logit = 0, state = 0;
+};
+
+Differences differences(const json& golden, const Backend& backend, std::size_t hidden) {
+  const auto cls = golden["cls_id"].get<std::int32_t>();
+  const auto query = golden["query_ids"].get<std::vector<std::int32_t>>();
+  const auto document = golden["doc_ids"].get<std::vector<std::int32_t>>();
+  const std::span<const std::int32_t> documents[] = {document};
+  float logit = NAN;
+  backend.score({cls, query, documents}, {&logit, 1});
+  const HiddenStates states = backend.hidden_states(cls, query, document);
+
+  const std::vector<double> expected{golden["logit"].get<double>()};
+  Differences result{difference(expected, {&logit, 1}), difference(expected, {&states.logit, 1})};
+  const auto include = [&](double one) { result.state = std::max(result.state, one); };
+  EXPECT_EQ(states.cls.size(), golden["cls_hidden"].size());
+  for (std::size_t layer = 0; layer < states.cls.size(); ++layer) {
+    include(difference(golden["cls_hidden"][layer].get<std::vector<double>>(), states.cls[layer]));
+  }
+  const auto stated = [&](const char* key) { return golden.contains(key) && !golden[key].is_null(); };
+  if (stated("doc_hidden_last")) include(difference(golden["doc_hidden_last"], states.document_last, hidden));
+  if (stated("query_hidden_last"))
+    include(difference(golden["query_hidden_last"], states.query_last, hidden));
+  return result;
+}
+
 TEST_P(SparseGolden, EveryLogitAndHiddenState) {
-  double worst_logit = 0, worst_state = 0;
+  Differences worst, worst_beyond_rounding;
   std::size_t cases = 0, failures = 0;
   for_each_line(goldens() / "sparse/cases.jsonl", [&](const std::string& line) {
     const json golden = json::parse(line);
     const auto model = golden["model"].get<std::string>();
-    const Backend& scorer = backend(model, golden["pattern"]);
-    const auto query = golden["query_ids"].get<std::vector<std::int32_t>>();
-    const auto document = golden["doc_ids"].get<std::vector<std::int32_t>>();
     const auto hidden = static_cast<std::size_t>(checkpoint(model).configuration.description.hidden_size);
-
-    const std::span<const std::int32_t> documents[] = {document};
-    float logit = NAN;
-    scorer.score({golden["cls_id"].get<std::int32_t>(), query, documents}, {&logit, 1});
-    const double expected = golden["logit"].get<double>();
-    const double off = std::isnan(logit) ? INFINITY : std::abs(static_cast<double>(logit) - expected);
-
-    const HiddenStates states = scorer.hidden_states(golden["cls_id"].get<std::int32_t>(), query, document);
-    double state_off = std::abs(static_cast<double>(states.logit) - expected);
-    ASSERT_EQ(states.cls.size(), golden["cls_hidden"].size());
-    for (std::size_t layer = 0; layer < states.cls.size(); ++layer) {
-      state_off = std::max(
-          state_off, difference(golden["cls_hidden"][layer].get<std::vector<double>>(), states.cls[layer]));
-    }
-    if (golden.contains("doc_hidden_last") && !golden["doc_hidden_last"].is_null()) {
-      state_off = std::max(state_off, difference(golden["doc_hidden_last"], states.document_last, hidden));
-    }
-    if (golden.contains("query_hidden_last") && !golden["query_hidden_last"].is_null()) {
-      state_off = std::max(state_off, difference(golden["query_hidden_last"], states.query_last, hidden));
+    const Differences off =
+        differences(golden, backend(model, checkpoint(model), golden["pattern"], options()), hidden);
+    Differences allowed{GetParam().tolerance, GetParam().tolerance};
+    if (GetParam().precision == Precision::bf16) {
+      // These random weights are not bf16 numbers: rounding them alone, in fp32 arithmetic, costs up to 0.06.
+      // A half-precision computation may err twice as much as that, beyond the tolerance.
+      const Differences share = differences(
+          golden, backend("rounded " + model, rounded_checkpoint(model), golden["pattern"], exact()), hidden);
+      allowed.logit += 2 * share.logit;
+      allowed.state += 2 * share.state;
+      worst_beyond_rounding.logit = std::max(worst_beyond_rounding.logit, off.logit - share.logit);
+      worst_beyond_rounding.state = std::max(worst_beyond_rounding.state, off.state - share.state);
     }
     ++cases;
-    worst_logit = std::max(worst_logit, off);
-    worst_state = std::max(worst_state, state_off);
-    if ((off > GetParam().tolerance || state_off > GetParam().hidden_tolerance) && ++failures <= 10) {
-      ADD_FAILURE() << golden["id"] << " " << model << " " << golden["pattern"] << ": logit " << logit
-                    << " for " << expected << ", hidden states off by " << state_off;
+    worst.logit = std::max(worst.logit, off.logit);
+    worst.state = std::max(worst.state, off.state);
+    if ((off.logit > allowed.logit || off.state > allowed.state) && ++failures <= 10) {
+      ADD_FAILURE() << golden["id"] << " " << model << " " << golden["pattern"] << ": logit off by "
+                    << off.logit << ", hidden states by " << off.state;
     }
   });
   EXPECT_GT(cases, 0U);
   EXPECT_EQ(failures, 0U) << "of " << cases;
-  std::cout << cases << " cases, greatest difference: logit " << worst_logit << ", hidden state "
-            << worst_state << "\n";
+  std::cout << cases << " cases, greatest difference: logit " << worst.logit << ", hidden state "
+            << worst.state;
+  if (GetParam().precision == Precision::bf16) {
+    std::cout << "; beyond what rounding the weights costs: logit " << worst_beyond_rounding.logit
+              << ", hidden state " << worst_beyond_rounding.state;
+  }
+  std::cout << "\n";
 }
 
-TEST_P(SparseGolden, PatternsInConfigJsonAreThePatternsComputed) {
-  // The same through the folder: a checkpoint whose config.json states the pattern.
-  const fs::path folder = fs::path(::testing::TempDir()) / ("relucent-pattern-" + GetParam().name);
+TEST(SparseGoldenFolder, PatternsInConfigJsonAreThePatternsComputed) {
+  RELUCENT_NEEDS(goldens() / "sparse/cases.jsonl");
+  const TemporaryFolder folder;
+  for (const auto& entry : fs::directory_iterator(goldens() / "sparse/odd")) {
+    write_file(folder / entry.path().filename(), read_file(entry.path()));
+  }
+  const json config = json::parse(read_file(folder / "config.json"));
   std::size_t done = 0;
   for_each_line(goldens() / "sparse/cases.jsonl", [&](const std::string& line) {
     const json golden = json::parse(line);
-    if (golden["model"] != "odd" || ++done % 7 != 0) return;
-    fs::remove_all(folder);
-    fs::copy(goldens() / "sparse/odd", folder);
-    json config = json::parse(std::ifstream(folder / "config.json"));
-    config.update(golden["pattern"]);
-    fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add);
-    fs::remove(folder / "config.json");
-    std::ofstream(folder / "config.json") << config;
-    const Checkpoint read = read_checkpoint(folder);
-    const AttentionPattern expected = pattern_of(golden["pattern"]);
-    for (const AttentionPattern& pattern : read.configuration.description.patterns)
-      EXPECT_EQ(pattern, expected);
-    EXPECT_EQ(read.configuration.description.patterns.size(), 2U);
+    if (golden["model"] != "odd") return;
+    ++done;
+    json changed = config;
+    changed.update(golden["pattern"]);
+    write_file(folder / "config.json", changed.dump());
+    const std::vector<AttentionPattern> expected(2, pattern_of(golden["pattern"]));
+    EXPECT_EQ(read_checkpoint(folder.path()).configuration.description.patterns, expected) << golden["id"];
   });
   EXPECT_GT(done, 0U);
-  fs::remove_all(folder);
 }
 
 // DESIGN: against a golden from PyTorch 1e-4 in fp32 and 5e-2 in 16 bits.
-INSTANTIATE_TEST_SUITE_P(Backends, SparseGolden,
-                         ::testing::Values(Device{"ref", Precision::fp32, 1e-4, 1e-4},
-                                           Device{"cpu", Precision::fp32, 1e-4, 1e-4},
-                                           Device{"cpu", Precision::bf16, 5e-2, 2e-1},
-                                           Device{"cuda:0", Precision::fp32, 1e-4, 1e-4},
-                                           Device{"cuda:0", Precision::bf16, 5e-2, 2e-1}),
-                         [](const auto& parameter) {
-                           std::string name =
-                               parameter.param.name + "_" + to_string(parameter.param.precision);
-                           std::replace(name.begin(), name.end(), ':', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Backends, SparseGolden,
+    ::testing::Values(Device{"ref", Precision::fp32, 1e-4}, Device{"cpu", Precision::fp32, 1e-4},
+                      Device{"cpu", Precision::bf16, 5e-2}, Device{"cuda:0", Precision::fp32, 1e-4},
+                      Device{"cuda:0", Precision::bf16, 5e-2}),
+    [](const auto& parameter) {
+      std::string name = parameter.param.name + "_" + to_string(parameter.param.precision);
+      std::replace(name.begin(), name.end(), ':', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace relucent::testing
