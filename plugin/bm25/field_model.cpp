@@ -9,18 +9,22 @@ namespace relucent::bm25 {
 
 FieldModel::FieldModel(const FieldStatistics& statistics, float k1, float b)
     : statistics_(statistics), k1_(k1), b_(b), average_length_(statistics.average_length()),
-      factors_(length_factors(k1, b, average_length_)), smallest_factor_(*std::ranges::min_element(factors_)) {}
+      factors_(length_factors(k1, b, average_length_)) {}
 
 void FieldModel::add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms) {
-  Leaf& entry = leaves_[leaf.get()];
-  entry.norms = norms;
-  entry.bytes = norms ? norms.get() : nullptr;
+  leaves_[leaf.get()].norms = norms;
+  add(leaf, norms ? norms.get() : nullptr);
 }
 
 void FieldModel::add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths) {
   Leaf& entry = leaves_[leaf.get()];
   entry.own = std::move(lengths);
-  entry.bytes = entry.own.empty() ? nullptr : entry.own.data();
+  add(leaf, entry.own.empty() ? nullptr : entry.own.data());
+}
+
+void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes) {
+  leaves_[leaf.get()].bytes = bytes;
+  if (bytes != nullptr) longest_ = std::max(longest_, *std::max_element(bytes, bytes + leaf->maxDoc()));
 }
 
 const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const {

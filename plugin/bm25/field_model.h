@@ -30,9 +30,12 @@ class FieldModel {
   float average_length() const { return average_length_; }
   /// bm25::length_factors for each byte.
   const std::array<float, 256>& factors() const { return factors_; }
-  float smallest_factor() const { return smallest_factor_; }
+  /// The factor of the longest document there is.
+  float smallest_factor() const { return factors_[longest_]; }
 
  private:
+  void add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes);
+
   struct Leaf {
     Lucene::ByteArray norms;
     std::vector<std::uint8_t> own;
@@ -42,7 +45,7 @@ class FieldModel {
   FieldStatistics statistics_;
   float k1_, b_, average_length_;
   std::array<float, 256> factors_;
-  float smallest_factor_;
+  std::uint8_t longest_ = 1;  ///< length byte
   std::unordered_map<const Lucene::IndexReader*, Leaf> leaves_;
 };
 

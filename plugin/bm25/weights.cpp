@@ -4,6 +4,7 @@
 #include <TermDocs.h>
 
 #include "bm25/formula.h"
+#include "relucent/error.h"
 #include "relucent/stored_text.h"
 
 namespace relucent::bm25 {
@@ -13,14 +14,18 @@ using Lucene::Scorer;
 
 /// A document's part of a score from a frequency.
 struct Scoring {
-  Scoring(float weight_, const FieldModel& model, const Lucene::IndexReader* leaf)
-      : weight(weight_), factors(model.factors().data()), lengths(model.lengths(leaf)) {}
+  Scoring(float weight_, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
+      : weight(weight_), factors(model.factors().data()), lengths(model.lengths(leaf.get())), documents(leaf->maxDoc()) {}
   float operator()(std::int32_t document, float frequency) const {
+    if (document < 0 || document >= documents) {
+      throw Error(ErrorKind::invalid_data, "BM25", "a list of postings is damaged", "Make the index again");
+    }
     return contribution(weight, frequency, factors[lengths == nullptr ? 1 : lengths[document]]);
   }
   float weight;
   const float* factors;
   const std::uint8_t* lengths;
+  std::int32_t documents;
 };
 
 class TermScorer : public Scorer {
@@ -126,7 +131,7 @@ Lucene::ScorerPtr TermWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool, b
   if (document_frequency() == 0) return {};
   const auto postings = leaf->termDocs(term_);
   if (!postings) return {};
-  return Lucene::newLucene<TermScorer>(shared_from_this(), postings, Scoring(weight_, *model_, leaf.get()));
+  return Lucene::newLucene<TermScorer>(shared_from_this(), postings, Scoring(weight_, *model_, leaf));
 }
 
 Lucene::ExplanationPtr TermWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {
@@ -144,7 +149,7 @@ Lucene::ScorerPtr FrequencyWeight::scorer(const Lucene::IndexReaderPtr& leaf, bo
   const auto matches = matcher_->scorer(leaf, true, false);
   if (!matches) return {};
   return Lucene::newLucene<FrequencyScorer>(shared_from_this(), matches,
-                                            Scoring(importance_.weight(), *model_, leaf.get()));
+                                            Scoring(importance_.weight(), *model_, leaf));
 }
 
 Lucene::ExplanationPtr FrequencyWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {

@@ -17,7 +17,9 @@
 #include <set>
 #include <thread>
 
+#include "bm25/boolean_weight.h"
 #include "bm25/formula.h"
+#include "bm25/term_at_a_time.h"
 
 namespace relucent::testing {
 namespace {
@@ -325,6 +327,32 @@ TEST(FirstStagePaths, FlatQueriesGiveTheSameBitsOnBothPathsAndExhaustively) {
       ASSERT_TRUE(search(searcher, query, n) == wanted) << to_utf8(query->toString()) << " n=" << n;
       ASSERT_TRUE(search_generally(searcher, query, n) == wanted) << to_utf8(query->toString()) << " n=" << n;
     }
+  });
+}
+
+/// Lets a test see what the searcher makes of a query.
+class OpenedSearcher : public BM25Searcher {
+ public:
+  using BM25Searcher::BM25Searcher;
+  using BM25Searcher::createWeight;
+};
+
+TEST(FirstStagePaths, FlatQueriesGoTermAtATime) {
+  Random random(17);
+  for_each_index(7, [&](const Collection&, const auto& folder, float, float) {
+    const auto searcher = Lucene::newLucene<OpenedSearcher>(open_reader(folder), FirstStageConfig{}, IndexConfig{});
+    const auto goes = [&](const Lucene::QueryPtr& query) {
+      const auto weight = boost::dynamic_pointer_cast<bm25::DisjunctionWeight>(searcher->createWeight(query));
+      return weight && bm25::can_go_term_at_a_time(weight->terms());
+    };
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(goes(to_query(random_flat(random))));
+    const auto negative = term_query(word(1));
+    negative->setBoost(-1);
+    EXPECT_FALSE(goes(negative));
+    const auto required = Lucene::newLucene<Lucene::BooleanQuery>();
+    required->add(term_query(word(1)), BooleanClause::MUST);
+    required->add(term_query(word(2)), BooleanClause::SHOULD);
+    EXPECT_FALSE(goes(required));
   });
 }
 
