@@ -4,6 +4,7 @@ relucent_test(indexing_tests LABELS unit property fault index_tools
                       unit/indexing_readers.cpp
                       property/indexing_building_blocks.cpp
                       fault/indexing_inputs.cpp
+                      fault/indexing_runs.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
 relucent_test(indexing_golden LABELS golden index_tools
               SOURCES golden/indexing_documents.cpp

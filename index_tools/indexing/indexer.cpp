@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "index_tools/indexing/document_feed.h"
+#include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/readers/corpus_reader.h"
@@ -14,23 +15,13 @@
 namespace relucent::index_tools {
 namespace {
 
-namespace fs = std::filesystem;
-
-// A run that was killed before its first commit leaves a folder without an index; resuming it is starting it.
-bool holds_index(const fs::path& folder) {
-  std::error_code failure;
-  for (fs::directory_iterator i(folder, failure), end; !failure && i != end; i.increment(failure)) {
-    if (i->path().filename().string().starts_with("segments_")) return true;
-  }
-  return false;
-}
-
 IndexBuilder::Mode mode_of(const IndexJob& job) {
-  switch (job.start) {
-    case IndexJob::Start::overwrite: return IndexBuilder::Mode::overwrite;
-    case IndexJob::Start::resume:
-      return holds_index(job.index) ? IndexBuilder::Mode::append : IndexBuilder::Mode::create;
-    case IndexJob::Start::fresh: break;
+  if (job.start == IndexJob::Start::overwrite) return IndexBuilder::Mode::overwrite;
+  if (job.start == IndexJob::Start::fresh) return IndexBuilder::Mode::create;
+  switch (index_state(job.index)) {
+    case IndexState::with_documents: return IndexBuilder::Mode::append;
+    case IndexState::empty: return IndexBuilder::Mode::overwrite;  // the run was killed before its first commit
+    case IndexState::none: break;
   }
   return IndexBuilder::Mode::create;
 }
