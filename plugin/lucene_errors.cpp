@@ -48,6 +48,10 @@ bool disk_is_full(std::string_view place) {
         throw Error(ErrorKind::io, place, std::string(doing) + ": the disk is full",
                     "Free some space; what was committed before is safe");
       }
+      // Lucene++ has no other word for a file that ends too early.
+      if (text.find("past EOF") != std::string::npos) {
+        throw Error(ErrorKind::invalid_data, place, problem, "The index is damaged or incomplete; make it again");
+      }
       throw Error(ErrorKind::io, place, problem, "Check the disk and the folder's permissions");
     case Type::IllegalArgument:
     case Type::Parse:

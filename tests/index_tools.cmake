@@ -9,3 +9,9 @@ relucent_test(indexing_tests LABELS unit property fault index_tools
 relucent_test(indexing_golden LABELS golden index_tools
               SOURCES golden/indexing_documents.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
+if(TARGET relucent_program)
+  add_test(NAME indexing_cli
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/indexing_faults.py $<TARGET_FILE:relucent_program>
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(indexing_cli PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
+endif()
