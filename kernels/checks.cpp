@@ -1,5 +1,6 @@
 #include "checks.h"
 
+#include <cmath>
 #include <string>
 
 #include "relucent/error.h"
@@ -48,6 +49,10 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
       d.max_positions < 3 || d.token_types < 1 || d.hidden_size % d.heads != 0) {
     throw Error(ErrorKind::invalid_data, "encoder description",
                 "sizes must be positive, positions at least 3, and hidden_size a multiple of heads");
+  }
+  if (!(d.norm_epsilon >= 0) || std::isinf(d.norm_epsilon)) {
+    throw Error(ErrorKind::invalid_data, "norm epsilon", "is " + std::to_string(d.norm_epsilon) + ", not a finite number "
+                "of 0 or more");
   }
   if (d.document_token_type && d.token_types < 2) {
     throw Error(ErrorKind::invalid_data, "encoder description", "documents have token type 1, but there is one type only");

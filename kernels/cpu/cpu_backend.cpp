@@ -76,6 +76,8 @@ struct Level {
   bool native_bf16;
 };
 
+constexpr const char* kInstructionSets[] = {"plain", "avx2", "avx512", "avx512_bf16", "amx"};
+
 Level choose_level(const std::string& wanted) {
   const VectorLevels vector = available_vector_kernels();
   const char* bf16 = native_bf16_name();
@@ -87,6 +89,10 @@ Level choose_level(const std::string& wanted) {
     known += (known.empty() ? "" : ", ") + std::string(vector.levels[i]->name);
   }
   if (bf16 != nullptr) known += std::string(", ") + bf16;
+  const auto& names = kInstructionSets;
+  if (std::find(std::begin(names), std::end(names), wanted) == std::end(names)) {
+    throw Error(ErrorKind::usage, "instruction set " + wanted, "is not known", "this processor has " + known);
+  }
   throw Error(ErrorKind::device, "instruction set " + wanted, "is not one that this processor has", "it has " + known);
 }
 

@@ -8,16 +8,27 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <system_error>
+
+#include "relucent/error.h"
 
 namespace relucent::cpu {
 
 ThreadPool::ThreadPool(int threads) {
-  for (int worker = 0; worker < threads; ++worker) {
-    threads_.emplace_back([this, worker] { serve(worker); });
+  try {
+    for (int worker = 0; worker < threads; ++worker) {
+      threads_.emplace_back([this, worker] { serve(worker); });
+    }
+  } catch (const std::system_error& error) {
+    close();
+    throw Error(ErrorKind::io, "threads", "the system gave only " + std::to_string(threads_.size()) + " of " +
+                std::to_string(threads) + " threads: " + error.what(), "ask for fewer");
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { close(); }
+
+void ThreadPool::close() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;

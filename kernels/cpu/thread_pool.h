@@ -17,6 +17,7 @@ namespace relucent::cpu {
 /// host has set for its own.
 class ThreadPool {
  public:
+  /// Throws Error `io` where the system refuses so many threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -39,6 +40,7 @@ class ThreadPool {
   };
 
   void serve(int worker);
+  void close();
 
   std::mutex mutex_;
   std::condition_variable wake_;
