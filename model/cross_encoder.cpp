@@ -98,11 +98,11 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
   for (std::size_t i = 0; i < documents.size(); ++i) {
     stop.throw_if_due("tokenizing the documents");
     pieces.clear();
-    // One more than wanted shows that chunks, or a cut, are needed.
-    const bool unread = tokenizer_->encode(documents[i], pieces_wanted(room, options_) + 1, pieces);
+    // One more than wanted shows that chunks, or a cut, are needed; what lies behind it does not matter.
+    tokenizer_->encode(documents[i], pieces_wanted(room, options_) + 1, pieces);
     const auto chunks = document_chunks(pieces.size(), room, options_);
     PairScore& score = scores.documents[i];
-    score.truncated = unread || chunks.back().begin + chunks.back().size < pieces.size();
+    score.truncated = chunks.back().begin + chunks.back().size < pieces.size();
     for (const Chunk& chunk : chunks) {
       batch.add(std::span(pieces).subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
       score.tokens += static_cast<std::int32_t>(before + chunk.size + 1);

@@ -165,10 +165,9 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
     Differences allowed{GetParam().tolerance, GetParam().tolerance};
     if (GetParam().precision == Precision::bf16) {
       // These random weights are not bf16 numbers: rounding them alone, in fp32 arithmetic, costs up to 0.06.
-      // A half-precision computation may err twice as much as that, beyond the tolerance.
+      // A half-precision hidden state may err twice as much as that, beyond the tolerance; a logit may not.
       const Differences share = differences(
           golden, backend("rounded " + model, rounded_checkpoint(model), golden["pattern"], exact()), hidden);
-      allowed.logit += 2 * share.logit;
       allowed.state += 2 * share.state;
       worst_beyond_rounding.logit = std::max(worst_beyond_rounding.logit, off.logit - share.logit);
       worst_beyond_rounding.state = std::max(worst_beyond_rounding.state, off.state - share.state);

@@ -202,6 +202,8 @@ TEST(DocumentChunks, CoverEveryPieceAndFit) {
           ASSERT_EQ(chunks.back().begin + chunks.back().size, pieces);
           for (std::size_t i = 0; i < chunks.size(); ++i) {
             ASSERT_LE(chunks[i].size, room);
+            ASSERT_EQ(chunks[i].begin + chunks[i].size == pieces, i + 1 == chunks.size())
+                << "only the last ends it";
             ASSERT_TRUE(pieces == 0 || chunks[i].size > 0);
             if (i > 0) {
               ASSERT_GT(chunks[i].begin, chunks[i - 1].begin);

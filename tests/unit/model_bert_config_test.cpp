@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "families/bert.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
+#include "test_data.h"
 #include "tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -132,6 +134,27 @@ TEST_F(BertConfig, OtherTensorsAreIgnoredAndListed) {
   std::uint64_t parameters = 0;
   for (const TensorSummary& tensor : info.tensors) parameters += tensor.used ? tensor.bytes / 4 : 0;
   EXPECT_EQ(info.parameters, parameters);
+}
+
+TEST(PublishedConfig, APlainCrossEncodersIsUnderstood) {
+  const std::filesystem::path path = test_data() / "tokenizers/ms-marco-MiniLM-L-6-v2/config.json";
+  RELUCENT_NEEDS(path);
+  const FamilyConfiguration configuration = read_bert_configuration(JsonFile::read(path));
+  EXPECT_EQ(configuration.architecture, "BertForSequenceClassification");
+  EXPECT_EQ(configuration.description.hidden_size, 384);
+  EXPECT_EQ(configuration.description.patterns, std::vector<AttentionPattern>(6));
+}
+
+TEST(PublishedConfig, AModelWithoutAScoringHeadIsRefused) {
+  const std::filesystem::path folder = test_data() / "models/lightning-ir-test-model";
+  RELUCENT_NEEDS(folder);
+  try {
+    inspect_checkpoint(folder);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_EQ(error.problem(), "the architecture BertModel is not known");
+  }
 }
 
 }  // namespace

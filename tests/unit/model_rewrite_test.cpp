@@ -1,7 +1,9 @@
 // `model extend`, `convert` and `check`, and where the bundled model is found.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 
 #include "checkpoint/checkpoint_reader.h"
@@ -151,6 +153,33 @@ TEST_F(Rewrite, AValueTooGreatForTheTypeIsNamedAndNothingIsLeftBehind) {
   for (const auto& entry : fs::directory_iterator(temporary.path())) entries += entry.path() != from ? 1 : 0;
   EXPECT_EQ(entries, 0U) << "a draft was left";
   convert_checkpoint(from, to, DataType::bf16);
+}
+
+/// Lets no file of this process grow beyond some bytes, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{bytes, old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*handler_)(int);
+};
+
+TEST_F(Rewrite, AWriteThatFailsIsNamedAndNothingIsLeftBehind) {
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{100}, rlim_t{9000}}) {
+    const FileSizeLimit limit(bytes);
+    refused(ErrorKind::io, "model.safetensors: cannot be written", [&] { extend_positions(from, to, 1000); });
+  }
+  EXPECT_FALSE(fs::exists(to));
+  EXPECT_EQ(std::distance(fs::directory_iterator(temporary.path()), {}), 1) << "a draft was left";
 }
 
 TEST_F(Rewrite, CheckFindsAWeightThatIsNoNumber) {
