@@ -4,6 +4,7 @@ set(rescoring_without_lucene
   rescoring/cross_encoder_scorer.cpp
   rescoring/log.cpp
   rescoring/make_scorer.cpp
+  rescoring/restore_words.cpp
 )
 set(rescoring_with_lucene
   rescoring/candidate_texts.cpp

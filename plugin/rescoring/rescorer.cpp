@@ -56,10 +56,14 @@ std::vector<CombinedHit> Rescorer::combine(std::span<const double> firstStageSco
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                      std::string_view queryText, std::int32_t n) const {
+  return rescore(searcher, firstPass, ModelQuery{well_formed_utf8(queryText), {}}, n);
+}
+
+RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
+                                     const ModelQuery& query, std::int32_t n) const {
   if (n < 1) throw Error(ErrorKind::usage, "Rescorer", "was asked for " + std::to_string(n) + " hits", "ask for at least 1");
-  const std::string text = well_formed_utf8(queryText);
   const SecondStageResult result =
-      implementation_->stage().run(searcher, first_stage_hits(firstPass), text,
+      implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
                                    [this](auto scores, auto logits) { return combine(scores, logits); });
 
   auto hits = Lucene::Collection<Lucene::ScoreDocPtr>::newInstance();
@@ -71,8 +75,8 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best);
   answer->degraded = result.degraded;
   answer->reason = result.reason;
-  answer->queryText = text;
-  answer->queryTextSource = text.empty() ? QueryTextSource::none : QueryTextSource::query;
+  answer->queryText = result.query_text;
+  answer->queryTextSource = result.query_text.empty() ? QueryTextSource::none : QueryTextSource::query;
   for (const auto& score : result.scores) {
     if (!score) ++answer->withoutText;
     else ++answer->rescored;

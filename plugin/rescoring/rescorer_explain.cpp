@@ -67,8 +67,14 @@ Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const Candi
 Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                          const Lucene::ExplanationPtr& firstPassExplanation,
                                          std::string_view queryText, std::int32_t document) const {
+  return explain(searcher, firstPass, firstPassExplanation, ModelQuery{well_formed_utf8(queryText), {}}, document);
+}
+
+Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
+                                         const Lucene::ExplanationPtr& firstPassExplanation, const ModelQuery& query,
+                                         std::int32_t document) const {
   const SecondStageResult result =
-      implementation_->stage().run(searcher, first_stage_hits(firstPass), well_formed_utf8(queryText),
+      implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
                                    [this](auto scores, auto logits) { return combine(scores, logits); });
   const auto wrapped = [&](double value, const std::string& description) {
     const auto root = node(value, description);

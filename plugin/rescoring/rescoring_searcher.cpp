@@ -19,21 +19,25 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct QueryText {
-  std::string text;
+  ModelQuery asked;
   QueryTextSource source = QueryTextSource::none;
   double parse_milliseconds = 0;
 };
 
-QueryText text_of(const Lucene::QueryPtr& query, const std::string& contents_field) {
+QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
   if (const auto rescore = find_rescore_query(query)) {
-    return {rescore->text(), QueryTextSource::query, rescore->parseMilliseconds};
+    return {{rescore->text(), {}}, QueryTextSource::query, rescore->parseMilliseconds};
   }
-  if (const std::string* text = QueryTextScope::current()) return {*text, QueryTextSource::scope, 0};
-  std::string text;
-  for (const auto& term : terms_in_order(query, to_lucene(contents_field))) {
-    text += (text.empty() ? "" : " ") + to_utf8(term);
+  if (const std::string* text = QueryTextScope::current()) return {{*text, {}}, QueryTextSource::scope, 0};
+  QueryText result;
+  for (const auto& term : terms_in_order(query, to_lucene(config.index.contents_field))) {
+    result.asked.stems.push_back(to_utf8(term));
+    result.asked.text += (result.asked.text.empty() ? "" : " ") + result.asked.stems.back();
+    result.source = QueryTextSource::terms;
   }
-  return {text, text.empty() ? QueryTextSource::none : QueryTextSource::terms, 0};
+  // The other analyzers leave words whole.
+  if (config.first_stage.analyzer != "english") result.asked.stems.clear();
+  return result;
 }
 
 struct Weights {
@@ -69,15 +73,15 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
       BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.window));
   const double first_stage = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 
-  const QueryText query = text_of(weights.query, rescorer_->config().index.contents_field);
-  const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.text, n);
+  const QueryText query = text_of(weights.query, rescorer_->config());
+  const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.asked, n);
   answer->queryTextSource = query.source;
   answer->milliseconds.parse = query.parse_milliseconds;
   answer->milliseconds.firstStage = first_stage;
   const Log& log = rescorer_->implementation_->log;
   if (log.wants_debug()) {
     const auto& ms = answer->milliseconds;
-    log.debug("query \"" + query.text + "\" (text from " + to_string(query.source) + "): " +
+    log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) + "): " +
               std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
               std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
               " truncated; ms: first stage " + std::to_string(ms.firstStage) + ", fetch " + std::to_string(ms.fetch) +
@@ -96,8 +100,8 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),
                                  [&](const Lucene::ScoreDocPtr& hit) { return hit->doc == document; });
   if (!found) first->scoreDocs.add(Lucene::newLucene<Lucene::ScoreDoc>(document, bm25->getValue()));
-  const QueryText query = text_of(weights.query, rescorer_->config().index.contents_field);
-  return rescorer_->explain(shared_from_this(), first, bm25, query.text, document);
+  const QueryText query = text_of(weights.query, rescorer_->config());
+  return rescorer_->explain(shared_from_this(), first, bm25, query.asked, document);
 }
 
 }  // namespace relucent

@@ -5,6 +5,7 @@
 
 #include "lucene_errors.h"
 #include "relucent/error.h"
+#include "rescoring/restore_words.h"
 
 namespace relucent {
 namespace {
@@ -21,8 +22,8 @@ StopSignal deadline_after(std::int32_t milliseconds) {
   return stop;
 }
 
-void require_text(std::string_view query) {
-  if (query.find_first_not_of(" \t\r\n\f\v") != std::string_view::npos) return;
+void require_text(const ModelQuery& query) {
+  if (!query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos) return;
   throw Error(ErrorKind::usage, "query", "has no text for the model to read",
               "parse it with RescoringQueryParser, or set a QueryTextScope");
 }
@@ -63,7 +64,7 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
   for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
 }
 
-void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searcher, std::string_view query,
+void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                     const CombineRule& combine_rule, SecondStageResult& result) {
   const StopSignal stop = deadline_after(stage.config.rescorer.timeout_ms);
   require_text(query);
@@ -72,11 +73,12 @@ void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searche
   auto start = Clock::now();
   const CandidateTexts texts =
       fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index, stop);
+  if (!query.stems.empty()) result.query_text = restore_words(query.stems, texts.texts, stop);
   result.milliseconds.fetch = milliseconds_since(start);
 
   start = Clock::now();
   result.scores.resize(window);
-  score_texts(stage, query, texts, stop, result);
+  score_texts(stage, result.query_text, texts, stop, result);
   result.milliseconds.score = milliseconds_since(start);
   // A scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");
@@ -107,8 +109,9 @@ void fall_back(SecondStageResult& result, const Error& error) {
 }  // namespace
 
 SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits,
-                                   std::string_view query, const CombineRule& combine_rule) const {
+                                   const ModelQuery& query, const CombineRule& combine_rule) const {
   SecondStageResult result;
+  result.query_text = query.text;
   result.hits = std::move(hits);
   if (result.hits.empty()) return result;
   try {

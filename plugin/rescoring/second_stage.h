@@ -14,6 +14,12 @@
 
 namespace relucent {
 
+/// What the model is asked: a text, or stems that become words once the candidates' texts are known.
+struct ModelQuery {
+  std::string text;  ///< UTF-8, well-formed
+  std::vector<std::string> stems;
+};
+
 /// Everything the second stage found out about one query's hits.
 struct SecondStageResult {
   std::vector<FirstStageHit> hits;                     ///< in first-stage order
@@ -21,6 +27,7 @@ struct SecondStageResult {
   std::vector<CombinedHit> order;                      ///< indices into hits; all of them where degraded
   bool degraded = false;
   std::string reason;
+  std::string query_text;                              ///< as the model got it
   RescoredTopDocs::Timings milliseconds;
 };
 
@@ -35,7 +42,7 @@ struct SecondStage {
 
   /// @param hits  in first-stage order
   /// A failure gives the first stage's order, or throws Error with on_error = fail.
-  SecondStageResult run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits, std::string_view query,
+  SecondStageResult run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits, const ModelQuery& query,
                         const CombineRule& combine) const;
 };
 

@@ -88,6 +88,22 @@ TEST_F(RescoringSearcherTest, TermsAreTakenInOrderFromWhatMayMatchInTheContentsF
   EXPECT_EQ(rescored(searcher()->search(query, 3))->queryText, "zebra word other0 oth");
 }
 
+TEST_F(RescoringSearcherTest, StemsBecomeWordsOfTheTextsOnlyWithTheEnglishAnalyzer) {
+  const SmallIndex stems({{"a", "2 What caused the Revolution?", "what caus revolut"},
+                          {"b", "3 The causes of a revolution, its cause, causes, causes.", "caus revolut caus"},
+                          {"c", "1 Nothing", "revolut"}});
+  const auto query = newLucene<Lucene::BooleanQuery>();
+  for (const char* term : {"caus", "revolut", "zzz"}) query->add(term_query(term), Lucene::BooleanClause::SHOULD);
+  config.first_stage.analyzer = "english";
+  const auto answer = rescored(rescoring_searcher(stems, config, scorer)->search(query, 10));
+  EXPECT_EQ(answer->queryText, "causes revolution zzz");
+  EXPECT_EQ(answer->queryTextSource, QueryTextSource::terms);
+  EXPECT_EQ(scorer->queries.back(), "causes revolution zzz");
+  EXPECT_EQ(rescored(rescoring_searcher(stems, config, scorer)->search(query, 1))->queryText, answer->queryText);
+  config.first_stage.analyzer = "whitespace";
+  EXPECT_EQ(rescored(rescoring_searcher(stems, config, scorer)->search(query, 10))->queryText, "caus revolut zzz");
+}
+
 TEST_F(RescoringSearcherTest, FiltersHoldBeforeTheWindowIsTaken) {
   const auto only = newLucene<Lucene::BooleanQuery>();
   for (const char* id : {"d2", "d8", "d9"}) only->add(term_query(id, "id"), Lucene::BooleanClause::SHOULD);

@@ -19,6 +19,8 @@
 
 namespace relucent {
 
+struct ModelQuery;
+
 /// The second stage as an explicit step, for programs that search by themselves; modelled on Apache Lucene's Rescorer.
 /// Thread-safe.
 class RELUCENT_API Rescorer {
@@ -53,6 +55,12 @@ class RELUCENT_API Rescorer {
 
  private:
   friend class RescoringSearcher;
+  RescoredTopDocsPtr rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
+                             const ModelQuery& query, std::int32_t n) const;
+  Lucene::ExplanationPtr explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
+                                 const Lucene::ExplanationPtr& firstPassExplanation, const ModelQuery& query,
+                                 std::int32_t document) const;
+
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };

@@ -13,7 +13,7 @@ namespace relucent {
 /// openSearcher() gives. Always the same `[rescorer] window` best hits are rescored, however many are asked for.
 ///
 /// The text for the model is, in this order: that of a RescoreQuery in the query, that of the thread's QueryTextScope,
-/// the query's terms in their order (prohibited clauses left out).
+/// the query's terms in their order (prohibited clauses left out), stems turned back into words of the hits' texts.
 ///
 /// Searches with a Sort or a Collector are BM25's, untouched: their order or their use of the scores is not ours to change.
 /// Thread-safe for searching; the same query gives the same bits on any thread.
