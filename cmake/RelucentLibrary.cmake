@@ -1,8 +1,7 @@
 # librelucent: the rooms below the tools as one shared library that exports the public headers' symbols only.
 set(rooms relucent_kernels relucent_model relucent_config relucent_plugin)
-add_library(relucent SHARED plugin/version.cpp)
+add_library(relucent SHARED)
 relucent_target(relucent)
-target_compile_definitions(relucent PRIVATE RELUCENT_VERSION="${PROJECT_VERSION}")
 set_target_properties(relucent PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_link_libraries(relucent PUBLIC relucent_lucenepp)
 foreach(room ${rooms})

@@ -1,0 +1,97 @@
+#include "index_tools/benchmarks/bm25_benchmark.h"
+
+#include <LuceneHeaders.h>
+
+#include <chrono>
+#include <ostream>
+
+#include "index_tools/benchmarks/generated_collection.h"
+#include "relucent/bm25.h"
+#include "relucent/error.h"
+#include "relucent/index_builder.h"
+
+namespace relucent::benchmarks {
+namespace {
+
+constexpr const char* kDocumentsKey = "benchmark.documents";
+
+void make_index(const Bm25Benchmark& settings, std::ostream& log) {
+  GeneratedCollection collection;
+  const auto builder = IndexBuilder::open(settings.index, IndexBuilder::Mode::overwrite, {});
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < settings.documents; ++i) {
+    builder->add(std::to_string(i), collection.next_document());
+    if ((i + 1) % 100'000 == 0) {
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      log << "indexed " << i + 1 << " generated documents in " << static_cast<int>(seconds.count()) << " s\n";
+    }
+  }
+  builder->merge(1);
+  builder->commit({{kDocumentsKey, std::to_string(settings.documents)}});
+  builder->close();
+}
+
+bool index_fits(const Bm25Benchmark& settings) {
+  if (!std::filesystem::exists(settings.index / "segments.gen")) return false;
+  const auto directory = Lucene::FSDirectory::open(settings.index.wstring());
+  auto found = Lucene::IndexReader::getCommitUserData(directory);  // its find() is not const
+  const auto documents = found.find(Lucene::StringUtils::toUnicode(kDocumentsKey));
+  return documents != found.end() && documents->second == std::to_wstring(settings.documents);
+}
+
+Lucene::QueryPtr disjunction(const std::vector<std::string>& words) {
+  const auto query = Lucene::newLucene<Lucene::BooleanQuery>(true);
+  for (const std::string& word : words) {
+    const auto term = Lucene::newLucene<Lucene::Term>(L"contents", Lucene::StringUtils::toUnicode(word));
+    query->add(Lucene::newLucene<Lucene::TermQuery>(term), Lucene::BooleanClause::SHOULD);
+  }
+  return query;
+}
+
+}  // namespace
+
+std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
+  if (!index_fits(settings)) make_index(settings, log);
+  const auto reader = Lucene::IndexReader::open(Lucene::FSDirectory::open(settings.index.wstring()), true);
+  const auto ours = Lucene::newLucene<BM25Searcher>(reader, FirstStageConfig{}, IndexConfig{});
+  const auto stock = Lucene::newLucene<Lucene::IndexSearcher>(reader);
+
+  GeneratedCollection collection(2);
+  std::vector<double> ours_ms, stock_ms;
+  double postings = 0;
+  for (int i = 0; i < settings.queries; ++i) {
+    const auto words = collection.next_query(settings.terms);
+    const auto query = disjunction(words);
+    for (const std::string& word : words) {
+      postings += reader->docFreq(Lucene::newLucene<Lucene::Term>(L"contents", Lucene::StringUtils::toUnicode(word)));
+    }
+    std::vector<double> a, b;
+    for (int round = 0; round < settings.rounds; ++round) {
+      const auto time = [&](const Lucene::IndexSearcherPtr& searcher, std::vector<double>& samples) {
+        Lucene::TopDocsPtr hits;
+        samples.push_back(time_ms([&] { hits = searcher->search(query, settings.hits); }));
+        if (hits->totalHits < hits->scoreDocs.size()) {
+          throw Error(ErrorKind::internal, {}, "a search returned more hits than it counted");
+        }
+      };
+      if ((i + round) % 2 == 0) {
+        time(ours, a);
+        time(stock, b);
+      } else {
+        time(stock, b);
+        time(ours, a);
+      }
+    }
+    ours_ms.push_back(summarize("", a).median_ms);
+    stock_ms.push_back(summarize("", b).median_ms);
+  }
+  Measurement mine = summarize("bm25 relucent", ours_ms), theirs = summarize("bm25 lucene++ own scoring", stock_ms);
+  const double a_query = postings / settings.queries;
+  mine.figures = {{"documents", settings.documents},
+                  {"postings_per_query", a_query},
+                  {"ratio", theirs.median_ms / mine.median_ms}};
+  theirs.figures = {{"documents", settings.documents}, {"postings_per_query", a_query}};
+  return {mine, theirs};
+}
+
+}  // namespace relucent::benchmarks

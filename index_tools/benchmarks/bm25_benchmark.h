@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <vector>
+
+#include "index_tools/benchmarks/measurement.h"
+
+namespace relucent::benchmarks {
+
+struct Bm25Benchmark {
+  std::filesystem::path index;  ///< where the generated index is kept; made on the first run
+  int documents = 1'000'000;
+  int queries = 200;
+  int terms = 4;
+  int hits = 100;
+  int rounds = 5;
+};
+
+/// Times top-k BM25 by BM25Searcher against Lucene++'s own IndexSearcher over the same generated index, query by query in
+/// alternating order, one thread; a sample is a query, its time the median of `rounds`. Progress goes to `log`.
+std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log);
+
+}  // namespace relucent::benchmarks

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace relucent::benchmarks {
+
+/// One line of a benchmark's report.
+struct Measurement {
+  std::string name;
+  double median_ms = 0, min_ms = 0, max_ms = 0;
+  int runs = 0;
+  /// Further figures in the order to print them: "gflop_per_s", "postings", ...
+  std::vector<std::pair<std::string, double>> figures;
+};
+
+/// Median, minimum and maximum of `samples_ms` (not empty; sorted in place).
+Measurement summarize(std::string name, std::vector<double> samples_ms);
+
+/// Milliseconds that `work` takes.
+double time_ms(const std::function<void()>& work);
+
+/// A table for people, or with `json` an array of objects with name, median_ms, min_ms, max_ms, runs and the figures.
+void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json);
+
+}  // namespace relucent::benchmarks

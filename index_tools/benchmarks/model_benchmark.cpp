@@ -1,0 +1,110 @@
+#include "index_tools/benchmarks/model_benchmark.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "relucent/error.h"
+
+namespace relucent::benchmarks {
+namespace {
+
+// Words that are one word piece each.
+std::vector<std::string> whole_words(const std::filesystem::path& model) {
+  const auto file = model / "vocab.txt";
+  std::ifstream in(file);
+  if (!in) throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark makes its texts from it");
+  std::vector<std::string> words;
+  for (std::string line; std::getline(in, line);) {
+    if (line.size() >= 3 && std::all_of(line.begin(), line.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
+      words.push_back(line);
+    }
+  }
+  if (words.empty()) throw Error(ErrorKind::invalid_data, file.string(), "holds no plain word of three letters or more");
+  return words;
+}
+
+std::string text_of(const std::vector<std::string>& words, int length, std::uint32_t& state) {
+  std::string text;
+  for (int i = 0; i < length; ++i) {
+    state = state * 1664525U + 1013904223U;  // the "quick" generator of Numerical Recipes
+    if (i != 0) text += ' ';
+    text += words[(state >> 8) % words.size()];
+  }
+  return text;
+}
+
+}  // namespace
+
+double operations(const EncoderDescription& d, int candidates, int query_tokens, int document_tokens) {
+  const double hidden = d.hidden_size, intermediate = d.intermediate_size;
+  const double a_row = 2 * (4 * hidden * hidden + 2 * hidden * intermediate);
+  const double query_rows = query_tokens, document_rows = document_tokens;
+  double a_candidate = 0, once = 0;
+  for (std::size_t layer = 0; layer < d.patterns.size(); ++layer) {
+    const AttentionPattern& pattern = d.patterns[layer];
+    const bool last = layer + 1 == d.patterns.size();
+    const double band = pattern.window ? std::min<double>(2.0 * *pattern.window + 1, document_rows) : document_rows;
+    const double keys_of_document = band + 1 + query_rows, all_rows = 1 + query_rows + document_rows;
+    if (last) {
+      a_candidate += a_row - 4 * hidden * hidden;                        // [CLS] through the block
+      a_candidate += 4 * hidden * hidden * (1 + document_rows);          // keys and values
+      a_candidate += 4 * hidden * all_rows;
+      (pattern.query_is_independent() ? once : a_candidate) += 4 * hidden * hidden * query_rows;
+    } else {
+      a_candidate += a_row * (1 + document_rows) + 4 * hidden * (all_rows + document_rows * keys_of_document);
+      const double keys_of_query = query_rows + (pattern.query_cls ? 1 : 0) + (pattern.query_document ? document_rows : 0);
+      (pattern.query_is_independent() ? once : a_candidate) += query_rows * (a_row + 4 * hidden * keys_of_query);
+    }
+  }
+  return candidates * a_candidate + once;
+}
+
+std::vector<Measurement> run(const ModelBenchmark& settings) {
+  if (settings.tokens < settings.query_tokens + 4 || settings.query_tokens < 1 || settings.candidates < 1) {
+    throw Error(ErrorKind::usage, "bench model", "--tokens must leave room for the query, a word and three special tokens");
+  }
+  const auto folder = settings.model.empty() ? default_model() : settings.model;
+  const auto encoder = CrossEncoder::load(folder, settings.options);
+  const auto words = whole_words(folder);
+  std::uint32_t state = 1;
+  const std::string query = text_of(words, settings.query_tokens, state);
+  std::vector<std::string> documents;
+  for (int i = 0; i < settings.candidates; ++i) {
+    documents.push_back(text_of(words, settings.tokens - settings.query_tokens - 3, state));
+  }
+  if (!settings.write_pairs.empty()) {
+    std::ofstream out(settings.write_pairs);
+    for (const std::string& document : documents) {
+      out << nlohmann::json{{"query", query}, {"text", document}}.dump() << '\n';
+    }
+    if (!out.flush()) throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written");
+  }
+  const std::vector<std::string_view> views(documents.begin(), documents.end());
+  std::vector<double> total, tokenize, encode;
+  encoder->score(query, views);
+  for (int i = 0; i < settings.runs; ++i) {
+    PairScores scores;
+    total.push_back(time_ms([&] { scores = encoder->score(query, views); }));
+    tokenize.push_back(scores.tokenize_ms);
+    encode.push_back(scores.encode_ms);
+    if (scores.documents.front().tokens != settings.tokens) {
+      throw Error(ErrorKind::usage, "bench model",
+                  "an input has " + std::to_string(scores.documents.front().tokens) + " tokens, not " +
+                      std::to_string(settings.tokens),
+                  "--query-tokens is at most 30 and --tokens at most the model's maximum");
+    }
+  }
+  const BackendInfo& backend = encoder->backend();
+  const std::string what = backend.device + ' ' + to_string(backend.precision) + ' ' + backend.instruction_set + ' ' +
+                           std::to_string(settings.candidates) + 'x' + std::to_string(settings.tokens);
+  const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
+                                         settings.tokens - settings.query_tokens - 2);
+  Measurement whole = summarize("model " + what, total);
+  whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", gflop / whole.median_ms * 1e3}};
+  return {whole, summarize("  tokenize", tokenize), summarize("  encode", encode)};
+}
+
+}  // namespace relucent::benchmarks

@@ -1,0 +1,124 @@
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "index_tools/benchmarks/bm25_benchmark.h"
+#include "index_tools/benchmarks/model_benchmark.h"
+#include "index_tools/benchmarks/pipeline_benchmark.h"
+#include "index_tools/program/commands.h"
+#include "relucent/error.h"
+
+namespace relucent::program {
+namespace {
+
+struct Options {
+  benchmarks::ModelBenchmark model;
+  benchmarks::Bm25Benchmark bm25;
+  benchmarks::PipelineBenchmark pipeline;
+  std::string precision = "auto", config;
+  int attention_window = -2;  // below -1: as the checkpoint says
+  bool json = false;
+};
+
+std::filesystem::path cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return std::filesystem::path(cache) / "relucent";
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? std::filesystem::path(home) / ".cache" / "relucent"
+                                          : std::filesystem::temp_directory_path() / "relucent";
+}
+
+void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand("model", "Time the cross-encoder from text to logits on generated candidates");
+  command->footer("Example:\n  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32");
+  auto& model = options->model;
+  command->add_option("--model", model.model, "Checkpoint folder (default: the bundled one)");
+  command->add_option("--device", model.options.backend.device, "auto | ref | cpu | cuda:N")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--threads", model.options.backend.threads, "0: every core this process may use")
+      ->capture_default_str();
+  command->add_option("--candidates", model.candidates, "Documents a query")->capture_default_str();
+  command->add_option("--tokens", model.tokens, "Tokens of each whole input")->capture_default_str();
+  command->add_option("--query-tokens", model.query_tokens, "Word pieces of the query")->capture_default_str();
+  command->add_option("--attention-window", options->attention_window, "w; -1: unlimited (default: the checkpoint's)");
+  command->add_option("--runs", model.runs, "Timed runs after one warm-up")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--write-pairs", model.write_pairs, "Write the texts as JSON lines, for other programs to score");
+  command->add_flag("--json", options->json, "Print an array of objects");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      auto& settings = options->model;
+      settings.options.backend.precision = parse_precision(options->precision);
+      settings.options.max_length = settings.tokens;
+      if (options->attention_window >= -1) settings.options.attention_window = options->attention_window;
+      benchmarks::report(std::cout, benchmarks::run(settings), options->json);
+      return ExitCode::ok;
+    };
+  });
+}
+
+void add_bm25_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand("bm25", "Time BM25 against Lucene++'s own scoring on a generated collection");
+  command->footer(
+      "The index is made on the first run and kept.\n"
+      "Example:\n  relucent bench bm25 --documents 1000000 --queries 200");
+  auto& bm25 = options->bm25;
+  command->add_option("--index", bm25.index, "Where the generated index is kept (default: in the user's cache folder)");
+  command->add_option("--documents", bm25.documents, "Generated documents")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--queries", bm25.queries, "Generated queries")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--terms", bm25.terms, "Terms a query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--hits", bm25.hits, "Hits a query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--runs", bm25.rounds, "Timed runs of each query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "Print an array of objects");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      auto& settings = options->bm25;
+      if (settings.index.empty()) {
+        settings.index = cache_folder() / ("bench-bm25-" + std::to_string(settings.documents));
+        std::filesystem::create_directories(settings.index);
+      }
+      benchmarks::report(std::cout, benchmarks::run(settings, std::cerr), options->json);
+      return ExitCode::ok;
+    };
+  });
+}
+
+void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand("pipeline", "Time whole searches over an index, part by part");
+  command->footer("Example:\n  relucent bench pipeline --index DIR --topics queries.tsv --candidates 100");
+  auto& pipeline = options->pipeline;
+  command->add_option("--index", pipeline.index, "Index folder")->required();
+  command->add_option("--topics", pipeline.topics, "Topics file, any of the known formats")->required();
+  command->add_option("--config", options->config, "TOML profile");
+  command->add_option("--candidates", pipeline.hits, "Hits asked for")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--runs", pipeline.rounds, "Rounds over the topics")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "Print an array of objects");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      auto& settings = options->pipeline;
+      if (options->config.empty()) {
+        settings.config.rescorer.timeout_ms = 0;
+      } else {
+        settings.config = load_config(options->config);
+      }
+      benchmarks::report(std::cout, benchmarks::run(settings), options->json);
+      return ExitCode::ok;
+    };
+  });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& chosen) {
+  CLI::App* bench = program.add_subcommand("bench", "Time the model, BM25 or whole searches");
+  bench->require_subcommand(1);
+  bench->footer("Example:\n  relucent bench model --candidates 100 --tokens 174");
+  const auto options = std::make_shared<Options>();
+  add_model_benchmark(*bench, chosen, options);
+  add_bm25_benchmark(*bench, chosen, options);
+  add_pipeline_benchmark(*bench, chosen, options);
+}
+
+}  // namespace relucent::program

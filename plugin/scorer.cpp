@@ -1,1 +1,0 @@
-#include "relucent/scorer.h"
