@@ -1,1 +1,22 @@
-# Tests of the room `program`.
+# Tests of topics, judgments, runs and measures, and of the program `relucent`.
+relucent_test(evaluation_tests LABELS unit property fault index_tools
+              SOURCES unit/evaluation_formats.cpp
+                      unit/program_snippet.cpp
+                      property/evaluation_run_order.cpp
+              LIBRARIES relucent_index_tools)
+relucent_test(evaluation_golden LABELS golden index_tools
+              SOURCES golden/evaluation_measures.cpp
+                      golden/evaluation_real_files.cpp
+              LIBRARIES relucent_index_tools)
+
+# relucent_program_test(NAME LABELS l...): cli/NAME.py with the program's path as its argument.
+function(relucent_program_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
+  add_test(NAME ${name} COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py $<TARGET_FILE:relucent_program>
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+endfunction()
+relucent_program_test(program_commands LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_rerank LABELS cli fault index_tools TIMEOUT 900)
+relucent_program_test(program_trained LABELS cli golden index_tools TIMEOUT 2400)

@@ -85,7 +85,7 @@ class Indexing(unittest.TestCase):
         result = self.index("a.index")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Indexed 3 documents", result.stdout)
-        self.assertIn("1 documents without text", result.stdout)
+        self.assertIn("1 document without text", result.stdout)
         result = self.index("b.index", "--json")
         summary = json.loads(result.stdout)
         self.assertEqual((summary["documents"], summary["documents_with_tokens"], summary["tokens"]), (3, 2, 3))

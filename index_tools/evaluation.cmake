@@ -1,0 +1,33 @@
+# Sources of topics, judgments, runs and measures, and of the commands about them.
+set(evaluation
+  evaluation/json_fields.cpp
+  evaluation/markup_topics.cpp
+  evaluation/measure_names.cpp
+  evaluation/measures.cpp
+  evaluation/output_file.cpp
+  evaluation/qrels.cpp
+  evaluation/rerank_input.cpp
+  evaluation/rerank_output.cpp
+  evaluation/run.cpp
+  evaluation/significance.cpp
+  evaluation/text_lines.cpp
+  evaluation/topics.cpp
+)
+set(commands
+  program/config_command.cpp
+  program/evaluate_command.cpp
+  program/interrupt_stop.cpp
+  program/model_command.cpp
+  program/profile.cpp
+  program/program.cpp
+  program/rerank_command.cpp
+  program/search_command.cpp
+  program/search_output.cpp
+  program/snippet.cpp
+  program/terminal.cpp
+)
+target_sources(relucent_index_tools PRIVATE ${evaluation} ${commands} program/search_session.cpp)
+target_link_libraries(relucent_index_tools PRIVATE tomlplusplus::tomlplusplus)
+# No Lucene++ in these (all but search_session.cpp): its precompiled header would only cost time.
+set_source_files_properties(${evaluation} ${commands} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+include(program.cmake)

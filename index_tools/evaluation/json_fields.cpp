@@ -1,0 +1,43 @@
+#include "index_tools/evaluation/json_fields.h"
+
+#include "index_tools/evaluation/text_lines.h"
+
+namespace relucent::index_tools {
+
+JsonRecord parse_record(const std::string& line, const std::filesystem::path& file, std::int64_t number) {
+  JsonRecord record;
+  try {
+    record = JsonRecord::parse(line);
+  } catch (const nlohmann::json::parse_error& error) {
+    bad_line(file, number, "is not JSON (stopped at byte " + std::to_string(error.byte) + "): " + excerpt(line),
+             "every line must be one JSON object; mend or remove the line");
+  }
+  if (!record.is_object()) bad_line(file, number, "is no JSON object: " + excerpt(line), "write {\"...\": ...}");
+  return record;
+}
+
+const JsonRecord* find_field(const JsonRecord& record, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (const auto found = record.find(name); found != record.end()) return &*found;
+  }
+  return nullptr;
+}
+
+std::string id_field(const JsonRecord& record, std::initializer_list<const char*> names,
+                     const std::filesystem::path& file, std::int64_t number) {
+  const JsonRecord* value = find_field(record, names);
+  const std::string name = *names.begin();
+  if (value == nullptr) bad_line(file, number, "has no field \"" + name + "\"", "add it, or remove the line");
+  std::string id;
+  if (value->is_string()) {
+    id = value->get<std::string>();
+  } else if (value->is_number_integer()) {
+    id = value->dump();
+  } else {
+    bad_line(file, number, "\"" + name + "\" is neither a string nor a whole number", "write it as a string");
+  }
+  if (trim(id).empty()) bad_line(file, number, "\"" + name + "\" is empty", "give it a value, or remove the line");
+  return id;
+}
+
+}  // namespace relucent::index_tools

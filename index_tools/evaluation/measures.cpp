@@ -1,0 +1,139 @@
+#include "index_tools/evaluation/measures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace relucent::index_tools {
+namespace {
+
+/// A query's hits seen through its judgments.
+struct JudgedRanking {
+  std::vector<std::optional<int>> grades;  ///< of the hits, best first; nothing: not judged
+  std::vector<int> all_grades;             ///< of every judged document, highest first
+};
+
+JudgedRanking judge(std::vector<RunHit> hits, const Judgments& judgments, ScoreType scores) {
+  JudgedRanking ranking;
+  sort_as_trec_eval(hits, scores);
+  for (const RunHit& hit : hits) {
+    const auto found = judgments.find(hit.docno);
+    ranking.grades.push_back(found == judgments.end() ? std::nullopt : std::optional(found->second));
+  }
+  for (const auto& [docno, grade] : judgments) ranking.all_grades.push_back(grade);
+  std::sort(ranking.all_grades.begin(), ranking.all_grades.end(), std::greater<>());
+  return ranking;
+}
+
+double discounted(int grade, std::size_t rank) {
+  return grade > 0 ? grade / std::log2(static_cast<double>(rank) + 1) : 0;
+}
+
+class QueryMeasure {
+ public:
+  QueryMeasure(const Measure& measure, const JudgedRanking& ranking)
+      : measure_(measure), ranking_(ranking),
+        depth_(measure.cutoff > 0 ? std::min(ranking.grades.size(), static_cast<std::size_t>(measure.cutoff))
+                                  : ranking.grades.size()) {}
+
+  double value() const {
+    using Kind = Measure::Kind;
+    switch (measure_.kind) {
+      case Kind::ndcg: return ndcg();
+      case Kind::average_precision: return average_precision();
+      case Kind::reciprocal_rank: return reciprocal_rank();
+      case Kind::precision: return ratio(relevant_returned(), measure_.cutoff > 0 ? measure_.cutoff : ranking_.grades.size());
+      case Kind::recall: return ratio(relevant_returned(), relevant());
+      case Kind::judged: return judged();
+      case Kind::returned: return static_cast<double>(ranking_.grades.size());
+      case Kind::relevant: return static_cast<double>(relevant());
+      case Kind::relevant_returned: return static_cast<double>(relevant_returned());
+      case Kind::queries: return 1;
+    }
+    return 0;
+  }
+
+ private:
+  static double ratio(std::size_t part, std::size_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+
+  bool is_relevant(std::size_t hit) const { return ranking_.grades[hit].value_or(measure_.relevant - 1) >= measure_.relevant; }
+
+  std::size_t relevant() const {
+    return static_cast<std::size_t>(std::count_if(ranking_.all_grades.begin(), ranking_.all_grades.end(),
+                                                  [this](int grade) { return grade >= measure_.relevant; }));
+  }
+
+  std::size_t relevant_returned() const {
+    std::size_t count = 0;
+    for (std::size_t hit = 0; hit < depth_; ++hit) count += is_relevant(hit) ? 1 : 0;
+    return count;
+  }
+
+  double ndcg() const {
+    double gain = 0, ideal = 0;
+    for (std::size_t hit = 0; hit < depth_; ++hit) gain += discounted(ranking_.grades[hit].value_or(0), hit + 1);
+    for (std::size_t i = 0; i < ranking_.all_grades.size(); ++i) {
+      if (measure_.cutoff > 0 && i >= static_cast<std::size_t>(measure_.cutoff)) break;
+      ideal += discounted(ranking_.all_grades[i], i + 1);
+    }
+    return ideal > 0 ? gain / ideal : 0;
+  }
+
+  double average_precision() const {
+    double sum = 0;
+    std::size_t found = 0;
+    for (std::size_t hit = 0; hit < depth_; ++hit) {
+      if (is_relevant(hit)) sum += ratio(++found, hit + 1);
+    }
+    const std::size_t all = relevant();
+    return all == 0 ? 0 : sum / static_cast<double>(all);
+  }
+
+  double reciprocal_rank() const {
+    for (std::size_t hit = 0; hit < depth_; ++hit) {
+      if (is_relevant(hit)) return 1 / static_cast<double>(hit + 1);
+    }
+    return 0;
+  }
+
+  double judged() const {
+    std::size_t count = 0;
+    for (std::size_t hit = 0; hit < depth_; ++hit) count += ranking_.grades[hit].has_value() ? 1 : 0;
+    return ratio(count, depth_);
+  }
+
+  const Measure& measure_;
+  const JudgedRanking& ranking_;
+  std::size_t depth_;
+};
+
+}  // namespace
+
+Evaluation evaluate(const Run& run, const Qrels& qrels, const std::vector<Measure>& measures,
+                    const EvaluationOptions& options) {
+  Evaluation result;
+  result.all.assign(measures.size(), 0);
+  for (const auto& [query, hits] : run.queries) {
+    const auto judgments = qrels.find(query);
+    if (judgments == qrels.end()) continue;
+    const JudgedRanking ranking = judge(hits, judgments->second, options.scores);
+    std::vector<double>& values = result.queries[query];
+    for (std::size_t i = 0; i < measures.size(); ++i) {
+      values.push_back(QueryMeasure(measures[i], ranking).value());
+      result.all[i] += values.back();
+    }
+  }
+  result.averaged_over = options.complete ? qrels.size() : result.queries.size();
+  for (std::size_t i = 0; i < measures.size(); ++i) {
+    if (measures[i].kind == Measure::Kind::queries) {
+      result.all[i] = static_cast<double>(result.averaged_over);
+    } else if (!measures[i].is_count() && result.averaged_over > 0) {
+      result.all[i] /= static_cast<double>(result.averaged_over);
+    }
+  }
+  return result;
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+namespace relucent::index_tools {
+
+/// A query's judged documents: docno to grade. Relevant is a grade of 1 or more; grades may be negative.
+using Judgments = std::unordered_map<std::string, int>;
+
+/// Judgments by query id, in the order of the ids' bytes.
+using Qrels = std::map<std::string, Judgments>;
+
+/// Reads judgments; the form is found out from the first line that is not blank:
+///   TREC   qid iteration docno grade
+///   SMART  qid docno grade (as cranqrel), or qid docno 0 0.000000 (as *.REL: every line is relevant, grade 1)
+///   JSONL  {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ..., "relevance" or "rel" or "grade" or "label": ...}
+///   BEIR   three columns under a header line "query-id corpus-id score"
+/// Grades are taken as they stand, also cranqrel's, where 1 is the best. Plain or compressed.
+/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and for a
+/// document judged twice for a query.
+Qrels read_qrels(const std::filesystem::path& file);
+
+/// How many judgments there are in all.
+std::size_t count_judgments(const Qrels& qrels);
+
+}  // namespace relucent::index_tools

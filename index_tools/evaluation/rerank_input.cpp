@@ -1,0 +1,119 @@
+#include "index_tools/evaluation/rerank_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "index_tools/evaluation/json_fields.h"
+#include "index_tools/evaluation/text_lines.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& file, bool keep_lines) : file_(file), keep_lines_(keep_lines) {}
+
+  void line(const std::string& line, std::int64_t number) {
+    if (trim(line).empty()) return;
+    const JsonRecord record = parse_record(line, file_, number);
+    const std::string id = id_field(record, {"qid", "query_id"}, file_, number);
+    RerankQuery& query = query_of(id, record, number);
+
+    RerankCandidate candidate;
+    candidate.docno = id_field(record, {"docno", "doc_id", "docid"}, file_, number);
+    if (!seen_[id].insert(candidate.docno).second) {
+      bad_line(file_, number, "lists document " + excerpt(candidate.docno) + " a second time for query " + excerpt(id),
+               "keep one of the lines");
+    }
+    candidate.text = string_of(record, "text", number);
+    if (trim(candidate.text).empty()) candidate.text.clear();
+    const JsonRecord* score = stated(record, "score");
+    if (score == nullptr) {
+      input_.all_scored = false;
+    } else if (!score->is_number() || !std::isfinite(score->get<double>())) {
+      bad_line(file_, number, "\"score\" is no number", "write the first stage's score");
+    } else {
+      candidate.score = score->get<double>();
+    }
+    // Records without a rank stay behind those with one, in the order of the lines.
+    candidate.rank = std::numeric_limits<std::int64_t>::max();
+    if (const JsonRecord* rank = stated(record, "rank"); rank != nullptr) {
+      if (!rank->is_number_integer()) bad_line(file_, number, "\"rank\" is no whole number", "write the first stage's rank");
+      candidate.rank = rank->get<std::int64_t>();
+    }
+    if (keep_lines_) candidate.line = line;
+    query.candidates.push_back(std::move(candidate));
+    ++input_.candidates;
+  }
+
+  RerankInput finish() {
+    if (input_.queries.empty()) {
+      throw Error(ErrorKind::invalid_data, file_.string(), "holds no candidate",
+                  "write JSON lines with qid, query, docno, text, rank and score");
+    }
+    for (RerankQuery& query : input_.queries) {
+      std::stable_sort(query.candidates.begin(), query.candidates.end(),
+                       [](const RerankCandidate& a, const RerankCandidate& b) { return a.rank < b.rank; });
+      std::int64_t rank = 0;
+      for (RerankCandidate& candidate : query.candidates) candidate.rank = ++rank;
+    }
+    return std::move(input_);
+  }
+
+ private:
+  static const JsonRecord* stated(const JsonRecord& record, const char* name) {
+    const JsonRecord* value = find_field(record, {name});
+    return value != nullptr && value->is_null() ? nullptr : value;
+  }
+
+  std::string string_of(const JsonRecord& record, const char* name, std::int64_t number) const {
+    const JsonRecord* value = stated(record, name);
+    if (value == nullptr) return {};
+    if (!value->is_string()) bad_line(file_, number, std::string("\"") + name + "\" is no string", "write it as a string");
+    return value->get<std::string>();
+  }
+
+  RerankQuery& query_of(const std::string& id, const JsonRecord& record, std::int64_t number) {
+    const std::string text = string_of(record, "query", number);
+    if (trim(text).empty()) {
+      bad_line(file_, number, "query " + excerpt(id) + " has no text in \"query\"",
+               "the model needs the query's words; add them, or remove the query's lines");
+    }
+    const auto [place, is_new] = places_.emplace(id, input_.queries.size());
+    if (is_new) input_.queries.push_back({id, text, {}});
+    RerankQuery& query = input_.queries[place->second];
+    if (query.text != text) {
+      bad_line(file_, number, "query " + excerpt(id) + " reads " + excerpt(text) + " here and " + excerpt(query.text) + " before",
+               "give different queries different ids");
+    }
+    return query;
+  }
+
+  const std::filesystem::path& file_;
+  bool keep_lines_;
+  RerankInput input_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::unordered_map<std::string, std::unordered_set<std::string>> seen_;
+};
+
+}  // namespace
+
+RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines) {
+  Reader reader(file, keep_lines);
+  for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });
+  return reader.finish();
+}
+
+std::filesystem::path rerank_file_in(const std::filesystem::path& folder) {
+  for (const char* name : {"rerank.jsonl.gz", "rerank.jsonl"}) {
+    if (std::filesystem::exists(folder / name)) return folder / name;
+  }
+  throw Error(ErrorKind::io, folder.string(), "holds neither rerank.jsonl.gz nor rerank.jsonl",
+              "name the folder that holds one, or the file itself");
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,58 @@
+#include "index_tools/evaluation/rerank_output.h"
+
+#include <charconv>
+
+#include "index_tools/evaluation/json_fields.h"
+#include "index_tools/evaluation/run.h"
+
+namespace relucent::index_tools {
+namespace {
+
+std::string digits_of(float value) {
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+RankedQuery ranked(const RerankQuery& query, const RerankedQuery& result) {
+  RankedQuery ranked{query.id, {}};
+  for (const CombinedHit& hit : result.order) ranked.hits.push_back({query.candidates[hit.index].docno, hit.score});
+  return ranked;
+}
+
+std::string format_logits(const RerankQuery& query, const RerankedQuery& result) {
+  std::string text;
+  for (std::size_t i = 0; i < query.candidates.size(); ++i) {
+    if (i >= result.logits.size() || !result.logits[i]) continue;
+    text += query.id + " " + query.candidates[i].docno + " " + digits_of(*result.logits[i]) + "\n";
+  }
+  return text;
+}
+
+std::string format_jsonl(const RerankQuery& query, const RerankedQuery& result) {
+  std::string text;
+  std::int64_t rank = 0;
+  for (const CombinedHit& hit : result.order) {
+    JsonRecord record = JsonRecord::parse(query.candidates[hit.index].line);
+    record["rank"] = ++rank;
+    record["score"] = static_cast<double>(hit.score);
+    text += record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+RerankForm rerank_form(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  if (name.ends_with(".tsv") || name.ends_with(".tsv.gz")) return RerankForm::logits;
+  if (name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")) return RerankForm::jsonl;
+  return RerankForm::run;
+}
+
+std::string format_reranked(RerankForm form, const RerankQuery& query, const RerankedQuery& result, const std::string& tag) {
+  if (form == RerankForm::jsonl) return format_jsonl(query, result);
+  const std::string run = format_run({ranked(query, result)}, tag);  // also checks the ids
+  return form == RerankForm::run ? run : format_logits(query, result);
+}
+
+}  // namespace relucent::index_tools

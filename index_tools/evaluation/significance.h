@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace relucent::index_tools {
+
+/// Two one-sided tests call a difference within these bounds equivalent.
+inline constexpr double kEquivalenceBound = 0.02;
+
+/// Paired tests of one measure between two runs, over the same queries. With d = a - b, m its mean, s its sample standard
+/// deviation and se = s / sqrt(n):
+///   t-test: t = m / se, p_t = 2 P(T >= |t|) with n - 1 degrees of freedom;
+///   TOST:   t_low = (m + bound) / se, p_low = P(T >= t_low); t_high = (m - bound) / se, p_high = P(T <= t_high);
+///           p_tost = the larger of the two.
+/// Undefined (no value) for fewer than two queries or no variance.
+struct PairedTests {
+  std::size_t n = 0;
+  double mean_a = 0, mean_b = 0, mean_difference = 0;
+  std::optional<double> standard_deviation, standard_error;  ///< for n >= 2
+  struct Result {
+    double t = 0, p_t = 0, t_low = 0, p_low = 0, t_high = 0, p_high = 0, p_tost = 0;
+  };
+  std::optional<Result> result;
+};
+
+/// `a` and `b` have the same length.
+PairedTests paired_tests(std::span<const double> a, std::span<const double> b);
+
+}  // namespace relucent::index_tools

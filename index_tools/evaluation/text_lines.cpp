@@ -1,0 +1,96 @@
+#include "index_tools/evaluation/text_lines.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "index_tools/readers/input_parts.h"
+#include "index_tools/readers/line_reader.h"
+#include "index_tools/readers/utf8.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
+
+std::string_view without_plus(std::string_view field) {
+  if (field.size() > 1 && field[0] == '+' && field[1] != '-' && field[1] != '+') field.remove_prefix(1);
+  return field;
+}
+
+}  // namespace
+
+void for_each_line(const std::filesystem::path& file, const LineUse& use) {
+  std::error_code problem;
+  const auto status = std::filesystem::status(file, problem);
+  if (!std::filesystem::exists(status)) throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
+  if (std::filesystem::is_directory(status)) {
+    throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+  }
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(file, ignored);
+  InputParts parts({InputFile{file, ignored ? 0 : static_cast<std::int64_t>(size), 0}}, {"*"});
+  ReadReport report;
+  std::string line;
+  while (parts.next_part()) {
+    LineReader lines(parts, parts.part_name(), report);
+    while (lines.next(line)) use(line, lines.number());
+  }
+}
+
+std::vector<std::string_view> split_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(kBlanks, end);
+  }
+  return fields;
+}
+
+std::string_view trim(std::string_view text) noexcept {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+std::string collapse_blanks(std::string_view text) {
+  std::string result;
+  for (const std::string_view word : split_fields(text)) {
+    if (!result.empty()) result += ' ';
+    result += word;
+  }
+  return result;
+}
+
+bool parse_number(std::string_view field, double& value) noexcept {
+  field = without_plus(field);
+  const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (end != field.data() + field.size() || field.empty()) return false;
+  if (status == std::errc::result_out_of_range) {
+    // Too small for a double is 0; too large is no score.
+    const std::size_t exponent = field.find_first_of("eE");
+    value = 0;
+    return exponent != std::string_view::npos && exponent + 1 < field.size() && field[exponent + 1] == '-';
+  }
+  return status == std::errc() && !std::isnan(value);
+}
+
+bool parse_whole_number(std::string_view field, std::int64_t& value) noexcept {
+  field = without_plus(field);
+  const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return status == std::errc() && end == field.data() + field.size() && !field.empty();
+}
+
+void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem, std::string_view remedy) {
+  throw Error(ErrorKind::invalid_data, file.string() + ":" + std::to_string(line), problem, remedy);
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  std::string piece(text.substr(0, longest));
+  replace_malformed_utf8(piece);  // the cut may have gone through a character
+  return "\"" + piece + (text.size() > longest ? "...\"" : "\"");
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relucent::index_tools {
+
+/// Called with a line without its end and its number, from 1.
+using LineUse = std::function<void(const std::string& line, std::int64_t number)>;
+
+/// Reads a text file, plain or compressed (gz, bz2, xz, zstd, Z), line by line: LF or CRLF ends, a byte order mark
+/// dropped, malformed UTF-8 replaced by U+FFFD. Of an archive every file is read in turn.
+/// Throws Error naming the file where it cannot be read or is damaged.
+void for_each_line(const std::filesystem::path& file, const LineUse& use);
+
+/// The parts of a line between blanks (space, tab, CR, VT, FF), as trec_eval splits it. The views point into `line`.
+std::vector<std::string_view> split_fields(std::string_view line);
+/// The text without blanks and line ends on both sides.
+std::string_view trim(std::string_view text) noexcept;
+/// Trimmed, with every run of blanks and line ends inside as one space.
+std::string collapse_blanks(std::string_view text);
+
+/// The whole field as a number, as C's strtod reads it in the C locale. False for anything else, NaN included.
+bool parse_number(std::string_view field, double& value) noexcept;
+bool parse_whole_number(std::string_view field, std::int64_t& value) noexcept;
+
+/// Throws Error `invalid_data` whose place is "file:line".
+[[noreturn]] void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem,
+                           std::string_view remedy = {});
+/// A piece of a line for an error message: quoted, cut to some 60 bytes.
+std::string excerpt(std::string_view text);
+
+}  // namespace relucent::index_tools

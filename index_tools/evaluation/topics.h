@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relucent::index_tools {
+
+/// A query with its id. Runs of blanks and line ends in the texts are one space.
+struct Topic {
+  std::string id;
+  std::string title;        ///< what is searched for: title or query
+  std::string description;  ///< one sentence; may be empty
+  std::string narrative;    ///< what counts as relevant; may be empty
+};
+
+/// Which of a topic's texts is the query.
+enum class TopicText { title, description, narrative };
+
+/// Reads topics; the form is found out from the file's beginning:
+///   TREC     <top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>, fields closed or not
+///   TREC XML <topic number="1"> with <query> or <title>, <description> or <question>, <narrative>
+///   SMART    .I and .W lines; numbered by position from 1, as Cranfield's judgments count, whatever .I says
+///   JSONL    {"qid" or "query_id" or "_id" or "id": ..., "query" or "title" or "text": ...}
+///   TSV      id, tab, query
+/// Plain or compressed. Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a topic without an
+/// id or a title, two with the same id, a malformed line, and a file without a topic.
+std::vector<Topic> read_topics(const std::filesystem::path& file);
+
+/// The chosen text. Throws Error `invalid_data` naming the topic where it is empty.
+const std::string& topic_text(const Topic& topic, TopicText text);
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,38 @@
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "index_tools/program/commands.h"
+#include "relucent/config.h"
+
+namespace relucent::program {
+
+void add_config(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("config", "Show or check a profile");
+  command->require_subcommand(1);
+  command->footer("Example:\n  relucent config show > my.toml\n  relucent config check my.toml");
+
+  auto file = std::make_shared<std::string>();
+  CLI::App* show = command->add_subcommand("show", "Print every key with its effective value, as TOML");
+  show->add_option("FILE", *file, "Profile; without one the defaults are shown");
+  show->footer("Example:\n  relucent config show config/fusion.toml");
+  show->callback([&chosen, file] {
+    chosen = [file] {
+      std::cout << to_toml(file->empty() ? Config{} : load_config(*file));
+      return ok;
+    };
+  });
+
+  CLI::App* check = command->add_subcommand("check", "Check a profile; an error names file, line and column");
+  check->add_option("FILE", *file, "Profile")->required();
+  check->footer("Example:\n  relucent config check my.toml");
+  check->callback([&chosen, file] {
+    chosen = [file] {
+      load_config(*file);
+      std::cout << *file << ": ok\n";
+      return ok;
+    };
+  });
+}
+
+}  // namespace relucent::program

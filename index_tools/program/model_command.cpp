@@ -1,0 +1,188 @@
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
+#include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+
+namespace relucent::program {
+namespace {
+
+struct ModelOptions {
+  std::string folder, from, to, device = "auto", precision = "auto", type;
+  int positions = 0, trained_rows = 0, threads = 0;
+  bool json = false, tensors = false;
+};
+
+std::filesystem::path chosen_folder(const ModelOptions& options) {
+  return options.folder.empty() ? default_model() : std::filesystem::path(options.folder);
+}
+
+std::string shape_of(const TensorSummary& tensor) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape[i]);
+  return text + "]";
+}
+
+// Layers may differ; mostly they do not.
+std::string window_of(const CheckpointInfo& info) {
+  std::string text;
+  bool alike = true;
+  for (const AttentionPattern& pattern : info.description.patterns) {
+    const std::string window = pattern.window ? std::to_string(*pattern.window) : "unlimited";
+    alike = alike && pattern.window == info.description.patterns.front().window;
+    text += (text.empty() ? "" : ", ") + window;
+  }
+  return alike ? text.substr(0, text.find(',')) : text;
+}
+
+nlohmann::ordered_json to_json(const CheckpointInfo& info) {
+  nlohmann::ordered_json json = {{"folder", info.folder.string()},
+                                 {"model_type", info.model_type},
+                                 {"architecture", info.architecture},
+                                 {"layers", info.description.layers},
+                                 {"hidden", info.description.hidden_size},
+                                 {"heads", info.description.heads},
+                                 {"attention_window", window_of(info)},
+                                 {"tokenizer", info.tokenizer},
+                                 {"max_length", info.max_length},
+                                 {"parameters", info.parameters},
+                                 {"file_bytes", info.file_bytes},
+                                 {"weight_type", info.weight_type},
+                                 {"ignored_keys", info.ignored_keys}};
+  for (const TensorSummary& tensor : info.tensors) {
+    json["tensors"].push_back({{"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape},
+                               {"bytes", tensor.bytes}, {"used", tensor.used}});
+  }
+  return json;
+}
+
+void print(const CheckpointInfo& info, bool tensors) {
+  const auto line = [](const char* name) -> std::ostream& { return std::cout << std::left << std::setw(18) << name; };
+  line("checkpoint") << info.folder.string() << "\n";
+  line("architecture") << info.architecture << " (" << info.model_type << ")\n";
+  line("size") << info.description.layers << " layers, hidden " << info.description.hidden_size << ", "
+               << info.description.heads << " heads, " << index_tools::with_commas(static_cast<std::int64_t>(info.parameters))
+               << " parameters\n";
+  line("attention window") << window_of(info) << "\n";
+  line("input") << "at most " << info.max_length << " tokens\n";
+  line("tokenizer") << info.tokenizer << "\n";
+  line("weights") << info.weight_type << ", " << index_tools::bytes_for_people(static_cast<std::int64_t>(info.file_bytes)) << "\n";
+  if (!info.ignored_keys.empty()) {
+    line("ignored keys");
+    for (std::size_t i = 0; i < info.ignored_keys.size(); ++i) std::cout << (i == 0 ? "" : ", ") << info.ignored_keys[i];
+    std::cout << "\n";
+  }
+  if (!tensors) return;
+  for (const TensorSummary& tensor : info.tensors) {
+    std::cout << "  " << tensor.name << "  " << tensor.type << " " << shape_of(tensor) << (tensor.used ? "" : "  (not used)") << "\n";
+  }
+}
+
+void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
+  CLI::App* command = model.add_subcommand("info", "Say what a checkpoint holds");
+  command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
+  command->add_flag("--tensors", options->tensors, "List every tensor");
+  command->add_flag("--json", options->json, "Print JSON, tensors included");
+  command->footer("Example:\n  relucent model info my-checkpoint");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      const CheckpointInfo info = inspect_checkpoint(chosen_folder(*options));
+      if (options->json) {
+        std::cout << to_json(info).dump(2) << "\n";
+      } else {
+        print(info, options->tensors);
+      }
+      return ok;
+    };
+  });
+}
+
+void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
+  CLI::App* command = model.add_subcommand("check", "Read every weight and run a checkpoint on a few trial inputs");
+  command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
+  command->add_option("--device", options->device, "auto | ref | cpu | cuda:N")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--threads", options->threads, "0: every core")->capture_default_str();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer("Example:\n  relucent model check my-checkpoint --device cpu");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      BackendOptions backend;
+      backend.device = options->device;
+      backend.precision = parse_precision(options->precision);
+      backend.threads = options->threads;
+      const CheckpointCheck check = check_checkpoint(chosen_folder(*options), backend);
+      if (options->json) {
+        nlohmann::ordered_json json = to_json(check.info);
+        json["backend"] = {{"device", check.backend.device}, {"precision", to_string(check.backend.precision)},
+                           {"instruction_set", check.backend.instruction_set}, {"threads", check.backend.threads}};
+        json["logits"] = check.logits;
+        std::cout << json.dump(2) << "\n";
+        return ok;
+      }
+      print(check.info, false);
+      std::cout << std::left << std::setw(18) << "runs on" << check.backend.device << ", " << to_string(check.backend.precision)
+                << ", " << check.backend.instruction_set << ", " << check.backend.threads << " threads\n";
+      std::cout << std::setw(18) << "trial logits";
+      for (std::size_t i = 0; i < check.logits.size(); ++i) std::cout << (i == 0 ? "" : ", ") << check.logits[i];
+      std::cout << "\nok\n";
+      return ok;
+    };
+  });
+}
+
+void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
+  CLI::App* command = model.add_subcommand("extend", "Copy a checkpoint with a longer position table, by interpolation");
+  command->add_option("FROM", options->from, "Checkpoint folder")->required();
+  command->add_option("TO", options->to, "New folder")->required();
+  command->add_option("--positions", options->positions, "Rows of the new table")->required()->check(CLI::PositiveNumber);
+  command->add_option("--trained-rows", options->trained_rows, "Interpolate over the first so many rows; 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->footer("Such a checkpoint must be trained further before it ranks well.\n\nExample:\n"
+                  "  relucent model extend minilm minilm-4096 --positions 4096 --trained-rows 381");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      extend_positions(options->from, options->to, options->positions, options->trained_rows);
+      std::cout << "Wrote " << options->to << " with " << options->positions << " positions\n";
+      return ok;
+    };
+  });
+}
+
+void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
+  CLI::App* command = model.add_subcommand("convert", "Copy a checkpoint with its weights in another data type");
+  command->add_option("FROM", options->from, "Checkpoint folder")->required();
+  command->add_option("TO", options->to, "New folder")->required();
+  command->add_option("--type", options->type, "f32 | f16 | bf16")->required();
+  command->footer("Example:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      convert_checkpoint(options->from, options->to, parse_data_type(options->type));
+      std::cout << "Wrote " << options->to << " as " << options->type << "\n";
+      return ok;
+    };
+  });
+}
+
+}  // namespace
+
+void add_model(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("model", "Inspect, check, extend or convert a checkpoint");
+  command->require_subcommand(1);
+  command->footer("Example:\n  relucent model check");
+  auto options = std::make_shared<ModelOptions>();
+  add_info(*command, chosen, options);
+  add_check(*command, chosen, options);
+  add_extend(*command, chosen, options);
+  add_convert(*command, chosen, options);
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,157 @@
+#include "index_tools/program/program.h"
+
+#include <cerrno>
+#include <clocale>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "index_tools/program/commands.h"
+#include "relucent/error.h"
+#include "relucent/version.h"
+
+namespace relucent::program {
+namespace {
+
+// Boost.Filesystem, inside Lucene++, throws where the environment names a locale that is not installed; and file names
+// and texts are UTF-8 whatever it says.
+void set_locale() {
+  ::setenv("LC_ALL", "C.UTF-8", 1);
+  std::setlocale(LC_ALL, "C.UTF-8");
+  std::setlocale(LC_NUMERIC, "C");
+}
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return bad_usage;
+    case ErrorKind::invalid_data: return bad_data;
+    case ErrorKind::interrupted: return interrupted;
+    case ErrorKind::io:
+    case ErrorKind::unsupported:
+    case ErrorKind::device:
+    case ErrorKind::deadline:
+    case ErrorKind::internal: return failed;
+  }
+  return failed;
+}
+
+int report(std::string_view message, int code) {
+  std::cout.flush();
+  std::cerr << "relucent: error: " << message << "\n";
+  return code;
+}
+
+// How many letters have to be put in, left out or changed to get from one word to the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// Says which sub-command was probably meant; nothing where the first argument is one, or a flag.
+std::string unknown_command(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  const std::string given = argv[1];
+  std::string nearest, all;
+  std::size_t least = given.size() / 2 + 1;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::string& name = command->get_name();
+    if (name == given) return {};
+    all += (all.empty() ? "" : ", ") + name;
+    if (const std::size_t steps = distance(given, name); steps < least) {
+      least = steps;
+      nearest = name;
+    }
+  }
+  return "there is no command \"" + given + "\"; " +
+         (nearest.empty() ? "the commands are " + all : "did you mean \"" + nearest + "\"?");
+}
+
+void add_commands(CLI::App& program, Action& chosen) {
+  add_index(program, chosen);
+  add_verify(program, chosen);
+  add_search(program, chosen);
+  add_rerank(program, chosen);
+  add_evaluate(program, chosen);
+  add_model(program, chosen);
+  add_config(program, chosen);
+  add_bench(program, chosen);
+}
+
+// What was printed must have arrived, or the command has failed: a full disk behind a redirection, for instance.
+int finish_output(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout.good()) return code;
+  if (errno == EPIPE) return code;  // the reader has had enough
+  return report(std::string("standard output: cannot be written") +
+                    (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()) + "; free some space there",
+                failed);
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App program("Search a Lucene++ index with BM25 and rescore the hits with a sparse cross-encoder.", "relucent");
+  program.set_version_flag("--version", std::string("relucent ") + version());
+  program.require_subcommand(1);
+  program.footer(
+      "Each command has its own --help.\n\nExample:\n"
+      "  relucent index --corpus tsv --input documents.tsv --index my.index\n"
+      "  relucent search --index my.index \"why is the sky blue\"\n\n"
+      "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 invalid or corrupt data, 4 finished but degraded, 130 interrupted");
+  Action chosen;
+  add_commands(program, chosen);
+  if (const std::string message = unknown_command(program, argc, argv); !message.empty()) {
+    return report(message + "\nSee: relucent --help", bad_usage);
+  }
+  if (argc < 2) {
+    std::cerr << program.help();
+    return bad_usage;
+  }
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return finish_output(program.exit(success, std::cout, std::cerr));
+  } catch (const CLI::ParseError& error) {
+    const CLI::App* command = &program;
+    std::string name = "relucent";
+    for (auto inner = command->get_subcommands(); !inner.empty(); inner = command->get_subcommands()) {
+      command = inner.front();
+      name += " " + command->get_name();
+    }
+    return report(std::string(error.what()) + "\nSee: " + name + " --help", bad_usage);
+  }
+  if (!chosen) return report("nothing to do\nSee: relucent --help", bad_usage);
+  return finish_output(chosen());
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  set_locale();
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const Error& error) {
+    return report(error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return report("not enough memory; close other programs, or use fewer --threads or a smaller input", failed);
+  } catch (const std::exception& error) {
+    return report(std::string(error.what()) + "; this was not expected, please report it", failed);
+  } catch (...) {
+    return report("something unknown went wrong; please report it", failed);
+  }
+}
+
+}  // namespace relucent::program

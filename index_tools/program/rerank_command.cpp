@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "index_tools/evaluation/output_file.h"
+#include "index_tools/evaluation/rerank_input.h"
+#include "index_tools/evaluation/rerank_output.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/profile.h"
+#include "relucent/combine.h"
+#include "relucent/error.h"
+#include "relucent/scorer.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::RerankCandidate;
+using index_tools::RerankedQuery;
+using index_tools::RerankInput;
+using index_tools::RerankQuery;
+
+struct RerankOptions {
+  std::string input, output, tag = "relucent";
+  ProfileFlags profile;
+  bool quiet = false;
+};
+
+struct Tally {
+  std::size_t scored = 0, without_text = 0, truncated = 0, degraded = 0;
+  std::string reason;  // of the first degraded query
+};
+
+// A folder in TIRA's way gets run.txt; the same path may also name a file.
+std::filesystem::path output_file(const RerankOptions& options) {
+  const std::filesystem::path output = options.output;
+  const bool exists = std::filesystem::exists(output);
+  const bool folder = std::filesystem::is_directory(output) || options.output.ends_with('/') ||
+                      (!exists && std::filesystem::is_directory(options.input) && !output.has_extension());
+  if (!folder) return output;
+  std::error_code problem;
+  std::filesystem::create_directories(output, problem);
+  if (problem) {
+    throw Error(ErrorKind::io, options.output, "cannot be created: " + problem.message(), "choose another folder");
+  }
+  return output / "run.txt";
+}
+
+std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery& query, std::size_t window,
+                                        const StopSignal& stop, Tally& tally) {
+  std::vector<Candidate> candidates;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < window; ++i) {
+    const RerankCandidate& candidate = query.candidates[i];
+    if (candidate.text.empty()) {
+      ++tally.without_text;
+      continue;
+    }
+    candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
+    places.push_back(i);
+  }
+  std::vector<std::optional<float>> logits(window);
+  if (candidates.empty()) return logits;
+  std::vector<CandidateScore> scores(candidates.size());
+  scorer.score(query.text, candidates, scores, stop);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    logits[places[i]] = scores[i].score;
+    ++tally.scored;
+    if (scores[i].truncated) ++tally.truncated;
+  }
+  return logits;
+}
+
+std::vector<CombinedHit> first_stage_order(const RerankQuery& query) {
+  std::vector<CombinedHit> order(query.candidates.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i].index = i;
+    order[i].score = static_cast<float>(query.candidates[i].score);
+  }
+  return order;
+}
+
+// As the plugin does: a failed or late second stage leaves the query's first-stage order, whole, unless told to fail.
+bool may_degrade(const Error& error) {
+  return error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::device || error.kind() == ErrorKind::internal;
+}
+
+RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const RescorerConfig& config,
+                     const std::stop_token& stop, Tally& tally) {
+  StopSignal signal;
+  signal.stop = stop;
+  if (config.timeout_ms > 0) signal.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(config.timeout_ms);
+  std::vector<double> first_stage;
+  for (const RerankCandidate& candidate : query.candidates) first_stage.push_back(candidate.score);
+  const std::size_t window = std::min(query.candidates.size(), static_cast<std::size_t>(config.window));
+  try {
+    RerankedQuery result;
+    result.logits = score(scorer, query, window, signal, tally);
+    signal.throw_if_due("reranking");
+    result.order = combine(first_stage, result.logits, config);
+    return result;
+  } catch (const Error& error) {
+    if (!may_degrade(error) || config.on_error == OnError::fail) throw;
+    if (tally.degraded++ == 0) tally.reason = error.what();
+    return {{}, first_stage_order(query)};
+  }
+}
+
+void summarize(const RerankInput& input, const Tally& tally, double seconds, const std::string& scorer,
+               const std::filesystem::path& output) {
+  std::fprintf(stderr, "Reranked %s candidates of %s queries in %.1f s (%.1f ms a query) with %s -> %s\n",
+               index_tools::with_commas(static_cast<std::int64_t>(tally.scored)).c_str(),
+               index_tools::with_commas(static_cast<std::int64_t>(input.queries.size())).c_str(), seconds,
+               1000 * seconds / static_cast<double>(input.queries.size()), scorer.c_str(), output.c_str());
+  if (tally.without_text > 0) {
+    std::fprintf(stderr, "%zu candidates without text stand below the others of their query\n", tally.without_text);
+  }
+  if (tally.truncated > 0) std::fprintf(stderr, "The model did not see the end of %zu texts\n", tally.truncated);
+}
+
+int run(const RerankOptions& options) {
+  const Config config = load_profile(options.profile, true);
+  if (!config.rescorer.enabled) {
+    throw Error(ErrorKind::usage, options.profile.config, "[rescorer] enabled is false, so there is nothing to rerank with",
+                "remove the key, or choose another profile");
+  }
+  const bool folder = std::filesystem::is_directory(options.input);
+  const std::filesystem::path input_file = folder ? index_tools::rerank_file_in(options.input) : std::filesystem::path(options.input);
+  const std::filesystem::path output_name = output_file(options);
+  const index_tools::RerankForm form = index_tools::rerank_form(output_name);
+
+  const InterruptStop interrupt;
+  const RerankInput input = index_tools::read_rerank_input(input_file, form == index_tools::RerankForm::jsonl);
+  if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
+    throw Error(ErrorKind::invalid_data, input_file.string(),
+                "some records state no \"score\", which score_mode = \"" + std::string(to_string(config.rescorer.score_mode)) + "\" needs",
+                "add the first stage's scores, or use score_mode = \"replace\"");
+  }
+  // Before the long work: a place that cannot be written to is better known now.
+  index_tools::OutputFile output(output_name);
+  const auto scorer = make_scorer(config.rescorer);
+
+  const auto started = std::chrono::steady_clock::now();
+  Tally tally;
+  {
+    index_tools::Progress progress("reranking", index_tools::Progress::Unit::documents,
+                                   static_cast<std::int64_t>(input.candidates), options.quiet);
+    std::int64_t done = 0;
+    for (const RerankQuery& query : input.queries) {
+      interrupt.throw_if_interrupted("reranking");
+      const RerankedQuery result = rerank(*scorer, query, config.rescorer, interrupt.token(), tally);
+      output.write(index_tools::format_reranked(form, query, result, options.tag));
+      done += static_cast<std::int64_t>(query.candidates.size());
+      progress.update(done, done);
+    }
+  }
+  output.commit();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  if (!options.quiet) summarize(input, tally, seconds, scorer->describe(), output_name);
+  if (tally.degraded == 0) return ok;
+  std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
+            << " queries keep the first stage's order; the first because: " << tally.reason << "\n";
+  return degraded;
+}
+
+}  // namespace
+
+void add_rerank(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("rerank", "Rescore the candidates of a TIREx file");
+  auto options = std::make_shared<RerankOptions>();
+  command->add_option("--input", options->input, "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), or a folder with one")
+      ->required()
+      ->type_name("FILE|DIR");
+  command->add_option("--output", options->output, "X.tsv: qid docno logit; X.jsonl[.gz]: the input with new ranks and scores; "
+                                                   "other names: a TREC run; a folder gets run.txt")
+      ->required()
+      ->type_name("FILE|DIR");
+  add_profile_flags(*command, options->profile);
+  command->add_option("--tag", options->tag, "The run's name in its last column")->capture_default_str();
+  command->add_flag("--quiet", options->quiet, "No progress and no summary on standard error");
+  command->footer(
+      "Every candidate is rescored unless the profile or --window sets a limit. score_mode, weights and normalize of the\n"
+      "profile fuse the model's scores with the input's.\n\n"
+      "Example:\n"
+      "  relucent rerank --input rerank.jsonl.gz --output model.run\n"
+      "  relucent rerank --input rerank.jsonl.gz --output fused.run --config config/fusion.toml");
+  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,209 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "index_tools/evaluation/output_file.h"
+#include "index_tools/evaluation/run.h"
+#include "index_tools/evaluation/text_lines.h"
+#include "index_tools/evaluation/topics.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/profile.h"
+#include "index_tools/program/search_output.h"
+#include "index_tools/program/search_session.h"
+#include "index_tools/program/terminal.h"
+#include "relucent/error.h"
+
+namespace relucent::program {
+namespace {
+
+constexpr std::int32_t kHitsForPeople = 10;
+
+struct SearchOptions {
+  std::string index, topics, run, tag = "relucent", syntax = "words", topic_text = "title";
+  std::vector<std::string> query;
+  std::optional<int> hits;
+  ProfileFlags profile;
+  bool no_rescore = false, timings = false, json = false;
+};
+
+void note_degraded(const SearchResult& result, const std::string& query) {
+  std::cout.flush();
+  std::cerr << "relucent: degraded: " << query << ": " << result.reason << "\n";
+}
+
+int answer(SearchSession& session, const std::string& query, const SearchOptions& options) {
+  const SearchResult result = session.search(query, options.hits.value_or(kHitsForPeople), true);
+  if (options.json) {
+    print_json(std::cout, result, "");
+  } else {
+    print_table(std::cout, result, {wants_styles(), terminal_columns(100)});
+  }
+  std::cout.flush();
+  if (options.timings) std::cerr << timings_line(result) << "\n";
+  if (!result.degraded) return ok;
+  note_degraded(result, "answered in the first stage's order");
+  return degraded;
+}
+
+// Queries from a person or, without a terminal, one a line. A query that cannot be answered does not end the others.
+int answer_lines(SearchSession& session, const SearchOptions& options) {
+  const bool person = is_terminal(STDIN_FILENO);
+  if (person) std::cerr << "A question on each line; an empty line or Ctrl-D ends.\n";
+  int code = ok;
+  std::string line;
+  for (;;) {
+    if (person) std::cerr << "> " << std::flush;
+    if (!std::getline(std::cin, line)) break;
+    if (index_tools::trim(line).empty()) {
+      if (person) return code;
+      continue;
+    }
+    try {
+      code = std::max(code, answer(session, std::string(index_tools::trim(line)), options));
+      if (!options.json) std::cout << std::endl;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage || !person) throw;
+      std::cerr << "relucent: error: " << error.what() << "\n";
+    }
+    if (!std::cout.good()) break;
+  }
+  if (person) std::cerr << "\n";
+  return code;
+}
+
+double share_below(const std::vector<double>& sorted, double share) {
+  return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(share * static_cast<double>(sorted.size())))];
+}
+
+void print_statistics(const std::vector<SearchResult>& results) {
+  std::vector<double> total, first_stage, model;
+  std::size_t no_words = 0, no_hits = 0;
+  for (const SearchResult& result : results) {
+    no_words += result.no_words ? 1 : 0;
+    no_hits += result.hits.empty() ? 1 : 0;
+    total.push_back(result.total_ms);
+    first_stage.push_back(result.first_stage_ms);
+    model.push_back(result.score_ms);
+  }
+  const auto line = [](const char* name, std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+    std::fprintf(stderr, "  %-12s mean %9.2f  median %9.2f  95 %% %9.2f  longest %9.2f ms\n", name, mean,
+                 share_below(times, 0.5), share_below(times, 0.95), times.back());
+  };
+  std::fprintf(stderr, "%zu queries", results.size());
+  if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of stop words alone)", no_hits, no_words);
+  std::fprintf(stderr, "; time per query:\n");
+  line("all", total);
+  line("BM25", first_stage);
+  if (results.front().rescoring) line("model", model);
+}
+
+int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config) {
+  const auto text = options.topic_text == "title"         ? index_tools::TopicText::title
+                    : options.topic_text == "description" ? index_tools::TopicText::description
+                                                          : index_tools::TopicText::narrative;
+  const std::vector<index_tools::Topic> topics = index_tools::read_topics(options.topics);
+  const bool to_file = !options.run.empty() && options.run != "-";
+  // Before the long work: a place that cannot be written to is better known now.
+  std::unique_ptr<index_tools::OutputFile> file;
+  if (to_file) file = std::make_unique<index_tools::OutputFile>(options.run);
+
+  const InterruptStop interrupt;
+  const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
+  std::vector<SearchResult> results;
+  std::size_t degraded_queries = 0;
+  {
+    index_tools::Progress progress("searching", index_tools::Progress::Unit::documents, static_cast<std::int64_t>(topics.size()));
+    for (const index_tools::Topic& topic : topics) {
+      interrupt.throw_if_interrupted("searching");
+      SearchResult result = session.search(index_tools::topic_text(topic, text), hits, options.json);
+      if (options.json) print_json(std::cout, result, topic.id);
+      index_tools::RankedQuery ranked{topic.id, {}};
+      for (const SearchHit& hit : result.hits) ranked.hits.push_back({hit.id, hit.score});
+      const std::string lines = options.json && !to_file ? std::string() : index_tools::format_run({ranked}, options.tag);
+      if (to_file) {
+        file->write(lines);
+      } else {
+        std::cout << lines;
+      }
+      if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
+      result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
+      results.push_back(std::move(result));
+      progress.update(0, static_cast<std::int64_t>(results.size()));
+    }
+  }
+  if (file) file->commit();
+  std::cout.flush();
+  print_statistics(results);
+  if (degraded_queries == 0) return ok;
+  std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size() << " queries are in the first stage's order\n";
+  return degraded;
+}
+
+int run(const SearchOptions& options) {
+  if (!options.query.empty() && !options.topics.empty()) {
+    throw Error(ErrorKind::usage, "search", "a query and --topics cannot go together", "choose one");
+  }
+  if (!options.run.empty() && options.topics.empty()) {
+    throw Error(ErrorKind::usage, "--run", "needs --topics, whose ids stand in a run", "name a topics file, or use --json");
+  }
+  std::string query;
+  for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
+  if (!options.query.empty() && index_tools::trim(query).empty()) {
+    throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
+  }
+  Config config = load_profile(options.profile);
+  if (options.no_rescore) config.rescorer.enabled = false;
+  const QuerySyntax syntax = options.syntax == "lucene" ? QuerySyntax::lucene : QuerySyntax::words;
+
+  // Answering leaves nothing behind, except a run, which is put in order first.
+  if (options.topics.empty()) exit_when_interrupted();
+  SearchSession session(options.index, config, syntax);
+  if (!options.topics.empty()) return answer_topics(session, options, config);
+  if (!query.empty()) return answer(session, query, options);
+  return answer_lines(session, options);
+}
+
+}  // namespace
+
+void add_search(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("search", "Search an index and rescore the hits");
+  auto options = std::make_shared<SearchOptions>();
+  command->add_option("QUERY", options->query, "The question; without one, a question a line from standard input");
+  command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")->type_name("DIR");
+  command->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, JSON lines, TSV)")
+      ->type_name("FILE");
+  command->add_option("--run", options->run, "Write a TREC run of the topics; \"-\" or nothing: to standard output")->type_name("FILE");
+  command->add_option("--topic-text", options->topic_text, "Which text of a topic is the query")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"title", "description", "narrative"}));
+  command->add_option("--hits", options->hits, "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+  command->add_flag("--no-rescore", options->no_rescore, "BM25 alone");
+  command->add_option("--syntax", options->syntax,
+                      "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"words", "lucene"}));
+  add_profile_flags(*command, options->profile);
+  command->add_option("--tag", options->tag, "The run's name in its last column")->capture_default_str();
+  command->add_flag("--timings", options->timings, "Say on standard error how long each step took");
+  command->add_flag("--json", options->json, "Print a JSON object a query, on one line");
+  command->footer(
+      "Example:\n"
+      "  relucent search --index my.index \"why is the sky blue\"\n"
+      "  relucent search --index marco.index --topics topics.tsv --run model.run\n"
+      "  relucent search --index marco.index --topics topics.tsv --run bm25.run --no-rescore --hits 1000");
+  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,135 @@
+#include "index_tools/program/search_output.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/snippet.h"
+#include "index_tools/program/terminal.h"
+
+namespace relucent::program {
+namespace {
+
+constexpr const char* kBold = "\033[1m";
+constexpr const char* kMark = "\033[1;33m";
+constexpr const char* kUp = "\033[32m";
+constexpr const char* kDown = "\033[31m";
+constexpr const char* kDim = "\033[2m";
+constexpr const char* kPlain = "\033[0m";
+
+std::string styled(bool styles, const char* start, const std::string& text) {
+  return styles && !text.empty() ? start + text + kPlain : text;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+std::string moved(const SearchHit& hit) {
+  const std::int64_t up = hit.first_stage_rank - hit.rank;
+  if (up == 0) return "=";
+  return (up > 0 ? "↑ " : "↓ ") + std::to_string(std::abs(up));
+}
+
+std::string right(const std::string& text, std::size_t columns) {
+  const std::size_t used = display_columns(text);
+  return std::string(columns > used ? columns - used : 0, ' ') + text;
+}
+
+std::string marked(const Snippet& snippet, bool styles) {
+  if (!styles) return snippet.text;
+  std::string text;
+  std::size_t place = 0;
+  for (const auto& [begin, end] : snippet.marks) {
+    text += snippet.text.substr(place, begin - place) + styled(true, kMark, snippet.text.substr(begin, end - begin));
+    place = end;
+  }
+  return text + snippet.text.substr(place);
+}
+
+std::string heading(const SearchResult& result) {
+  std::string text = std::to_string(result.hits.size()) + " of " + index_tools::with_commas(result.total_hits) +
+                     (result.total_hits == 1 ? " hit" : " hits");
+  if (result.degraded) return text + " in BM25's order (degraded)";
+  if (result.rescoring) text += ", the best " + std::to_string(result.rescored + result.without_text) + " rescored";
+  char time[32];
+  std::snprintf(time, sizeof time, ", %.0f ms", result.total_ms);
+  return text + time;
+}
+
+}  // namespace
+
+void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style) {
+  const bool styles = style.styles;
+  out << styled(styles, kBold, shortened(printable(result.query), style.columns)) << "\n";
+  if (result.no_words) {
+    out << "No hits: the query has only stop words and signs, which the index leaves out.\n";
+    return;
+  }
+  if (result.hits.empty()) {
+    out << "No hits.\n";
+    return;
+  }
+  out << styled(styles, kDim, heading(result)) << "\n";
+  const bool both = result.rescoring && !result.degraded;
+  const std::size_t width = std::max<std::size_t>(4, std::to_string(result.hits.back().rank).size() + 2);
+  const std::string header = both ? right("#", width) + right("moved", 8) + right("score", 11) + right("BM25 #", 8) +
+                                        right("BM25 score", 12) + "  id"
+                                  : right("#", width) + right("BM25 score", 12) + "  id";
+  out << styled(styles, kDim, header) << "\n";
+  const std::set<std::string> stems = query_stems(result.query);
+  for (const SearchHit& hit : result.hits) {
+    out << styled(styles, kBold, right(std::to_string(hit.rank), width));
+    if (both) {
+      const std::int64_t up = hit.first_stage_rank - hit.rank;
+      out << styled(styles, up > 0 ? kUp : up < 0 ? kDown : kDim, right(moved(hit), 8)) << right(number(hit.score), 11)
+          << right(std::to_string(hit.first_stage_rank), 8);
+    }
+    out << right(number(hit.first_stage_score), 12) << "  " << styled(styles, kBold, printable(hit.id)) << "\n";
+    const std::string indent(width + 2, ' ');
+    const Snippet snippet = make_snippet(hit.text, stems, std::max<std::size_t>(style.columns, width + 22) - width - 2);
+    if (snippet.text.empty()) {
+      out << indent << styled(styles, kDim, "(no text)") << "\n";
+    } else {
+      out << indent << marked(snippet, styles) << "\n";
+    }
+  }
+}
+
+void print_json(std::ostream& out, const SearchResult& result, const std::string& id) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::object();
+  if (!id.empty()) json["qid"] = id;
+  json["query"] = result.query;
+  json["total_hits"] = result.total_hits;
+  json["rescored"] = result.rescored;
+  json["without_text"] = result.without_text;
+  json["truncated"] = result.truncated;
+  json["degraded"] = result.degraded;
+  if (result.degraded) json["reason"] = result.reason;
+  if (result.no_words) json["note"] = "the query has only stop words and signs, which the index leaves out";
+  json["hits"] = Json::array();
+  for (const SearchHit& hit : result.hits) {
+    json["hits"].push_back({{"rank", hit.rank}, {"id", hit.id}, {"score", hit.score}, {"first_stage_rank", hit.first_stage_rank},
+                            {"first_stage_score", hit.first_stage_score}, {"standing", hit.standing},
+                            {"logit", hit.logit ? Json(*hit.logit) : Json(nullptr)}, {"truncated", hit.truncated}, {"text", hit.text}});
+  }
+  json["milliseconds"] = {{"parse", result.parse_ms}, {"first_stage", result.first_stage_ms}, {"fetch", result.fetch_ms},
+                          {"score", result.score_ms}, {"combine", result.combine_ms}, {"total", result.total_ms}};
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+std::string timings_line(const SearchResult& result) {
+  std::array<char, 200> line{};
+  std::snprintf(line.data(), line.size(),
+                "analysis %.2f ms, BM25 %.2f ms, stored texts %.2f ms, model %.2f ms, combination %.2f ms, all %.2f ms",
+                result.parse_ms, result.first_stage_ms, result.fetch_ms, result.score_ms, result.combine_ms, result.total_ms);
+  return line.data();
+}
+
+}  // namespace relucent::program

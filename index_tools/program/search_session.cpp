@@ -1,0 +1,145 @@
+#include "index_tools/program/search_session.h"
+
+#include <BooleanQuery.h>
+#include <IndexReader.h>
+#include <LuceneException.h>
+
+#include <chrono>
+#include <type_traits>
+
+#include "relucent/english_analyzer.h"
+#include "relucent/error.h"
+#include "relucent/plugin.h"
+#include "relucent/rescored_top_docs.h"
+#include "relucent/rescoring_query_parser.h"
+#include "relucent/stored_text.h"
+#include "relucent/text_query.h"
+
+namespace relucent::program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+const char* name_of(RescoredHit::Standing standing) {
+  switch (standing) {
+    case RescoredHit::Standing::rescored: return "rescored";
+    case RescoredHit::Standing::without_text: return "without_text";
+    case RescoredHit::Standing::beyond_window: return "beyond_window";
+    case RescoredHit::Standing::not_rescored: return "not_rescored";
+  }
+  return "not_rescored";
+}
+
+bool has_no_words(const Lucene::QueryPtr& query) {
+  const auto words = boost::dynamic_pointer_cast<Lucene::BooleanQuery>(query);
+  return words && words->getClauses().empty();
+}
+
+}  // namespace
+
+struct SearchSession::Implementation {
+  std::string index;
+  Config config;
+  QuerySyntax syntax;
+  Lucene::IndexSearcherPtr searcher;
+
+  // Lucene++'s exceptions say little: what was being done belongs to them.
+  template <typename Work>
+  auto guarded(ErrorKind kind, const std::string& place, const char* doing, const char* remedy, Work&& work) const
+      -> std::invoke_result_t<Work> {
+    try {
+      return work();
+    } catch (const Lucene::LuceneException& error) {
+      throw Error(kind, place, std::string(doing) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()), remedy);
+    }
+  }
+
+  RescoreQueryPtr parse(std::string_view text) const {
+    if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
+    return guarded(ErrorKind::usage, "query", "parsing", "escape signs with \\, or leave --syntax lucene away", [&] {
+      RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
+                                  make_analyzer(config.first_stage));
+      return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
+    });
+  }
+
+  void describe(const Lucene::TopDocsPtr& found, SearchResult& result) const {
+    result.total_hits = found->totalHits;
+    const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
+    if (!rescored) return;
+    result.rescored = rescored->rescored;
+    result.without_text = rescored->withoutText;
+    result.truncated = rescored->truncated;
+    result.degraded = rescored->degraded;
+    result.reason = rescored->reason;
+    result.first_stage_ms = rescored->milliseconds.firstStage;
+    result.fetch_ms = rescored->milliseconds.fetch;
+    result.score_ms = rescored->milliseconds.score;
+    result.combine_ms = rescored->milliseconds.combine;
+  }
+
+  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, bool with_text) const {
+    SearchHit hit;
+    hit.rank = hit.first_stage_rank = rank;
+    hit.score = hit.first_stage_score = found->score;
+    hit.standing = "not_rescored";
+    if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(found)) {
+      hit.first_stage_rank = rescored->firstStageRank;
+      hit.first_stage_score = rescored->firstStageScore;
+      hit.standing = name_of(rescored->standing);
+      hit.logit = rescored->logit;
+      hit.truncated = rescored->truncated;
+    }
+    const Lucene::DocumentPtr document = searcher->doc(found->doc);
+    const auto id = stored_text(document, config.index.id_field);
+    if (!id || id->empty()) {
+      throw Error(ErrorKind::usage, index, "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
+                  "set [index] id_field in a profile to the stored field with the documents' ids");
+    }
+    hit.id = *id;
+    if (with_text) hit.text = stored_text(document, config.index.text_field).value_or("");
+    return hit;
+  }
+};
+
+SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax)
+    : implementation_(std::make_unique<Implementation>()) {
+  auto& self = *implementation_;
+  self.index = index.empty() ? config.index.path : index.string();
+  self.config = config;
+  self.syntax = syntax;
+  self.searcher = openSearcher(index, config);
+}
+
+SearchSession::~SearchSession() = default;
+
+SearchResult SearchSession::search(std::string_view query, std::int32_t n, bool with_text) {
+  auto& self = *implementation_;
+  if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
+    throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
+  }
+  const auto start = Clock::now();
+  SearchResult result;
+  result.query = query;
+  result.rescoring = self.config.rescorer.enabled;
+  const RescoreQueryPtr parsed = self.parse(query);
+  result.parse_ms = milliseconds_since(start);
+  result.no_words = has_no_words(parsed->inner());
+  if (result.no_words) return result;
+  self.guarded(ErrorKind::io, self.index, "searching", "check the index with `relucent verify`", [&] {
+    const auto searching = Clock::now();
+    const Lucene::TopDocsPtr found = self.searcher->search(parsed, n);
+    result.first_stage_ms = milliseconds_since(searching);
+    self.describe(found, result);
+    std::int64_t rank = 0;
+    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, with_text));
+  });
+  result.total_ms = milliseconds_since(start);
+  return result;
+}
+
+}  // namespace relucent::program

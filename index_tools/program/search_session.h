@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/config.h"
+
+namespace relucent::program {
+
+/// How a query's text is read.
+enum class QuerySyntax {
+  words,   ///< its words, whatever signs stand between them
+  lucene,  ///< Lucene++'s query language: "a phrase", +must, -not, field:word ...
+};
+
+struct SearchHit {
+  std::string id, text;  ///< text is empty unless asked for
+  std::int64_t rank = 0;
+  double score = 0;
+  std::int64_t first_stage_rank = 0;
+  double first_stage_score = 0;
+  std::string standing;  ///< rescored, without_text, beyond_window, not_rescored
+  std::optional<float> logit;
+  bool truncated = false;
+};
+
+struct SearchResult {
+  std::string query;
+  std::vector<SearchHit> hits;
+  std::int64_t total_hits = 0;
+  bool no_words = false;   ///< the query has stop words and signs only
+  bool rescoring = false;  ///< a second stage was asked for
+  std::int64_t rescored = 0, without_text = 0, truncated = 0;
+  bool degraded = false;
+  std::string reason;      ///< why it is degraded
+  double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, score_ms = 0, combine_ms = 0;
+  double total_ms = 0;     ///< from the text to the hits, stored ids and texts read included
+};
+
+/// An index opened for searching through openSearcher() and the engine's own search(). One thread at a time.
+class SearchSession {
+ public:
+  /// Throws Error.
+  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
+  ~SearchSession();
+
+  /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
+  SearchResult search(std::string_view query, std::int32_t n, bool with_text);
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace relucent::program

@@ -1,0 +1,155 @@
+"""The program as a whole, and its commands evaluate, config and model."""
+
+import json
+import os
+import subprocess
+import unittest
+from pathlib import Path
+
+from program_support import PROGRAM, ProgramTest, main, run
+
+COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "model", "config"]
+NESTED = [["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"], ["config", "show"], ["config", "check"]]
+
+QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n3 0 x 1\n"
+RUN_A = "1 Q0 a 1 3 A\n1 Q0 b 2 2 A\n1 Q0 c 3 1 A\n2 Q0 b 1 2 A\n2 Q0 a 2 1 A\n"
+RUN_B = "1 Q0 c 1 3 B\n1 Q0 b 2 2 B\n2 Q0 a 2 5 B\n9 Q0 a 1 1 B\n"
+
+
+class Program(ProgramTest):
+    def test_help_is_everywhere_and_has_an_example(self):
+        for words in [[]] + [[name] for name in COMMANDS] + NESTED:
+            result = self.expect(run(*words, "--help"), 0)
+            self.assertIn("Example", result.stdout, words)
+            self.assertIn("relucent " + " ".join(words), result.stdout, words)
+            self.assertEqual(result.stderr, "", words)
+
+    def test_version(self):
+        self.assertRegex(self.expect(run("--version"), 0).stdout, r"^relucent \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_ends_with_2_and_points_to_the_help(self):
+        self.expect(run(), 2)
+        self.expect_error(2, 'did you mean "search"?', arguments=["serach"])
+        self.expect_error(2, "the commands are index", arguments=["xyzzyxyzzy"])
+        self.expect_error(2, "relucent evaluate --help", arguments=["evaluate"])
+        self.expect_error(2, "--frobnicate", arguments=["config", "show", "--frobnicate"])
+        self.expect_error(2, "relucent model --help", arguments=["model"])
+
+    def test_a_locale_that_is_not_installed_is_no_problem(self):
+        self.expect(run("config", "show", LC_ALL="xx_YY.UTF-8", LANG="nowhere"), 0)
+
+    def test_a_reader_who_has_enough_is_no_error(self):
+        with subprocess.Popen([PROGRAM, "config", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            message = process.stderr.read()
+            process.wait()
+        self.assertEqual(message, b"")
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "SKIPPED: needs /dev/full")
+    def test_results_that_do_not_arrive_are_a_failure(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([PROGRAM, "config", "show"], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("standard output: cannot be written", result.stderr)
+
+
+class Evaluate(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.qrels = self.write("qrels", QRELS)
+        self.a = self.write("a.run", RUN_A)
+        self.b = self.write("b.run", RUN_B)
+
+    def evaluate(self, *arguments):
+        return self.expect(run("evaluate", "--qrels", self.qrels, *arguments), 0).stdout
+
+    def test_prints_trec_evals_lines(self):
+        self.assertEqual(self.evaluate("--run", self.a, "--measures", "num_q,num_rel_ret,recip_rank,P@2,nDCG@10"),
+                         "num_q\tall\t2\nnum_rel_ret\tall\t3\nrecip_rank\tall\t0.7500\nP@2\tall\t0.5000\nnDCG@10\tall\t0.6956\n")
+
+    def test_complete_counts_missing_queries_as_zero(self):
+        self.assertEqual(self.evaluate("--run", self.a, "--measures", "num_q,RR", "--complete"), "num_q\tall\t3\nRR\tall\t0.5000\n")
+
+    def test_per_query(self):
+        self.assertEqual(self.evaluate("--run", self.b, "--measures", "RR", "--per-query"),
+                         "RR\t1\t1.0000\nRR\t2\t1.0000\nRR\tall\t1.0000\n")
+
+    def test_several_runs_are_told_apart(self):
+        self.assertEqual(self.evaluate("--run", self.a, self.b, "--measures", "RR"),
+                         "runid\tall\tA\nRR\tall\t0.7500\nrunid\tall\tB\nRR\tall\t1.0000\n")
+        self.assertIn(str(self.b), self.evaluate("--run", self.a, "--run", self.b, "--table"))
+
+    def test_json_is_json(self):
+        result = json.loads(self.evaluate("--run", self.a, self.b, "--measures", "RR,num_q", "--json", "--per-query", "--compare"))
+        self.assertEqual(result["runs"][0]["all"], {"RR": 0.75, "num_q": 2.0})
+        self.assertEqual(result["runs"][1]["per_query"]["2"]["RR"], 1.0)
+        tests = result["comparisons"][0]["measures"]["RR"]
+        self.assertEqual((tests["n"], tests["mean_diff"], tests["undefined"]), (2, -0.25, False))
+
+    def test_compare_says_undefined_where_nothing_varies(self):
+        self.assertIn("undefined", self.evaluate("--run", self.a, self.a, "--measures", "RR", "--compare"))
+
+    def test_mistakes(self):
+        ev = ["evaluate", "--qrels", self.qrels, "--run"]
+        self.expect_error(2, "nDGC@10", "choose from", arguments=[*ev, self.a, "--measures", "nDGC@10"])
+        self.expect_error(2, "--compare", arguments=[*ev, self.a, "--compare"])
+        self.expect_error(1, "absent.run", "no such file", arguments=[*ev, self.folder / "absent.run"])
+        self.expect_error(3, "bad.run:1", arguments=[*ev, self.write("bad.run", "one two\n")])
+        other = self.write("other.run", "77 Q0 a 1 1 t\n")
+        self.expect_error(3, "no query in common", arguments=[*ev, other])
+        damaged = self.write("damaged.run.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc")
+        self.expect_error(3, "damaged.run.gz", arguments=[*ev, damaged])
+
+
+class Config(ProgramTest):
+    def test_shown_defaults_are_a_sound_profile_that_shows_the_same(self):
+        shown = self.expect(run("config", "show"), 0).stdout
+        profile = self.write("my.toml", shown)
+        self.assertIn("ok", self.expect(run("config", "check", profile), 0).stdout)
+        self.assertEqual(self.expect(run("config", "show", profile), 0).stdout, shown)
+
+    def test_every_shipped_profile_is_sound(self):
+        profiles = sorted(Path("config").glob("*.toml"))
+        self.assertTrue(profiles)
+        for profile in profiles:
+            self.expect(run("config", "check", profile), 0)
+
+    def test_mistakes_name_file_line_and_column(self):
+        profile = self.write("my.toml", "[rescorer]\nwindw = 5\n")
+        self.expect_error(3, f"{profile}:2:1", "window", arguments=["config", "check", profile])
+        profile = self.write("type.toml", '[first_stage]\n\nk1 = "much"\n')
+        self.expect_error(3, f"{profile}:3:", arguments=["config", "show", profile])
+        self.expect_error(1, "absent.toml", arguments=["config", "check", self.folder / "absent.toml"])
+
+
+class Model(ProgramTest):
+    def test_info_knows_the_bundled_checkpoint(self):
+        info = json.loads(self.expect(run("model", "info", "--json"), 0).stdout)
+        self.assertEqual((info["model_type"], info["attention_window"], info["layers"]), ("bert", "4", 6))
+        self.assertIn("attention window", self.expect(run("model", "info", "--tensors"), 0).stdout)
+
+    def test_check_runs_it(self):
+        self.assertTrue(self.expect(run("model", "check", "--device", "cpu"), 0).stdout.endswith("ok\n"))
+
+    def test_extend_and_convert_write_sound_checkpoints(self):
+        bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
+        longer, wide = self.folder / "longer", self.folder / "wide"
+        self.expect(run("model", "extend", bundled, longer, "--positions", "600", "--trained-rows", "381"), 0)
+        self.assertEqual(json.loads(run("model", "info", longer, "--json").stdout)["max_length"], 600)
+        self.expect(run("model", "convert", bundled, wide, "--type", "f32"), 0)
+        self.assertEqual(json.loads(run("model", "info", wide, "--json").stdout)["weight_type"], "F32")
+        self.expect_error(2, "wide", arguments=["model", "convert", bundled, wide, "--type", "bf16"])
+        self.expect_error(2, "f8", arguments=["model", "convert", bundled, self.folder / "new", "--type", "f8"])
+
+    def test_mistakes(self):
+        self.expect_error(1, self.folder / "absent", arguments=["model", "info", self.folder / "absent"])
+        empty = self.folder / "empty"
+        empty.mkdir()
+        result = run("model", "check", empty)
+        self.assertIn(result.returncode, (1, 3))
+        self.assertIn("config.json", result.stderr)
+        self.expect_error(2, "gpu", arguments=["model", "check", "--device", "gpu"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`relucent rerank`: forms of output, fusion, missing texts, mistakes, interruption."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from program_support import PROGRAM, ProgramTest, main, run
+
+
+def record(qid, query, docno, text, rank, score, **more):
+    return json.dumps({"qid": qid, "query": query, "docno": docno, "text": text, "rank": rank, "score": score, **more},
+                      ensure_ascii=False) + "\n"
+
+
+RECORDS = (record("1", "how to boil an egg", "d1", "Paris is the capital of France.", 1, 9.0, extra={"kept": True})
+           + record("1", "how to boil an egg", "d2", "", 2, 8.0)
+           + record("2", "capital of france", "é1", "An egg is boiled in hot water for some minutes.", 1, 5.0)
+           + record("1", "how to boil an egg", "d3", "To boil an egg, put it in boiling water for seven minutes.", 3, 7.0)
+           + record("2", "capital of france", "é2", "Paris is the capital of France.", 2, 4.5))
+DEVICE = ["--device", "cpu", "--precision", "fp32"]
+
+
+class Rerank(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.input = self.write("rerank.jsonl", RECORDS)
+
+    def rerank(self, output, *flags, code=0):
+        return self.expect(run("rerank", "--input", self.input, "--output", output, *DEVICE, *flags), code)
+
+    def columns(self, file):
+        return [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+
+    def test_a_run_has_the_better_text_first_and_the_missing_one_last(self):
+        output = self.folder / "x.run"
+        result = self.rerank(output, "--tag", "mine")
+        lines = self.columns(output)
+        self.assertEqual([(line[0], line[2], line[3]) for line in lines],
+                         [("1", "d3", "1"), ("1", "d1", "2"), ("1", "d2", "3"), ("2", "é2", "1"), ("2", "é1", "2")])
+        self.assertEqual({(line[1], line[5]) for line in lines}, {("Q0", "mine")})
+        self.assertEqual(result.stdout, "")
+        self.assertIn("1 candidates without text", result.stderr)
+
+    def test_tsv_holds_every_logit_in_the_inputs_order(self):
+        output = self.folder / "x.tsv"
+        self.rerank(output)
+        self.assertEqual([line[:2] for line in self.columns(output)], [["1", "d1"], ["1", "d3"], ["2", "é1"], ["2", "é2"]])
+        self.assertGreater(float(self.columns(output)[1][2]), float(self.columns(output)[0][2]))
+
+    def test_jsonl_is_the_input_with_new_ranks_and_scores(self):
+        output = self.folder / "x.jsonl.gz"
+        self.rerank(output)
+        with gzip.open(output, "rt", encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines]
+        self.assertEqual([(r["qid"], r["docno"], r["rank"]) for r in records],
+                         [("1", "d3", 1), ("1", "d1", 2), ("1", "d2", 3), ("2", "é2", 1), ("2", "é1", 2)])
+        self.assertEqual(records[1]["extra"], {"kept": True})
+        # What was written can be reranked again, to the same order.
+        again = self.folder / "again.jsonl.gz"
+        self.expect(run("rerank", "--input", output, "--output", again, *DEVICE), 0)
+        with gzip.open(again, "rt", encoding="utf-8") as lines:
+            self.assertEqual([json.loads(line)["docno"] for line in lines], [r["docno"] for r in records])
+
+    def test_folders_in_tiras_way(self):
+        output = self.folder / "out"
+        self.expect(run("rerank", "--input", self.folder, "--output", output, *DEVICE), 0)
+        self.assertEqual(len(self.columns(output / "run.txt")), 5)
+
+    def test_the_profile_fuses_with_the_inputs_scores(self):
+        profile = self.write("first.toml", '[rescorer]\nscore_mode = "total"\nnormalize = "minmax"\nquery_weight = 100.0\n')
+        output = self.folder / "x.run"
+        self.rerank(output, "--config", profile)
+        self.assertEqual([line[2] for line in self.columns(output)], ["d1", "d3", "d2", "é1", "é2"])
+        unscored = self.write("unscored.jsonl", '{"qid": "1", "query": "a", "docno": "x", "text": "b"}\n')
+        self.expect_error(3, "unscored.jsonl", "score",
+                          arguments=["rerank", "--input", unscored, "--output", output, "--config", profile])
+
+    def test_a_deadline_only_where_one_is_asked_for(self):
+        output = self.folder / "x.run"
+        lines = "".join(record("1", "egg", f"d{i}", "word " * 400, i, 100 - i) for i in range(1, 101))
+        self.input = self.write("long.jsonl", lines)
+        result = self.rerank(output, "--timeout-ms", "1", "--device", "ref", code=4)
+        self.assertIn("degraded", result.stderr)
+        self.assertEqual([line[2] for line in self.columns(output)], [f"d{i}" for i in range(1, 101)])
+        self.input = self.write("few.jsonl", "".join(lines.splitlines(keepends=True)[:3]))
+        self.rerank(output)
+
+    def test_the_same_bytes_again(self):
+        first, second = self.folder / "a.run", self.folder / "b.run"
+        self.rerank(first, "--threads", "1")
+        self.rerank(second, "--threads", "2")
+        self.assertEqual(first.read_bytes(), second.read_bytes())
+
+    def test_mistakes_leave_no_output(self):
+        output = self.folder / "x.run"
+
+        def fails(code, *parts, content=None, flags=()):
+            file = self.input if content is None else self.write("bad.jsonl", content)
+            self.expect_error(code, *parts, arguments=["rerank", "--input", file, "--output", output, *flags])
+            self.assertFalse(output.exists())
+
+        fails(3, "bad.jsonl:2", "not JSON", content=record("1", "q", "d", "t", 1, 1) + "{broken\n")
+        fails(3, "bad.jsonl:1", "query", content=record("1", "  ", "d", "t", 1, 1))
+        fails(3, "holds no candidate", content="\n")
+        fails(3, "two words", content=record("1", "q", "two words", "t", 1, 1))
+        fails(3, "windw", flags=["--config", self.write("bad.toml", "[rescorer]\nwindw = 1\n")])
+        fails(1, "absent", flags=["--model", self.folder / "absent"])
+        fails(2, "toaster", flags=["--device", "toaster"])
+        fails(2, "float128", flags=["--precision", "float128"])
+        self.expect_error(1, "no/such", arguments=["rerank", "--input", self.input, "--output", self.folder / "no/such/x.run"])
+        self.expect_error(1, "absent.jsonl", arguments=["rerank", "--input", self.folder / "absent.jsonl", "--output", output])
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.expect_error(1, "rerank.jsonl", arguments=["rerank", "--input", empty, "--output", output])
+
+    def test_invalid_utf8_counts_as_replacement_characters(self):
+        self.input = self.write("rerank.jsonl", RECORDS.encode().replace(b"Paris", b"P\xff\xfeis"))
+        self.rerank(self.folder / "x.run")
+
+    @unittest.skipIf(os.geteuid() == 0, "SKIPPED: root may write everywhere")
+    def test_a_folder_that_cannot_be_written(self):
+        self.folder.chmod(0o500)
+        self.addCleanup(self.folder.chmod, 0o700)
+        self.expect_error(1, "cannot be created", arguments=["rerank", "--input", self.input, "--output", self.folder / "x.run"])
+
+    def test_ctrl_c_ends_with_130_and_leaves_no_output(self):
+        file = self.write("many.jsonl", "".join(record(str(q), "egg", f"d{i}", "word " * 450, i, 100 - i)
+                                                for q in range(20) for i in range(1, 101)))
+        output = self.folder / "x.run"
+        process = subprocess.Popen([PROGRAM, "rerank", "--input", file, "--output", output, "--device", "ref"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8")
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        message = process.communicate(timeout=120)[1]
+        self.assertEqual(process.returncode, 130, message)
+        self.assertEqual([file.name for file in self.folder.iterdir() if "x.run" in file.name], [])
+
+
+if __name__ == "__main__":
+    main()

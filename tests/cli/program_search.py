@@ -1,0 +1,163 @@
+"""`relucent search` over an index of the bundled collection."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from program_support import PROGRAM, ProgramTest, main, run
+
+DEMO = Path("index_tools/demo")
+QUESTION = "how to stop crying when cutting onions"
+
+
+class Search(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = Path(tempfile.mkdtemp(prefix="relucent-search-"))
+        cls.index = cls.shared / "demo.index"
+        result = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
+        if result.returncode != 0:
+            raise RuntimeError(result.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.shared, ignore_errors=True)
+
+    def search(self, *arguments, code=0, **options):
+        return self.expect(run("search", "--index", self.index, *arguments, **options), code)
+
+    def hits(self, *arguments):
+        return json.loads(self.search("--json", *arguments).stdout)
+
+    def test_json_has_bm25s_ranks_beside_the_rescored_ones(self):
+        found = self.hits(QUESTION, "--hits", "20")
+        plain = self.hits(QUESTION, "--hits", "100", "--no-rescore")
+        self.assertEqual([hit["rank"] for hit in found["hits"]], list(range(1, len(found["hits"]) + 1)))
+        self.assertFalse(found["degraded"])
+        by_id = {hit["id"]: hit for hit in plain["hits"]}
+        for hit in found["hits"]:
+            self.assertEqual(hit["first_stage_rank"], by_id[hit["id"]]["rank"])
+            self.assertEqual(hit["first_stage_score"], by_id[hit["id"]]["score"])
+            self.assertEqual((hit["standing"], hit["score"]), ("rescored", hit["logit"]))
+            self.assertTrue(hit["text"])
+        scores = [hit["score"] for hit in found["hits"]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual(plain["hits"][0]["logit"], None)
+
+    def test_a_page_is_the_beginning_of_the_longer_answer(self):
+        ten, thirty = self.hits(QUESTION), self.hits(QUESTION, "--hits", "30")
+        self.assertEqual([hit["id"] for hit in ten["hits"]], [hit["id"] for hit in thirty["hits"]][:10])
+
+    def test_words_need_no_quotes_and_syntax_is_plain_text(self):
+        self.assertEqual(self.hits(*QUESTION.split())["hits"], self.hits(QUESTION)["hits"])
+        self.assertTrue(self.hits('what is "AND ( +[ fish?')["hits"])
+
+    def test_lucene_syntax_where_asked_for(self):
+        must = self.hits("+onions +crying", "--syntax", "lucene")
+        self.assertLess(must["total_hits"], self.hits("onions crying")["total_hits"] + 1)
+        self.expect_error(2, "query", arguments=["search", "--index", self.index, "--syntax", "lucene", "(((", "--no-rescore"])
+
+    def test_the_table_is_plain_text_without_a_terminal(self):
+        table = self.search(QUESTION, "--timings")
+        self.assertNotIn("\033", table.stdout)
+        self.assertIn("BM25 #", table.stdout)
+        self.assertRegex(table.stdout, r"[↑↓] \d+|=")
+        self.assertIn("model", table.stderr)
+
+    def test_on_a_terminal_the_querys_words_are_marked(self):
+        def on_terminal(**environment):
+            parent, child = pty.openpty()
+            process = subprocess.Popen([PROGRAM, "search", "--index", self.index, QUESTION], stdout=child, stderr=subprocess.DEVNULL,
+                                       stdin=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm", **environment})
+            os.close(child)
+            output = b""
+            while True:
+                try:
+                    piece = os.read(parent, 65536)
+                except OSError:
+                    break
+                if not piece:
+                    break
+                output += piece
+            os.close(parent)
+            self.assertEqual(process.wait(), 0)
+            return output.decode()
+
+        self.assertRegex(on_terminal(NO_COLOR=""), re.compile("\033\\[1;33monions?\033\\[0m", re.I))
+        self.assertNotIn("\033", on_terminal(NO_COLOR="1"))
+        self.assertNotIn("\033", on_terminal(TERM="dumb"))
+
+    def test_questions_from_standard_input(self):
+        result = self.search("--json", stdin=f"{QUESTION}\n\nwhy did my bread not rise\n")
+        self.assertEqual([json.loads(line)["query"] for line in result.stdout.splitlines()], [QUESTION, "why did my bread not rise"])
+
+    def test_a_person_is_asked(self):
+        parent, child = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "search", "--index", self.index, "--no-rescore"], stdin=child, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, encoding="utf-8")
+        os.close(child)
+        time.sleep(1)
+        os.write(parent, b"onions\n\n")
+        out, err = process.communicate(timeout=60)
+        os.close(parent)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("> ", err)
+        self.assertIn("hits", out)
+
+    def test_topics_become_a_run_that_evaluates_better_than_bm25(self):
+        values = {}
+        for name, flags in (("model", []), ("bm25", ["--no-rescore"])):
+            file = self.folder / f"{name}.run"
+            result = self.search("--topics", DEMO / "queries.tsv", "--run", file, *flags)
+            self.assertEqual(result.stdout, "")
+            self.assertIn("time per query", result.stderr)
+            line = self.expect(run("evaluate", "--qrels", DEMO / "qrels.txt", "--run", file, "--measures", "nDCG@10"), 0).stdout
+            values[name] = float(line.split("\t")[2])
+        self.assertGreater(values["model"], values["bm25"])
+
+    def test_a_run_goes_to_standard_output_without_a_file(self):
+        topics = self.write("t.tsv", "7\tonions\n8\tbread\n")
+        result = self.search("--topics", topics, "--no-rescore", "--hits", "3")
+        self.assertEqual([line.split()[0] for line in result.stdout.splitlines()], ["7"] * 3 + ["8"] * 3)
+        found = [json.loads(line) for line in self.search("--topics", topics, "--no-rescore", "--json").stdout.splitlines()]
+        self.assertEqual([answer["qid"] for answer in found], ["7", "8"])
+
+    def test_stop_words_alone_find_nothing_and_say_so(self):
+        self.assertIn("only stop words", self.search("the of and").stdout)
+        self.assertEqual(self.hits("the of and")["hits"], [])
+        self.assertIn("No hits", self.search("xyzzyplugh").stdout)
+
+    def test_a_missed_deadline_gives_bm25s_order_and_4(self):
+        result = self.search("--json", QUESTION, "--timeout-ms", "1", "--device", "ref", code=4)
+        found = json.loads(result.stdout)
+        self.assertTrue(found["degraded"])
+        self.assertIn("degraded", result.stderr)
+        plain = self.hits(QUESTION, "--no-rescore")
+        self.assertEqual([hit["id"] for hit in found["hits"]], [hit["id"] for hit in plain["hits"]])
+
+    def test_mistakes(self):
+        search = ["search", "--index", self.index]
+        self.expect_error(2, "empty", arguments=[*search, "  "])
+        self.expect_error(2, "cannot go together", arguments=[*search, "a", "--topics", "x"])
+        self.expect_error(2, "--topics", arguments=[*search, "a", "--run", "x"])
+        self.expect_error(2, "--hits", arguments=[*search, "a", "--hits", "0"])
+        self.expect_error(1, "absent.index", arguments=["search", "--index", self.folder / "absent.index", "a"])
+        empty = self.folder / "empty.index"
+        empty.mkdir()
+        self.expect_error(3, "empty.index", arguments=["search", "--index", empty, "a"])
+        self.expect_error(2, "index", arguments=["search", "a"])
+        self.expect_error(1, "absent", arguments=[*search, "a", "--model", self.folder / "absent"])
+        bad = self.write("bad.tsv", "1\tgood\nno tab\n")
+        self.expect_error(3, "bad.tsv:2", arguments=[*search, "--topics", bad, "--run", self.folder / "x.run"])
+        self.assertFalse((self.folder / "x.run").exists())
+
+
+if __name__ == "__main__":
+    main()
