@@ -42,7 +42,7 @@ bool is_device(const std::string& value) {
 
 std::string plain(double value) {
   char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr;
   return std::string(buffer, end);
 }
 
@@ -188,7 +188,7 @@ std::vector<Key> make_schema() {
                  "Applied to both scores before weighting: minmax maps the window's scores to 0..1, sigmoid each score x "
                  "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
-                 "Rescored hits with a lower combined score are dropped; unset keeps all."),
+                 "The answer ends before the first hit whose combined score is lower; unset keeps all."),
       whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout_ms), {0, largest},
                        "Milliseconds for everything after BM25; 0 is no limit."),
       choice_key("rescorer", "on_error", FIELD(rescorer.on_error),

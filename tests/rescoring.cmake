@@ -12,6 +12,7 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       fault/rescoring_failures.cpp
                       fault/rescoring_modules.cpp
                       fault/rescoring_open.cpp
+                      fault/rescoring_texts.cpp
               LIBRARIES relucent_plugin)
 relucent_use_lucenepp(rescoring_tests PRIVATE)
 target_include_directories(rescoring_tests PRIVATE ${PROJECT_SOURCE_DIR}/plugin)

@@ -55,7 +55,7 @@ class CrossEncoderScorer final : public Scorer {
 
   std::string describe() const override {
     const BackendInfo& backend = encoder_->backend();
-    return "cross-encoder " + encoder_->checkpoint().filename().string() + " on " + backend.device + " (" +
+    return "cross-encoder " + encoder_->checkpoint().lexically_normal().string() + " on " + backend.device + " (" +
            backend.instruction_set + ", " + to_string(backend.precision) + ", " + std::to_string(backend.threads) +
            (backend.threads == 1 ? " thread" : " threads") + "), at most " + std::to_string(encoder_->max_length()) +
            " tokens";
