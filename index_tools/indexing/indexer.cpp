@@ -15,6 +15,8 @@
 namespace relucent::index_tools {
 namespace {
 
+constexpr std::int64_t kCommitBytes = std::int64_t{1} << 30;
+
 IndexBuilder::Mode mode_of(const IndexJob& job) {
   if (job.start == IndexJob::Start::overwrite) return IndexBuilder::Mode::overwrite;
   if (job.start == IndexJob::Start::fresh) return IndexBuilder::Mode::create;
@@ -118,7 +120,8 @@ class IndexRun {
     if (job_.interrupted && job_.interrupted()) stop();
     guarded([&] { builder_->add(document.id, document.text); });
     ++checkpoint_.documents;
-    if (checkpoint_.documents % job_.commit_every == 0) commit();
+    text_bytes_ += static_cast<std::int64_t>(document.text.size());
+    if (checkpoint_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
   }
 
   [[noreturn]] void stop() {
@@ -132,6 +135,7 @@ class IndexRun {
   void commit() {
     guarded([&] { builder_->commit(to_user_data(checkpoint_)); });
     committed_ = checkpoint_.documents;
+    text_bytes_ = 0;
   }
 
   // Adds to an error of the index what is safe and how to go on.
@@ -173,6 +177,7 @@ class IndexRun {
   InputFiles input_;
   Checkpoint checkpoint_;
   std::optional<std::int64_t> committed_;  // documents at the last commit
+  std::int64_t text_bytes_ = 0;            // added since
   std::unique_ptr<IndexBuilder> builder_;
   IndexSummary summary_;
 };

@@ -53,29 +53,34 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
   return result;
 }
 
+std::string counted(std::int64_t number, const std::string& one, const std::string& more) {
+  return with_commas(number) + " " + (number == 1 ? one : more);
+}
+
 void print(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
-  std::cout << "Indexed " << with_commas(summary.documents) << " documents of " << job.corpus << " into "
+  std::cout << "Indexed " << counted(summary.documents, "document", "documents") << " of " << job.corpus << " into "
             << job.index.string() << "\n";
   if (summary.resumed_from > 0) {
     std::cout << "  resumed after " << with_commas(summary.resumed_from) << " documents\n";
   }
-  std::cout << "  " << with_commas(summary.totals.tokens) << " tokens in "
-            << with_commas(summary.totals.documents_with_tokens) << " documents, "
+  std::cout << "  " << counted(summary.totals.tokens, "token", "tokens") << " in "
+            << counted(summary.totals.documents_with_tokens, "document", "documents") << ", "
             << bytes_for_people(summary.index_bytes) << " on disk\n"
-            << "  " << summary.input_files << (summary.input_files == 1 ? " file, " : " files, ")
+            << "  " << counted(summary.input_files, "file", "files") << ", "
             << bytes_for_people(summary.input_bytes) << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
-    std::cout << "  " << with_commas(summary.left_out_files) << " other files in the folders were left out\n";
+    std::cout << "  " << counted(summary.left_out_files, "other file", "other files") << " in the folders left out\n";
   }
   if (summary.report.malformed_records() > 0) std::cout << "  " << summary.report.malformed_summary() << "\n";
   if (summary.report.empty_texts() > 0) {
-    std::cout << "  " << with_commas(summary.report.empty_texts()) << " documents without text\n";
+    std::cout << "  " << counted(summary.report.empty_texts(), "document", "documents") << " without text\n";
   }
   if (summary.report.replaced_sequences() > 0) {
-    std::cout << "  " << with_commas(summary.report.replaced_sequences()) << " malformed UTF-8 sequences became U+FFFD\n";
+    std::cout << "  " << counted(summary.report.replaced_sequences(), "malformed UTF-8 sequence", "malformed UTF-8 sequences")
+              << " became U+FFFD\n";
   }
   if (summary.duplicates > 0) {
-    std::cout << "  " << with_commas(summary.duplicates) << " documents with an id seen before were skipped:";
+    std::cout << "  " << counted(summary.duplicates, "document", "documents") << " skipped with an id seen before:";
     for (const std::string& example : summary.duplicate_examples) std::cout << " " << example;
     std::cout << "\n";
   }

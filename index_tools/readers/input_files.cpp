@@ -40,7 +40,7 @@ InputFile describe(const fs::path& path) {
     throw Error(ErrorKind::io, path.string(), std::string("cannot be read: ") + std::strerror(errno),
                 "check the path and its permissions");
   }
-  return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
+  return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec, false};
 }
 
 void add_folder(const fs::path& folder, const std::vector<std::string>& patterns, InputFiles& found) {
@@ -57,6 +57,7 @@ void add_folder(const fs::path& folder, const std::vector<std::string>& patterns
   for (const fs::path& path : paths) {
     if (name_matches(path.string(), patterns) || names_container(path.string())) {
       found.files.push_back(describe(path));
+      found.files.back().found_in_folder = true;
     } else {
       ++found.left_out;
     }

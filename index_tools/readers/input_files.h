@@ -13,6 +13,7 @@ struct InputFile {
   std::filesystem::path path;
   std::int64_t size = 0;           ///< bytes on disk
   std::int64_t modified_ns = 0;    ///< since the epoch
+  bool found_in_folder = false;    ///< not named itself, so it may be an archive of something else
 };
 
 /// The files that a command line's inputs stand for.

@@ -56,7 +56,7 @@ bool InputParts::next_part() {
     if (levels_.empty() && !open_next_file()) return false;
     Level& top = *levels_.back();
     if (!top.archive.next_entry()) {
-      if (top.any_entry && !top.any_part) {
+      if (top.any_entry && !top.any_part && !files_[next_file_ - 1].found_in_folder) {
         std::string wanted;
         for (const std::string& pattern : patterns_) wanted += (wanted.empty() ? "" : ", ") + pattern;
         throw Error(ErrorKind::invalid_data, top.name, "the archive holds no entry named like " + wanted,

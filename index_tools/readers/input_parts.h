@@ -20,7 +20,7 @@ class InputParts : public ByteStream {
   ~InputParts() override;
 
   /// Moves to the next part; false after the last. Throws Error for a file that cannot be read or is damaged, and for a
-  /// container without a matching entry.
+  /// container without a matching entry, unless it was merely found in a folder.
   bool next_part();
   /// The part for people: the file, then the entries inside it, separated by ':'.
   const std::string& part_name() const;

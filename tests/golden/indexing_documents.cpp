@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "gz_lines.h"
+#include "index_tools/indexing/indexer.h"
+#include "index_tools/indexing/verify.h"
 #include "indexing_support.h"
 #include "test_data.h"
 
@@ -54,6 +56,36 @@ TEST(IndexingGolden, ReadersGiveTheTextsThatWereIndexed) {
   }
   if (compared == 0) GTEST_SKIP() << "SKIPPED: no collection in " << testing::goldens() / "bm25" << " has its files in "
                                   << testing::test_data() / "collections";
+}
+
+TEST(IndexingGolden, IndexedCorporaHaveJavaLucenesStatistics) {
+  RELUCENT_NEEDS(testing::goldens() / "bm25");
+  RELUCENT_NEEDS(testing::test_data() / "collections");
+  for (const auto& corpus : index_tools::corpora()) {
+    const fs::path stats = testing::goldens() / "bm25" / (corpus.id + ".stats.json");
+    const fs::path collection = testing::test_data() / "collections" / corpus.id;
+    if (!fs::exists(stats) || !fs::exists(collection)) continue;
+    SCOPED_TRACE(corpus.id);
+    const testing::TemporaryFolder folder;
+    index_tools::IndexJob job;
+    job.corpus = corpus.id;
+    job.inputs = {collection.string()};
+    job.index = folder / "index";
+    job.commit_every = 1000;
+    job.strict = job.quiet = true;
+    const auto summary = index_tools::run_index(job);
+    const json expected = json::parse(testing::bytes_of(stats)).at("single");
+    EXPECT_EQ(summary.totals.documents, expected.at("maxDoc").get<std::int64_t>());
+    EXPECT_EQ(summary.totals.documents_with_tokens, expected.at("docCount").get<std::int64_t>());
+    EXPECT_EQ(summary.totals.tokens, expected.at("sumTotalTermFreq").get<std::int64_t>());
+    index_tools::VerifyJob check;
+    check.index = job.index;
+    check.corpus = corpus.id;
+    check.quiet = true;
+    for (const auto& done : index_tools::verify_index(check).checks) {
+      EXPECT_EQ(done.status, index_tools::Check::Status::ok) << done.name << ": " << done.detail;
+    }
+  }
 }
 
 // A text, or only its start and end: "^start.{N}end$".

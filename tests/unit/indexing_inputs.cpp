@@ -81,6 +81,14 @@ TEST(Input, FoldersAreReadByNameAndWhatMatchesNothingIsLeftOut) {
   expect_three(read_corpus("tsv", {(folder / "in").string()}, true));
 }
 
+TEST(Input, ArchivesOfOtherThingsInAFolderArePassedOver) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "in");
+  pack(folder / "in/a-queries.tar.gz", "ustar", "gzip", {{"queries.tsv", "q\tquery\n"}});
+  pack(folder / "in/collection.tar.gz", "ustar", "gzip", {{"collection.tsv", kText}});
+  expect_three(read_corpus("msmarco-passage", {(folder / "in").string()}, true));
+}
+
 TEST(Input, PatternsAreExpandedAndAFileOfThatVeryNameComesFirst) {
   const TemporaryFolder folder;
   folder.write("a1.x", "1\tone\n");

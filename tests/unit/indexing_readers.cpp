@@ -91,6 +91,14 @@ TEST(JsonlReader, SkipsWhatIsNoDocument) {
   EXPECT_EQ(read.report.kinds().size(), 7u);
 }
 
+TEST(JsonlReader, SurvivesJsonNestedVeryDeeply) {
+  const std::string deep(200000, '[');
+  const std::string closed = deep + std::string(deep.size(), ']');
+  const auto read = read_text("jsonl", deep + "\n{\"id\": \"1\", \"text\": \"a\", \"x\": " + closed + "}\n");
+  EXPECT_EQ(read.documents.size(), 1u);
+  EXPECT_EQ(read.report.malformed_records(), 1);
+}
+
 TEST(JsonlReader, HalfASurrogatePairBecomesU_FFFD) {
   const auto read = read_text("jsonl",
                               R"({"id": "1", "text": "\ud83d\ude00 \ud83d x \ude00 \\ud83d"})"
