@@ -13,6 +13,10 @@ namespace fs = std::filesystem;
 void check_folder(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
+  if (error && status.type() != fs::file_type::not_found) {
+    throw Error(ErrorKind::io, folder.string(), "cannot be read: " + error.message(),
+                "check the folder's permissions");
+  }
   if (!fs::exists(status)) {
     throw Error(ErrorKind::io, folder.string(), "there is no such model folder", "check the path");
   }

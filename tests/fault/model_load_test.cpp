@@ -374,12 +374,22 @@ class Unprivileged {
   bool acts_;
 };
 
-TEST_F(FaultyCheckpoint, UnreadableFile) {
+TEST_F(FaultyCheckpoint, UnreadableFileAndFolder) {
+  constexpr auto everybody = fs::perms::owner_all | fs::perms::group_all | fs::perms::others_all;
   checkpoint.write(folder);
-  fs::permissions(temporary.path(), fs::perms::others_exec | fs::perms::others_read, fs::perm_options::add);
+  fs::permissions(temporary.path(), everybody);
+  fs::permissions(folder, everybody);
   fs::permissions(folder / "model.safetensors", fs::perms::none);
-  const Unprivileged nobody;
-  refused(ErrorKind::io, "model.safetensors", "", "Permission denied", "permissions");
+  {
+    const Unprivileged nobody;
+    refused(ErrorKind::io, "model.safetensors", "", "Permission denied", "permissions");
+  }
+  fs::permissions(temporary.path(), fs::perms::none);
+  {
+    const Unprivileged nobody;
+    refused(ErrorKind::io, "", "", "Permission denied", "permissions");
+  }
+  fs::permissions(temporary.path(), everybody);
 }
 
 }  // namespace
