@@ -11,6 +11,7 @@
 #include "analysis/chain_token_stream.h"
 #include "bm25/field_lengths.h"
 #include "index/commit_data.h"
+#include "index/segments_file.h"
 #include "index/write_lock.h"
 #include "index/writer.h"
 #include "lucene_errors.h"
@@ -100,6 +101,7 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     if (!exists && mode == Mode::append) {
       throw Error(ErrorKind::usage, place, "the folder holds no index to continue", "Make a new one (without --resume)");
     }
+    if (mode == Mode::append) check_segments_file(folder_);
     open_writer(mode != Mode::append);
     if (mode == Mode::append) {
       read_last_commit();

@@ -2,6 +2,7 @@
 
 #include <FSDirectory.h>
 
+#include "index/segments_file.h"
 #include "lucene_errors.h"
 #include "relucent/stored_text.h"
 
@@ -23,6 +24,7 @@ Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder) {
       throw Error(ErrorKind::invalid_data, place, "the folder holds no index",
                   "Check the name, or make an index with `relucent index`");
     }
+    check_segments_file(folder);
     return Lucene::IndexReader::open(directory, true);
   });
 }

@@ -287,14 +287,18 @@ TEST(FirstStageFaults, DamagedIndexIsAnErrorNotACrash) {
   TemporaryFolder folder;
   std::vector<TestDocument> documents = some_documents(400);
   write_own(folder / "good", documents, 200);
-  std::mt19937 random(5);
   int errors = 0, answers = 0;
+  const auto query = flat_query("common number3 here");
+  const TestHits wanted = search(open_bm25(folder / "good"), query, 10);
   const auto try_it = [&](const std::string& what) {
     SCOPED_TRACE(what);
     try {
       const auto searcher = open_bm25(folder / "bad");
-      const auto hits = search(searcher, flat_query("common number3 here"), 10);
-      for (const auto& hit : hits.hits) stored_text(searcher->doc(hit.document), "text");
+      const TestHits hits = search(searcher, query, 10);
+      for (const TestHit& hit : hits.hits) {
+        EXPECT_EQ(stored_text(searcher->doc(hit.document), "text"), documents[static_cast<std::size_t>(hit.document)].text);
+      }
+      EXPECT_EQ(hits, wanted);
       ++answers;
     } catch (const Error& error) {
       EXPECT_NE(error.kind(), ErrorKind::internal) << error.what();
@@ -319,6 +323,32 @@ TEST(FirstStageFaults, DamagedIndexIsAnErrorNotACrash) {
   std::cout << errors << " errors, " << answers << " answers\n";
 }
 
+/// Lucene++ itself crashes on some of these.
+TEST(FirstStageFaults, EveryDamagedByteOfTheSegmentsFileIsFound) {
+  TemporaryFolder folder;
+  write_own(folder.path(), some_documents(20), 10);
+  fs::path file;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    if (entry.path().filename().string().starts_with("segments_")) file = entry.path();
+  }
+  std::ifstream in(file, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  for (std::size_t at = 4; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x81);
+    std::ofstream(file, std::ios::binary) << bad;
+    expect_error(ErrorKind::invalid_data, file.filename().string(), [&] { open_reader(folder.path()); });
+    expect_error(ErrorKind::invalid_data, file.filename().string(),
+                 [&] { open_builder(folder.path(), IndexBuilder::Mode::append); });
+  }
+  // A commit that broke off leaves the one before it as it was.
+  std::ofstream(file, std::ios::binary) << good;
+  std::string next = file.string();
+  ++next.back();
+  std::ofstream(next, std::ios::binary) << good.substr(0, good.size() / 2);
+  EXPECT_EQ(open_reader(folder.path())->numDocs(), 20);
+}
+
 /// Postings that cannot be: the list says more or higher documents than the segment has.
 TEST(FirstStageFaults, DamagedPostingsAreFound) {
   TemporaryFolder folder;
@@ -337,9 +367,9 @@ TEST(FirstStageFaults, DamagedPostingsAreFound) {
     std::ofstream(entry.path(), std::ios::binary) << bytes;
   }
   const auto searcher = open_bm25(folder.path());
-  expect_error(ErrorKind::invalid_data, ".frq", [&] {
-    search(searcher, flat_query("common words here"), 10);
-  });
+  const auto query = flat_query("common words here");
+  expect_error(ErrorKind::invalid_data, ".frq", [&] { search(searcher, query, 10); });
+  expect_error(ErrorKind::invalid_data, "postings", [&] { search_generally(searcher, query, 10); });
 }
 
 std::string bytes_of(const fs::path& file) {

@@ -330,6 +330,37 @@ TEST(FirstStagePaths, FlatQueriesGiveTheSameBitsOnBothPathsAndExhaustively) {
   });
 }
 
+/// More documents than the windows in which terms are added up.
+TEST(FirstStagePaths, SeveralWindowsGiveTheExhaustiveBits) {
+  Random random(18);
+  Collection collection;
+  for (int i = 0; i < 80000; ++i) {
+    auto& document = collection.documents.emplace_back();
+    // Stretches of documents with nothing but one word, so that some windows and groups are never touched.
+    const bool rare = i / 3000 % 4 != 0;
+    for (std::size_t j = random() % 6; j > 0; --j) document.push_back(rare ? 0 : random_word(random));
+  }
+  collection.deleted.assign(collection.documents.size(), false);
+  TemporaryFolder folder;
+  write_own(folder.path(), written(collection), 75000);
+  for (const bool deletions : {false, true}) {
+    if (deletions) delete_some(folder.path(), collection, random);
+    const Exhaustive exhaustive(collection, 0.9F, 0.4F);
+    const auto searcher = open_bm25(folder.path());
+    for (int i = 0; i < 12; ++i) {
+      const Node node = random_flat(random);
+      const std::int32_t n = random_size(random);
+      const TestHits wanted = exhaustive.search(node, static_cast<std::size_t>(n));
+      ASSERT_TRUE(search(searcher, to_query(node), n) == wanted) << to_utf8(to_query(node)->toString());
+      ASSERT_TRUE(search_generally(searcher, to_query(node), n) == wanted);
+    }
+    const auto filter = Lucene::newLucene<Lucene::QueryWrapperFilter>(term_query(word(7)));
+    const auto allowed = [&](std::size_t document) { return std::ranges::count(collection.documents[document], 7) > 0; };
+    const Node node = random_flat(random);
+    ASSERT_TRUE(search(searcher, to_query(node), 30, filter) == exhaustive.search(node, 30, allowed));
+  }
+}
+
 /// Lets a test see what the searcher makes of a query.
 class OpenedSearcher : public BM25Searcher {
  public:

@@ -1,0 +1,55 @@
+#include "index/segments_file.h"
+
+#include <boost/crc.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::int32_t kFirstFormatWithChecksum = -5;  // formats count downwards
+
+std::uint64_t big_endian(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
+  return value;
+}
+
+bool is_sound(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (bytes.size() < 12) return false;
+  const std::string_view all(bytes);
+  if (static_cast<std::int32_t>(big_endian(all.substr(0, 4))) > kFirstFormatWithChecksum) return true;
+  boost::crc_32_type sum;
+  sum.process_bytes(bytes.data(), bytes.size() - 8);
+  return big_endian(all.substr(bytes.size() - 8)) == sum.checksum();
+}
+
+}  // namespace
+
+void check_segments_file(const std::filesystem::path& folder) {
+  constexpr std::string_view kPrefix = "segments_";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix)) names.push_back(name);
+  }
+  if (names.empty()) return;
+  // N is a number to base 36: the longer name is the newer one.
+  std::ranges::sort(names, [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a > b;
+  });
+  if (std::ranges::any_of(names, [&](const std::string& name) { return is_sound(folder / name); })) return;
+  throw Error(ErrorKind::invalid_data, (folder / names.front()).string(), "the list of segments is damaged",
+              "Make the index again");
+}
+
+}  // namespace relucent
