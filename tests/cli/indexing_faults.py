@@ -201,7 +201,8 @@ class Indexing(unittest.TestCase):
     def test_killed_again_and_again_it_loses_nothing(self):
         write_collection(self.path("docs.tsv"), DOCUMENTS)
         started = time.monotonic()
-        self.assertEqual(self.index("whole.index", "--commit-every", str(COMMIT_EVERY)).returncode, 0)
+        result = self.index("whole.index", "--commit-every", str(COMMIT_EVERY))
+        self.assertEqual(result.returncode, 0, result.stderr)
         whole_seconds = time.monotonic() - started
         rng = random.Random(4)
         kills, documents = 0, 0
@@ -237,7 +238,8 @@ class Indexing(unittest.TestCase):
             self.skipTest("SKIPPED: a small tmpfs cannot be mounted here: " + mounted.stderr.strip())
         self.addCleanup(subprocess.run, ["umount", disk], check=False)
         write_collection(self.path("docs.tsv"), DOCUMENTS)
-        self.assertEqual(self.index("whole.index", "--commit-every", str(COMMIT_EVERY)).returncode, 0)
+        result = self.index("whole.index", "--commit-every", str(COMMIT_EVERY))
+        self.assertEqual(result.returncode, 0, result.stderr)
         result = self.index("disk/a.index", "--commit-every", str(COMMIT_EVERY))
         self.assertFails(result, 1, "full", "--resume")
         code, report = self.verify("disk/a.index")
