@@ -9,7 +9,7 @@ endfunction()
 relucent_model_test(model_golden LABELS golden model
   SOURCES golden/model_tokenizer_test.cpp golden/model_sparse_test.cpp)
 # Thousands of real passages through the bundled model: apart, so that slow builds can leave it out.
-relucent_model_test(model_trained_golden LABELS golden model SOURCES golden/model_trained_test.cpp)
+relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES golden/model_trained_test.cpp)
 relucent_model_test(model_tests LABELS unit property model
   SOURCES unit/model_bert_config_test.cpp unit/model_formats_test.cpp unit/model_rewrite_test.cpp
           unit/model_wordpiece_test.cpp property/model_cross_encoder_test.cpp)

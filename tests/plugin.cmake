@@ -7,7 +7,7 @@ relucent_test(first_stage_bm25 LABELS golden plugin
               SOURCES golden/first_stage_bm25.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
 target_include_directories(first_stage_bm25 PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
-relucent_test(first_stage_paths LABELS property plugin
+relucent_test(first_stage_paths LABELS property threads plugin
               SOURCES property/first_stage_paths.cpp
               LIBRARIES relucent_plugin)
 target_include_directories(first_stage_paths PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
