@@ -90,6 +90,9 @@ std::string excerpt(std::string_view text) {
   constexpr std::size_t longest = 60;
   std::string piece(text.substr(0, longest));
   replace_malformed_utf8(piece);  // the cut may have gone through a character
+  for (char& c : piece) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';  // nothing in a file shall steer a terminal
+  }
   return "\"" + piece + (text.size() > longest ? "...\"" : "\"");
 }
 

@@ -31,7 +31,7 @@ bool parse_whole_number(std::string_view field, std::int64_t& value) noexcept;
 /// Throws Error `invalid_data` whose place is "file:line".
 [[noreturn]] void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem,
                            std::string_view remedy = {});
-/// A piece of a line for an error message: quoted, cut to some 60 bytes.
+/// A piece of a line for an error message: quoted, cut to some 60 bytes, control characters as spaces.
 std::string excerpt(std::string_view text);
 
 }  // namespace relucent::index_tools

@@ -81,6 +81,10 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
         if (begin != word_begins.end()) first_byte = std::min(*begin, first_byte);
       }
     }
+    // Near the end of the text there is more to show before than behind.
+    const std::size_t last_column = column.back() - std::min(column.back(), room);
+    const auto latest = std::find_if(word_begins.begin(), word_begins.end(), [&](std::size_t b) { return column[b] >= last_column; });
+    if (!goes_on && latest != word_begins.end()) first_byte = std::min(first_byte, *latest);
   }
 
   Snippet snippet;

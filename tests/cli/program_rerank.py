@@ -29,8 +29,8 @@ class Rerank(ProgramTest):
         super().setUp()
         self.input = self.write("rerank.jsonl", RECORDS)
 
-    def rerank(self, output, *flags, code=0):
-        return self.expect(run("rerank", "--input", self.input, "--output", output, *DEVICE, *flags), code)
+    def rerank(self, output, *flags, code=0, device=DEVICE):
+        return self.expect(run("rerank", "--input", self.input, "--output", output, *device, *flags), code)
 
     def columns(self, file):
         return [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
@@ -83,7 +83,7 @@ class Rerank(ProgramTest):
         output = self.folder / "x.run"
         lines = "".join(record("1", "egg", f"d{i}", "word " * 400, i, 100 - i) for i in range(1, 101))
         self.input = self.write("long.jsonl", lines)
-        result = self.rerank(output, "--timeout-ms", "1", "--device", "ref", code=4)
+        result = self.rerank(output, "--timeout-ms", "1", code=4, device=["--device", "ref"])
         self.assertIn("degraded", result.stderr)
         self.assertEqual([line[2] for line in self.columns(output)], [f"d{i}" for i in range(1, 101)])
         self.input = self.write("few.jsonl", "".join(lines.splitlines(keepends=True)[:3]))

@@ -86,7 +86,7 @@ TEST(MeasuresGolden, CasesEqualTrecEvalsToTheLastDigits) {
   std::size_t cases = 0;
   for (const json& content : golden_files("cases")) {
     for (const auto& [name, expected] : content.at("cases").items()) {
-      const Run run = read_run(measures_folder() / (name + ".run"));
+      const index_tools::Run run = read_run(measures_folder() / (name + ".run"));
       const Qrels qrels = read_qrels(measures_folder() / (name + ".qrels"));
       expect_equal(expected, run, qrels, ScoreType::single_precision, name);
       expect_equal(expected.contains("if_scores_are_double") ? expected.at("if_scores_are_double") : expected, run, qrels,

@@ -46,7 +46,8 @@ TEST(RealTopics, EveryFileIsReadWithItsQueries) {
     EXPECT_FALSE(found.empty()) << entry.path();
     for (const auto& [id, title] : found) {
       EXPECT_FALSE(title.empty()) << entry.path() << " " << id;
-      EXPECT_EQ(title.find_first_of("<>\n"), std::string::npos) << entry.path() << " " << id << " " << title;
+      EXPECT_EQ(title, collapse_blanks(title)) << entry.path() << " " << id;
+      EXPECT_EQ(title.find('<'), std::string::npos) << entry.path() << " " << id << " " << title;
     }
     if (const auto expected = known.find(entry.path().filename().string()); expected != known.end()) {
       EXPECT_EQ(found.size(), expected->second.count) << entry.path();
@@ -142,8 +143,9 @@ TEST(RealRerankInput, TirexSamplesAreRead) {
   const fs::path folder = testing::test_data() / "formats/tirex-rerank";
   RELUCENT_NEEDS(folder);
   const RerankInput input = read_rerank_input(rerank_file_in(folder / "re-ranking-outputs"), true);
-  EXPECT_EQ(input.queries.size(), 3U);
-  EXPECT_EQ(read_run(folder / "ranking-outputs/run.txt").queries.at("5").size(), 2U);
+  ASSERT_EQ(input.queries.size(), 2U);
+  EXPECT_EQ(input.queries[0].candidates[0].text, "Text of doc-1");
+  EXPECT_EQ(read_run(folder / "ranking-outputs/run.txt").queries.at("1").size(), 2U);
   EXPECT_EQ(titles(folder / "sample-input-full-rank/queries.jsonl"), titles(folder / "sample-input-full-rank/queries.xml"));
 }
 

@@ -40,7 +40,7 @@ TEST(RunOrder, SurvivesWritingAndReading) {
     const auto queries = random_queries(random);
     const auto file = scratch.folder() / (round % 2 == 0 ? "a.run" : "a.run.gz");
     write_run(file, queries, "tag");
-    const Run run = read_run(file);
+    const index_tools::Run run = read_run(file);
     EXPECT_EQ(run.tag, "tag");
     ASSERT_EQ(run.queries.size(), queries.size());
     for (const RankedQuery& query : queries) {
@@ -60,7 +60,7 @@ TEST(Measures, StayBetweenZeroAndOneAndKnowThePerfectRun) {
   const auto measures = parse_measures("nDCG@10,nDCG,MAP,RR,RR@10,P@5,R@10,Judged@10");
   for (int round = 0; round < 200; ++round) {
     Qrels qrels;
-    Run run, perfect;
+    index_tools::Run run, perfect;
     for (int d = 0; d < 30; ++d) {
       const std::string docno = "d" + std::to_string(d);
       const int grade = std::uniform_int_distribution<int>(-1, 3)(random);
