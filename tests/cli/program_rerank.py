@@ -127,6 +127,11 @@ class Rerank(ProgramTest):
         self.addCleanup(self.folder.chmod, 0o700)
         self.expect_error(1, "cannot be created", arguments=["rerank", "--input", self.input, "--output", self.folder / "x.run"])
 
+    @unittest.skipUnless(os.path.exists("/dev/full"), "SKIPPED: needs /dev/full")
+    def test_a_full_disk_is_said_to_be_one(self):
+        self.expect_error(1, "/dev/full", "No space left", "free some space",
+                          arguments=["rerank", "--input", self.input, "--output", "/dev/full", *DEVICE])
+
     def test_ctrl_c_ends_with_130_and_leaves_no_output(self):
         file = self.write("many.jsonl", "".join(record(str(q), "egg", f"d{i}", "word " * 450, i, 100 - i)
                                                 for q in range(20) for i in range(1, 101)))
