@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "relucent/rescorer.h"
 #include "rescoring/log.h"
@@ -12,6 +13,7 @@ struct Rescorer::Implementation {
   Config config;
   std::shared_ptr<const Scorer> scorer;
   Log log;
+  std::once_flag said_that_terms_are_read = {};
 
   SecondStage stage() const { return {config, *scorer, log}; }
 };

@@ -79,6 +79,12 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   answer->milliseconds.parse = query.parse_milliseconds;
   answer->milliseconds.firstStage = first_stage;
   const Log& log = rescorer_->implementation_->log;
+  if (query.source == QueryTextSource::terms) {
+    std::call_once(rescorer_->implementation_->said_that_terms_are_read, [&] {
+      log.warning("queries carry no text, so the model reads their terms, which is less exact; parse them with "
+                  "RescoringQueryParser or set a QueryTextScope (said once)");
+    });
+  }
   if (log.wants_debug()) {
     const auto& ms = answer->milliseconds;
     log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) + "): " +

@@ -95,12 +95,16 @@ TEST(RescoringOpen, MessagesGoToTheLogFileAndNeverToStandardOutput) {
   {
     const auto searcher = openSearcher(index.folder(), config);
     searcher->search(term_query("word"), 3);
+    searcher->search(term_query("word"), 3);
   }
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   std::ostringstream text;
   text << std::ifstream(config.log.file).rdbuf();
   EXPECT_NE(text.str().find("rescoring the best 100 hits with word overlap"), std::string::npos) << text.str();
   EXPECT_NE(text.str().find("query \"word\" (text from terms)"), std::string::npos) << text.str();
+  const std::size_t warning = text.str().find("queries carry no text");
+  EXPECT_NE(warning, std::string::npos) << text.str();
+  EXPECT_EQ(text.str().find("queries carry no text", warning + 1), std::string::npos) << "said more than once";
 }
 
 }  // namespace
