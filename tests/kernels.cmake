@@ -7,5 +7,5 @@ endfunction()
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES property/kernels_agreement.cpp)
 relucent_kernels_test(kernels_determinism LABELS property threads kernels SOURCES property/kernels_determinism.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
-  SOURCES unit/kernels_thread_pool.cpp unit/kernels_vector.cpp fault/kernels_backend.cpp)
+  SOURCES unit/kernels_linear.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp fault/kernels_backend.cpp)
 target_link_libraries(kernels_tests PRIVATE OpenMP::OpenMP_CXX)

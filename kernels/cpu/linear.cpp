@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cpu/linear_bf16.h"
+#include "cpu/linear_primitive.h"
 #include "relucent/error.h"
 
 namespace relucent::cpu {
@@ -55,26 +55,26 @@ void Operand::assign(Arithmetic arithmetic, const VectorKernels& kernels, const 
       data_ = values;
       break;
     case Arithmetic::bf16:
-      kernels.round_to_bf16(values, reserve_bf16(rows, columns), count);
+      kernels.round_to_bf16(values, static_cast<std::uint16_t*>(reserve(rows, columns, sizeof(std::uint16_t))), count);
       break;
     case Arithmetic::bf16_emulated:
-      if (rounded_.size() < count) rounded_.resize(count);
-      kernels.round_within_f32(values, rounded_.data(), count);
-      data_ = rounded_.data();
+      kernels.round_within_f32(values, static_cast<float*>(reserve(rows, columns, sizeof(float))), count);
       break;
   }
 }
 
-std::uint16_t* Operand::reserve_bf16(std::size_t rows, std::size_t columns) {
-  const std::size_t count = tile_rows(rows) * columns;
-  if (halves_.size() < count) halves_.resize(count);
-  data_ = halves_.data();
-  return halves_.data();
+void* Operand::reserve(std::size_t rows, std::size_t columns, std::size_t bytes) {
+  const std::size_t size = tile_rows(rows) * columns * bytes;
+  if (own_.size() < size) own_.resize(size);
+  data_ = own_.data();
+  return own_.data();
 }
 
 std::unique_ptr<const Linear> make_linear(Arithmetic arithmetic, const VectorKernels& kernels, std::vector<float> weight,
                                           std::vector<float> bias) {
-  if (arithmetic == Arithmetic::bf16) return make_linear_bf16(kernels, std::move(weight), std::move(bias));
+  if (arithmetic == Arithmetic::bf16) {
+    return make_linear_primitive(OperandType::bf16, kernels, weight, std::move(bias));
+  }
   return std::make_unique<LinearF32>(arithmetic, kernels, std::move(weight), std::move(bias));
 }
 

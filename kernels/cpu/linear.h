@@ -33,13 +33,12 @@ class Operand {
   void assign(Arithmetic arithmetic, const VectorKernels& kernels, const float* values, std::size_t rows,
               std::size_t columns);
   const void* data() const noexcept { return data_; }
-  /// Room for [rows, columns] bf16 values to be written by a product.
-  std::uint16_t* reserve_bf16(std::size_t rows, std::size_t columns);
+  /// Room for [tile_rows(rows), columns] values of `bytes` each, to be written by a product.
+  void* reserve(std::size_t rows, std::size_t columns, std::size_t bytes);
 
  private:
   const void* data_ = nullptr;
-  std::vector<std::uint16_t> halves_;
-  std::vector<float> rounded_;
+  std::vector<std::byte> own_;
 };
 
 /// y = x W^T with W [out, in] held in the arithmetic's own form. Immutable, shared by threads; each product runs on the

@@ -1,6 +1,9 @@
-#include "cpu/linear_bf16.h"
+#include "cpu/linear_primitive.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <shared_mutex>
@@ -26,6 +29,17 @@ dnnl::stream& stream() {
   return of_this_thread;
 }
 
+// The calling thread's scratch memory, for primitives that were made on another one: oneDNN's own belongs to the thread
+// that made the primitive.
+void* scratchpad(std::size_t bytes) {
+  constexpr std::size_t alignment = 4096;
+  thread_local std::vector<std::byte> buffer;
+  if (buffer.size() < bytes + alignment) buffer.resize(bytes + alignment);
+  void* start = buffer.data();
+  std::size_t room = buffer.size();
+  return std::align(alignment, bytes, start, room);
+}
+
 memory::dim dim(std::size_t n) { return static_cast<memory::dim>(n); }
 
 [[noreturn]] void refused(const dnnl::error& error) {
@@ -33,12 +47,18 @@ memory::dim dim(std::size_t n) { return static_cast<memory::dim>(n); }
               "use precision = \"fp32\"");
 }
 
-/// Products through oneDNN's matmul primitive, one a number of rows, with the weights in the layout it prefers.
-class LinearBf16 final : public Linear {
+/// One primitive a number of rows, made when it is first wanted.
+class LinearPrimitive final : public Linear {
  public:
-  LinearBf16(const VectorKernels& kernels, std::vector<float> weight, std::vector<float> bias)
-      : Linear(weight.size(), std::move(bias)), weight_(weight.size()) {
-    kernels.round_to_bf16(weight.data(), weight_.data(), weight.size());
+  LinearPrimitive(OperandType type, const VectorKernels& kernels, const std::vector<float>& weight,
+                  std::vector<float> bias)
+      : Linear(weight.size(), std::move(bias)),
+        type_(type == OperandType::bf16 ? memory::data_type::bf16 : memory::data_type::f32) {
+    weight_.assign(type == OperandType::bf16 ? Arithmetic::bf16 : Arithmetic::fp32, kernels, weight.data(), outputs_,
+                   inputs_);
+    if (type == OperandType::f32) {
+      std::copy(weight.begin(), weight.end(), static_cast<float*>(weight_.reserve(outputs_, inputs_, sizeof(float))));
+    }
     bias_memory_ = memory({{1, dim(outputs_)}, memory::data_type::f32, memory::format_tag::ab}, engine(), bias_.data());
   }
 
@@ -47,11 +67,11 @@ class LinearBf16 final : public Linear {
   }
 
   void multiply_gelu(const Operand& x, std::size_t rows, float*, Operand& y) const override {
-    execute(x, tile_rows(rows), Output::gelu_bf16, y.reserve_bf16(rows, outputs_));
+    execute(x, tile_rows(rows), Output::gelu, y.reserve(rows, outputs_, memory::data_type_size(type_)));
   }
 
  private:
-  enum class Output { fp32, gelu_bf16 };
+  enum class Output { fp32, gelu };
   struct Product {
     dnnl::matmul primitive;
     dnnl::matmul::primitive_desc description;
@@ -66,7 +86,9 @@ class LinearBf16 final : public Linear {
       memory destination(product.description.dst_desc(), engine(), y);
       std::unordered_map<int, memory> arguments = {
           {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, product.weights}, {DNNL_ARG_DST, destination}};
-      if (output == Output::gelu_bf16) arguments.emplace(DNNL_ARG_BIAS, bias_memory_);
+      const memory::desc scratch = product.description.scratchpad_desc();
+      arguments.emplace(DNNL_ARG_SCRATCHPAD, memory(scratch, engine(), scratchpad(scratch.get_size())));
+      if (output == Output::gelu) arguments.emplace(DNNL_ARG_BIAS, bias_memory_);
       product.primitive.execute(stream(), arguments);
       stream().wait();
     } catch (const dnnl::error& error) {
@@ -82,11 +104,12 @@ class LinearBf16 final : public Linear {
     }
     const std::unique_lock lock(mutex_);
     if (const auto known = products_.find(key); known != products_.end()) return known->second;
-    const memory::desc source({dim(rows), dim(inputs_)}, memory::data_type::bf16, memory::format_tag::ab);
-    const memory::desc weights({dim(inputs_), dim(outputs_)}, memory::data_type::bf16, memory::format_tag::any);
+    const memory::desc source({dim(rows), dim(inputs_)}, type_, memory::format_tag::ab);
+    const memory::desc weights({dim(inputs_), dim(outputs_)}, type_, memory::format_tag::any);
     dnnl::primitive_attr attributes;
-    const bool gelu = output == Output::gelu_bf16;
-    const memory::desc destination({dim(rows), dim(outputs_)}, gelu ? memory::data_type::bf16 : memory::data_type::f32,
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const bool gelu = output == Output::gelu;
+    const memory::desc destination({dim(rows), dim(outputs_)}, gelu ? type_ : memory::data_type::f32,
                                    memory::format_tag::ab);
     if (gelu) {
       dnnl::post_ops after;
@@ -106,8 +129,8 @@ class LinearBf16 final : public Linear {
       if (known.get_desc() == wanted) return known;
     }
     // [in, out] by strides over our [out, in].
-    memory plain({{dim(inputs_), dim(outputs_)}, memory::data_type::bf16, memory::dims{1, dim(inputs_)}}, engine(),
-                 const_cast<std::uint16_t*>(weight_.data()));
+    memory plain({{dim(inputs_), dim(outputs_)}, type_, memory::dims{1, dim(inputs_)}}, engine(),
+                 const_cast<void*>(weight_.data()));
     memory target(wanted, engine());
     dnnl::reorder(plain, target).execute(stream(), plain, target);
     stream().wait();
@@ -115,7 +138,8 @@ class LinearBf16 final : public Linear {
     return target;
   }
 
-  std::vector<std::uint16_t> weight_;  // [out, in]
+  memory::data_type type_;
+  Operand weight_;  // [out, in]
   memory bias_memory_;
   mutable std::shared_mutex mutex_;
   mutable std::map<std::pair<std::size_t, Output>, Product> products_;  // at most 2 x max_positions / 16 of them
@@ -134,10 +158,10 @@ const char* native_bf16_name() {
   }
 }
 
-std::unique_ptr<const Linear> make_linear_bf16(const VectorKernels& kernels, std::vector<float> weight,
-                                               std::vector<float> bias) {
+std::unique_ptr<const Linear> make_linear_primitive(OperandType type, const VectorKernels& kernels,
+                                                    const std::vector<float>& weight, std::vector<float> bias) {
   try {
-    return std::make_unique<LinearBf16>(kernels, std::move(weight), std::move(bias));
+    return std::make_unique<LinearPrimitive>(type, kernels, weight, std::move(bias));
   } catch (const dnnl::error& error) {
     refused(error);
   }
