@@ -6,7 +6,7 @@ set(data ${CMAKE_INSTALL_DATADIR}/relucent)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Relucent)
 
 install(TARGETS relucent relucent_lucenepp EXPORT RelucentTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(TARGET relucent_program)
+if(RELUCENT_TOOLS)
   install(TARGETS relucent_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 foreach(room kernels model config plugin)
@@ -22,5 +22,7 @@ write_basic_package_version_file(RelucentConfigVersion.cmake COMPATIBILITY SameM
 install(FILES ${PROJECT_BINARY_DIR}/RelucentConfig.cmake ${PROJECT_BINARY_DIR}/RelucentConfigVersion.cmake
         DESTINATION ${package})
 
+# Relative, so that an installed tree may be moved.
+file(RELATIVE_PATH RELUCENT_PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/relucent.pc.in relucent.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/relucent.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -23,10 +23,9 @@ check "$work/build/consumer" "find_package"
 
 libdir=$(dirname "$(find "$work/prefix" -name relucent.pc)")
 export PKG_CONFIG_PATH=$libdir
-prefix="--define-variable=prefix=$work/prefix"
 # shellcheck disable=SC2046
 "$cxx" "$source/tests/install/consumer/consumer.cpp" -o "$work/by-pkg-config" \
-  $(pkg-config "$prefix" --cflags --libs relucent) -Wl,-rpath,"$(dirname "$libdir")"
+  $(pkg-config --cflags --libs relucent) -Wl,-rpath,"$(dirname "$libdir")"
 check "$work/by-pkg-config" "pkg-config"
 
 "$work/prefix/bin/relucent" --version
