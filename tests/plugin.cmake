@@ -7,7 +7,7 @@ relucent_test(first_stage_bm25 LABELS golden plugin
               SOURCES golden/first_stage_bm25.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
 target_include_directories(first_stage_bm25 PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
-relucent_test(first_stage_paths LABELS property threads plugin
+relucent_test(first_stage_paths LABELS property plugin
               SOURCES property/first_stage_paths.cpp
               LIBRARIES relucent_plugin)
 target_include_directories(first_stage_paths PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
@@ -18,3 +18,4 @@ foreach(locale C xx_XX.nonsense)
   add_test(NAME first_stage_locale_${locale} COMMAND first_stage_faults --gtest_filter=FirstStageLocale.*)
   set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")
 endforeach()
+relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
