@@ -26,8 +26,8 @@ void make_index(const Bm25Benchmark& settings, std::ostream& log) {
       log << "indexed " << i + 1 << " generated documents in " << static_cast<int>(seconds.count()) << " s\n";
     }
   }
-  builder->merge(1);
   builder->commit({{kDocumentsKey, std::to_string(settings.documents)}});
+  builder->merge(1);
   builder->close();
 }
 
