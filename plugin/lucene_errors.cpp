@@ -40,19 +40,19 @@ bool disk_is_full(std::string_view place) {
     case Type::NumberFormat:
       throw Error(ErrorKind::invalid_data, place, problem, "The index is damaged or incomplete; make it again");
     case Type::NoSuchDirectory:
-      throw Error(ErrorKind::io, place, problem, "Check the folder's name");
+      throw Error(ErrorKind::io, place, problem, "check the folder's name");
     case Type::LockObtainFailed:
-      throw Error(ErrorKind::io, place, problem, "Wait for the other writer to end");
+      throw Error(ErrorKind::io, place, problem, "wait for the other writer to end");
     case Type::IO:
       if (disk_is_full(place)) {
         throw Error(ErrorKind::io, place, std::string(doing) + ": the disk is full",
-                    "Free some space; what was committed before is safe");
+                    "free some space; what was committed before is safe");
       }
       // Lucene++ has no other word for a file that ends too early.
       if (text.find("past EOF") != std::string::npos) {
         throw Error(ErrorKind::invalid_data, place, problem, "The index is damaged or incomplete; make it again");
       }
-      throw Error(ErrorKind::io, place, problem, "Check the disk and the folder's permissions");
+      throw Error(ErrorKind::io, place, problem, "check the disk and the folder's permissions");
     case Type::IllegalArgument:
     case Type::Parse:
     case Type::QueryParser:

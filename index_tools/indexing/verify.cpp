@@ -52,6 +52,13 @@ class Verification {
       return false;
     }
     if (!manifest) {
+      const auto is_segments_file = [](const fs::directory_entry& entry) {
+        return entry.path().filename().string().starts_with("segments");
+      };
+      if (std::none_of(fs::directory_iterator(job_.index), fs::directory_iterator(), is_segments_file)) {
+        throw Error(ErrorKind::invalid_data, job_.index.string(), "the folder holds no index",
+                    "check the name, or make an index with `relucent index`");
+      }
       add("checksums", Status::note, "none recorded: the index is unfinished or another program's");
       return true;
     }

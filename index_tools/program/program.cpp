@@ -63,13 +63,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 // Says which sub-command was probably meant; nothing where the first argument is one, or a flag.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return {};
+  const auto commands = program.get_subcommands([](const CLI::App*) { return true; });
+  if (commands.empty() || argc < 2 || argv[1][0] == '-') return {};
   const std::string given = argv[1];
   std::string nearest, all;
   std::size_t least = given.size() / 2 + 1;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : commands) {
     const std::string& name = command->get_name();
-    if (name == given) return {};
+    if (name == given) return unknown_command(*command, argc - 1, argv + 1);
     all += (all.empty() ? "" : ", ") + name;
     if (const std::size_t steps = distance(given, name); steps < least) {
       least = steps;

@@ -162,6 +162,9 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
   }
   Config config = load_profile(options.profile);
+  if (options.index.empty() && config.index.path.empty()) {
+    throw Error(ErrorKind::usage, "--index", "is missing", "give --index DIR, or [index] path in the profile");
+  }
   if (options.no_rescore) config.rescorer.enabled = false;
   const QuerySyntax syntax = options.syntax == "lucene" ? QuerySyntax::lucene : QuerySyntax::words;
 

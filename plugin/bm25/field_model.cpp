@@ -30,7 +30,7 @@ void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* byt
 const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const {
   const auto found = leaves_.find(leaf);
   if (found == leaves_.end()) {
-    throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher", "Make it with this one");
+    throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher", "make it with this one");
   }
   return found->second.bytes;
 }

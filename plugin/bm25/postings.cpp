@@ -72,7 +72,7 @@ Lucene::BitVectorPtr Postings::deletions() const { return access_->deletions(); 
 
 void Postings::damaged() const {
   throw Error(ErrorKind::invalid_data, to_utf8(access_->name) + ".frq", "a list of postings is damaged",
-              "Make the index again");
+              "make the index again");
 }
 
 /// At least `wanted` bytes in the buffer, or all there are and zeros.

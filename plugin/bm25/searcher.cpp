@@ -64,12 +64,12 @@ struct BM25Searcher::Implementation {
     if (reader->maxDoc() > 0 && !indexed.contains(contents)) {
       throw Error(ErrorKind::usage, folder,
                   "no field \"" + fields.contents_field + "\" is indexed here, only: " + join(indexed),
-                  "Set [index] contents_field");
+                  "set [index] contents_field");
     }
     if (data && data->analyzer != first_stage.analyzer) {
       throw Error(ErrorKind::usage, folder,
                   "the index was made with the analyzer \"" + data->analyzer + "\", not \"" + first_stage.analyzer + "\"",
-                  "Set [first_stage] analyzer to the index's");
+                  "set [first_stage] analyzer to the index's");
     }
     if (data && data->segments == bm25::segments_identity(leaves)) ours = *data;
     contents_model = model(contents);

@@ -18,7 +18,7 @@ struct Scoring {
       : weight(weight_), factors(model.factors().data()), lengths(model.lengths(leaf.get())), documents(leaf->maxDoc()) {}
   float operator()(std::int32_t document, float frequency) const {
     if (document < 0 || document >= documents) {
-      throw Error(ErrorKind::invalid_data, "BM25", "a list of postings is damaged", "Make the index again");
+      throw Error(ErrorKind::invalid_data, "BM25", "a list of postings is damaged", "make the index again");
     }
     return contribution(weight, frequency, factors[lengths == nullptr ? 1 : lengths[document]]);
   }

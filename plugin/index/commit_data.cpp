@@ -51,7 +51,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   if (own.empty()) return std::nullopt;
   if (own["format"] != kFormat) {
     throw Error(ErrorKind::invalid_data, place, "the index was made by another version (format \"" + own["format"] + "\")",
-                "Make the index again");
+                "make the index again");
   }
   data.fields.id_field = own["id_field"];
   data.fields.text_field = own["text_field"];
@@ -64,7 +64,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 0) {
       throw Error(ErrorKind::invalid_data, place, "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"",
-                  "Make the index again");
+                  "make the index again");
     }
     return value;
   };

@@ -30,7 +30,22 @@ void need_free_space(const std::filesystem::path& folder, double megabytes) {
   if (free >= megabytes) return;
   char problem[160];
   std::snprintf(problem, sizeof problem, "the disk is full: %.1f MB are needed, %.1f MB are free", megabytes, free);
-  throw Error(ErrorKind::io, folder.string(), problem, "Free some space; what was committed before is safe");
+  throw Error(ErrorKind::io, folder.string(), problem, "free some space; what was committed before is safe");
+}
+
+/// An index without a document: what is left of a run that ended before its first commit.
+bool is_empty(const Lucene::FSDirectoryPtr& directory) {
+  try {
+    check_segments_file(to_utf8(directory->getFile()));
+    const auto reader = Lucene::IndexReader::open(directory, true);
+    const bool empty = reader->maxDoc() == 0;
+    reader->close();
+    return empty;
+  } catch (const Error&) {
+    return false;  // damaged, but an index: its owner decides
+  } catch (const Lucene::LuceneException&) {
+    return false;
+  }
 }
 
 class Builder final : public IndexBuilder {
@@ -88,18 +103,18 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
   std::filesystem::create_directories(folder_, error);
   if (error) {
     throw Error(ErrorKind::io, place, "the index folder cannot be made: " + error.message(),
-                "Check the name and the permissions");
+                "check the name and the permissions");
   }
   need_free_space(folder_, 1);
   with_errors(place, "opening the index for writing", [&] {
     const auto directory = Lucene::FSDirectory::open(to_lucene(place));
     const bool exists = Lucene::IndexReader::indexExists(directory);
-    if (exists && mode == Mode::create) {
+    if (exists && mode == Mode::create && !is_empty(directory)) {
       throw Error(ErrorKind::usage, place, "the folder holds an index already",
-                  "Continue it (--resume), replace it (--overwrite), or name another folder");
+                  "continue it (--resume), replace it (--overwrite), or name another folder");
     }
     if (!exists && mode == Mode::append) {
-      throw Error(ErrorKind::usage, place, "the folder holds no index to continue", "Make a new one (without --resume)");
+      throw Error(ErrorKind::usage, place, "the folder holds no index to continue", "make a new one (without --resume)");
     }
     if (mode == Mode::append) check_segments_file(folder_);
     open_writer(mode != Mode::append);
@@ -140,7 +155,7 @@ void Builder::read_last_commit() {
   const auto data = from_user_data(Lucene::IndexReader::getCommitUserData(writer_->getDirectory()), place);
   if (!data) {
     throw Error(ErrorKind::invalid_data, place, "the index was not made by Relucent, so it cannot be continued",
-                "Make a new index in another folder");
+                "make a new index in another folder");
   }
   const auto& fields = data->fields;
   if (fields.id_field != options_.fields.id_field || fields.text_field != options_.fields.text_field ||
@@ -148,7 +163,7 @@ void Builder::read_last_commit() {
     throw Error(ErrorKind::usage, place,
                 "the index has the fields " + fields.id_field + ", " + fields.text_field + ", " + fields.contents_field +
                     " and the analyzer " + data->analyzer + ", not what is configured now",
-                "Use the same [index] and [first_stage] settings as when it was made");
+                "use the same [index] and [first_stage] settings as when it was made");
   }
   last_commit_ = *data;
   if (writer_->identity() != data->segments) last_commit_.totals = count_again();
@@ -168,7 +183,7 @@ IndexBuilder::Totals Builder::count_again() {
     if (!norms || std::memcmp(norms.get(), bytes.data(), bytes.size()) != 0) {
       reader->close();
       throw Error(ErrorKind::invalid_data, folder_.string(), "another program has added documents of its own kind to the index",
-                  "Make the index again");
+                  "make the index again");
     }
   }
   const Totals totals{reader->maxDoc(), lengths.statistics.document_count, lengths.statistics.sum_total_term_freq};
@@ -201,7 +216,7 @@ void Builder::usable(const char* doing) const {
   if (!writer_) throw Error(ErrorKind::usage, folder_.string(), std::string(doing) + " after close()");
   if (broken_) {
     throw Error(ErrorKind::io, folder_.string(), std::string(doing) + ": an earlier step failed",
-                "Open the index anew and continue after the last commit");
+                "open the index anew and continue after the last commit");
   }
 }
 
@@ -259,7 +274,7 @@ void Builder::verify_last_document() {
   if (!document || stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
       stored_text(document, options_.fields.text_field).value_or("") != last_text_) {
     throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" does not read back as it was written",
-                "Check the disk and make the index again");
+                "check the disk and make the index again");
   }
 }
 

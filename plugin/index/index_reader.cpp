@@ -16,13 +16,13 @@ Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder) {
     throw Error(ErrorKind::io, place, error && error != std::errc::no_such_file_or_directory
                                           ? "the index folder cannot be read: " + error.message()
                                           : "there is no such index folder",
-                "Check the name, or make an index with `relucent index`");
+                "check the name, or make an index with `relucent index`");
   }
   return with_errors(place, "opening the index", [&]() -> Lucene::IndexReaderPtr {
     const auto directory = Lucene::FSDirectory::open(to_lucene(place));
     if (!Lucene::IndexReader::indexExists(directory)) {
       throw Error(ErrorKind::invalid_data, place, "the folder holds no index",
-                  "Check the name, or make an index with `relucent index`");
+                  "check the name, or make an index with `relucent index`");
     }
     check_segments_file(folder);
     return Lucene::IndexReader::open(directory, true);

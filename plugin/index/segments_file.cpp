@@ -49,7 +49,7 @@ void check_segments_file(const std::filesystem::path& folder) {
   });
   if (std::ranges::any_of(names, [&](const std::string& name) { return is_sound(folder / name); })) return;
   throw Error(ErrorKind::invalid_data, (folder / names.front()).string(), "the list of segments is damaged",
-              "Make the index again");
+              "make the index again");
 }
 
 }  // namespace relucent

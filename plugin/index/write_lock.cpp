@@ -27,7 +27,7 @@ class WriteLock : public Lucene::Lock {
       const int opened = open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
       if (opened < 0) {
         throw Error(ErrorKind::io, file_.string(), std::string("the index cannot be written: ") + std::strerror(errno),
-                    "Check the folder's permissions");
+                    "check the folder's permissions");
       }
       struct flock whole = {};
       whole.l_type = F_WRLCK;
@@ -41,7 +41,7 @@ class WriteLock : public Lucene::Lock {
                       "Put the index on a file system that has locks");
         }
         throw Error(ErrorKind::io, file_.string(), "the index is being written by " + holder,
-                    "Wait until that writer ends, or stop it");
+                    "wait until that writer ends, or stop it");
       }
       // The holder before may have removed the file between our open and our lock.
       struct stat by_name, by_descriptor;

@@ -118,6 +118,13 @@ class Indexing(unittest.TestCase):
         self.write("twice.tsv", "1\tone\n1\ttwo\n")
         self.assertFails(self.index("c.index", source="twice.tsv"), 3, "twice.tsv:2", "--duplicates")
         self.assertFails(self.run_program("verify", "--index", self.path("nothing")), 1, "nothing")
+        self.assertFails(self.run_program("verify", "--index", self.folder), 3, "holds no index")
+
+    def test_a_run_that_indexed_nothing_does_not_stand_in_the_next_ones_way(self):
+        self.write("twice.tsv", "1\tone\n1\ttwo\n")
+        self.assertFails(self.index("a.index", source="twice.tsv"), 3, "twice.tsv:2")
+        self.assertEqual(self.index("a.index", "--duplicates", "keep", source="twice.tsv").returncode, 0)
+        self.assertFails(self.index("a.index", "--duplicates", "keep", source="twice.tsv"), 2, "holds an index already")
 
     def test_a_folder_that_cannot_be_made_ends_with_1(self):
         self.write("docs.tsv", "1\tone\n")

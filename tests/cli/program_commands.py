@@ -8,8 +8,9 @@ from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
 
-COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "model", "config"]
-NESTED = [["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"], ["config", "show"], ["config", "check"]]
+COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "model", "config", "bench"]
+NESTED = [["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"], ["config", "show"], ["config", "check"],
+          ["bench", "model"], ["bench", "bm25"], ["bench", "pipeline"]]
 
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n3 0 x 1\n"
 RUN_A = "1 Q0 a 1 3 A\n1 Q0 b 2 2 A\n1 Q0 c 3 1 A\n2 Q0 b 1 2 A\n2 Q0 a 2 1 A\n"
@@ -34,6 +35,8 @@ class Program(ProgramTest):
         self.expect_error(2, "relucent evaluate --help", arguments=["evaluate"])
         self.expect_error(2, "--frobnicate", arguments=["config", "show", "--frobnicate"])
         self.expect_error(2, "relucent model --help", arguments=["model"])
+        self.expect_error(2, "the commands are info", arguments=["model", "frobnicate"])
+        self.expect_error(2, "give --index DIR", arguments=["search", "a question"])
 
     def test_a_locale_that_is_not_installed_is_no_problem(self):
         self.expect(run("config", "show", LC_ALL="xx_YY.UTF-8", LANG="nowhere"), 0)
