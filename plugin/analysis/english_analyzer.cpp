@@ -51,7 +51,7 @@ Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage) {
     return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
   }
   throw Error(ErrorKind::usage, "[first_stage] analyzer", "there is no analyzer \"" + first_stage.analyzer + "\"",
-              "Use english, whitespace or standard");
+              "use english, whitespace or standard");
 }
 
 }  // namespace relucent

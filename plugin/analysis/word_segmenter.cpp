@@ -20,7 +20,7 @@ constexpr std::size_t kBlock = 1024;
 
 void check(UErrorCode status, const char* what) {
   if (U_FAILURE(status)) {
-    throw Error(ErrorKind::internal, what, u_errorName(status), "Check that ICU and its data are installed");
+    throw Error(ErrorKind::internal, what, u_errorName(status), "check that ICU and its data are installed");
   }
 }
 
