@@ -53,10 +53,12 @@ void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point
   line += number;
   if (documents > 0) line += with_commas(documents) + " documents  ";
   const double rate = static_cast<double>(done) / seconds;
-  if (unit_ == Unit::bytes) {
+  if (done == 0) {
+    number[0] = '\0';  // nothing to tell a rate from
+  } else if (unit_ == Unit::bytes) {
     std::snprintf(number, sizeof number, "%.1f MB/s  ", rate / 1e6);
   } else {
-    std::snprintf(number, sizeof number, "%.0f/s  ", rate);
+    std::snprintf(number, sizeof number, rate < 10 ? "%.1f/s  " : "%.0f/s  ", rate);
   }
   line += number;
   line += share > 0 ? clock_time(seconds * (1 - share) / share) + " left" : "";

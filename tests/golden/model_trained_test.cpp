@@ -176,8 +176,10 @@ TEST_F(TrainedGolden, CpuInBf16) {
 }
 
 TEST_F(TrainedGolden, CudaInEveryPrecision) {
-  if (const auto model = load("cuda:0", Precision::fp32)) compare(*model, 1e-4);
-  if (const auto model = load("cuda:0", Precision::bf16)) compare(*model, 5e-2);
+  const auto fp32 = load("cuda:0", Precision::fp32), bf16 = load("cuda:0", Precision::bf16);
+  if (fp32) compare(*fp32, 1e-4);
+  if (bf16) compare(*bf16, 5e-2);
+  if (!fp32 || !bf16) GTEST_SKIP() << "SKIPPED: cuda:0 is not to be had in every precision; the reasons stand above";
 }
 
 // The plain backend is for reading, not for speed: up to a second a pair. RELUCENT_TEST_ALL=1 takes every
