@@ -4,11 +4,17 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "index_tools/readers/document_reader.h"
 
 namespace relucent::index_tools {
+
+/// Makes the reader of a text in UTF-8, line by line.
+using ReadLines = std::unique_ptr<DocumentReader> (*)(LineReader& lines);
+/// Makes the reader of bytes of any kind.
+using ReadBytes = std::unique_ptr<DocumentReader> (*)(const CorpusPart& part);
 
 /// What is known about a corpus that can be read.
 struct Corpus {
@@ -16,7 +22,7 @@ struct Corpus {
   std::string format;                 ///< one line for people
   std::vector<std::string> names;     ///< its files' names in folders and archives, as patterns
   std::int64_t official_documents;    ///< in the whole corpus; 0 where there is no such number
-  std::unique_ptr<DocumentReader> (*read)(LineReader& lines);
+  std::variant<ReadLines, ReadBytes> read;
 };
 
 /// Every corpus, in the order of the documentation.

@@ -27,12 +27,21 @@ bool CorpusReader::next(Document& document) {
   for (;;) {
     if (reader_ == nullptr) {
       if (!parts_.next_part()) return false;
-      part_ = parts_.part_name();
-      lines_.emplace(parts_, part_, report_);
-      reader_ = corpus_.read(*lines_);
+      open_part();
     }
     if (next_of_part(document)) return true;
     reader_.reset();
+  }
+}
+
+void CorpusReader::open_part() {
+  part_ = parts_.part_name();
+  path_ = parts_.part_path();
+  if (const ReadLines* read = std::get_if<ReadLines>(&corpus_.read)) {
+    lines_.emplace(parts_, part_, report_);
+    reader_ = (*read)(*lines_);
+  } else {
+    reader_ = std::get<ReadBytes>(corpus_.read)({parts_, part_, path_, report_});
   }
 }
 

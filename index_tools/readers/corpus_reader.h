@@ -26,12 +26,13 @@ class CorpusReader {
   const InputParts& parts() const { return parts_; }
 
  private:
+  void open_part();
   bool next_of_part(Document& document);
 
   const Corpus& corpus_;
   ReadReport report_;
   InputParts parts_;
-  std::string part_;
+  std::string part_, path_;
   std::optional<LineReader> lines_;
   std::unique_ptr<DocumentReader> reader_;
 };

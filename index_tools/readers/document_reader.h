@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "index_tools/readers/byte_stream.h"
 #include "index_tools/readers/line_reader.h"
+#include "index_tools/readers/read_report.h"
 
 namespace relucent::index_tools {
 
@@ -15,8 +17,16 @@ struct Document {
   std::int64_t line = 0;    ///< where its record starts, from 1
 };
 
-/// Reads the documents of one file or archive entry of a corpus. A malformed record is reported to the LineReader and
-/// skipped. To add a corpus, write one of these and a line in corpora.cpp.
+/// One file or archive entry of a corpus, for readers that want its own bytes. What it refers to outlives the reader.
+struct CorpusPart {
+  ByteStream& bytes;
+  const std::string& name;  ///< for people: the file, then the entries inside it
+  const std::string& path;  ///< below the input that was named, '/' between folders and entries
+  ReadReport& report;
+};
+
+/// Reads the documents of one file or archive entry of a corpus. A malformed record is reported and skipped. To add a
+/// corpus, write one of these and a line in corpora.cpp.
 class DocumentReader {
  public:
   virtual ~DocumentReader() = default;

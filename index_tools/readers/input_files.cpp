@@ -34,13 +34,21 @@ std::string_view without_compression(std::string_view name) {
   return stem;
 }
 
+// The end of a path with so many names in it, or the whole path where it has fewer.
+std::string_view last_parts(std::string_view path, std::ptrdiff_t count) {
+  std::size_t from = path.size();
+  while (count-- > 0 && from != std::string_view::npos && from > 0) from = path.find_last_of('/', from - 1);
+  return from == std::string_view::npos || path.empty() ? path : path.substr(from + 1);
+}
+
 InputFile describe(const fs::path& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     throw Error(ErrorKind::io, path.string(), std::string("cannot be read: ") + std::strerror(errno),
                 "check the path and its permissions");
   }
-  return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec, false};
+  return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec, false,
+          path.filename().string()};
 }
 
 void add_folder(const fs::path& folder, const std::vector<std::string>& patterns, InputFiles& found) {
@@ -58,6 +66,7 @@ void add_folder(const fs::path& folder, const std::vector<std::string>& patterns
     if (name_matches(path.string(), patterns) || names_container(path.string())) {
       found.files.push_back(describe(path));
       found.files.back().found_in_folder = true;
+      found.files.back().below = path.lexically_relative(folder).generic_string();
     } else {
       ++found.left_out;
     }
@@ -80,11 +89,11 @@ std::vector<fs::path> expand(const std::string& pattern) {
 }  // namespace
 
 bool name_matches(std::string_view path, const std::vector<std::string>& patterns) {
-  const std::string whole(path.substr(path.find_last_of('/') + 1));
-  const std::string bare(without_compression(whole));
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return ::fnmatch(pattern.c_str(), bare.c_str(), FNM_CASEFOLD) == 0 ||
-           ::fnmatch(pattern.c_str(), whole.c_str(), FNM_CASEFOLD) == 0;
+    const std::string whole(last_parts(path, std::count(pattern.begin(), pattern.end(), '/') + 1));
+    const std::string bare(without_compression(whole));
+    return ::fnmatch(pattern.c_str(), bare.c_str(), FNM_CASEFOLD | FNM_PATHNAME) == 0 ||
+           ::fnmatch(pattern.c_str(), whole.c_str(), FNM_CASEFOLD | FNM_PATHNAME) == 0;
   });
 }
 

@@ -14,6 +14,7 @@ struct InputFile {
   std::int64_t size = 0;           ///< bytes on disk
   std::int64_t modified_ns = 0;    ///< since the epoch
   bool found_in_folder = false;    ///< not named itself, so it may be an archive of something else
+  std::string below = {};          ///< path below the folder that was named; the file's name where it was named itself
 };
 
 /// The files that a command line's inputs stand for.
@@ -28,7 +29,7 @@ struct InputFiles {
 InputFiles find_input_files(const std::vector<std::string>& inputs, const std::vector<std::string>& patterns);
 
 /// Whether the last part of `path`, as it is or without .gz, .bz2, .xz, .lzma, .zst or .Z, matches one of `patterns`
-/// (case ignored).
+/// (case ignored). A pattern with folders in it ("FT/*/FT*") is compared with as many of the last parts.
 bool name_matches(std::string_view path, const std::vector<std::string>& patterns);
 /// Whether the name is that of a tar or zip container, compressed or not.
 bool names_container(std::string_view path);

@@ -24,13 +24,14 @@ class EntryStream : public ByteStream {
 
 struct InputParts::Level {
   std::string name;
+  std::string path;
   std::unique_ptr<ByteStream> own_source;  // null for the file itself
   ArchiveReader archive;
   bool any_entry = false;
   bool any_part = false;
 
-  Level(std::string given, std::unique_ptr<ByteStream> source, ByteStream& stream)
-      : name(std::move(given)), own_source(std::move(source)), archive(stream, name) {}
+  Level(std::string given, std::string below, std::unique_ptr<ByteStream> source, ByteStream& stream)
+      : name(std::move(given)), path(std::move(below)), own_source(std::move(source)), archive(stream, name) {}
 };
 
 InputParts::InputParts(std::vector<InputFile> files, std::vector<std::string> patterns)
@@ -47,7 +48,7 @@ bool InputParts::open_next_file() {
   if (next_file_ == files_.size()) return false;
   const InputFile& file = files_[next_file_++];
   file_ = std::make_unique<FileStream>(file.path);
-  levels_.push_back(std::make_unique<Level>(file.path.string(), nullptr, *file_));
+  levels_.push_back(std::make_unique<Level>(file.path.string(), file.below, nullptr, *file_));
   return true;
 }
 
@@ -76,11 +77,14 @@ bool InputParts::next_part() {
     }
     auto stream = std::make_unique<EntryStream>(top.archive);
     ByteStream& bytes = *stream;
-    levels_.push_back(std::make_unique<Level>(top.name + ":" + entry, std::move(stream), bytes));
+    levels_.push_back(
+        std::make_unique<Level>(top.name + ":" + entry, top.path + "/" + entry, std::move(stream), bytes));
   }
 }
 
 const std::string& InputParts::part_name() const { return levels_.back()->name; }
+
+const std::string& InputParts::part_path() const { return levels_.back()->path; }
 
 std::size_t InputParts::read(char* buffer, std::size_t capacity) {
   const std::size_t count = levels_.back()->archive.read(buffer, capacity);

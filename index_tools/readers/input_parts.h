@@ -24,6 +24,8 @@ class InputParts : public ByteStream {
   bool next_part();
   /// The part for people: the file, then the entries inside it, separated by ':'.
   const std::string& part_name() const;
+  /// The part's path below the input that was named, then those of the entries inside it, separated by '/'.
+  const std::string& part_path() const;
   /// The part's bytes.
   std::size_t read(char* buffer, std::size_t capacity) override;
 

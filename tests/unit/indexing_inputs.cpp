@@ -105,6 +105,28 @@ TEST(Input, NamesReplaceTheCorpussOwnPatterns) {
   expect_three(read_corpus("msmarco-passage", {(folder / "x.tar").string()}, true, {"passages*"}));
 }
 
+TEST(Input, PatternsWithFoldersLookAtFoldersToo) {
+  using index_tools::name_matches;
+  const std::vector<std::string> patterns{"FT/*/FT*", "LATIMES/LA*"};
+  EXPECT_TRUE(name_matches("/data/disk4/FT/FT911/FT911_1.Z", patterns));
+  EXPECT_TRUE(name_matches("latimes/la010189.gz", patterns));
+  EXPECT_FALSE(name_matches("/data/disk4/FT/FT911_1", patterns));
+  EXPECT_FALSE(name_matches("/data/DTDS/FT911/FT911_1", patterns));
+  EXPECT_FALSE(name_matches("FT911_1", patterns));
+  EXPECT_FALSE(name_matches("", patterns));
+}
+
+TEST(Input, PartsKnowTheirPathBelowTheInput) {
+  const TemporaryFolder folder;
+  folder.write("in/sub/a.txt", "1");
+  pack(folder / "in/z.zip", "zip", "", {{"b/c.txt", "2"}});
+  const auto files = index_tools::find_input_files({(folder / "in").string(), (folder / "in/sub/a.txt").string()}, {"*.txt"});
+  index_tools::InputParts parts(files.files, {"*.txt"});
+  std::vector<std::string> paths;
+  while (parts.next_part()) paths.push_back(parts.part_path());
+  EXPECT_EQ(paths, (std::vector<std::string>{"sub/a.txt", "z.zip/b/c.txt", "a.txt"}));
+}
+
 TEST(Input, EmptyFilesHoldNoDocument) {
   const TemporaryFolder folder;
   folder.write("empty.tsv", "");
