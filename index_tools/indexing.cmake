@@ -8,8 +8,11 @@ set(readers
   readers/gzip_stream.cpp
   readers/input_files.cpp
   readers/input_parts.cpp
+  readers/json_record.cpp
   readers/jsonl_reader.cpp
   readers/line_reader.cpp
+  readers/msmarco_document_reader.cpp
+  readers/msmarco_v2_reader.cpp
   readers/read_report.cpp
   readers/smart_reader.cpp
   readers/tsv_reader.cpp

@@ -1,13 +1,16 @@
 # Tests of the room `index_tools`: readers, indexer, verify. The rest of the room is in program.cmake.
-relucent_test(indexing_tests LABELS unit property fault index_tools
+relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
               SOURCES unit/indexing_inputs.cpp
+                      unit/indexing_corpora.cpp
                       unit/indexing_readers.cpp
                       property/indexing_building_blocks.cpp
                       fault/indexing_inputs.cpp
                       fault/indexing_runs.cpp
+                      fuzz/indexing_truncation.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
 relucent_test(indexing_golden LABELS golden index_tools
-              SOURCES golden/indexing_documents.cpp
+              SOURCES golden/indexing_corpora.cpp
+                      golden/indexing_documents.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
 if(TARGET relucent_program)
   add_test(NAME indexing_cli

@@ -1,6 +1,8 @@
 #include "index_tools/readers/corpora.h"
 
 #include "index_tools/readers/jsonl_reader.h"
+#include "index_tools/readers/msmarco_document_reader.h"
+#include "index_tools/readers/msmarco_v2_reader.h"
 #include "index_tools/readers/smart_reader.h"
 #include "index_tools/readers/tsv_reader.h"
 #include "index_tools/readers/vaswani_reader.h"
@@ -12,6 +14,15 @@ const std::vector<Corpus>& corpora() {
   static const std::vector<Corpus> table = {
       {"msmarco-passage", "MS MARCO passages: collection.tsv, also in collectionandqueries.tar.gz",
        {"collection*.tsv"}, 8'841'823, read_msmarco_passage},
+      {"msmarco-passage-v2", "MS MARCO v2 passages: msmarco_v2_passage.tar, or its files", {"msmarco_passage_*"},
+       138'364'198, read_msmarco_passage_v2},
+      {"msmarco-document", "MS MARCO documents: msmarco-docs.trec, as ir_datasets reads them, or msmarco-docs.tsv",
+       {"msmarco-docs.trec", "msmarco-docs.tsv"}, 3'213'835, read_msmarco_document},
+      {"msmarco-document-v2", "MS MARCO v2 documents: msmarco_v2_doc.tar, or its files", {"msmarco_doc_*"},
+       11'959'635, read_msmarco_document_v2},
+      {"antique", "ANTIQUE: antique-collection.txt", {"antique-collection.txt"}, 403'666,
+       read_antique},
+      {"nfcorpus", "NFCorpus: raw/doc_dump.txt, also in nfcorpus.tar.gz", {"doc_dump.txt"}, 5'371, read_nfcorpus},
       {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
       {"jsonl", "your own documents: id, text and perhaps title", {"*.jsonl", "*.json", "*.jl", "*.ndjson"}, 0,
        read_jsonl},

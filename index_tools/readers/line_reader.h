@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ class LineReader {
 
   /// False at the end. `line` comes without its end.
   bool next(std::string& line);
+  /// How the line that next() gave last ended: "\n", "\r\n", or at the end of the text "" or "\r".
+  std::string_view line_end() const { return line_end_; }
+  /// Gives the line that next() gave last once more.
+  void put_back(std::string line);
   /// Number of the line that next() gave last, from 1.
   std::int64_t number() const { return number_; }
   const std::string& part() const { return part_; }
@@ -35,6 +40,8 @@ class LineReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::int64_t number_ = 0;
+  std::string_view line_end_;
+  std::optional<std::string> put_back_;
 };
 
 }  // namespace relucent::index_tools

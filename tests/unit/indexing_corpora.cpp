@@ -1,0 +1,74 @@
+// Readers of the corpora in TSV, CSV and JSON: what is malformed is named, counted and skipped, and reading goes on.
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "indexing_support.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+using testing::read_text;
+
+// The kinds of malformed records, each once, and the ids of the documents between them.
+void expect_kinds(const std::string& corpus, const std::string& text, std::initializer_list<const char*> kinds,
+                  std::initializer_list<const char*> ids) {
+  const auto read = read_text(corpus, text);
+  EXPECT_EQ(read.report.malformed_records(), static_cast<std::int64_t>(kinds.size())) << read.report.malformed_summary();
+  for (const char* kind : kinds) EXPECT_TRUE(read.report.kinds().contains(kind)) << kind << " in " << read.report.malformed_summary();
+  std::vector<std::string> found;
+  for (const auto& document : read.documents) found.push_back(document.id);
+  EXPECT_EQ(found, std::vector<std::string>(ids.begin(), ids.end()));
+}
+
+TEST(MsMarcoDocument, ReadsBothFormsAlike) {
+  const auto trec = read_text("msmarco-document", "<DOC>\n<DOCNO>D1</DOCNO>\n<TEXT>\nurl\nA title\nThe body.\n</TEXT>\n</DOC>\n"
+                                                  "<DOC>\n<DOCNO>D2</DOCNO>\n<TEXT>\nurl\n\n</TEXT>\n</DOC>\n", true);
+  const auto table = read_text("msmarco-document", "D1\turl\tA title\tThe body.\nD2\turl\t\t\n", true);
+  ASSERT_EQ(trec.documents.size(), 2u);
+  ASSERT_EQ(table.documents.size(), 2u);
+  EXPECT_EQ(trec.documents[0].text, "A title The body.\n");  // line ends are kept, as in ir_datasets
+  EXPECT_EQ(table.documents[0].text, "A title The body.");
+  EXPECT_EQ(trec.documents[1].text, " ");
+  EXPECT_EQ(table.documents[1].text, " ");
+  EXPECT_EQ(trec.documents[1].line, 9);
+}
+
+TEST(MsMarcoDocument, NamesWhatIsMalformed) {
+  expect_kinds("msmarco-document",
+               "<DOC>\n<TEXT>\nurl\ntitle\n</TEXT>\n</DOC>\nstray\nmore of it\n<DOC>\n<DOCNO>D1</DOCNO>\n<TEXT>\nurl\ntitle\n</TEXT>\n</DOC>\n"
+               "<DOC>\n<DOCNO>D2</DOCNO>\n<TEXT>\nurl\ntitle\n</TEXT>\n<DOC>\n<DOCNO>D3</DOCNO>\n</DOC>\n"
+               "<DOC>\n<DOCNO>D4</DOCNO>\n<TEXT>\nurl\ntitle\nbody\n</TEXT>\n</DOC>\n",
+               {"no <DOCNO>", "text outside <DOC>", "no </DOC>", "no url and title"}, {"D1", "D4"});
+  expect_kinds("msmarco-document", "D1\turl\ttitle\tbody\nD2\turl\ttitle\nD3\nD4\turl\ttitle\tbody\tmore\nD5\turl\ttitle\tbody\n",
+               {"too few columns", "no tab between id and text", "too many columns"}, {"D1", "D5"});
+}
+
+TEST(MsMarcoV2, NamesWhatIsMalformed) {
+  expect_kinds("msmarco-passage-v2", "{\"pid\": \"1\", \"passage\": \"a\"}\n{\"pid\": \"2\"\n[]\n{\"passage\": \"a\"}\n{\"pid\": \"3\"}\n"
+                                     "\n{\"pid\": \"4\", \"passage\": \"\"}\n",
+               {"not JSON", "not a JSON object", "no pid", "no passage"}, {"1", "4"});
+  expect_kinds("msmarco-document-v2",
+               "{\"docid\": \"1\", \"title\": \"a\", \"headings\": \"b\", \"body\": \"c\"}\n{\"title\": \"a\"}\n"
+               "{\"docid\": \"2\", \"title\": \"a\", \"headings\": 3, \"body\": \"c\"}\n",
+               {"no docid", "no title, headings or body"}, {"1"});
+}
+
+TEST(Antique, TakesExactlyTwoColumnsAndMendsNothing) {
+  const auto read = read_text("antique", "1_0\tcaf\xC3\x83\xC2\xA9\n2_0\ta\tb\n3_0\n4_0\t \n");
+  ASSERT_EQ(read.documents.size(), 2u);
+  EXPECT_EQ(read.documents[0].text, "caf\xC3\x83\xC2\xA9");  // ir_datasets mends MS MARCO's passages only
+  EXPECT_EQ(read.documents[1].text, " ");
+  EXPECT_EQ(read.report.malformed_records(), 2);
+}
+
+TEST(NfCorpus, JoinsTitleAndAbstract) {
+  expect_kinds("nfcorpus", "MED-1\turl\ttitle\tabstract\nMED-2\turl\ttitle\nMED-3\turl\ttitle\tabstract\tmore\nMED-4\turl\t\t\n",
+               {"too few columns", "too many columns"}, {"MED-1", "MED-4"});
+  EXPECT_EQ(read_text("nfcorpus", "MED-1\turl\ttitle\tabstract\n").documents.at(0).text, "title abstract");
+}
+
+}  // namespace
+}  // namespace relucent
