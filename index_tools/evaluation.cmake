@@ -6,11 +6,14 @@ set(evaluation
   evaluation/measures.cpp
   evaluation/output_file.cpp
   evaluation/qrels.cpp
+  evaluation/qrels_writer.cpp
   evaluation/rerank_input.cpp
   evaluation/rerank_output.cpp
   evaluation/run.cpp
+  evaluation/run_forms.cpp
   evaluation/significance.cpp
   evaluation/text_lines.cpp
+  evaluation/topic_writer.cpp
   evaluation/topics.cpp
 )
 set(commands
@@ -20,11 +23,15 @@ set(commands
   program/model_command.cpp
   program/profile.cpp
   program/program.cpp
+  program/qrels_command.cpp
   program/rerank_command.cpp
+  program/run_command.cpp
   program/search_command.cpp
   program/search_output.cpp
   program/snippet.cpp
   program/terminal.cpp
+  program/text_output.cpp
+  program/topics_command.cpp
 )
 target_sources(relucent_index_tools PRIVATE ${evaluation} ${commands} program/search_session.cpp)
 target_link_libraries(relucent_index_tools PRIVATE tomlplusplus::tomlplusplus)

@@ -2,6 +2,7 @@
 relucent_test(evaluation_tests LABELS unit property fault index_tools
               SOURCES unit/evaluation_formats.cpp
                       unit/program_snippet.cpp
+                      property/evaluation_conversion.cpp
                       property/evaluation_run_order.cpp
               LIBRARIES relucent_index_tools)
 relucent_test(evaluation_golden LABELS golden index_tools
@@ -17,6 +18,7 @@ function(relucent_program_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
 relucent_program_test(program_commands LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_rerank LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_trained LABELS cli golden heavy index_tools TIMEOUT 2400)

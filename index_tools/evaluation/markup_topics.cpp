@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
@@ -98,7 +99,7 @@ class MarkupReader {
  public:
   MarkupReader(const std::string& content, const std::filesystem::path& file) : content_(content), file_(file) {}
 
-  std::vector<Topic> read() {
+  TopicFile read() {
     std::size_t text_begin = 0;
     while (place_ < content_.size()) {
       const std::size_t open = content_.find('<', place_);
@@ -121,7 +122,7 @@ class MarkupReader {
       use(*tag, open);
     }
     if (in_topic_) bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </top> or </topic>");
-    return std::move(topics_);
+    return {xml_ ? TopicForm::trec_xml : TopicForm::trec, std::move(topics_)};
   }
 
  private:
@@ -189,7 +190,9 @@ class MarkupReader {
       if (tag.name == "/" + nested_) nested_.clear();
     } else if (in_topic_ && !tag.empty && nested_.empty()) {
       field_ = field_named(tag.name);
-      if (field_ == nullptr && xml_) nested_ = tag.name;  // what it holds is no field of the topic
+      if (field_ != nullptr && !trim(*field_).empty()) field_ = nullptr;  // the first of its kind counts
+      // What another element holds is no field of the topic; but TIREx keeps the whole of a topic in this one.
+      if (field_named(tag.name) == nullptr && xml_ && tag.name != "original_query") nested_ = tag.name;
     }
   }
 
@@ -222,10 +225,14 @@ class MarkupReader {
 
   void finish() {
     in_topic_ = false;
-    topic_.id = without_label(topic_.id, {"number", "topic"});
-    topic_.title = without_label(topic_.title, {"topic", "title"});
-    topic_.description = without_label(topic_.description, {"description"});
-    topic_.narrative = without_label(topic_.narrative, {"narrative"});
+    if (xml_) {
+      for (std::string* text : {&topic_.id, &topic_.title, &topic_.description, &topic_.narrative}) *text = collapse_blanks(*text);
+    } else {
+      topic_.id = without_label(topic_.id, {"number", "topic"});
+      topic_.title = without_label(topic_.title, {"topic", "title"});
+      topic_.description = without_label(topic_.description, {"description"});
+      topic_.narrative = without_label(topic_.narrative, {"narrative"});
+    }
     const std::int64_t line = line_of(topic_begin_);
     if (topic_.id.empty()) bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
     if (topic_.id.find(' ') != std::string::npos) bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " has blanks in it");
@@ -248,7 +255,7 @@ class MarkupReader {
 
 }  // namespace
 
-std::vector<Topic> parse_markup_topics(const std::string& content, const std::filesystem::path& file) {
+TopicFile parse_markup_topics(const std::string& content, const std::filesystem::path& file) {
   return MarkupReader(content, file).read();
 }
 

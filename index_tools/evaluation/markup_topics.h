@@ -2,13 +2,13 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "index_tools/evaluation/topics.h"
 
 namespace relucent::index_tools {
 
-/// The topics of a TREC file in SGML or XML form; `content` is the whole of it. Throws Error as read_topics().
-std::vector<Topic> parse_markup_topics(const std::string& content, const std::filesystem::path& file);
+/// The topics of a TREC file, in XML form where they are <topic> elements, in SGML form where they are <top>; `content` is the
+/// whole of it. Throws Error as read_topic_file().
+TopicFile parse_markup_topics(const std::string& content, const std::filesystem::path& file);
 
 }  // namespace relucent::index_tools

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace relucent::index_tools {
 
@@ -14,6 +15,20 @@ using Judgments = std::unordered_map<std::string, int>;
 /// Judgments by query id, in the order of the ids' bytes.
 using Qrels = std::map<std::string, Judgments>;
 
+/// How a file of judgments is written.
+enum class QrelsForm { trec, smart, jsonl, beir };
+
+struct Judgment {
+  std::string query, docno;
+  std::string iteration;  ///< TREC's second column; "0" where the form has none
+  int grade = 0;
+};
+
+struct JudgmentFile {
+  QrelsForm form = QrelsForm::trec;
+  std::vector<Judgment> judgments;  ///< in the file's order
+};
+
 /// Reads judgments; the form is found out from the first line that is not blank:
 ///   TREC   qid iteration docno grade
 ///   SMART  qid docno grade (as cranqrel), or qid docno 0 0.000000 (as *.REL: every line is relevant, grade 1)
@@ -22,6 +37,8 @@ using Qrels = std::map<std::string, Judgments>;
 /// Grades are taken as they stand, also cranqrel's, where 1 is the best. Plain or compressed.
 /// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and for a
 /// document judged twice for a query.
+JudgmentFile read_judgment_file(const std::filesystem::path& file);
+/// The same by query.
 Qrels read_qrels(const std::filesystem::path& file);
 
 /// How many judgments there are in all.

@@ -4,8 +4,11 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
@@ -13,41 +16,90 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kForm = "write six columns: qid Q0 docno rank score tag";
+constexpr std::string_view kForms =
+    "write six columns (qid Q0 docno rank score tag), three (qid docno rank), or JSON lines";
+constexpr std::string_view kColumns = "a run's columns";
 
-void require_word(std::string_view word, std::string_view what) {
-  const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; };
-  if (!word.empty() && std::none_of(word.begin(), word.end(), blank)) return;
-  throw Error(ErrorKind::invalid_data, std::string(what) + " " + excerpt(word),
-              word.empty() ? "is empty" : "holds a blank, which a run's columns cannot",
-              "give it another name, or write JSON instead of a run");
-}
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file) : file_(file) {}
+
+  void line(const std::string& text, std::int64_t number) {
+    const auto fields = split_fields(text);
+    if (fields.empty()) return;
+    if (run_.queries.empty()) run_.form = form_of(fields);
+    if (run_.form == RunForm::jsonl) return json(text, number);
+    const std::size_t columns = run_.form == RunForm::trec ? 6 : 3;
+    if (fields.size() != columns) {
+      bad_line(file_, number, "has " + std::to_string(fields.size()) + " columns: " + excerpt(text), kForms);
+    }
+    if (run_.form == RunForm::msmarco) return add(fields[0], ranked(fields[1], fields[2], number), {}, number);
+    RunHit hit{std::string(fields[2])};
+    if (!parse_number(fields[4], hit.score)) {
+      bad_line(file_, number, "the score " + excerpt(fields[4]) + " is no number", kForms);
+    }
+    if (!parse_whole_number(fields[3], hit.rank)) hit.rank = 0;
+    add(fields[0], std::move(hit), fields[5], number);
+  }
+
+  Run finish() {
+    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, file_.string(), "holds no hit", kForms);
+    return std::move(run_);
+  }
+
+ private:
+  static RunForm form_of(const std::vector<std::string_view>& fields) {
+    if (fields[0].starts_with('{')) return RunForm::jsonl;
+    std::int64_t rank = 0;
+    return fields.size() == 3 && parse_whole_number(fields[2], rank) ? RunForm::msmarco : RunForm::trec;
+  }
+
+  RunHit ranked(std::string_view docno, std::string_view rank, std::int64_t number) const {
+    RunHit hit{std::string(docno)};
+    if (!parse_whole_number(rank, hit.rank) || hit.rank < 1) {
+      bad_line(file_, number, "the rank " + excerpt(rank) + " is no whole number from 1", kForms);
+    }
+    hit.score = 1.0 / static_cast<double>(hit.rank);
+    return hit;
+  }
+
+  void json(const std::string& text, std::int64_t number) {
+    const JsonRecord record = parse_record(text, file_, number);
+    const std::string query = id_field(record, {"qid", "query_id"}, file_, number);
+    RunHit hit{id_field(record, {"docno", "doc_id", "docid"}, file_, number)};
+    const JsonRecord* score = find_field(record, {"score"});
+    if (score == nullptr || !score->is_number()) bad_line(file_, number, "has no number \"score\"", "add it, or remove the line");
+    hit.score = score->get<double>();
+    if (const JsonRecord* rank = find_field(record, {"rank"}); rank != nullptr && rank->is_number_integer()) {
+      hit.rank = rank->get<std::int64_t>();
+    }
+    const JsonRecord* tag = find_field(record, {"tag"});
+    add(query, std::move(hit), tag != nullptr && tag->is_string() ? tag->get<std::string>() : std::string(), number);
+  }
+
+  void add(std::string_view query, RunHit hit, std::string_view tag, std::int64_t number) {
+    if (run_.tag.empty()) run_.tag = tag;
+    if (run_.tag != tag) ++run_.other_tags;
+    const auto [place, is_new] = run_.queries.try_emplace(std::string(query));
+    if (is_new) run_.query_order.push_back(place->first);
+    if (!seen_[place->first].insert(hit.docno).second) {
+      bad_line(file_, number, "lists document " + excerpt(hit.docno) + " a second time for query " + excerpt(query),
+               "keep one of the lines");
+    }
+    place->second.push_back(std::move(hit));
+  }
+
+  const std::filesystem::path& file_;
+  Run run_;
+  std::unordered_map<std::string, std::unordered_set<std::string>> seen_;
+};
 
 }  // namespace
 
 Run read_run(const std::filesystem::path& file) {
-  Run run;
-  std::map<std::string, std::unordered_set<std::string>, std::less<>> seen;
-  for_each_line(file, [&](const std::string& line, std::int64_t number) {
-    const auto fields = split_fields(line);
-    if (fields.empty()) return;
-    if (fields.size() != 6) {
-      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns: " + excerpt(line), kForm);
-    }
-    RunHit hit{std::string(fields[2]), 0};
-    if (!parse_number(fields[4], hit.score)) {
-      bad_line(file, number, "the score " + excerpt(fields[4]) + " is no number", kForm);
-    }
-    if (run.queries.empty()) run.tag = fields[5];
-    std::string query(fields[0]);
-    if (!seen[query].insert(hit.docno).second) {
-      bad_line(file, number, "lists document " + excerpt(hit.docno) + " a second time for query " + excerpt(query),
-               "keep one of the lines");
-    }
-    run.queries[std::move(query)].push_back(std::move(hit));
-  });
-  if (run.queries.empty()) throw Error(ErrorKind::invalid_data, file.string(), "holds no hit", std::string(kForm));
-  return run;
+  Reader reader(file);
+  for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });
+  return reader.finish();
 }
 
 void sort_as_trec_eval(std::vector<RunHit>& hits, ScoreType type) {
@@ -61,32 +113,36 @@ void sort_as_trec_eval(std::vector<RunHit>& hits, ScoreType type) {
   });
 }
 
+RankedQuery with_scores_apart(const RankedQuery& query) {
+  RankedQuery result = query;
+  for (const RunHit& hit : result.hits) {
+    if (std::isfinite(static_cast<float>(hit.score))) continue;
+    throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno, "the score is not finite as a 32-bit float",
+                "look at the model and the score mode");
+  }
+  std::stable_sort(result.hits.begin(), result.hits.end(), [](const RunHit& a, const RunHit& b) { return a.score > b.score; });
+  float above = std::numeric_limits<float>::infinity();
+  for (RunHit& hit : result.hits) {
+    float score = static_cast<float>(hit.score);
+    if (score >= above) score = std::nextafter(above, -std::numeric_limits<float>::infinity());
+    if (score == 0) score = 0;  // never "-0"
+    above = score;
+    hit.score = score;
+  }
+  return result;
+}
+
 std::string format_run(const std::vector<RankedQuery>& queries, std::string_view tag) {
-  require_word(tag, "run tag");
+  require_word(tag, "run tag", kColumns);
   std::string text;
   for (const RankedQuery& query : queries) {
-    require_word(query.id, "query id");
-    std::vector<const RunHit*> hits;
-    for (const RunHit& hit : query.hits) {
-      require_word(hit.docno, "docno");
-      if (!std::isfinite(static_cast<float>(hit.score))) {
-        throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno,
-                    "the score is not finite as a 32-bit float", "look at the model and the score mode");
-      }
-      hits.push_back(&hit);
-    }
-    std::stable_sort(hits.begin(), hits.end(), [](const RunHit* a, const RunHit* b) { return a->score > b->score; });
-    float above = std::numeric_limits<float>::infinity();
+    require_word(query.id, "query id", kColumns);
     std::size_t rank = 0;
-    for (const RunHit* hit : hits) {
-      float score = static_cast<float>(hit->score);
-      if (score >= above) score = std::nextafter(above, -std::numeric_limits<float>::infinity());
-      if (score == 0) score = 0;  // never "-0"
-      above = score;
+    for (const RunHit& hit : with_scores_apart(query).hits) {
+      require_word(hit.docno, "docno", kColumns);
+      text += query.id + " Q0 " + hit.docno + " " + std::to_string(++rank) + " ";
       char digits[32];
-      const auto end = std::to_chars(digits, digits + sizeof digits, score).ptr;
-      text += query.id + " Q0 " + hit->docno + " " + std::to_string(++rank) + " ";
-      text.append(digits, end);
+      text.append(digits, std::to_chars(digits, digits + sizeof digits, static_cast<float>(hit.score)).ptr);
       text.append(" ").append(tag).append("\n");
     }
   }

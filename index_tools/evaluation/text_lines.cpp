@@ -1,5 +1,6 @@
 #include "index_tools/evaluation/text_lines.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -80,6 +81,14 @@ bool parse_whole_number(std::string_view field, std::int64_t& value) noexcept {
   field = without_plus(field);
   const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
   return status == std::errc() && end == field.data() + field.size() && !field.empty();
+}
+
+void require_word(std::string_view word, std::string_view what, std::string_view holder) {
+  const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; };
+  if (!word.empty() && std::none_of(word.begin(), word.end(), blank)) return;
+  throw Error(ErrorKind::invalid_data, std::string(what) + " " + excerpt(word),
+              word.empty() ? "is empty" : "holds a blank, which " + std::string(holder) + " cannot",
+              "give it another name, or write JSON lines");
 }
 
 void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem, std::string_view remedy) {

@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/topics.h"
 
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "index_tools/evaluation/json_fields.h"
@@ -39,6 +39,11 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
   return topics;
 }
 
+std::string text_field(const JsonRecord& record, std::initializer_list<const char*> names) {
+  const JsonRecord* field = find_field(record, names);
+  return field != nullptr && field->is_string() ? collapse_blanks(field->get_ref<const std::string&>()) : std::string();
+}
+
 std::vector<Topic> parse_jsonl(const Lines& lines, const std::filesystem::path& file) {
   std::vector<Topic> topics;
   for (const auto& [number, line] : lines) {
@@ -46,13 +51,13 @@ std::vector<Topic> parse_jsonl(const Lines& lines, const std::filesystem::path& 
     const JsonRecord record = parse_record(line, file, number);
     Topic topic;
     topic.id = id_field(record, {"qid", "query_id", "_id", "id"}, file, number);
-    const auto take = [&](std::initializer_list<const char*> names) {
-      const JsonRecord* field = find_field(record, names);
-      return field != nullptr && field->is_string() ? collapse_blanks(field->get_ref<const std::string&>()) : std::string();
-    };
-    topic.title = take({"query", "title", "text"});
-    topic.description = take({"description"});
-    topic.narrative = take({"narrative"});
+    topic.title = text_field(record, {"query", "title", "text"});
+    topic.description = text_field(record, {"description"});
+    topic.narrative = text_field(record, {"narrative"});
+    if (const JsonRecord* original = find_field(record, {"original_query"}); original != nullptr && original->is_object()) {
+      if (topic.description.empty()) topic.description = text_field(*original, {"description"});
+      if (topic.narrative.empty()) topic.narrative = text_field(*original, {"narrative"});
+    }
     if (topic.title.empty()) bad_line(file, number, "topic " + topic.id + " has no text in \"query\"", "add it, or remove the line");
     topics.push_back(std::move(topic));
   }
@@ -77,34 +82,36 @@ std::vector<Topic> parse_tsv(const Lines& lines, const std::filesystem::path& fi
 
 }  // namespace
 
-std::vector<Topic> read_topics(const std::filesystem::path& file) {
+TopicFile read_topic_file(const std::filesystem::path& file) {
   Lines lines;
   std::string first;
   for_each_line(file, [&](const std::string& line, std::int64_t number) {
     if (first.empty()) first = trim(line);
     lines.emplace_back(number, line);
   });
-  std::vector<Topic> topics;
+  TopicFile result;
   if (first.starts_with('<')) {
     std::string content;
     for (const auto& [number, line] : lines) content += line + "\n";
-    topics = parse_markup_topics(content, file);
+    result = parse_markup_topics(content, file);
   } else if (first.starts_with(".I")) {
-    topics = parse_smart(lines, file);
+    result = {TopicForm::smart, parse_smart(lines, file)};
   } else if (first.starts_with('{')) {
-    topics = parse_jsonl(lines, file);
+    result = {TopicForm::jsonl, parse_jsonl(lines, file)};
   } else if (!first.empty()) {
-    topics = parse_tsv(lines, file);
+    result = {TopicForm::tsv, parse_tsv(lines, file)};
   }
-  if (topics.empty()) throw Error(ErrorKind::invalid_data, file.string(), "holds no topic", kForms);
-  std::unordered_map<std::string, bool> seen;
-  for (const Topic& topic : topics) {
-    if (!seen.emplace(topic.id, true).second) {
+  if (result.topics.empty()) throw Error(ErrorKind::invalid_data, file.string(), "holds no topic", kForms);
+  std::unordered_set<std::string_view> seen;
+  for (const Topic& topic : result.topics) {
+    if (!seen.insert(topic.id).second) {
       throw Error(ErrorKind::invalid_data, file.string(), "topic " + topic.id + " is there twice", "keep one of them");
     }
   }
-  return topics;
+  return result;
 }
+
+std::vector<Topic> read_topics(const std::filesystem::path& file) { return read_topic_file(file).topics; }
 
 const std::string& topic_text(const Topic& topic, TopicText text) {
   const std::string& chosen = text == TopicText::title         ? topic.title

@@ -87,6 +87,9 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_search(program, chosen);
   add_rerank(program, chosen);
   add_evaluate(program, chosen);
+  add_topics(program, chosen);
+  add_qrels(program, chosen);
+  add_run(program, chosen);
   add_model(program, chosen);
   add_config(program, chosen);
   add_bench(program, chosen);

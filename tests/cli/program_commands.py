@@ -8,8 +8,9 @@ from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
 
-COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "model", "config", "bench"]
-NESTED = [["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"], ["config", "show"], ["config", "check"],
+COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config", "bench"]
+NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"], ["run", "convert"],
+          ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"], ["config", "show"], ["config", "check"],
           ["bench", "model"], ["bench", "bm25"], ["bench", "pipeline"]]
 
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n3 0 x 1\n"

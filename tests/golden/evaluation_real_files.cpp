@@ -1,11 +1,14 @@
 // Real topics and judgments in their several forms.
+#include <unistd.h>
+
+#include <fstream>
 #include <map>
 
-#include "index_tools/evaluation/qrels.h"
+#include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/evaluation/run.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "index_tools/evaluation/topics.h"
+#include "index_tools/evaluation/topic_writer.h"
 #include "tests/test_data.h"
 
 namespace relucent::index_tools {
@@ -58,6 +61,58 @@ TEST(RealTopics, EveryFileIsReadWithItsQueries) {
   EXPECT_GT(files, 0U);
 }
 
+std::size_t count_of(const std::string& text, std::string_view piece) {
+  std::size_t count = 0;
+  for (std::size_t place = text.find(piece); place != std::string::npos; place = text.find(piece, place + 1)) ++count;
+  return count;
+}
+
+// Every topics file of the collections' forms that the data folder has.
+std::vector<fs::path> topic_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(testing::test_data() / "topics")) files.push_back(entry.path());
+  for (const char* folder : {"collections", "formats/tirex-rerank"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(testing::test_data() / folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("quer") || name.ends_with(".QRY") || name.ends_with(".qry")) files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+TEST(RealTopics, NoneIsLostAndEveryFormGivesThemBack) {
+  RELUCENT_NEEDS(testing::test_data() / "topics");
+  const fs::path written = fs::temp_directory_path() / ("relucent-topics-" + std::to_string(::getpid()));
+  for (const fs::path& file : topic_files()) {
+    std::string text;
+    std::size_t lines = 0;
+    for_each_line(file, [&](const std::string& line, std::int64_t) {
+      text += line + "\n";
+      lines += trim(line).empty() ? 0 : 1;
+    });
+    const TopicFile topics = read_topic_file(file);
+    std::size_t expected = lines;  // JSON lines, TSV
+    if (topics.form == TopicForm::trec) expected = count_of(text, "<num>");
+    if (topics.form == TopicForm::trec_xml) expected = count_of(text, "</topic>");
+    if (topics.form == TopicForm::smart) expected = count_of(text, "\n.W");
+    EXPECT_EQ(topics.topics.size(), expected) << file;
+    for (const TopicForm form : {TopicForm::trec, TopicForm::trec_xml, TopicForm::jsonl, TopicForm::tsv}) {
+      std::ofstream(written) << format_topics(topics.topics, form);
+      const TopicFile back = read_topic_file(written);
+      EXPECT_EQ(to_string(back.form), to_string(form)) << file;
+      ASSERT_EQ(back.topics.size(), topics.topics.size()) << file;
+      for (std::size_t i = 0; i < back.topics.size(); ++i) {
+        const Topic& right = topics.topics[i];
+        EXPECT_EQ(back.topics[i].id, right.id) << file;
+        EXPECT_EQ(back.topics[i].title, right.title) << file << " " << right.id;
+        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? right.description : "") << file << " " << right.id;
+        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(form) ? right.narrative : "") << file << " " << right.id;
+      }
+    }
+  }
+  fs::remove(written);
+}
+
 TEST(RealTopics, DescriptionsAndNarrativesComeWithoutTheirLabels) {
   const fs::path folder = testing::test_data() / "topics";
   RELUCENT_NEEDS(folder);
@@ -98,7 +153,15 @@ TEST(RealQrels, EveryFileIsReadWithAllItsJudgments) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     std::size_t lines = 0;
     for_each_line(entry.path(), [&](const std::string& line, std::int64_t) { lines += split_fields(line).empty() ? 0 : 1; });
+    const JudgmentFile read = read_judgment_file(entry.path());
+    EXPECT_EQ(read.judgments.size(), lines) << entry.path();
     EXPECT_EQ(count_judgments(read_qrels(entry.path())), lines) << entry.path();
+    const fs::path written = fs::temp_directory_path() / ("relucent-qrels-" + std::to_string(::getpid()));
+    for (const QrelsForm form : {QrelsForm::trec, QrelsForm::smart, QrelsForm::jsonl, QrelsForm::beir}) {
+      std::ofstream(written) << format_judgments(read.judgments, form);
+      EXPECT_EQ(read_qrels(written), read_qrels(entry.path())) << entry.path() << " as " << to_string(form);
+    }
+    fs::remove(written);
     ++files;
   }
   EXPECT_GT(files, 0U);
@@ -146,7 +209,11 @@ TEST(RealRerankInput, TirexSamplesAreRead) {
   ASSERT_EQ(input.queries.size(), 2U);
   EXPECT_EQ(input.queries[0].candidates[0].text, "Text of doc-1");
   EXPECT_EQ(read_run(folder / "ranking-outputs/run.txt").queries.at("1").size(), 2U);
-  EXPECT_EQ(titles(folder / "sample-input-full-rank/queries.jsonl"), titles(folder / "sample-input-full-rank/queries.xml"));
+  const auto jsonl = read_topics(folder / "sample-input-full-rank/queries.jsonl");
+  const auto xml = read_topics(folder / "sample-input-full-rank/queries.xml");
+  ASSERT_EQ(jsonl.size(), 2U);
+  EXPECT_EQ(jsonl[1].description, "Which pangrams have multiple animals where one of the animals is a zebra?");
+  EXPECT_EQ(format_topics(jsonl, TopicForm::jsonl), format_topics(xml, TopicForm::jsonl));
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+#include "index_tools/evaluation/topic_writer.h"
+
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "index_tools/evaluation/file_forms.h"
+#include "index_tools/evaluation/json_fields.h"
+#include "index_tools/evaluation/text_lines.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr FormNames<TopicForm, 5> kNames = {{{"trec", TopicForm::trec},
+                                             {"xml", TopicForm::trec_xml},
+                                             {"smart", TopicForm::smart},
+                                             {"jsonl", TopicForm::jsonl},
+                                             {"tsv", TopicForm::tsv}}};
+
+std::string xml_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default:
+        // XML has no way to write the other control characters.
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+          result += "\uFFFD";
+        } else {
+          result += c;
+        }
+    }
+  }
+  return result;
+}
+
+// TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is written as one.
+std::string sgml_text(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : ' ';
+    const bool letter = std::isalpha(static_cast<unsigned char>(next)) != 0;
+    if (text[i] == '&' && (letter || next == '#') && text.find(';', i) != std::string_view::npos) {
+      result += "&amp;";
+    } else if (text[i] == '<' && (letter || next == '/' || next == '!' || next == '?')) {
+      result += "&lt;";
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+// A title that looks as if it began with the label that readers drop gets one to be dropped.
+std::string title_label(std::string_view title) {
+  std::string start(title.substr(0, 6));
+  for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return start.starts_with("topic") || start.starts_with("title") ? "Topic: " : "";
+}
+
+std::string trec(const Topic& topic) {
+  std::string text = "<top>\n<num> Number: " + sgml_text(topic.id) + "\n";
+  if (!topic.title.empty()) text += "<title> " + title_label(topic.title) + sgml_text(topic.title) + "\n";
+  if (!topic.description.empty()) text += "\n<desc> Description:\n" + sgml_text(topic.description) + "\n";
+  if (!topic.narrative.empty()) text += "\n<narr> Narrative:\n" + sgml_text(topic.narrative) + "\n";
+  return text + "</top>\n\n";
+}
+
+std::string trec_xml(const Topic& topic) {
+  std::string text = "  <topic number=\"" + xml_text(topic.id) + "\">\n";
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += std::string("    <") + name + ">" + xml_text(value) + "</" + name + ">\n";
+  };
+  add("query", topic.title);
+  add("description", topic.description);
+  add("narrative", topic.narrative);
+  return text + "  </topic>\n";
+}
+
+std::string smart(const Topic& topic, std::size_t number) {
+  if (topic.id != std::to_string(number)) {
+    throw Error(ErrorKind::invalid_data, "topic " + topic.id,
+                "is number " + std::to_string(number) + " of its file, and that is the number that SMART's readers give it",
+                "write another form, which keeps its id");
+  }
+  // A text that would be taken for a command of the format stands behind a blank.
+  return ".I " + topic.id + "\n.W\n" + (topic.title.starts_with('.') ? " " : "") + topic.title + "\n";
+}
+
+std::string jsonl(const Topic& topic) {
+  JsonRecord record = {{"qid", topic.id}, {"query", topic.title}};
+  if (!topic.description.empty()) record["description"] = topic.description;
+  if (!topic.narrative.empty()) record["narrative"] = topic.narrative;
+  return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+}
+
+std::string tsv(const Topic& topic) {
+  if (topic.id.starts_with('<') || topic.id.starts_with('{') || topic.id.starts_with(".I")) {
+    throw Error(ErrorKind::invalid_data, "topic " + topic.id, "its id would make the file look like another form than TSV",
+                "write JSON lines");
+  }
+  return topic.id + "\t" + topic.title + "\n";
+}
+
+}  // namespace
+
+std::string_view to_string(TopicForm form) noexcept { return name_of_form(kNames, form); }
+
+TopicForm parse_topic_form(std::string_view name) { return form_named(kNames, name, "topics"); }
+
+std::optional<TopicForm> topic_form_of(const std::filesystem::path& file) {
+  const std::string ending = ending_of(file);
+  if (ending == ".tsv") return TopicForm::tsv;
+  if (ending == ".jsonl") return TopicForm::jsonl;
+  if (ending == ".xml") return TopicForm::trec_xml;
+  if (ending == ".qry") return TopicForm::smart;
+  if (ending == ".trec") return TopicForm::trec;
+  return std::nullopt;
+}
+
+bool carries_descriptions(TopicForm form) noexcept {
+  return form == TopicForm::trec || form == TopicForm::trec_xml || form == TopicForm::jsonl;
+}
+
+std::string format_topics(const std::vector<Topic>& topics, TopicForm form) {
+  std::string text;
+  if (form == TopicForm::trec_xml) text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<topics>\n";
+  std::size_t number = 0;
+  for (const Topic& topic : topics) {
+    ++number;
+    if (form != TopicForm::jsonl) require_word(topic.id, "topic id", "this form");
+    if (form != TopicForm::trec && form != TopicForm::trec_xml) topic_text(topic, TopicText::title);
+    switch (form) {
+      case TopicForm::trec: text += trec(topic); break;
+      case TopicForm::trec_xml: text += trec_xml(topic); break;
+      case TopicForm::smart: text += smart(topic, number); break;
+      case TopicForm::jsonl: text += jsonl(topic); break;
+      case TopicForm::tsv: text += tsv(topic); break;
+    }
+  }
+  if (form == TopicForm::trec_xml) text += "</topics>\n";
+  return text;
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+#include "index_tools/evaluation/topics.h"
+
+namespace relucent::program {
+
+/// Adds --topic-text, whose value parse_topic_text() reads.
+inline void add_topic_text_flag(CLI::App& command, std::string& value) {
+  command.add_option("--topic-text", value, "Which text of a topic is the query")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"title", "description", "narrative"}));
+}
+
+inline index_tools::TopicText parse_topic_text(const std::string& value) {
+  return value == "title"         ? index_tools::TopicText::title
+         : value == "description" ? index_tools::TopicText::description
+                                  : index_tools::TopicText::narrative;
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "index_tools/evaluation/topic_writer.h"
+#include "index_tools/evaluation/topics.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/terminal.h"
+#include "index_tools/program/text_output.h"
+#include "index_tools/program/topic_text.h"
+#include "relucent/error.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::Topic;
+using index_tools::TopicFile;
+using index_tools::TopicForm;
+
+constexpr std::size_t kShown = 10;
+
+struct TopicsOptions {
+  std::string from, to = "-", form, topic_text = "title";
+  std::vector<std::string> ids;
+  bool all = false;
+};
+
+struct TextCounts {
+  std::int64_t titles = 0, descriptions = 0, narratives = 0;
+};
+
+TextCounts count_texts(const std::vector<Topic>& topics) {
+  TextCounts counts;
+  for (const Topic& topic : topics) {
+    counts.titles += topic.title.empty() ? 0 : 1;
+    counts.descriptions += topic.description.empty() ? 0 : 1;
+    counts.narratives += topic.narrative.empty() ? 0 : 1;
+  }
+  return counts;
+}
+
+void print_topic(const Topic& topic) {
+  std::cout << "topic        " << printable(topic.id) << "\n";
+  const auto line = [](const char* name, const std::string& text) {
+    if (!text.empty()) std::cout << name << printable(text) << "\n";
+  };
+  line("title        ", topic.title);
+  line("description  ", topic.description);
+  line("narrative    ", topic.narrative);
+}
+
+int show(const TopicsOptions& options) {
+  const TopicFile file = index_tools::read_topic_file(options.from);
+  if (!options.ids.empty()) {
+    for (std::size_t i = 0; i < options.ids.size(); ++i) {
+      const auto topic = std::find_if(file.topics.begin(), file.topics.end(), [&](const Topic& one) { return one.id == options.ids[i]; });
+      if (topic == file.topics.end()) {
+        throw Error(ErrorKind::usage, options.from, "has no topic " + options.ids[i],
+                    "look at its ids: relucent topics show " + options.from + " --all");
+      }
+      if (i > 0) std::cout << "\n";
+      print_topic(*topic);
+    }
+    return ok;
+  }
+  const TextCounts counts = count_texts(file.topics);
+  const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
+  std::cout << options.from << ": " << index_tools::to_string(file.form) << ", "
+            << number(static_cast<std::int64_t>(file.topics.size())) << " topics (title " << number(counts.titles) << ", description "
+            << number(counts.descriptions) << ", narrative " << number(counts.narratives) << ")\n";
+  const std::size_t shown = options.all ? file.topics.size() : std::min(kShown, file.topics.size());
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, display_columns(printable(file.topics[i].id)));
+  const std::size_t columns = terminal_columns(100);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Topic& topic = file.topics[i];
+    const std::string id = printable(topic.id);
+    std::cout << "  " << id << std::string(width - display_columns(id) + 2, ' ')
+              << shortened(printable(topic.title.empty() ? topic.description : topic.title), columns > width + 14 ? columns - width - 4 : 10)
+              << "\n";
+  }
+  if (shown < file.topics.size()) std::cout << "  ... (--all shows every one)\n";
+  return ok;
+}
+
+TopicForm form_of(const TopicsOptions& options) {
+  if (!options.form.empty()) return index_tools::parse_topic_form(options.form);
+  const std::optional<TopicForm> form = index_tools::topic_form_of(options.to);
+  if (form) return *form;
+  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write",
+              "name one: --to trec, xml, smart, jsonl or tsv");
+}
+
+int convert(const TopicsOptions& options) {
+  const TopicForm form = form_of(options);
+  TopicFile file = index_tools::read_topic_file(options.from);
+  const index_tools::TopicText text = parse_topic_text(options.topic_text);
+  for (Topic& topic : file.topics) {
+    if (text != index_tools::TopicText::title) topic.title = index_tools::topic_text(topic, text);
+  }
+  write_result(options.to, index_tools::format_topics(file.topics, form));
+  std::cout.flush();
+  const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
+  std::cerr << number(static_cast<std::int64_t>(file.topics.size())) << " topics: " << index_tools::to_string(file.form) << " -> "
+            << index_tools::to_string(form) << "\n";
+  const TextCounts counts = count_texts(file.topics);
+  if (!index_tools::carries_descriptions(form) && counts.descriptions + counts.narratives > 0) {
+    std::cerr << "Left out: " << number(counts.descriptions) << " descriptions and " << number(counts.narratives)
+              << " narratives, for which this form has no place\n";
+  }
+  return ok;
+}
+
+}  // namespace
+
+void add_topics(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("topics", "Show topics, or convert them to another form");
+  command->require_subcommand(1);
+  command->footer("Example:\n  relucent topics show topics.robust04.txt\n  relucent topics convert topics.robust04.txt robust04.tsv");
+  auto options = std::make_shared<TopicsOptions>();
+
+  CLI::App* show_command = command->add_subcommand("show", "Say what a topics file holds");
+  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")->required();
+  show_command->add_option("ID", options->ids, "Topics to show with all their texts");
+  show_command->add_flag("--all", options->all, "List every topic, not the first 10 only");
+  show_command->footer("Example:\n  relucent topics show topics.robust04.txt\n  relucent topics show topics.robust04.txt 301 302");
+  show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+
+  CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another form");
+  convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")->required();
+  convert_command->add_option("TO", options->to, "New file; .tsv, .jsonl, .xml, .trec, .qry name the form, .gz after it compresses; "
+                                                 "\"-\" or nothing: standard output");
+  convert_command->add_option("--to", options->form, "trec | xml | smart | jsonl | tsv (default: by the name)")->type_name("FORM");
+  add_topic_text_flag(*convert_command, options->topic_text);
+  convert_command->footer("Example:\n"
+                          "  relucent topics convert topics.robust04.txt robust04.tsv\n"
+                          "  relucent topics convert topics.robust04.txt descriptions.tsv --topic-text description\n"
+                          "  relucent topics convert topics.covid-round5.xml --to jsonl | head -1");
+  convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
+}
+
+}  // namespace relucent::program
