@@ -57,6 +57,7 @@ std::string heading(const SearchResult& result) {
                      (result.total_hits == 1 ? " hit" : " hits");
   if (result.degraded) return text + " in BM25's order (degraded)";
   if (result.rescoring) text += ", the best " + std::to_string(result.rescored + result.without_text) + " rescored";
+  if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
   char time[32];
   std::snprintf(time, sizeof time, ", %.0f ms", result.total_ms);
   return text + time;
@@ -110,6 +111,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   json["rescored"] = result.rescored;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
+  json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (result.degraded) json["reason"] = result.reason;
   if (result.no_words) json["note"] = "the query has only stop words and signs, which the index leaves out";

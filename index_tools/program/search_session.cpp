@@ -74,6 +74,7 @@ struct SearchSession::Implementation {
     result.rescored = rescored->rescored;
     result.without_text = rescored->withoutText;
     result.truncated = rescored->truncated;
+    result.query_truncated = rescored->queryTruncated;
     result.degraded = rescored->degraded;
     result.reason = rescored->reason;
     result.first_stage_ms = rescored->milliseconds.firstStage;

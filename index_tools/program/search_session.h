@@ -36,6 +36,7 @@ struct SearchResult {
   bool no_words = false;   ///< the query has stop words and signs only
   bool rescoring = false;  ///< a second stage was asked for
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
+  bool query_truncated = false;
   bool degraded = false;
   std::string reason;      ///< why it is degraded
   double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, score_ms = 0, combine_ms = 0;

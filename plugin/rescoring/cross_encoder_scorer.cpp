@@ -49,7 +49,7 @@ class CrossEncoderScorer final : public Scorer {
     const PairScores pairs = encoder_->score(query, texts, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const PairScore& pair = pairs.documents.at(i);
-      scores[i] = {pair.logit, pair.tokens, pair.truncated};
+      scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated};
     }
   }
 

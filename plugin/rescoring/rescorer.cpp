@@ -81,6 +81,7 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
     if (!score) ++answer->withoutText;
     else ++answer->rescored;
     if (score && score->truncated) ++answer->truncated;
+    if (score && score->query_truncated) answer->queryTruncated = true;
   }
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - result.order.size());
   answer->milliseconds = result.milliseconds;

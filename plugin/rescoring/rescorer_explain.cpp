@@ -36,6 +36,7 @@ Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& sco
   std::string description = "score of " + scorer.describe();
   if (score.tokens > 0) description += ", " + std::to_string(score.tokens) + " tokens";
   description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
+  if (score.query_truncated) description += ", the end of the query was cut off";
   return node(score.score, description);
 }
 

@@ -38,6 +38,21 @@ TEST(RescoringTexts, ADocumentOfTenMegabytesIsCutAndScoredLikeItsBeginning) {
   EXPECT_EQ(rescored_hit(answer, 2)->doc, 2);
 }
 
+TEST(RescoringTexts, AQueryOfMoreThanThirtyWordPiecesIsCutAndTheAnswerSaysSo) {
+  const SmallIndex index(ten_documents({"Keep bread in a paper bag.", "A bicycle."}));
+  const auto answer_to = [&](int words) {
+    std::string query;
+    for (int i = 0; i < words; ++i) query += "bread ";
+    const auto answer = search(index, with_model(), query);
+    EXPECT_FALSE(answer->degraded) << answer->reason;
+    return answer;
+  };
+  const auto whole = answer_to(30), cut = answer_to(31);
+  EXPECT_FALSE(whole->queryTruncated);
+  EXPECT_TRUE(cut->queryTruncated);
+  EXPECT_EQ(rescored_hit(cut, 0)->logit, rescored_hit(whole, 0)->logit);
+}
+
 TEST(RescoringTexts, ADocumentOfTenMegabytesDoesNotOutlastTheDeadlineByMuch) {
   const SmallIndex index(ten_documents({long_text(10'000'000), long_text(10'000'000), long_text(10'000'000)}));
   Config config = with_model();

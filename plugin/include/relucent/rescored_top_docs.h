@@ -60,6 +60,7 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   std::int32_t rescored = 0;      ///< candidates in the window that the model scored
   std::int32_t withoutText = 0;   ///< candidates in the window without stored text
   std::int32_t truncated = 0;     ///< candidates whose end the model did not see
+  bool queryTruncated = false;    ///< the model did not see the end of the query
   std::int32_t belowMinScore = 0; ///< hits that min_score dropped, of those within reach of this search
 
   /// Milliseconds. parse is known where RescoringQueryParser made the query, firstStage where a RescoringSearcher searched.

@@ -24,7 +24,8 @@ struct Candidate {
 struct CandidateScore {
   float score = 0;                ///< raw; higher is better
   std::int32_t tokens = 0;        ///< 0 where the scorer does not count them
-  bool truncated = false;
+  bool truncated = false;         ///< the end of the text was not seen
+  bool query_truncated = false;   ///< the end of the query was not seen
 };
 
 /// Second-stage scorer: a query's text and its candidates' texts in, a score each out. No Lucene++ type in it, so
