@@ -18,6 +18,8 @@ set(readers
   readers/tsv_reader.cpp
   readers/utf8.cpp
   readers/vaswani_reader.cpp
+  readers/wapo_reader.cpp
+  readers/xml_text.cpp
 )
 set(indexing
   indexing/checkpoint.cpp

@@ -6,6 +6,7 @@
 #include "index_tools/readers/smart_reader.h"
 #include "index_tools/readers/tsv_reader.h"
 #include "index_tools/readers/vaswani_reader.h"
+#include "index_tools/readers/wapo_reader.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -20,9 +21,12 @@ const std::vector<Corpus>& corpora() {
        {"msmarco-docs.trec", "msmarco-docs.tsv"}, 3'213'835, read_msmarco_document},
       {"msmarco-document-v2", "MS MARCO v2 documents: msmarco_v2_doc.tar, or its files", {"msmarco_doc_*"},
        11'959'635, read_msmarco_document_v2},
-      {"antique", "ANTIQUE: antique-collection.txt", {"antique-collection.txt"}, 403'666,
-       read_antique},
+      {"antique", "ANTIQUE: antique-collection.txt", {"antique-collection.txt"}, 403'666, read_antique},
       {"nfcorpus", "NFCorpus: raw/doc_dump.txt, also in nfcorpus.tar.gz", {"doc_dump.txt"}, 5'371, read_nfcorpus},
+      {"wapo/v2", "Washington Post: WashingtonPost.v2.tar.gz, or its file", {"TREC_Washington_Post_collection.v2.jl"},
+       595'037, read_wapo},
+      {"wapo/v4", "Washington Post: WashingtonPost.v4.tar.gz, or its file", {"TREC_Washington_Post_collection.v4.jl"},
+       728'626, read_wapo},
       {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
       {"jsonl", "your own documents: id, text and perhaps title", {"*.jsonl", "*.json", "*.jl", "*.ndjson"}, 0,
        read_jsonl},

@@ -113,6 +113,10 @@ std::string value_of(const json& field) {
   return text;
 }
 
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 std::string field_of(const json& record, const char* name) { return value_of(record.at(name)); }
 
 // A record in the corpus's original format, and the text it must give.
@@ -173,6 +177,43 @@ TEST(CorporaSamples, NfCorpus) {
   expect_records("nfcorpus", "nfcorpus.jsonl", "", [](const json& r) {
     return field_of(r, "arg0") + "\t" + field_of(r, "arg1") + "\t" + field_of(r, "arg2") + "\t" + field_of(r, "arg3") + "\n";
   }, [](const json& r) { return std::pair(field_of(r, "arg0"), field_of(r, "arg2") + " " + field_of(r, "arg3")); });
+}
+
+// The sample has the paragraphs of wapo/v4 whole, and of the whole text start, end and length. Media come before the
+// paragraphs, and plain text is told from HTML by its characters, except in the last record, where all is HTML.
+TEST(CorporaSamples, WashingtonPost) {
+  RELUCENT_NEEDS(samples() / "wapo.jsonl");
+  std::int64_t official = 0;
+  ASSERT_FALSE(sample_documents("wapo.jsonl", "wapo/v2", official).empty());
+  EXPECT_EQ(index_tools::find_corpus("wapo/v2").official_documents, official);
+  const std::vector<json> records = sample_documents("wapo.jsonl", "wapo/v4", official);
+  EXPECT_EQ(index_tools::find_corpus("wapo/v4").official_documents, official);
+  int compared = 0;
+  for (const json& record : records) {
+    const json& paragraphs = record.at("arg7");
+    if (!std::all_of(paragraphs.begin(), paragraphs.end(), [](const json& paragraph) { return paragraph.is_string(); })) continue;
+    const bool all_html = record.at("arg8").empty();
+    json contents = json::array({{{"type", "kicker"}, {"mime", "text/plain"}, {"content", record.at("arg5")}}, nullptr});
+    for (const json& media : record.at("arg8")) {
+      const char* text = media.contains("text") ? "text" : "arg2";
+      contents.push_back({{"type", "image"}, {"imageURL", "u"}, {"fullcaption", media.at(text)}});
+    }
+    for (const json& paragraph : paragraphs) {
+      const bool html = all_html || paragraph.get_ref<const std::string&>().find_first_of("<&") != std::string::npos;
+      contents.push_back({{"type", "sanitized_html"}, {"mime", html ? "text/html" : "text/plain"}, {"content", paragraph}});
+    }
+    const json line = {{"id", record.at("arg0")}, {"title", record.at("arg2")}, {"contents", contents}};
+    const auto read = testing::read_text("wapo/v4", line.dump() + "\n", true);
+    ASSERT_EQ(read.documents.size(), 1u);
+    const std::string& text = read.documents[0].text;
+    const std::string shape = value_of(record.at("arg6"));
+    const std::string title = field_of(record, "arg2") + " ";
+    EXPECT_TRUE(text.starts_with(title + shape.substr(0, 40))) << text;
+    EXPECT_TRUE(text.ends_with(shape.substr(shape.size() - 60))) << text;
+    EXPECT_EQ(characters(text), characters(title + shape)) << text;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "indexing_support.h"
 #include "relucent/error.h"
@@ -68,6 +70,42 @@ TEST(NfCorpus, JoinsTitleAndAbstract) {
   expect_kinds("nfcorpus", "MED-1\turl\ttitle\tabstract\nMED-2\turl\ttitle\nMED-3\turl\ttitle\tabstract\tmore\nMED-4\turl\t\t\n",
                {"too few columns", "too many columns"}, {"MED-1", "MED-4"});
   EXPECT_EQ(read_text("nfcorpus", "MED-1\turl\ttitle\tabstract\n").documents.at(0).text, "title abstract");
+}
+
+TEST(WashingtonPost, JoinsWhatHasTextAndNamesWhatIsMalformed) {
+  const std::string line = R"({"id": "1", "title": null, "contents": [null, {"type": "kicker", "content": "no"}, )"
+                     R"({"type": "image", "fullcaption": "A caption"}, )"
+                     R"({"type": "sanitized_html", "mime": "text/html", "content": "<p>a &amp; <b>b</b></p>"}, )"
+                     R"({"type": "sanitized_html", "mime": "text/html", "content": "lost, as there is no element"}, )"
+                     R"({"type": "tweet", "content": {"text": "A tweet"}}, {"type": "video", "blurb": "\n"}]})";
+  EXPECT_EQ(read_text("wapo/v2", line).documents.at(0).text, "None A caption\na & b\n\nA tweet");
+  expect_kinds("wapo/v2",
+               "{\"id\": \"1\", \"title\": \"t\", \"contents\": []}\n{\"title\": \"t\", \"contents\": []}\n{\"id\": \"2\", \"contents\": []}\n"
+               "{\"id\": \"3\", \"title\": \"t\"}\n{\"id\": \"4\", \"title\": \"t\", \"contents\": [\"a\"]}\n"
+               "{\"id\": \"5\", \"title\": \"t\", \"contents\": [{\"type\": \"image\", \"fullcaption\": 7}]}\n{\"id\": \"6\", \"title\": \"t\", \"contents\": []}\n",
+               {"no id", "no title", "no contents", "a part of the contents is not an object",
+                "a part of the contents has no text but something else"},
+               {"1", "6"});
+}
+
+// Markup made to do harm: entities that multiply, files to be fetched, depth.
+TEST(WashingtonPost, HarmfulMarkupIsOnlyText) {
+  std::string bomb = "<!DOCTYPE p [<!ENTITY a \"aaaaaaaaaa\">";
+  for (char c = 'b'; c <= 'k'; ++c) {
+    const std::string one = std::string("&") + static_cast<char>(c - 1) + ";";
+    bomb += std::string("<!ENTITY ") + c + " \"" + one + one + one + one + one + one + one + one + one + one + "\">";
+  }
+  bomb += "]><p>&k;</p>";
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "<b>";
+  for (const std::string& markup : {bomb, deep, std::string("<!DOCTYPE p SYSTEM \"file:///etc/passwd\"><p>x</p>"),
+                                    std::string("<!DOCTYPE p [<!ENTITY x SYSTEM \"file:///etc/passwd\">]><p>&x;</p>")}) {
+    const nlohmann::json line = {{"id", "1"}, {"title", "t"},
+                                 {"contents", {{{"type", "sanitized_html"}, {"mime", "text/html"}, {"content", markup}}}}};
+    const auto read = read_text("wapo/v2", line.dump() + "\n", true);
+    ASSERT_EQ(read.documents.size(), 1u);
+    EXPECT_LT(read.documents[0].text.size(), 100u);
+  }
 }
 
 }  // namespace
