@@ -6,10 +6,11 @@
 namespace relucent::analysis {
 namespace {
 
-enum Class : std::uint8_t { other, letter, digit, joiner, mid_letter, mid_digit, mid_both };
+enum Class : std::uint8_t { letter, digit, joiner, mid_letter, mid_digit, mid_both, other };
 
 constexpr std::array<Class, 128> make_classes() {
   std::array<Class, 128> classes{};
+  classes.fill(other);
   for (char c = 'a'; c <= 'z'; ++c) classes[static_cast<unsigned>(c)] = letter;
   for (char c = 'A'; c <= 'Z'; ++c) classes[static_cast<unsigned>(c)] = letter;
   for (char c = '0'; c <= '9'; ++c) classes[static_cast<unsigned>(c)] = digit;
@@ -22,18 +23,22 @@ constexpr std::array<Class, 128> make_classes() {
 constexpr std::array<Class, 128> kClasses = make_classes();
 constexpr std::size_t kLongest = 255;
 
+template <typename Character>
+Class class_of(Character c) {
+  return kClasses[static_cast<unsigned char>(c)];
+}
+
 /// Length of the longest word that `text` starts with; 0 if it starts with none.
-std::size_t word_length(std::u16string_view text) {
-  const auto class_at = [&](std::size_t i) { return i < text.size() ? kClasses[text[i]] : other; };
+template <typename Character>
+std::size_t word_length(std::basic_string_view<Character> text) {
+  const std::size_t size = text.size();
+  const auto class_at = [&](std::size_t i) { return i < size ? class_of(text[i]) : other; };
   std::size_t i = 0;
   while (class_at(i) == joiner) ++i;
   if (class_at(i) != letter && class_at(i) != digit) return 0;
   for (;;) {
+    while (i < size && class_of(text[i]) <= joiner) ++i;
     const Class here = class_at(i);
-    if (here == letter || here == digit || here == joiner) {
-      ++i;
-      continue;
-    }
     if (here == other) return i;
     const Class before = class_at(i - 1), after = class_at(i + 1);
     const bool letters = before == letter && after == letter && here != mid_digit;
@@ -43,33 +48,42 @@ std::size_t word_length(std::u16string_view text) {
   }
 }
 
-}  // namespace
-
-void ascii_words(std::u16string_view text, std::size_t offset, std::vector<WordSpan>& words) {
+template <typename Character>
+void find_words(std::basic_string_view<Character> text, std::size_t offset, std::vector<WordSpan>& words) {
   const std::size_t size = text.size();
   for (std::size_t i = 0; i < size;) {
-    if (kClasses[text[i]] == other) {
+    const Class first = class_of(text[i]);
+    if (first == other) {
       ++i;
       continue;
     }
     // A match may only use the units that a word may have; in a longer run of joiners only the last ones reach a word.
-    if (kClasses[text[i]] == joiner) {
+    if (first == joiner) {
       std::size_t run = i;
-      while (run < size && kClasses[text[run]] == joiner) ++run;
+      while (run < size && class_of(text[run]) == joiner) ++run;
       if (run - i >= kLongest) i = run - (kLongest - 1);
     }
     const std::size_t length = word_length(text.substr(i, kLongest));
     if (length == 0) {
       // Where none starts at a joiner, none starts at the joiners after it.
-      const bool joiners = kClasses[text[i]] == joiner;
       do {
         ++i;
-      } while (joiners && i < size && kClasses[text[i]] == joiner);
+      } while (first == joiner && i < size && class_of(text[i]) == joiner);
       continue;
     }
     words.push_back({offset + i, offset + i + length});
     i += length;
   }
+}
+
+}  // namespace
+
+void ascii_words(std::u16string_view text, std::size_t offset, std::vector<WordSpan>& words) {
+  find_words(text, offset, words);
+}
+
+void ascii_words(std::string_view text, std::size_t offset, std::vector<WordSpan>& words) {
+  find_words(text, offset, words);
 }
 
 }  // namespace relucent::analysis

@@ -54,6 +54,18 @@ void lower_case(std::u16string_view word, std::u16string& lower) {
 
 }  // namespace
 
+bool stem_unless_stop_word(std::u16string& word) {
+  if (is_stop_word(word)) return false;
+  word.resize(porter_stem(word.data(), word.size()));
+  return true;
+}
+
+bool finish_word(std::u16string_view word, std::u16string& term) {
+  if (is_possessive(word)) word.remove_suffix(2);
+  lower_case(word, term);
+  return stem_unless_stop_word(term);
+}
+
 void EnglishChain::reset(std::u16string_view text) {
   text_ = text;
   words_.clear();
@@ -69,14 +81,10 @@ void EnglishChain::rewind() {
 bool EnglishChain::next(ChainToken& token) {
   while (next_word_ < words_.size()) {
     const WordSpan span = words_[next_word_++];
-    std::u16string_view word = text_.substr(span.start, span.end - span.start);
-    if (is_possessive(word)) word.remove_suffix(2);
-    lower_case(word, term_);
-    if (is_stop_word(term_)) {
+    if (!finish_word(text_.substr(span.start, span.end - span.start), term_)) {
       ++skipped_;
       continue;
     }
-    term_.resize(porter_stem(term_.data(), term_.size()));
     token = {term_, span.start, span.end, skipped_ + 1};
     skipped_ = 0;
     return true;

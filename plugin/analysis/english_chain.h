@@ -16,6 +16,11 @@ struct ChainToken {
   std::int32_t position_increment = 1;
 };
 
+/// What becomes of a word: possessive, lower case, Porter. False for a stop word.
+bool finish_word(std::u16string_view word, std::u16string& term);
+/// The last two steps: `word` has neither capitals nor a possessive any more.
+bool stem_unless_stop_word(std::u16string& word);
+
 /// Modern Lucene's EnglishAnalyzer on UTF-16: words, possessive, lower case, stop words, Porter. Reused for one text
 /// after the other; one object a thread.
 class EnglishChain {

@@ -1,21 +1,25 @@
 #include "relucent/index_builder.h"
 
-#include <FSDirectory.h>
-#include <LuceneHeaders.h>
+#include <IndexReader.h>
+#include <IndexWriter.h>
 #include <SerialMergeScheduler.h>
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
+#include <thread>
 
-#include "analysis/chain_token_stream.h"
+#include "analysis/analyzer_terms.h"
 #include "bm25/field_lengths.h"
 #include "index/commit_data.h"
+#include "index/segment/segment_pipeline.h"
+#include "index/segment_list.h"
 #include "index/segments_file.h"
-#include "index/write_lock.h"
-#include "index/writer.h"
 #include "lucene_errors.h"
 #include "relucent/english_analyzer.h"
+#include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -33,39 +37,36 @@ void need_free_space(const std::filesystem::path& folder, double megabytes) {
   throw Error(ErrorKind::io, folder.string(), problem, "free some space; what was committed before is safe");
 }
 
-/// An index without a document: what is left of a run that ended before its first commit.
-bool is_empty(const Lucene::FSDirectoryPtr& directory) {
+/// An index without a document: what is left of a run that ended before it had any.
+bool has_no_document(const std::filesystem::path& folder) {
   try {
-    check_segments_file(to_utf8(directory->getFile()));
-    const auto reader = Lucene::IndexReader::open(directory, true);
+    const auto reader = open_reader(folder);
     const bool empty = reader->maxDoc() == 0;
     reader->close();
     return empty;
   } catch (const Error&) {
     return false;  // damaged, but an index: its owner decides
-  } catch (const Lucene::LuceneException&) {
-    return false;
   }
 }
 
 class Builder final : public IndexBuilder {
  public:
   Builder(std::filesystem::path folder, Mode mode, const Options& options);
-  ~Builder() override;
 
   void add(std::string_view id, std::string_view text) override;
   void commit(const std::map<std::string, std::string>& user_data) override;
   std::map<std::string, std::string> committed() const override { return last_commit_.user; }
   Totals totals() const override { return last_commit_.totals; }
+  std::string recovered() const override { return recovered_; }
   void merge(int segments) override;
   void close() override;
 
  private:
-  void open_writer(bool create);
   void read_last_commit();
-  void make_document();
-  Totals count_again();
-  void verify_last_document();
+  void start_pipeline();
+  void merge_by_lucene(int segments);
+  Totals count_again() const;
+  void verify_last_document() const;
   void usable(const char* doing) const;
   /// Runs a step of the writer; after a failure only what was committed before counts.
   template <typename Step>
@@ -81,17 +82,14 @@ class Builder final : public IndexBuilder {
 
   std::filesystem::path folder_;
   Options options_;
-  boost::shared_ptr<Writer> writer_;
-  boost::shared_ptr<CountingSimilarity> similarity_;
+  std::unique_ptr<SegmentList> list_;
+  std::unique_ptr<segment::SegmentPipeline> pipeline_;
   CommitData last_commit_;
-  Totals running_;        ///< with what was added since the last commit
+  std::string recovered_;
+  Totals before_;         ///< in the index when the pipeline began
+  std::int64_t added_ = 0;
   bool changed_ = false;  ///< something to commit
   bool broken_ = false;
-
-  // One document, filled anew for each add().
-  Lucene::DocumentPtr document_;
-  Lucene::FieldPtr id_field_, text_field_, contents_field_;
-  boost::shared_ptr<ChainTokenStream> stream_;  ///< null for another analyzer
   std::string last_id_, last_text_;
 };
 
@@ -107,17 +105,16 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
   }
   need_free_space(folder_, 1);
   with_errors(place, "opening the index for writing", [&] {
-    const auto directory = Lucene::FSDirectory::open(to_lucene(place));
-    const bool exists = Lucene::IndexReader::indexExists(directory);
-    if (exists && mode == Mode::create && !is_empty(directory)) {
+    const bool exists = !segments_files(folder_).empty();
+    if (exists && mode == Mode::create && !has_no_document(folder_)) {
       throw Error(ErrorKind::usage, place, "the folder holds an index already",
                   "continue it (--resume), replace it (--overwrite), or name another folder");
     }
     if (!exists && mode == Mode::append) {
       throw Error(ErrorKind::usage, place, "the folder holds no index to continue", "make a new one (without --resume)");
     }
-    if (mode == Mode::append) check_segments_file(folder_);
-    open_writer(mode != Mode::append);
+    list_ = std::make_unique<SegmentList>(
+        folder_, mode == Mode::append ? SegmentList::Start::last_commit : SegmentList::Start::nothing);
     if (mode == Mode::append) {
       read_last_commit();
     } else {
@@ -125,34 +122,13 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
       last_commit_.analyzer = options_.first_stage.analyzer;
       changed_ = true;
     }
-    make_document();
+    start_pipeline();
   });
-}
-
-Builder::~Builder() {
-  if (!writer_) return;
-  try {
-    writer_->rollback();
-  } catch (...) {
-    // The last commit on the disk is what counts; the lock goes with the process or the next line.
-  }
-  writer_.reset();
-}
-
-void Builder::open_writer(bool create) {
-  const auto directory = Lucene::FSDirectory::open(to_lucene(folder_.string()),
-                                                   Lucene::newLucene<WriteLockFactory>(folder_));
-  const auto analyzer = make_analyzer(options_.first_stage);
-  writer_ = Lucene::newLucene<Writer>(directory, analyzer, create);
-  writer_->setMergeScheduler(Lucene::newLucene<Lucene::SerialMergeScheduler>());
-  writer_->setRAMBufferSizeMB(options_.buffer_mb);
-  similarity_ = Lucene::newLucene<CountingSimilarity>(to_lucene(options_.fields.contents_field));
-  writer_->setSimilarity(similarity_);
 }
 
 void Builder::read_last_commit() {
   const std::string place = folder_.string();
-  const auto data = from_user_data(Lucene::IndexReader::getCommitUserData(writer_->getDirectory()), place);
+  const auto data = from_user_data(list_->user_data(), place);
   if (!data) {
     throw Error(ErrorKind::invalid_data, place, "the index was not made by Relucent, so it cannot be continued",
                 "make a new index in another folder");
@@ -166,13 +142,24 @@ void Builder::read_last_commit() {
                 "use the same [index] and [first_stage] settings as when it was made");
   }
   last_commit_ = *data;
-  if (writer_->identity() != data->segments) last_commit_.totals = count_again();
-  running_ = last_commit_.totals;
+  recovered_ = list_->dropped();
+  if (list_->identity() != data->segments) last_commit_.totals = count_again();
+}
+
+void Builder::start_pipeline() {
+  const auto& [fields, first_stage, buffer_mb, threads] = options_;
+  segment::SegmentPipeline::Options settings{
+      folder_, segment::Fields(fields.id_field, fields.text_field, fields.contents_field),
+      threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
+      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte), [first_stage] { return make_term_source(first_stage); }};
+  pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
+  before_ = last_commit_.totals;
+  added_ = 0;
 }
 
 /// For an index that another program has merged or added to: the counts from the postings, if the length bytes are ours.
-IndexBuilder::Totals Builder::count_again() {
-  const auto reader = writer_->getReader();
+IndexBuilder::Totals Builder::count_again() const {
+  const auto reader = Lucene::IndexReader::open(list_->directory(), true);
   const auto leaves = bm25::leaf_readers(reader);
   const Lucene::String field = to_lucene(options_.fields.contents_field);
   const auto lengths = bm25::count_lengths(leaves, field);
@@ -191,29 +178,8 @@ IndexBuilder::Totals Builder::count_again() {
   return totals;
 }
 
-void Builder::make_document() {
-  using Lucene::AbstractField;
-  const auto& fields = options_.fields;
-  document_ = Lucene::newLucene<Lucene::Document>();
-  id_field_ = Lucene::newLucene<Lucene::Field>(to_lucene(fields.id_field), Lucene::String(), AbstractField::STORE_YES,
-                                               AbstractField::INDEX_NOT_ANALYZED_NO_NORMS);
-  id_field_->setOmitTermFreqAndPositions(true);
-  text_field_ = Lucene::newLucene<Lucene::Field>(to_lucene(fields.text_field), Lucene::ByteArray::newInstance(1),
-                                                 AbstractField::STORE_YES);
-  if (options_.first_stage.analyzer == "english") {
-    stream_ = Lucene::newLucene<ChainTokenStream>();
-    contents_field_ = Lucene::newLucene<Lucene::Field>(to_lucene(fields.contents_field), stream_);
-  } else {
-    contents_field_ = Lucene::newLucene<Lucene::Field>(to_lucene(fields.contents_field), Lucene::String(),
-                                                       AbstractField::STORE_NO, AbstractField::INDEX_ANALYZED);
-  }
-  document_->add(id_field_);
-  document_->add(text_field_);
-  document_->add(contents_field_);
-}
-
 void Builder::usable(const char* doing) const {
-  if (!writer_) throw Error(ErrorKind::usage, folder_.string(), std::string(doing) + " after close()");
+  if (!list_) throw Error(ErrorKind::usage, folder_.string(), std::string(doing) + " after close()");
   if (broken_) {
     throw Error(ErrorKind::io, folder_.string(), std::string(doing) + ": an earlier step failed",
                 "open the index anew and continue after the last commit");
@@ -223,56 +189,46 @@ void Builder::usable(const char* doing) const {
 void Builder::add(std::string_view id, std::string_view text) {
   guarded("adding a document", [&] {
     constexpr std::size_t kLongest = 0x3FFFFFFF;
-    if (text.size() > kLongest) {
-      throw Error(ErrorKind::invalid_data, "document \"" + std::string(id) + "\"", "its text is longer than 1 GiB",
-                  "Split it");
+    if (text.size() > kLongest || id.size() > kLongest) {
+      throw Error(ErrorKind::invalid_data, "document \"" + std::string(id.substr(0, 100)) + "\"", "its text is longer than 1 GiB",
+                  "split it");
     }
-    Lucene::String wide;
-    id_field_->setValue(to_lucene(id));
-    last_id_ = id;
-    last_text_ = well_formed_utf8(text);
-    const auto size = static_cast<std::int32_t>(last_text_.size());
-    const auto bytes = Lucene::ByteArray::newInstance(std::max(size, 1));
-    std::memcpy(bytes.get(), last_text_.data(), last_text_.size());
-    text_field_->setValue(bytes, 0, size);
-    if (stream_) {
-      stream_->set_text(last_text_);
-    } else {
-      contents_field_->setValue(to_lucene(last_text_));
+    if (before_.documents + added_ == std::numeric_limits<std::int32_t>::max()) {
+      throw Error(ErrorKind::unsupported, folder_.string(), "an index holds 2,147,483,647 documents at most",
+                  "make several indexes");
     }
     changed_ = true;
-    writer_->addDocument(document_);
-    ++running_.documents;
+    pipeline_->add(id, text);
+    last_id_ = id;
+    last_text_ = text;
+    ++added_;
   });
 }
 
 void Builder::commit(const std::map<std::string, std::string>& user_data) {
   guarded("committing", [&] {
-    need_free_space(folder_, 1 + static_cast<double>(writer_->ramSizeInBytes()) / kMegabyte);
-    writer_->flush_segments();
+    need_free_space(folder_, 1);
+    pipeline_->flush();
+    list_->set_segments(pipeline_->segments_to_commit(), pipeline_->next_number());
     CommitData data = last_commit_;
     data.user = user_data;
-    data.segments = writer_->identity();
-    data.totals = running_;
-    data.totals.documents_with_tokens += similarity_->documents_with_tokens;
-    data.totals.tokens += similarity_->tokens;
-    // Fewer documents than were added: a merge has dropped what another program had deleted.
-    if (writer_->maxDoc() != data.totals.documents) data.totals = count_again();
-    writer_->commit(to_user_data(data));
-    similarity_->documents_with_tokens = similarity_->tokens = 0;
-    running_ = data.totals;
+    data.segments = list_->identity();
+    data.totals = {before_.documents + added_, before_.documents_with_tokens + pipeline_->documents_with_tokens(),
+                   before_.tokens + pipeline_->tokens()};
+    list_->commit(to_user_data(data));
+    pipeline_->keep_only(list_->kept_segments());
     last_commit_ = std::move(data);
     changed_ = false;
     verify_last_document();
   });
 }
 
-/// Lucene++ loses some texts without a word; ours go in as bytes, and the last of each commit is read back.
-void Builder::verify_last_document() {
+/// The last document of each commit is read back by Lucene++ itself.
+void Builder::verify_last_document() const {
   if (last_id_.empty() && last_text_.empty()) return;
-  const auto document = writer_->read_last_document();
+  const auto document = list_->read_last_document();
   if (!document || stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
-      stored_text(document, options_.fields.text_field).value_or("") != last_text_) {
+      stored_text(document, options_.fields.text_field).value_or("") != well_formed_utf8(last_text_)) {
     throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" does not read back as it was written",
                 "check the disk and make the index again");
   }
@@ -281,16 +237,37 @@ void Builder::verify_last_document() {
 void Builder::merge(int segments) {
   guarded("merging segments", [&] {
     if (segments < 1) throw Error(ErrorKind::usage, folder_.string(), "an index has at least one segment");
-    writer_->optimize(segments, true);
+    const bool merged = pipeline_->merge_to(static_cast<std::size_t>(segments));
     commit(last_commit_.user);
+    if (!merged) merge_by_lucene(segments);
   });
 }
 
+/// For segments that another program has written or deleted documents from.
+void Builder::merge_by_lucene(int segments) {
+  pipeline_.reset();
+  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(list_->directory(), make_analyzer(options_.first_stage), false,
+                                                             Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  writer->setMergeScheduler(Lucene::newLucene<Lucene::SerialMergeScheduler>());
+  writer->optimize(segments, true);
+  writer->close();
+  list_->read_again();
+  last_commit_.totals = count_again();  // deleted documents are gone
+  start_pipeline();
+  commit(last_commit_.user);
+}
+
 void Builder::close() {
-  if (!writer_) return;
+  if (!list_) return;
   if (changed_) commit(last_commit_.user);
-  guarded("closing the index", [&] { writer_->close(false); });
-  writer_.reset();
+  guarded("closing the index", [&] {
+    pipeline_->finish_merges();
+    list_->set_segments(pipeline_->segments_to_commit(), pipeline_->next_number());
+    if (list_->identity() != last_commit_.segments) commit(last_commit_.user);
+    pipeline_.reset();
+    list_->close();
+  });
+  list_.reset();
 }
 
 }  // namespace

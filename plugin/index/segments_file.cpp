@@ -21,7 +21,9 @@ std::uint64_t big_endian(std::string_view bytes) {
   return value;
 }
 
-bool is_sound(const std::filesystem::path& file) {
+}  // namespace
+
+bool is_sound_segments_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   if (bytes.size() < 12) return false;
@@ -32,22 +34,25 @@ bool is_sound(const std::filesystem::path& file) {
   return big_endian(all.substr(bytes.size() - 8)) == sum.checksum();
 }
 
-}  // namespace
-
-void check_segments_file(const std::filesystem::path& folder) {
+std::vector<std::string> segments_files(const std::filesystem::path& folder) {
   constexpr std::string_view kPrefix = "segments_";
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (name.starts_with(kPrefix)) names.push_back(name);
   }
-  if (names.empty()) return;
   // N is a number to base 36: the longer name is the newer one.
   std::ranges::sort(names, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a > b;
   });
-  if (std::ranges::any_of(names, [&](const std::string& name) { return is_sound(folder / name); })) return;
+  return names;
+}
+
+void check_segments_file(const std::filesystem::path& folder) {
+  const auto names = segments_files(folder);
+  if (names.empty()) return;
+  if (std::ranges::any_of(names, [&](const std::string& name) { return is_sound_segments_file(folder / name); })) return;
   throw Error(ErrorKind::invalid_data, (folder / names.front()).string(), "the list of segments is damaged",
               "make the index again");
 }

@@ -1,12 +1,18 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace relucent {
 
-/// Compares the checksum of the newest segments_N file with its bytes, because Lucene++ crashes on some damaged ones. Where
-/// an older sound one is beside it (a writer died in the middle of a commit) Lucene++ will find that by itself.
-/// Throws Error `invalid_data` where none is sound.
+/// The folder's segments_N files, the newest first.
+std::vector<std::string> segments_files(const std::filesystem::path& folder);
+
+/// Compares a segments_N file's checksum with its bytes, because Lucene++ crashes on some damaged ones.
+bool is_sound_segments_file(const std::filesystem::path& file);
+
+/// Throws Error `invalid_data` where the folder has segments_N files and none of them is sound.
 void check_segments_file(const std::filesystem::path& folder);
 
 }  // namespace relucent

@@ -13,7 +13,8 @@
 namespace relucent {
 
 /// Writes an index of Relucent's schema (stored id and text, analyzed contents, modern length bytes). No Lucene++ type in
-/// it. One thread at a time.
+/// it. Called by one thread at a time; the work is done by several of its own, and the result does not depend on their
+/// number: the same documents in the same order, the same statistics, the same scores.
 class RELUCENT_API IndexBuilder {
  public:
   enum class Mode {
@@ -25,7 +26,8 @@ class RELUCENT_API IndexBuilder {
   struct Options {
     IndexConfig fields;
     FirstStageConfig first_stage;
-    double buffer_mb = 256;  ///< RAM for postings before a flush
+    double buffer_mb = 256;  ///< about so much memory for documents that are not written yet
+    int threads = 1;         ///< 1: none of its own, each call does its work itself; 0: one a core
   };
 
   /// What the last commit says.
@@ -39,19 +41,22 @@ class RELUCENT_API IndexBuilder {
   /// mode does not fit what is there; `invalid_data` for an index that is damaged or not ours.
   static std::unique_ptr<IndexBuilder> open(const std::filesystem::path& folder, Mode mode, const Options& options);
 
-  /// Not closed: what was added since the last commit is dropped, the lock is released.
+  /// Not closed: what was added since the last commit is dropped, merges are broken off, the lock is released.
   virtual ~IndexBuilder() = default;
 
-  /// Bytes that are not UTF-8 are stored and indexed as U+FFFD.
+  /// Bytes that are not UTF-8 are stored and indexed as U+FFFD. What goes wrong with a document may come out of a later
+  /// call; after an Error only what was committed counts.
   virtual void add(std::string_view id, std::string_view text) = 0;
-  /// Makes everything added so far durable, and `user_data` with it, in one atomic step.
+  /// Makes everything added so far durable, and `user_data` with it, in one atomic step: on the disk when it returns.
   virtual void commit(const std::map<std::string, std::string>& user_data) = 0;
   /// The user data of the last commit, without the builder's own keys.
   virtual std::map<std::string, std::string> committed() const = 0;
   virtual Totals totals() const = 0;
+  /// In append mode: what was wrong with a newer commit, so that open() had to go back to the one before; empty otherwise.
+  virtual std::string recovered() const = 0;
   /// Merges to at most `segments` segments; the order of documents stays.
   virtual void merge(int segments) = 0;
-  /// Closes after a commit.
+  /// Commits what is not committed yet, finishes merges and closes.
   virtual void close() = 0;
 };
 

@@ -1,0 +1,119 @@
+#include "index/commit_point.h"
+
+#include <SegmentInfo.h>
+
+#include <charconv>
+
+#include "index/segments_file.h"
+#include "lucene_errors.h"
+#include "relucent/error.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPrefix = "relucent.";
+
+std::string damage_of(const fs::path& file, const segment::FileSum& expected, FileCheck check) {
+  std::error_code error;
+  const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
+  if (error) return file.string() + ": " + error.message();
+  if (size != expected.size) {
+    return file.string() + ": has " + std::to_string(size) + " bytes, not " + std::to_string(expected.size);
+  }
+  if (check == FileCheck::checksum && checksum_of_file(file) != expected.checksum) {
+    return file.string() + ": has other bytes than were written";
+  }
+  return {};
+}
+
+/// What is wrong with a commit's files; empty where nothing is.
+std::string damage_of(const fs::path& folder, const CommitPoint& commit, const Lucene::DirectoryPtr& directory,
+                      FileCheck check) {
+  for (const segment::Segment& segment : commit.segments) {
+    for (const auto& [extension, expected] : segment.files) {
+      std::string damage = damage_of(segment::file_of(folder, segment.name, extension.c_str()), expected, check);
+      if (!damage.empty()) return damage;
+    }
+  }
+  for (const std::string& file : files_of(commit, directory)) {
+    if (!fs::exists(folder / file)) return (folder / file).string() + ": is missing";
+  }
+  return {};
+}
+
+CommitPoint read_commit(const std::string& file, const Lucene::DirectoryPtr& directory) {
+  CommitPoint commit{file, Lucene::newLucene<Lucene::SegmentInfos>(), {}};
+  commit.infos->read(directory, to_lucene(file));
+  for (std::int32_t i = 0; i < commit.infos->size(); ++i) commit.segments.push_back(recorded_segment(commit.infos->info(i)));
+  return commit;
+}
+
+}  // namespace
+
+std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucene::DirectoryPtr& directory, FileCheck check) {
+  WholeCommit found;
+  for (const std::string& file : segments_files(folder)) {
+    std::string damage = (folder / file).string() + ": the list of segments is damaged";
+    if (is_sound_segments_file(folder / file)) {
+      try {
+        found.commit = read_commit(file, directory);
+        damage = damage_of(folder, found.commit, directory, check);
+      } catch (const Lucene::LuceneException&) {
+        // of a form that Lucene++ does not know
+      }
+    }
+    if (damage.empty()) return found;
+    if (found.damage.empty()) found.damage = damage;
+    found.damaged.push_back(file);
+  }
+  if (found.damage.empty()) return std::nullopt;
+  const std::size_t end_of_place = found.damage.rfind(": ");
+  throw Error(ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
+              "the disk or another program has damaged the index; index again with --overwrite");
+}
+
+std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory) {
+  std::vector<std::string> names;
+  auto files = commit.infos->files(directory, false);
+  for (auto file = files.begin(); file != files.end(); ++file) names.push_back(to_utf8(*file));
+  return names;
+}
+
+void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info) {
+  auto records = Lucene::MapStringString::newInstance();
+  records.put(L"source", L"relucent");
+  for (const auto& [extension, sum] : segment.files) {
+    records.put(to_lucene(kPrefix + extension), to_lucene(std::to_string(sum.size) + " " + to_hex(sum.checksum)));
+  }
+  info->setDiagnostics(records);
+}
+
+segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info) {
+  segment::Segment segment;
+  segment.name = to_utf8(info->name);
+  segment.documents = info->docCount;
+  auto records = info->getDiagnostics();
+  if (!records || info->hasDeletions() || info->hasSeparateNorms() || info->getUseCompoundFile()) return segment;
+  for (const char* extension : segment::kExtensions) {
+    const auto record = records.find(to_lucene(kPrefix + extension));
+    if (record == records.end()) {
+      segment.files.clear();
+      return segment;
+    }
+    const std::string text = to_utf8(record->second);
+    segment::FileSum sum;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum.size);
+    if (error != std::errc() || end == text.data() + text.size() || *end != ' ') {
+      segment.files.clear();
+      return segment;
+    }
+    sum.checksum = from_hex(text.substr(static_cast<std::size_t>(end - text.data()) + 1), segment.name);
+    segment.files[extension] = sum;
+  }
+  return segment;
+}
+
+}  // namespace relucent

@@ -1,0 +1,90 @@
+#include "index/segment/file_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "relucent/error.h"
+
+namespace relucent::segment {
+namespace {
+
+constexpr std::size_t kBuffer = 1 << 17;
+
+}  // namespace
+
+FileOutput::FileOutput(std::filesystem::path path)
+    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+      buffer_(kBuffer) {
+  if (descriptor_ < 0) fail("making the file");
+}
+
+FileOutput::~FileOutput() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void FileOutput::fail(const char* doing) {
+  if (errno == ENOSPC || errno == EDQUOT) {
+    throw Error(ErrorKind::io, path_.string(), std::string(doing) + ": the disk is full",
+                "free some space; what was committed before is safe");
+  }
+  throw Error(ErrorKind::io, path_.string(), std::string(doing) + ": " + std::strerror(errno),
+              "check the disk and the folder's permissions");
+}
+
+void FileOutput::write(std::string_view bytes, std::int64_t at) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), at);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      fail("writing");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    at += count;
+  }
+}
+
+void FileOutput::write_buffer() {
+  const std::string_view bytes(buffer_.data(), used_);
+  write(bytes, written_);
+  sum_.add(bytes);
+  written_ += static_cast<std::int64_t>(used_);
+  used_ = 0;
+}
+
+void FileOutput::long_bytes(std::string_view bytes) {
+  write_buffer();
+  if (bytes.size() < buffer_.size()) {
+    std::memcpy(buffer_.data(), bytes.data(), bytes.size());
+    used_ = bytes.size();
+    return;
+  }
+  write(bytes, written_);
+  sum_.add(bytes);
+  written_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void FileOutput::big_endian(std::uint64_t value, int size) {
+  for (int shift = 8 * (size - 1); shift >= 0; shift -= 8) byte(static_cast<std::uint8_t>(value >> shift));
+}
+
+void FileOutput::overwrite_int64(std::int64_t position, std::int64_t value) {
+  write_buffer();
+  char bytes[8];
+  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (56 - 8 * i));
+  write({bytes, sizeof bytes}, position);
+  overwritten_ = true;
+}
+
+FileSum FileOutput::finish() {
+  write_buffer();
+  const int closing = std::exchange(descriptor_, -1);
+  if (::close(closing) != 0) fail("closing");
+  // What was overwritten is in no running sum; such files are small and still in the system's memory.
+  return {written_, overwritten_ ? checksum_of_file(path_) : sum_.value()};
+}
+
+}  // namespace relucent::segment

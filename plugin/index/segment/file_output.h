@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "index/segment/checksum.h"
+
+namespace relucent::segment {
+
+/// A file as it was written.
+struct FileSum {
+  std::int64_t size = 0;
+  std::uint64_t checksum = 0;
+  friend bool operator==(const FileSum&, const FileSum&) = default;
+};
+
+/// A file written from its start, in the primitive types of Lucene's index files: "VInt" and "VLong" are number(), seven
+/// bits a byte, the lowest first; Int and Long have their highest byte first. Throws Error `io` naming the file.
+class FileOutput {
+ public:
+  explicit FileOutput(std::filesystem::path path);
+  ~FileOutput();
+  FileOutput(const FileOutput&) = delete;
+  FileOutput& operator=(const FileOutput&) = delete;
+
+  void byte(std::uint8_t value) {
+    if (used_ == buffer_.size()) write_buffer();
+    buffer_[used_++] = static_cast<char>(value);
+  }
+  void number(std::uint64_t value) {
+    if (buffer_.size() - used_ < kLongestNumber) write_buffer();
+    while (value > 0x7F) {
+      buffer_[used_++] = static_cast<char>((value & 0x7F) | 0x80);
+      value >>= 7;
+    }
+    buffer_[used_++] = static_cast<char>(value);
+  }
+  /// A VInt of an int below 0.
+  void negative_number(std::int32_t value) { number(static_cast<std::uint32_t>(value)); }
+  void int32(std::int32_t value) { big_endian(static_cast<std::uint32_t>(value), 4); }
+  void int64(std::int64_t value) { big_endian(static_cast<std::uint64_t>(value), 8); }
+  void bytes(std::string_view bytes) {
+    if (buffer_.size() - used_ >= bytes.size()) {
+      std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
+      used_ += bytes.size();
+    } else {
+      long_bytes(bytes);
+    }
+  }
+  /// Lucene's String: its length in bytes, its UTF-8.
+  void string(std::string_view text) {
+    number(text.size());
+    bytes(text);
+  }
+  std::int64_t position() const { return written_ + static_cast<std::int64_t>(used_); }
+
+  /// Puts a Long in the place of an earlier one.
+  void overwrite_int64(std::int64_t position, std::int64_t value);
+  /// Hands everything to the system, without forcing it to the disk, and closes.
+  FileSum finish();
+
+ private:
+  static constexpr std::size_t kLongestNumber = 10;
+
+  void big_endian(std::uint64_t value, int size);
+  void long_bytes(std::string_view bytes);
+  void write_buffer();
+  void write(std::string_view bytes, std::int64_t at);
+  [[noreturn]] void fail(const char* doing);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;
+  std::int64_t written_ = 0;
+  Checksum sum_;
+  bool overwritten_ = false;
+};
+
+}  // namespace relucent::segment

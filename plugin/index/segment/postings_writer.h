@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "index/segment/file_output.h"
+#include "index/segment/term_dictionary.h"
+
+namespace relucent::segment {
+
+/// Writes NAME.frq and NAME.prx, term by term, with a skip list behind each long list of documents.
+class PostingsWriter {
+ public:
+  /// @param documents of the segment
+  PostingsWriter(const std::filesystem::path& frequencies, const std::filesystem::path& positions, std::int32_t documents);
+
+  void start_term(bool with_frequencies);
+  /// The term's next document; with frequencies its positions, as differences, then go to positions().
+  void add_document(std::int32_t document, std::int32_t frequency);
+  FileOutput& positions() { return positions_; }
+  TermInfo finish_term();
+  /// The two files, frequencies first.
+  std::pair<FileSum, FileSum> finish();
+
+ private:
+  /// What an entry of a skip list tells: the document before it and where the next one's postings are.
+  struct Place {
+    std::int32_t document = 0;
+    std::int64_t frequencies = 0, positions = 0;
+  };
+  struct Level {
+    Place last;
+    std::vector<std::uint8_t> bytes;
+  };
+
+  void add_skip();
+  void write_skips();
+
+  FileOutput frequencies_, positions_;
+  int levels_;
+  std::array<Level, kMostSkipLevels> skips_;
+  bool with_frequencies_ = true;
+  TermInfo info_;
+  std::int32_t last_document_ = 0;
+};
+
+}  // namespace relucent::segment

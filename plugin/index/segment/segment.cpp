@@ -1,0 +1,38 @@
+#include "index/segment/segment.h"
+
+#include "relucent/error.h"
+
+namespace relucent::segment {
+namespace {
+
+constexpr std::int32_t kFormat = -2;
+constexpr std::uint8_t kIndexed = 0x01, kOmitNorms = 0x10, kOmitFrequencies = 0x40;
+
+}  // namespace
+
+Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name)
+    : id(id_name), text(text_name), contents(contents_name) {
+  if (id == text || id == contents) {
+    throw Error(ErrorKind::usage, "[index] id_field", "\"" + id + "\" is the name of another field too",
+                "give the id a field of its own");
+  }
+  if (text == contents) contents_number = text_number;
+}
+
+FileSum Fields::write(const std::filesystem::path& file) const {
+  FileOutput out(file);
+  const bool shared = text == contents;
+  out.negative_number(kFormat);
+  out.number(shared ? 2 : 3);
+  out.string(id);
+  out.byte(kIndexed | kOmitNorms | kOmitFrequencies);
+  if (!shared) {
+    out.string(text);
+    out.byte(kOmitNorms);
+  }
+  out.string(contents);
+  out.byte(kIndexed);
+  return out.finish();
+}
+
+}  // namespace relucent::segment

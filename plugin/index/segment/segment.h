@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "index/segment/file_output.h"
+
+namespace relucent::segment {
+
+/// A segment in Lucene 3.0's file format: NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx, for documents of a stored id, a
+/// stored text and indexed contents.
+struct Segment {
+  std::string name;            ///< "_" and a number to base 36
+  std::int32_t documents = 0;
+  std::map<std::string, FileSum> files;  ///< by extension without the point; empty where another program wrote the segment
+  /// Only known for a segment that was written and not merged since.
+  std::int64_t documents_with_tokens = 0, tokens = 0;
+
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& [extension, file] : files) sum += file.size;
+    return sum;
+  }
+};
+
+inline constexpr const char* kExtensions[] = {"fdt", "fdx", "fnm", "frq", "nrm", "prx", "tii", "tis"};
+
+inline std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name, const char* extension) {
+  return folder / (name + "." + extension);
+}
+
+/// The fields of each of our segments.
+struct Fields {
+  std::string id, text, contents;  ///< names
+  std::uint32_t id_number = 0, text_number = 1, contents_number = 2;
+
+  /// Throws Error `usage` where the id's field is another one too.
+  Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name);
+  /// In the dictionary a field's terms come all before the next one's, by name.
+  bool contents_first() const { return contents < id; }
+  /// Writes NAME.fnm.
+  FileSum write(const std::filesystem::path& file) const;
+};
+
+/// Thrown inside work that nobody wants any more.
+struct Cancelled : std::runtime_error {
+  Cancelled() : std::runtime_error("cancelled") {}
+};
+
+}  // namespace relucent::segment

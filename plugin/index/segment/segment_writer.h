@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "analysis/term_source.h"
+#include "index/segment/document_range.h"
+#include "index/segment/segment.h"
+
+namespace relucent::segment {
+
+/// Writes a range of documents as the segment `name`. Several threads may do so at once, each with a source of its own.
+/// Throws Error `io`.
+Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
+                      const DocumentRange& documents, analysis::TermSource& source);
+
+}  // namespace relucent::segment

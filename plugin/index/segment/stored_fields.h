@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "index/segment/file_output.h"
+#include "index/segment/segment.h"
+
+namespace relucent::segment {
+
+/// Writes NAME.fdt, the stored ids and texts, and NAME.fdx, where each document begins there.
+class StoredFieldsWriter {
+ public:
+  static constexpr std::int32_t kFormat = 2;
+  static constexpr std::int64_t kHeader = 4;  ///< bytes of it in each of the two files
+
+  StoredFieldsWriter(const std::filesystem::path& documents, const std::filesystem::path& index) : documents_(documents), index_(index) {
+    documents_.int32(kFormat);
+    index_.int32(kFormat);
+  }
+  /// Both well-formed UTF-8; the id is stored as a string, the text as bytes.
+  void add(const Fields& fields, std::string_view id, std::string_view text) {
+    constexpr std::uint8_t kString = 0, kBinary = 2;
+    start_document();
+    documents_.number(2);
+    documents_.number(fields.id_number);
+    documents_.byte(kString);
+    documents_.string(id);
+    documents_.number(fields.text_number);
+    documents_.byte(kBinary);
+    documents_.string(text);
+  }
+  /// For documents that are copied as they are: notes where the next one starts.
+  void start_document() { index_.int64(documents_.position()); }
+  FileOutput& documents() { return documents_; }
+  FileOutput& index() { return index_; }
+
+ private:
+  FileOutput documents_, index_;
+};
+
+}  // namespace relucent::segment
