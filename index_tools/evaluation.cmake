@@ -1,5 +1,7 @@
 # Sources of topics, judgments, runs and measures, and of the commands about them.
 set(evaluation
+  evaluation/comparison.cpp
+  evaluation/difference_plot.cpp
   evaluation/json_fields.cpp
   evaluation/markup_topics.cpp
   evaluation/measure_names.cpp
@@ -7,6 +9,10 @@ set(evaluation
   evaluation/output_file.cpp
   evaluation/qrels.cpp
   evaluation/qrels_writer.cpp
+  evaluation/report_csv.cpp
+  evaluation/report_json.cpp
+  evaluation/report_latex.cpp
+  evaluation/report_text.cpp
   evaluation/rerank_input.cpp
   evaluation/rerank_output.cpp
   evaluation/run.cpp

@@ -71,7 +71,7 @@ int take_relevance(std::string& rest, std::string_view name) {
 
 std::string_view measure_names() noexcept {
   return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k, Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's map, "
-         "recip_rank, P_k, recall_k, ndcg, ndcg_cut_k are the same; (rel>=2) after a name counts grades from 2";
+         "recip_rank, P_k, recall_k, ndcg, ndcg_cut_k (or P.k ...) are the same; (rel>=2) after a name counts grades from 2";
 }
 
 Measure parse_measure(std::string_view name) {
@@ -81,12 +81,12 @@ Measure parse_measure(std::string_view name) {
   std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return std::tolower(c); });
   measure.relevant = take_relevance(rest, name);
 
-  // The cutoff stands behind '@', or behind the last '_' where only digits follow.
+  // The cutoff stands behind '@', or behind the last '_' or '.' where only digits follow.
   std::string_view base = rest, cutoff;
   bool has_cutoff = false;
   std::size_t cut = rest.find('@');
   if (cut == std::string::npos) {
-    cut = rest.rfind('_');
+    cut = rest.find_last_of("_.");
     if (cut != std::string::npos && rest.find_first_not_of("0123456789", cut + 1) != std::string::npos) cut = std::string::npos;
   }
   if (cut != std::string::npos) {
@@ -98,7 +98,10 @@ Measure parse_measure(std::string_view name) {
   if (known == kKnown.end()) unknown(name, "is not known");
   if (has_cutoff && known->cutoff == Cutoff::none) unknown(name, "takes no cutoff");
   if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");
-  if (has_cutoff) measure.cutoff = positive(cutoff, name, "a cutoff");
+  if (has_cutoff) {
+    measure.cutoff = positive(cutoff, name, "a cutoff");
+    std::replace(measure.name.begin(), measure.name.end(), '.', '_');  // trec_eval is asked for P.10 and prints P_10
+  }
   measure.kind = known->kind;
   return measure;
 }

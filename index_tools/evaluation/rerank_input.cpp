@@ -112,8 +112,31 @@ std::filesystem::path rerank_file_in(const std::filesystem::path& folder) {
   for (const char* name : {"rerank.jsonl.gz", "rerank.jsonl"}) {
     if (std::filesystem::exists(folder / name)) return folder / name;
   }
+  if (std::filesystem::exists(folder / "queries.jsonl")) {
+    throw Error(ErrorKind::io, folder.string(), "is an input to retrieve from (documents and queries.jsonl), without candidates to rerank",
+                "index the documents with `relucent index` and search the queries with `relucent search --topics`");
+  }
   throw Error(ErrorKind::io, folder.string(), "holds neither rerank.jsonl.gz nor rerank.jsonl",
               "name the folder that holds one, or the file itself");
+}
+
+std::string dataset_id_in(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "metadata.json";
+  if (!std::filesystem::is_regular_file(file)) return {};
+  try {
+    std::string text;
+    for_each_line(file, [&](const std::string& line, std::int64_t) { text += line + "\n"; });
+    const JsonRecord metadata = parse_record(text, file, 1);
+    return id_field(metadata, {"ir_datasets_id"}, file, 1);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::string format_rerank_line(const std::string& query_id, const std::string& query, const RerankCandidate& candidate) {
+  const JsonRecord record = {{"qid", query_id}, {"query", query}, {"docno", candidate.docno}, {"text", candidate.text},
+                             {"rank", candidate.rank}, {"score", candidate.score}};
+  return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
 }
 
 }  // namespace relucent::index_tools

@@ -39,4 +39,11 @@ RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines
 /// The rerank file of a folder as TIRA mounts it: rerank.jsonl.gz or rerank.jsonl. Throws Error `io` where there is none.
 std::filesystem::path rerank_file_in(const std::filesystem::path& folder);
 
+/// The data set's name that TIRA writes beside it in metadata.json ("ir_datasets_id"); empty where there is none. The name is for people,
+/// so that a file that cannot be understood is no error.
+std::string dataset_id_in(const std::filesystem::path& folder);
+
+/// A candidate as a line of a rerank file, its line end included.
+std::string format_rerank_line(const std::string& query_id, const std::string& query, const RerankCandidate& candidate);
+
 }  // namespace relucent::index_tools

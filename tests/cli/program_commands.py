@@ -1,9 +1,13 @@
 """The program as a whole, and its commands evaluate, config and model."""
 
+import csv
+import io
 import json
 import os
+import shutil
 import subprocess
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
@@ -92,6 +96,48 @@ class Evaluate(ProgramTest):
 
     def test_compare_says_undefined_where_nothing_varies(self):
         self.assertIn("undefined", self.evaluate("--run", self.a, self.a, "--measures", "RR", "--compare"))
+
+    def test_a_table_marks_what_differs_from_the_first_run(self):
+        queries = range(1, 9)
+        good = self.write("good.run", "".join(f"{q} Q0 {d} 1 {s} good\n" for q in queries for d, s in zip("abc", (3, 2, 1))))
+        # Worse everywhere but for the first query: without variance there is no test.
+        bad = self.write("bad.run", "".join(f"{q} Q0 {d} 1 {s} bad\n" for q in queries
+                                            for d, s in zip("abc", (3, 2, 1) if q == 1 else (1, 2, 3))))
+        runs = [good, bad]
+        qrels = self.write("many", "".join(f"{q} 0 a 1\n{q} 0 b 1\n" for q in range(1, 9)))
+        table = self.expect(run("evaluate", "--qrels", qrels, "--run", *runs, "-m", "P@2", "--compare", "--format", "table"), 0).stdout
+        self.assertRegex(table, r"bad\.run +0\.\d+†")
+        self.assertIn("† differs from the first run", table)
+        latex = self.expect(run("evaluate", "--qrels", qrels, "--run", *runs, "-m", "P@2", "--compare", "--format", "latex"), 0).stdout
+        self.assertIn("good & \\textbf{1.0000}", latex)
+        self.assertIn("$^{\\dagger}$", latex)
+
+    def test_csv_is_csv(self):
+        rows = list(csv.DictReader(io.StringIO(self.evaluate("--run", self.a, self.b, "-m", "RR", "--format", "csv", "--compare", "-q"))))
+        self.assertEqual([(row["tag"], row["query"], float(row["value"])) for row in rows],
+                         [("A", "1", 1.0), ("A", "2", 0.5), ("A", "all", 0.75), ("B", "1", 1.0), ("B", "2", 1.0), ("B", "all", 1.0)])
+        self.assertEqual((rows[4]["difference"], rows[5]["n"], rows[5]["difference"]), ("-0.5", "2", "-0.25"))
+
+    def test_a_plot_has_a_bar_a_query_highest_difference_first(self):
+        file = self.folder / "d.svg"
+        self.evaluate("--run", self.a, self.b, self.a, "-m", "num_q,RR", "--plot", file)
+        drawing = xml.etree.ElementTree.parse(file)
+        bars = [bar.find("{*}title").text for bar in drawing.iter("{http://www.w3.org/2000/svg}rect")]
+        self.assertEqual(bars[:2], ["1: 0.0000 (A 1.0000, B 1.0000)", "2: −0.5000 (A 0.5000, B 1.0000)"])
+        self.assertEqual(len(bars), 4)
+        self.expect_error(2, "--plot", arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, "--plot", file])
+        self.expect_error(2, "only counts", arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, self.b, "-m", "num_q",
+                                                       "--plot", file])
+
+    @unittest.skipUnless(shutil.which("pdflatex"), "SKIPPED: needs pdflatex")
+    def test_latex_compiles(self):
+        for flags in ([], ["--per-query"]):
+            tables = self.evaluate("--run", self.a, self.b, "--measures", "RR,P@2(rel>=2),num_q", "--compare", "--format", "latex", *flags)
+            self.write("t.tex", "\\documentclass{article}\\usepackage{booktabs,longtable}\\begin{document}\n" + tables
+                       + "\\end{document}\n")
+            made = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=self.folder,
+                                  stdout=subprocess.PIPE, encoding="utf-8", errors="replace")
+            self.assertEqual(made.returncode, 0, made.stdout)
 
     def test_mistakes(self):
         ev = ["evaluate", "--qrels", self.qrels, "--run"]

@@ -1,40 +1,21 @@
 // Measures, orders and tests of significance against trec_eval's and SciPy's answers.
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <set>
 
-#include "index_tools/evaluation/measures.h"
 #include "index_tools/evaluation/significance.h"
-#include "index_tools/evaluation/text_lines.h"
-#include "tests/test_data.h"
+#include "tests/measures_goldens.h"
 
 namespace relucent::index_tools {
 namespace {
 
-using nlohmann::json;
-namespace fs = std::filesystem;
+using testing::bm25_run;
+using testing::fs::path;
+using testing::golden_files;
+using testing::is_ours;
+using testing::json;
+using testing::measures_folder;
+using testing::qrels_of;
 
 constexpr double kTolerance = 1e-12;
-
-fs::path measures_folder() { return testing::goldens() / "measures"; }
-
-std::vector<json> golden_files(const char* key_inside) {
-  std::vector<json> found;
-  for (const auto& entry : fs::directory_iterator(measures_folder())) {
-    const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".json") && !name.ends_with(".json.gz")) continue;
-    std::string text;
-    for_each_line(entry.path(), [&](const std::string& line, std::int64_t) { text += line + "\n"; });
-    json content = json::parse(text);
-    const bool collections = std::all_of(content.begin(), content.end(),
-                                         [](const json& value) { return value.is_object() && value.contains("as_scored"); });
-    if (key_inside != nullptr ? content.contains(key_inside) : collections) found.push_back(std::move(content));
-  }
-  return found;
-}
-
-// ir_measures' own order of ties is not ours; everything else in the goldens is.
-bool is_ours(const std::string& name) { return name.find("(ir_measures)") == std::string::npos; }
 
 void expect_equal(const json& expected, const Run& run, const Qrels& qrels, ScoreType scores, const std::string& where) {
   for (const bool complete : {false, true}) {
@@ -61,26 +42,6 @@ void expect_equal(const json& expected, const Run& run, const Qrels& qrels, Scor
   }
 }
 
-fs::path qrels_of(const std::string& collection) {
-  const fs::path data = testing::test_data();
-  if (collection == "cranfield") return data / "collections/cranfield/cranqrel";
-  if (collection == "med") return data / "collections/med/MED.REL";
-  if (collection == "vaswani") return data / "collections/vaswani/qrels";
-  return data / "qrels" / ("qrels." + collection + "-passage.txt");
-}
-
-// A golden BM25 file as a run: with its scores, or with 1000 - rank so that the file's order is kept.
-Run bm25_run(const fs::path& file, bool as_ranked) {
-  Run run;
-  for_each_line(file, [&](const std::string& line, std::int64_t) {
-    const auto fields = split_fields(line);
-    double rank = 0, score = 0;
-    ASSERT_TRUE(fields.size() == 5 && parse_number(fields[2], rank) && parse_number(fields[3], score)) << line;
-    run.queries[std::string(fields[0])].push_back({std::string(fields[1]), as_ranked ? 1000 - rank : score});
-  });
-  return run;
-}
-
 TEST(MeasuresGolden, CasesEqualTrecEvalsToTheLastDigits) {
   RELUCENT_NEEDS(measures_folder());
   std::size_t cases = 0;
@@ -104,7 +65,7 @@ TEST(MeasuresGolden, BM25RunsOfRealCollectionsEqualTrecEvals) {
   std::size_t runs = 0;
   for (const json& content : golden_files(nullptr)) {
     for (const auto& [name, expected] : content.items()) {
-      const fs::path file = testing::goldens() / "bm25" / (name + ".tsv.gz");
+      const path file = testing::goldens() / "bm25" / (name + ".tsv.gz");
       const Qrels qrels = read_qrels(qrels_of(name.substr(0, name.find('.'))));
       expect_equal(expected.at("as_scored"), bm25_run(file, false), qrels, ScoreType::single_precision, name + " as scored");
       expect_equal(expected.at("as_ranked"), bm25_run(file, true), qrels, ScoreType::single_precision, name + " as ranked");
@@ -169,7 +130,7 @@ TEST(MeasuresGolden, SignificanceBetweenRealRunsEqualsSciPys) {
       const std::vector<Measure> measures = {parse_measure(words[1])};
       std::map<std::string, std::vector<double>> values[2];
       for (int side = 0; side < 2; ++side) {
-        const fs::path file = testing::goldens() / "bm25" / (collection + "." + std::string(words[side == 0 ? 2 : 4]) + ".tsv.gz");
+        const path file = testing::goldens() / "bm25" / (collection + "." + std::string(words[side == 0 ? 2 : 4]) + ".tsv.gz");
         values[side] = evaluate(bm25_run(file, true), qrels, measures).queries;
       }
       std::vector<double> a, b;

@@ -133,6 +133,7 @@ TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
   same("RR", "recip_rank");
   same("P@10", "P_10");
   same("R@100", "recall_100");
+  EXPECT_EQ(parse_measure("ndcg_cut.10").name, "ndcg_cut_10");
   same("P@10(rel>=2)", "P(rel=2)@10");
   EXPECT_EQ(parse_measures("nDCG@10, MAP(rel>=2),num_rel_ret").size(), 3U);
   for (const char* name : {"nDGC@10", "P", "P@0", "P@-3", "P@ten", "num_q@3", "MAP(rel>=", "MAP(grade=2)", "", "recall"}) {

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "index_tools/evaluation/measures.h"
+#include "index_tools/evaluation/significance.h"
+
+namespace relucent::index_tools {
+
+/// Tests call a difference real, and an equivalence shown, below this p-value.
+inline constexpr double kLevel = 0.05;
+
+struct EvaluatedRun {
+  std::string file, tag;
+  Evaluation evaluation;
+};
+
+/// One measure's values of two runs over the queries that both have, in the order of the ids' bytes.
+struct PairedValues {
+  std::vector<std::string> queries;
+  std::vector<double> a, b;
+};
+
+PairedValues paired_values(const Evaluation& a, const Evaluation& b, std::size_t measure);
+
+/// Paired tests between two runs.
+struct Comparison {
+  std::size_t a = 0, b = 0;                       ///< places of the runs
+  std::vector<std::optional<PairedTests>> tests;  ///< one a measure; nothing for counts
+};
+
+/// The first run against each other one, uncorrected for how many there are.
+std::vector<Comparison> compare_with_first(const std::vector<EvaluatedRun>& runs, const std::vector<Measure>& measures);
+
+/// What the tests say at kLevel.
+bool differs(const PairedTests& tests) noexcept;
+bool equivalent(const PairedTests& tests) noexcept;
+/// different | different, but equivalent | equivalent | undecided | undefined
+std::string_view verdict(const PairedTests& tests) noexcept;
+
+}  // namespace relucent::index_tools

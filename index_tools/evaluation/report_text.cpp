@@ -1,0 +1,140 @@
+// trec_eval's lines, and tables for a screen.
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "index_tools/evaluation/report.h"
+
+namespace relucent::index_tools {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// Characters of UTF-8; what is printed here takes one column each.
+std::size_t columns_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// Words of the first column to the left, everything else to the right.
+std::string aligned(const Rows& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string gap(widths[i] - columns_of(row[i]), ' ');
+      line += i == 0 ? row[i] + gap : "  " + gap + row[i];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string signed_text(const char* format, double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string comparison_tables(const Report& report) {
+  std::string text;
+  for (const Comparison& comparison : report.comparisons) {
+    text += "\nA = " + report.runs[comparison.a].file + "\nB = " + report.runs[comparison.b].file + "\n";
+    Rows rows = {{"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
+    for (std::size_t i = 0; i < comparison.tests.size(); ++i) {
+      if (!comparison.tests[i]) continue;
+      const Measure& measure = report.measures[i];
+      const PairedTests& tests = *comparison.tests[i];
+      rows.push_back({measure.name, value_text(measure, tests.mean_a), value_text(measure, tests.mean_b),
+                      signed_text("%+.4f", tests.mean_difference), std::to_string(tests.n),
+                      tests.result ? signed_text("%.3f", tests.result->t) : "-", tests.result ? p_text(tests.result->p_t) : "-",
+                      tests.result ? p_text(tests.result->p_tost) : "-", std::string(verdict(tests))});
+    }
+    text += aligned(rows);
+  }
+  return text;
+}
+
+// † and ≈, filled up with blanks so that the figures stay below one another.
+std::string marks(const Report& report, std::size_t run, std::size_t measure) {
+  if (report.comparisons.empty()) return {};
+  const auto& tests = run == 0 ? std::nullopt : report.comparisons[run - 1].tests[measure];
+  std::string text;
+  if (tests && differs(*tests)) text += "†";
+  if (tests && equivalent(*tests)) text += "≈";
+  return text + std::string(2 - columns_of(text), ' ');
+}
+
+}  // namespace
+
+std::string value_text(const Measure& measure, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, measure.is_count() ? "%.0f" : "%.4f", value);
+  return text;
+}
+
+std::string p_text(double p) {
+  char text[32];
+  std::snprintf(text, sizeof text, p < 0.0001 ? "%.1e" : "%.4f", p);
+  return text;
+}
+
+std::string run_name(const Report& report, std::size_t run) {
+  std::set<std::string> tags;
+  for (const EvaluatedRun& one : report.runs) {
+    if (!one.tag.empty()) tags.insert(one.tag);
+  }
+  return tags.size() == report.runs.size() ? report.runs[run].tag : report.runs[run].file;
+}
+
+std::string format_lines(const Report& report) {
+  std::string text;
+  for (const EvaluatedRun& run : report.runs) {
+    if (report.runs.size() > 1) text += "runid\tall\t" + run.tag + "\n";
+    if (report.per_query) {
+      for (const auto& [query, values] : run.evaluation.queries) {
+        for (std::size_t i = 0; i < report.measures.size(); ++i) {
+          const Measure& measure = report.measures[i];
+          if (measure.kind != Measure::Kind::queries) text += measure.name + "\t" + query + "\t" + value_text(measure, values[i]) + "\n";
+        }
+      }
+    }
+    for (std::size_t i = 0; i < report.measures.size(); ++i) {
+      text += report.measures[i].name + "\tall\t" + value_text(report.measures[i], run.evaluation.all[i]) + "\n";
+    }
+  }
+  return text + comparison_tables(report);
+}
+
+std::string format_table(const Report& report) {
+  Rows rows = {{report.per_query ? "run, query" : "run"}};
+  const std::string no_marks(report.comparisons.empty() ? 0 : 2, ' ');
+  for (const Measure& measure : report.measures) rows[0].push_back(measure.name + no_marks);
+  const auto add = [&](const std::string& name, const std::vector<double>& values, const std::function<std::string(std::size_t)>& marks_of) {
+    rows.push_back({name});
+    for (std::size_t i = 0; i < values.size(); ++i) rows.back().push_back(value_text(report.measures[i], values[i]) + marks_of(i));
+  };
+  for (std::size_t r = 0; r < report.runs.size(); ++r) {
+    const EvaluatedRun& run = report.runs[r];
+    if (report.per_query) {
+      for (const auto& [query, values] : run.evaluation.queries) {
+        add(run.file + " " + query, values, [&](std::size_t) { return no_marks; });
+      }
+    }
+    add(run.file, run.evaluation.all, [&](std::size_t measure) { return marks(report, r, measure); });
+  }
+  std::string text = aligned(rows);
+  if (!report.comparisons.empty()) {
+    text += "† differs from the first run (paired t-test, p < 0.05); ≈ equivalent to it within 0.02 (TOST, p < 0.05)\n";
+  }
+  return text + comparison_tables(report);
+}
+
+}  // namespace relucent::index_tools
