@@ -36,6 +36,8 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   RescorerConfig& rescorer = config.rescorer;
   if (!states(flags.config, "rescorer", "timeout_ms")) rescorer.timeout_ms = 0;
   if (whole_window && !states(flags.config, "rescorer", "window")) rescorer.window = kLargestWindow;
+  // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
+  if (!states(flags.config, "log", "level") && config.log.file.empty()) config.log.level = "error";
   if (flags.model) rescorer.model = *flags.model;
   if (flags.device) rescorer.device = *flags.device;
   if (flags.precision) rescorer.precision = *flags.precision;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -32,9 +34,32 @@ struct RerankOptions {
 };
 
 struct Tally {
-  std::size_t scored = 0, without_text = 0, truncated = 0, degraded = 0;
+  std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0, degraded = 0;
   std::string reason;  // of the first degraded query
 };
+
+// In TIRA's sandbox these variables name the input's folder and the output's.
+std::string from_environment(std::initializer_list<const char*> variables) {
+  for (const char* variable : variables) {
+    if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
+  }
+  return {};
+}
+
+RerankOptions with_tiras_folders(RerankOptions options) {
+  if (options.input.empty()) options.input = from_environment({"inputDataset", "TIRA_INPUT_DATASET"});
+  if (options.output.empty()) {
+    options.output = from_environment({"outputDir", "TIRA_OUTPUT_DIR"});
+    if (!options.output.empty() && !options.output.ends_with('/')) options.output += '/';
+  }
+  if (options.input.empty()) {
+    throw Error(ErrorKind::usage, "--input", "is missing", "give --input FILE|DIR, or set inputDataset as TIRA does");
+  }
+  if (options.output.empty()) {
+    throw Error(ErrorKind::usage, "--output", "is missing", "give --output FILE|DIR, or set outputDir as TIRA does");
+  }
+  return options;
+}
 
 // A folder in TIRA's way gets run.txt; the same path may also name a file.
 std::filesystem::path output_file(const RerankOptions& options) {
@@ -73,6 +98,7 @@ std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery&
     ++tally.scored;
     if (scores[i].truncated) ++tally.truncated;
   }
+  if (scores.front().query_truncated) ++tally.truncated_queries;
   return logits;
 }
 
@@ -111,19 +137,24 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
   }
 }
 
-void summarize(const RerankInput& input, const Tally& tally, double seconds, const std::string& scorer,
+void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, double seconds, const std::string& scorer,
                const std::filesystem::path& output) {
-  std::fprintf(stderr, "Reranked %s candidates of %s queries in %.1f s (%.1f ms a query) with %s -> %s\n",
+  std::fprintf(stderr, "Reranked %s candidates of %s queries%s in %.1f s (%.1f ms a query) with %s -> %s\n",
                index_tools::with_commas(static_cast<std::int64_t>(tally.scored)).c_str(),
-               index_tools::with_commas(static_cast<std::int64_t>(input.queries.size())).c_str(), seconds,
+               index_tools::with_commas(static_cast<std::int64_t>(input.queries.size())).c_str(),
+               dataset.empty() ? "" : (" of " + dataset).c_str(), seconds,
                1000 * seconds / static_cast<double>(input.queries.size()), scorer.c_str(), output.c_str());
   if (tally.without_text > 0) {
     std::fprintf(stderr, "%zu candidates without text stand below the others of their query\n", tally.without_text);
   }
   if (tally.truncated > 0) std::fprintf(stderr, "The model did not see the end of %zu texts\n", tally.truncated);
+  if (tally.truncated_queries > 0) {
+    std::fprintf(stderr, "The model did not see the end of %zu queries\n", tally.truncated_queries);
+  }
 }
 
-int run(const RerankOptions& options) {
+int run(const RerankOptions& asked) {
+  const RerankOptions options = with_tiras_folders(asked);
   const Config config = load_profile(options.profile, true);
   if (!config.rescorer.enabled) {
     throw Error(ErrorKind::usage, options.profile.config, "[rescorer] enabled is false, so there is nothing to rerank with",
@@ -131,6 +162,7 @@ int run(const RerankOptions& options) {
   }
   const bool folder = std::filesystem::is_directory(options.input);
   const std::filesystem::path input_file = folder ? index_tools::rerank_file_in(options.input) : std::filesystem::path(options.input);
+  const std::string dataset = folder ? index_tools::dataset_id_in(options.input) : std::string();
   const std::filesystem::path output_name = output_file(options);
   const index_tools::RerankForm form = index_tools::rerank_form(output_name);
 
@@ -161,7 +193,7 @@ int run(const RerankOptions& options) {
   }
   output.commit();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!options.quiet) summarize(input, tally, seconds, scorer->describe(), output_name);
+  if (!options.quiet) summarize(input, dataset, tally, seconds, scorer->describe(), output_name);
   if (tally.degraded == 0) return ok;
   std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
             << " queries keep the first stage's order; the first because: " << tally.reason << "\n";
@@ -173,22 +205,22 @@ int run(const RerankOptions& options) {
 void add_rerank(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("rerank", "Rescore the candidates of a TIREx file");
   auto options = std::make_shared<RerankOptions>();
-  command->add_option("--input", options->input, "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), or a folder with one")
-      ->required()
+  command->add_option("--input", options->input, "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), or a folder with one "
+                                                 "(default: $inputDataset)")
       ->type_name("FILE|DIR");
   command->add_option("--output", options->output, "X.tsv: qid docno logit; X.jsonl[.gz]: the input with new ranks and scores; "
-                                                   "other names: a TREC run; a folder gets run.txt")
-      ->required()
+                                                   "other names: a TREC run; a folder gets run.txt (default: $outputDir)")
       ->type_name("FILE|DIR");
   add_profile_flags(*command, options->profile);
-  command->add_option("--tag", options->tag, "The run's name in its last column")->capture_default_str();
+  command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();
   command->add_flag("--quiet", options->quiet, "No progress and no summary on standard error");
   command->footer(
       "Every candidate is rescored unless the profile or --window sets a limit. score_mode, weights and normalize of the\n"
       "profile fuse the model's scores with the input's.\n\n"
       "Example:\n"
       "  relucent rerank --input rerank.jsonl.gz --output model.run\n"
-      "  relucent rerank --input rerank.jsonl.gz --output fused.run --config config/fusion.toml");
+      "  relucent rerank --input rerank.jsonl.gz --output fused.run --config config/fusion.toml\n"
+      "  relucent rerank --input $inputDataset --output $outputDir        # as a TIRA software");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "index_tools/evaluation/output_file.h"
+#include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/evaluation/run.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/evaluation/topics.h"
@@ -19,6 +20,7 @@
 #include "index_tools/program/search_output.h"
 #include "index_tools/program/search_session.h"
 #include "index_tools/program/terminal.h"
+#include "index_tools/program/topic_text.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -27,12 +29,20 @@ namespace {
 constexpr std::int32_t kHitsForPeople = 10;
 
 struct SearchOptions {
-  std::string index, topics, run, tag = "relucent", syntax = "words", topic_text = "title";
+  std::string index, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
+  std::optional<double> k1, b;
   ProfileFlags profile;
   bool no_rescore = false, timings = false, json = false;
 };
+
+// The order is BM25's then, though nothing failed.
+void note_texts_missing(const SearchResult& result, const std::string& query) {
+  if (!result.rescoring || result.degraded || result.rescored > 0 || result.without_text == 0) return;
+  std::cout.flush();
+  std::cerr << "relucent: note: " << query << ": none of the " << result.without_text << " hits has stored text to read\n";
+}
 
 void note_degraded(const SearchResult& result, const std::string& query) {
   std::cout.flush();
@@ -48,6 +58,7 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   }
   std::cout.flush();
   if (options.timings) std::cerr << timings_line(result) << "\n";
+  note_texts_missing(result, "the first stage's order stands");
   if (!result.degraded) return ok;
   note_degraded(result, "answered in the first stage's order");
   return degraded;
@@ -107,16 +118,52 @@ void print_statistics(const std::vector<SearchResult>& results) {
   if (results.front().rescoring) line("model", model);
 }
 
-int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config) {
-  const auto text = options.topic_text == "title"         ? index_tools::TopicText::title
-                    : options.topic_text == "description" ? index_tools::TopicText::description
-                                                          : index_tools::TopicText::narrative;
-  const std::vector<index_tools::Topic> topics = index_tools::read_topics(options.topics);
-  const bool to_file = !options.run.empty() && options.run != "-";
+/// Where the answers to topics go: a run, JSON, a rerank file; to files or standard output.
+class TopicAnswers {
+ public:
   // Before the long work: a place that cannot be written to is better known now.
-  std::unique_ptr<index_tools::OutputFile> file;
-  if (to_file) file = std::make_unique<index_tools::OutputFile>(options.run);
+  explicit TopicAnswers(const SearchOptions& options) : options_(options) {
+    if (!options.run.empty() && options.run != "-") run_ = std::make_unique<index_tools::OutputFile>(options.run);
+    if (!options.rerank_file.empty()) rerank_ = std::make_unique<index_tools::OutputFile>(options.rerank_file);
+    run_to_output_ = !options.json && (options.run == "-" || (options.run.empty() && !rerank_));
+  }
 
+  bool need_texts() const { return options_.json || rerank_; }
+
+  void add(const index_tools::Topic& topic, const SearchResult& result) {
+    if (options_.json) print_json(std::cout, result, topic.id);
+    if (run_ || run_to_output_) {
+      index_tools::RankedQuery ranked{topic.id, {}};
+      for (const SearchHit& hit : result.hits) ranked.hits.push_back({hit.id, hit.score});
+      const std::string lines = index_tools::format_run({ranked}, options_.tag);
+      if (run_) {
+        run_->write(lines);
+      } else {
+        std::cout << lines;
+      }
+    }
+    if (!rerank_) return;
+    for (const SearchHit& hit : result.hits) {
+      rerank_->write(index_tools::format_rerank_line(topic.id, result.query, {hit.id, hit.text, hit.score, hit.rank, ""}));
+    }
+  }
+
+  void commit() {
+    if (run_) run_->commit();
+    if (rerank_) rerank_->commit();
+    std::cout.flush();
+  }
+
+ private:
+  const SearchOptions& options_;
+  std::unique_ptr<index_tools::OutputFile> run_, rerank_;
+  bool run_to_output_ = false;
+};
+
+int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config) {
+  const index_tools::TopicText text = parse_topic_text(options.topic_text);
+  const std::vector<index_tools::Topic> topics = index_tools::read_topics(options.topics);
+  TopicAnswers answers(options);
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
@@ -125,24 +172,16 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents, static_cast<std::int64_t>(topics.size()));
     for (const index_tools::Topic& topic : topics) {
       interrupt.throw_if_interrupted("searching");
-      SearchResult result = session.search(index_tools::topic_text(topic, text), hits, options.json);
-      if (options.json) print_json(std::cout, result, topic.id);
-      index_tools::RankedQuery ranked{topic.id, {}};
-      for (const SearchHit& hit : result.hits) ranked.hits.push_back({hit.id, hit.score});
-      const std::string lines = options.json && !to_file ? std::string() : index_tools::format_run({ranked}, options.tag);
-      if (to_file) {
-        file->write(lines);
-      } else {
-        std::cout << lines;
-      }
+      SearchResult result = session.search(index_tools::topic_text(topic, text), hits, answers.need_texts());
+      answers.add(topic, result);
+      note_texts_missing(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
       results.push_back(std::move(result));
       progress.update(0, static_cast<std::int64_t>(results.size()));
     }
   }
-  if (file) file->commit();
-  std::cout.flush();
+  answers.commit();
   print_statistics(results);
   if (degraded_queries == 0) return ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size() << " queries are in the first stage's order\n";
@@ -156,16 +195,23 @@ int run(const SearchOptions& options) {
   if (!options.run.empty() && options.topics.empty()) {
     throw Error(ErrorKind::usage, "--run", "needs --topics, whose ids stand in a run", "name a topics file, or use --json");
   }
+  if (!options.rerank_file.empty() && options.topics.empty()) {
+    throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, whose ids stand in it", "name a topics file");
+  }
   std::string query;
   for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
   if (!options.query.empty() && index_tools::trim(query).empty()) {
     throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
   }
   Config config = load_profile(options.profile);
+  if (options.k1) config.first_stage.k1 = *options.k1;
+  if (options.b) config.first_stage.b = *options.b;
+  check_config(config);
   if (options.index.empty() && config.index.path.empty()) {
     throw Error(ErrorKind::usage, "--index", "is missing", "give --index DIR, or [index] path in the profile");
   }
-  if (options.no_rescore) config.rescorer.enabled = false;
+  // Other rerankers are to be fed with what the first stage finds.
+  if (options.no_rescore || !options.rerank_file.empty()) config.rescorer.enabled = false;
   const QuerySyntax syntax = options.syntax == "lucene" ? QuerySyntax::lucene : QuerySyntax::words;
 
   // Answering leaves nothing behind, except a run, which is put in order first.
@@ -185,27 +231,32 @@ void add_search(CLI::App& program, Action& chosen) {
   command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")->type_name("DIR");
   command->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, JSON lines, TSV)")
       ->type_name("FILE");
-  command->add_option("--run", options->run, "Write a TREC run of the topics; \"-\" or nothing: to standard output")->type_name("FILE");
-  command->add_option("--topic-text", options->topic_text, "Which text of a topic is the query")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"title", "description", "narrative"}));
+  command->add_option("--run,--output", options->run, "Write a TREC run of the topics; \"-\" or nothing: to standard output")->type_name("FILE");
+  command->add_option("--rerank-file", options->rerank_file,
+                      "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other rerankers; "
+                      "implies --no-rescore")
+      ->type_name("FILE");
+  add_topic_text_flag(*command, options->topic_text);
   command->add_option("--hits", options->hits, "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
-  command->add_flag("--no-rescore", options->no_rescore, "BM25 alone");
+  command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")->type_name("NUMBER");
+  command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")->type_name("NUMBER");
+  command->add_flag("--no-rescore,--bm25", options->no_rescore, "BM25 alone");
   command->add_option("--syntax", options->syntax,
                       "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
       ->capture_default_str()
       ->check(CLI::IsMember({"words", "lucene"}));
   add_profile_flags(*command, options->profile);
-  command->add_option("--tag", options->tag, "The run's name in its last column")->capture_default_str();
+  command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();
   command->add_flag("--timings", options->timings, "Say on standard error how long each step took");
   command->add_flag("--json", options->json, "Print a JSON object a query, on one line");
   command->footer(
       "Example:\n"
       "  relucent search --index my.index \"why is the sky blue\"\n"
       "  relucent search --index marco.index --topics topics.tsv --run model.run\n"
-      "  relucent search --index marco.index --topics topics.tsv --run bm25.run --no-rescore --hits 1000");
+      "  relucent search --index marco.index --topics topics.tsv --run bm25.run --no-rescore --hits 1000\n"
+      "  relucent search --index marco.index --topics topics.tsv --rerank-file rerank.jsonl.gz");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 

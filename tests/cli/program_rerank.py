@@ -3,12 +3,13 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 import unittest
 
-from program_support import PROGRAM, ProgramTest, main, run
+from program_support import DATA, PROGRAM, ProgramTest, main, run
 
 
 def record(qid, query, docno, text, rank, score, **more):
@@ -70,6 +71,34 @@ class Rerank(ProgramTest):
         self.expect(run("rerank", "--input", self.folder, "--output", output, *DEVICE), 0)
         self.assertEqual(len(self.columns(output / "run.txt")), 5)
 
+    def test_tiras_variables_name_the_folders(self):
+        output = self.folder / "made" / "out"
+        self.write("metadata.json", '{"ir_datasets_id": "pangrams"}\n')
+        for variables in ({"inputDataset": self.folder, "outputDir": output}, {"TIRA_INPUT_DATASET": self.folder, "TIRA_OUTPUT_DIR": output}):
+            shutil.rmtree(output, ignore_errors=True)
+            result = self.expect(run("rerank", *DEVICE, **{name: str(value) for name, value in variables.items()}), 0)
+            self.assertEqual(len(self.columns(output / "run.txt")), 5)
+            self.assertIn("2 queries of pangrams", result.stderr)
+        self.expect(run("rerank", "--output", output / "run.txt.gz", *DEVICE, inputDataset=str(self.folder), outputDir="/nowhere"), 0)
+        self.assertEqual(gzip.decompress((output / "run.txt.gz").read_bytes()), (output / "run.txt").read_bytes())
+        self.write("metadata.json", "{broken")
+        self.expect(run("rerank", "--input", self.folder, "--output", output, *DEVICE), 0)
+        self.expect_error(2, "--input", "inputDataset", arguments=["rerank", "--output", output])
+        self.expect_error(2, "--output", "outputDir", arguments=["rerank", "--input", self.input])
+
+    def test_an_input_without_candidates_says_what_to_do(self):
+        folder = self.folder / "full-rank"
+        folder.mkdir()
+        (folder / "queries.jsonl").write_text('{"qid": "1", "query": "a"}\n')
+        self.expect_error(1, "without candidates", "relucent index", arguments=["rerank", "--input", folder, "--output", self.folder / "o"])
+
+    @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(), "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")
+    def test_tirexs_own_sample(self):
+        output = self.folder / "out"
+        self.expect(run("rerank", "--input", DATA / "formats/tirex-rerank/re-ranking-outputs", "--output", output, *DEVICE), 0)
+        self.assertEqual({(line[0], line[2]) for line in self.columns(output / "run.txt")},
+                         {("1", "doc-1"), ("1", "doc-2"), ("3", "doc-3")})
+
     def test_the_profile_fuses_with_the_inputs_scores(self):
         profile = self.write("first.toml", '[rescorer]\nscore_mode = "total"\nnormalize = "minmax"\nquery_weight = 100.0\n')
         output = self.folder / "x.run"
@@ -85,6 +114,7 @@ class Rerank(ProgramTest):
         self.input = self.write("long.jsonl", lines)
         result = self.rerank(output, "--timeout-ms", "1", code=4, device=["--device", "ref"])
         self.assertIn("degraded", result.stderr)
+        self.assertEqual(result.stderr.count("ran out of time"), 1, result.stderr)
         self.assertEqual([line[2] for line in self.columns(output)], [f"d{i}" for i in range(1, 101)])
         self.input = self.write("few.jsonl", "".join(lines.splitlines(keepends=True)[:3]))
         self.rerank(output)

@@ -1,5 +1,6 @@
 """`relucent search` over an index of the bundled collection."""
 
+import gzip
 import json
 import os
 import pty
@@ -122,12 +123,49 @@ class Search(ProgramTest):
             values[name] = float(line.split("\t")[2])
         self.assertGreater(values["model"], values["bm25"])
 
+    def test_a_rerank_file_reranks_to_what_search_gives(self):
+        """The candidates that other rerankers are fed with are those that our own rescorer sees, down to the run's bytes."""
+        rerank, run_file, reranked = self.folder / "rerank.jsonl.gz", self.folder / "search.run", self.folder / "rerank.run"
+        bm25, again = self.folder / "bm25.run", self.folder / "again.run"
+        topics = ["--topics", DEMO / "queries.tsv"]
+        self.assertEqual(self.search(*topics, "--rerank-file", rerank, "--run", bm25).stdout, "")
+        self.search(*topics, "--run", run_file)
+        self.expect(run("rerank", "--input", rerank, "--output", reranked), 0)
+        self.assertEqual(reranked.read_bytes(), run_file.read_bytes())
+        self.search(*topics, "--run", again, "--no-rescore")
+        self.assertEqual(bm25.read_bytes(), again.read_bytes())
+        with gzip.open(rerank, "rt", encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines]
+        self.assertEqual(list(records[0]), ["qid", "query", "docno", "text", "rank", "score"])
+        collection, queries = (dict(line.split("\t", 1) for line in (DEMO / name).read_text(encoding="utf-8").splitlines())
+                               for name in ("collection.tsv", "queries.tsv"))
+        for record in records:
+            self.assertEqual((record["text"], record["query"]), (collection[record["docno"]], queries[record["qid"]]))
+        self.assertEqual([(r["qid"], r["docno"], str(r["rank"])) for r in records],
+                         [tuple(line.split()[i] for i in (0, 2, 3)) for line in bm25.read_text().splitlines()])
+        self.assertEqual(self.search(*topics, "--rerank-file", rerank).stdout, "")
+        self.expect_error(2, "--rerank-file", "--topics", arguments=["search", "--index", self.index, "a", "--rerank-file", rerank])
+
     def test_a_run_goes_to_standard_output_without_a_file(self):
         topics = self.write("t.tsv", "7\tonions\n8\tbread\n")
         result = self.search("--topics", topics, "--no-rescore", "--hits", "3")
         self.assertEqual([line.split()[0] for line in result.stdout.splitlines()], ["7"] * 3 + ["8"] * 3)
         found = [json.loads(line) for line in self.search("--topics", topics, "--no-rescore", "--json").stdout.splitlines()]
         self.assertEqual([answer["qid"] for answer in found], ["7", "8"])
+
+    def test_names_that_users_of_anserini_and_pyserini_know(self):
+        topics = self.write("t.tsv", "7\tonions\n")
+        files = [self.folder / f"{i}.run" for i in range(4)]
+        profile = self.write("k.toml", "[first_stage]\nk1 = 1.2\nb = 0.75\n")
+        shared = ["--topics", topics, "--hits", "5"]
+        self.search(*shared, "--config", profile, "--no-rescore", "--tag", "x", "--run", files[0])
+        self.search(*shared, "--bm25", "--bm25.k1", "1.2", "--bm25.b", "0.75", "--runtag", "x", "--output", files[1], "--topicfield", "title")
+        self.search(*shared, "--bm25", "--k1", "1.2", "--b", "0.75", "--runtag", "x", "--output", files[2])
+        self.search(*shared, "--bm25", "--runtag", "x", "--output", files[3])
+        self.assertEqual(files[0].read_text(), files[1].read_text())
+        self.assertEqual(files[0].read_text(), files[2].read_text())
+        self.assertNotEqual(files[0].read_text(), files[3].read_text())
+        self.expect_error(2, "k1", arguments=["search", "--index", self.index, "a", "--k1", "-3"])
 
     def test_stop_words_alone_find_nothing_and_say_so(self):
         self.assertIn("only stop words", self.search("the of and").stdout)
@@ -139,6 +177,7 @@ class Search(ProgramTest):
         found = json.loads(result.stdout)
         self.assertTrue(found["degraded"])
         self.assertIn("degraded", result.stderr)
+        self.assertEqual(result.stderr.count(found["reason"]), 1, result.stderr)
         plain = self.hits(QUESTION, "--no-rescore")
         self.assertEqual([hit["id"] for hit in found["hits"]], [hit["id"] for hit in plain["hits"]])
 
