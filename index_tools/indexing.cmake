@@ -1,13 +1,17 @@
 # Sources of the readers, the indexer and the commands index and verify.
 set(readers
   readers/archive_reader.cpp
+  readers/argsme_reader.cpp
   readers/byte_stream.cpp
+  readers/cord19_reader.cpp
   readers/corpora.cpp
   readers/corpus_reader.cpp
+  readers/csv_reader.cpp
   readers/double_encoding.cpp
   readers/gzip_stream.cpp
   readers/input_files.cpp
   readers/input_parts.cpp
+  readers/json_elements.cpp
   readers/json_record.cpp
   readers/jsonl_reader.cpp
   readers/line_reader.cpp

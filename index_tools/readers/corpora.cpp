@@ -1,5 +1,7 @@
 #include "index_tools/readers/corpora.h"
 
+#include "index_tools/readers/argsme_reader.h"
+#include "index_tools/readers/cord19_reader.h"
 #include "index_tools/readers/jsonl_reader.h"
 #include "index_tools/readers/msmarco_document_reader.h"
 #include "index_tools/readers/msmarco_v2_reader.h"
@@ -22,11 +24,22 @@ const std::vector<Corpus>& corpora() {
       {"msmarco-document-v2", "MS MARCO v2 documents: msmarco_v2_doc.tar, or its files", {"msmarco_doc_*"},
        11'959'635, read_msmarco_document_v2},
       {"antique", "ANTIQUE: antique-collection.txt", {"antique-collection.txt"}, 403'666, read_antique},
+      {"argsme/1.0", "args.me 1.0: argsme.zip, or args-me.json", {"args-me.json"}, 387'692, read_argsme},
+      {"argsme/1.0-cleaned", "args.me 1.0, cleaned: argsme-1.0-cleaned.zip, or its file", {"args-me-1.0-cleaned.json"},
+       382'545, read_argsme},
+      {"argsme/2020-04-01", "args.me 2020-04-01: debateorg.zip and the four others, or their files",
+       {"debateorg.json", "debatepedia.json", "debatewise.json", "idebate.json", "parliamentary.json"}, 387'740,
+       read_argsme},
+      {"cord19", "CORD-19 of 2020-07-16: metadata.csv", {"metadata.csv"}, 192'509, read_cord19},
+      {"cord19/fulltext", "CORD-19 with full texts: the release unpacked, metadata.csv beside document_parses",
+       {"metadata.csv"}, 192'509, read_cord19_fulltext},
       {"nfcorpus", "NFCorpus: raw/doc_dump.txt, also in nfcorpus.tar.gz", {"doc_dump.txt"}, 5'371, read_nfcorpus},
       {"wapo/v2", "Washington Post: WashingtonPost.v2.tar.gz, or its file", {"TREC_Washington_Post_collection.v2.jl"},
        595'037, read_wapo},
       {"wapo/v4", "Washington Post: WashingtonPost.v4.tar.gz, or its file", {"TREC_Washington_Post_collection.v4.jl"},
        728'626, read_wapo},
+      {"beir", "any corpus of BEIR: corpus.jsonl", {"corpus.jsonl"}, 0, read_beir},
+      {"beir/nfcorpus", "NFCorpus as BEIR has it: corpus.jsonl", {"corpus.jsonl"}, 3'633, read_beir},
       {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
       {"jsonl", "your own documents: id, text and perhaps title", {"*.jsonl", "*.json", "*.jl", "*.ndjson"}, 0,
        read_jsonl},

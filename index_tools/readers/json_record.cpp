@@ -13,7 +13,10 @@ std::optional<unsigned> escaped_unit(const std::string& text, std::size_t at) {
   unsigned unit = 0;
   for (std::size_t i = at + 2; i < at + 6; ++i) {
     const char c = text[i];
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                             : -1;
     if (digit < 0) return std::nullopt;
     unit = unit * 16 + static_cast<unsigned>(digit);
   }

@@ -16,8 +16,8 @@ nlohmann::json::const_iterator find_first(const nlohmann::json& record, std::ini
 /// Takes an id: a string, or a whole number as its digits. False for anything else.
 bool take_id(const nlohmann::json& value, std::string& id);
 
-/// Appends the member `name`, a string; null as "None", as Python's format strings write it and so ir_datasets' texts hold
-/// it. False where it is absent or something else.
+/// Appends the member `name`, a string; null as "None", as Python's format strings write it and so ir_datasets' texts
+/// hold it. False where it is absent or something else.
 bool append_text(const nlohmann::json& record, const char* name, std::string& text);
 
 }  // namespace relucent::index_tools

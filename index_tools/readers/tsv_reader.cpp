@@ -49,7 +49,9 @@ class TsvReader : public DocumentReader {
     if (table_.columns > 0) {
       const auto tabs = static_cast<std::size_t>(std::count(document.text.begin(), document.text.end(), '\t'));
       if (tabs < table_.columns - table_.text - 1) return "too few columns";
-      if (tabs > table_.columns - table_.text - 1) return table_.columns == 2 ? "more than two columns" : "too many columns";
+      if (tabs > table_.columns - table_.text - 1) {
+        return table_.columns == 2 ? "more than two columns" : "too many columns";
+      }
       std::replace(document.text.begin(), document.text.end(), '\t', ' ');
     }
     document.id.assign(line_, 0, id_end);
@@ -75,7 +77,9 @@ std::unique_ptr<DocumentReader> read_msmarco_document_table(LineReader& lines) {
   return std::make_unique<TsvReader>(lines, kFourColumns);
 }
 
-std::unique_ptr<DocumentReader> read_antique(LineReader& lines) { return std::make_unique<TsvReader>(lines, kTwoColumns); }
+std::unique_ptr<DocumentReader> read_antique(LineReader& lines) {
+  return std::make_unique<TsvReader>(lines, kTwoColumns);
+}
 
 std::unique_ptr<DocumentReader> read_nfcorpus(LineReader& lines) {
   return std::make_unique<TsvReader>(lines, kFourColumns);

@@ -14,7 +14,9 @@ const json& member(const json& object, const char* name) {
   return found != object.end() ? *found : null;
 }
 
-bool is(const json& value, std::string_view text) { return value.is_string() && value.get_ref<const std::string&>() == text; }
+bool is(const json& value, std::string_view text) {
+  return value.is_string() && value.get_ref<const std::string&>() == text;
+}
 
 // Where the text of a part of an article is; null where it has none.
 const json& text_of(const json& part) {

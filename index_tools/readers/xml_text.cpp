@@ -10,14 +10,14 @@
 namespace relucent::index_tools {
 namespace {
 
-// BeautifulSoup hands markup over in pieces of so many characters. Where markup is broken, the parser's answer may depend on
-// where a piece ends.
+// BeautifulSoup hands markup over in pieces of so many characters. Where markup is broken, the parser's answer may
+// depend on where a piece ends.
 constexpr std::size_t kPieceCharacters = 512;
 // lxml opens a parser with so many bytes.
 constexpr std::size_t kFirstBytes = 4;
 
-// Joins the texts between two pieces of markup as BeautifulSoup does, white space alone becoming one line end or blank, up
-// to the end of the first element.
+// Joins the texts between two pieces of markup as BeautifulSoup does, white space alone becoming one line end or blank,
+// up to the end of the first element.
 class TextRuns {
  public:
   explicit TextRuns(std::string& text) : text_(text) {}
@@ -53,7 +53,8 @@ TextRuns& runs(void* context) { return *static_cast<TextRuns*>(context); }
 
 void on_text(void* context, const xmlChar* characters, int count) { runs(context).add(characters, count); }
 
-void on_start(void* context, const xmlChar*, const xmlChar*, const xmlChar*, int, const xmlChar**, int, int, const xmlChar**) {
+void on_start(void* context, const xmlChar*, const xmlChar*, const xmlChar*, int, const xmlChar**, int, int,
+              const xmlChar**) {
   runs(context).open_element();
 }
 void on_end(void* context, const xmlChar*, const xmlChar*, const xmlChar*) { runs(context).close_element(); }
@@ -61,8 +62,8 @@ void on_comment(void* context, const xmlChar*) { runs(context).end_run(); }
 void on_instruction(void* context, const xmlChar*, const xmlChar*) { runs(context).end_run(); }
 void on_document_type(void* context, const xmlChar*, const xmlChar*, const xmlChar*) { runs(context).end_run(); }
 
-// Broken markup is usual. A start tag with something wrong in it (<a target=_blank>) opens no element in libxml2 since 2.11,
-// and did not when ir_datasets' records were made; in Debian 12's 2.9.14 it does.
+// Broken markup is usual. A start tag with something wrong in it (<a target=_blank>) opens no element in libxml2 2.12 and
+// later, nor in the one that ir_datasets' records were made with; in Debian 12's 2.9.14 it does.
 void on_error(void* context, xmlErrorPtr error) {
   if (error->code == XML_ERR_GT_REQUIRED) runs(context).close_element();
 }
@@ -98,7 +99,8 @@ void append_xml_text(std::string_view markup, std::string& text) {
   const std::unique_ptr<xmlParserCtxt, void (*)(xmlParserCtxtPtr)> parser(
       ::xmlCreatePushParserCtxt(&sax, &text_runs, nullptr, 0, nullptr), ::xmlFreeParserCtxt);
   if (parser == nullptr) throw std::bad_alloc();
-  ::xmlCtxtUseOptions(parser.get(), XML_PARSE_RECOVER | XML_PARSE_NOENT | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+  ::xmlCtxtUseOptions(parser.get(),
+                      XML_PARSE_RECOVER | XML_PARSE_NOENT | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
   std::size_t piece = bytes_of_characters(markup, kPieceCharacters);
   const std::size_t first = std::min(kFirstBytes, piece);
   ::xmlCtxtResetPush(parser.get(), markup.data(), static_cast<int>(first), nullptr, "UTF-8");

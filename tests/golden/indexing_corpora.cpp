@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "gz_lines.h"
-#include "index_tools/indexing/checksum.h"
 #include "indexing_support.h"
+#include "plugin/index/segment/checksum.h"
 #include "test_data.h"
 
 namespace relucent {
@@ -50,8 +50,8 @@ TEST(CorporaGolden, TextsAreThoseOfIrDatasetsParsers) {
   }
 }
 
-// The pieces are not ours, so of their texts only checksums are kept. ir_datasets fails on some records that others made
-// for their tests; those are left out.
+// The pieces are not ours, so of their texts only checksums are kept. ir_datasets fails on some records that others
+// made for their tests; those are left out.
 TEST(CorporaGolden, RealPiecesGiveIrDatasetsTexts) {
   const fs::path formats = testing::test_data() / "formats";
   RELUCENT_NEEDS(formats);
@@ -64,7 +64,7 @@ TEST(CorporaGolden, RealPiecesGiveIrDatasetsTexts) {
       const auto found = std::find_if(read.documents.begin(), read.documents.end(),
                                       [&](const Document& document) { return document.id == answer.at("id"); });
       ASSERT_NE(found, read.documents.end()) << answer;
-      EXPECT_EQ(index_tools::to_hex(index_tools::checksum(found->text)), answer.at("crc64").get<std::string>()) << found->text;
+      EXPECT_EQ(to_hex(checksum(found->text)), answer.at("crc64").get<std::string>()) << found->text;
       ++compared;
     }
   }
@@ -122,9 +122,10 @@ std::string field_of(const json& record, const char* name) { return value_of(rec
 // A record in the corpus's original format, and the text it must give.
 using InOriginalFormat = std::function<std::string(const json& record)>;
 
-void expect_records(const std::string& corpus, const std::string& file, const std::string& header, const InOriginalFormat& original,
+void expect_records(const std::string& corpus, const std::string& file, const std::string& header,
+                    const InOriginalFormat& original,
                     const std::function<std::pair<std::string, std::string>(const json&)>& id_and_text,
-                    const std::string& footer = "") {
+                    const std::string& footer = "", std::size_t documents_in_footer = 0) {
   RELUCENT_NEEDS(samples() / file);
   SCOPED_TRACE(corpus);
   std::int64_t official = 0;
@@ -134,7 +135,7 @@ void expect_records(const std::string& corpus, const std::string& file, const st
   std::string bytes = header;
   for (const json& record : records) bytes += original(record);
   const auto read = testing::read_text(corpus, bytes + footer, true);
-  ASSERT_EQ(read.documents.size(), records.size());
+  ASSERT_EQ(read.documents.size(), records.size() + documents_in_footer);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto [id, text] = id_and_text(records[i]);
     EXPECT_EQ(read.documents[i].id, id);
@@ -146,37 +147,140 @@ TEST(CorporaSamples, MsMarcoDocuments) {
   const auto expected = [](const json& r) {
     return std::pair(field_of(r, "arg0"), field_of(r, "arg2") + " " + field_of(r, "arg3"));
   };
-  expect_records("msmarco-document", "msmarco_document.jsonl", "", [](const json& r) {
-    return "<DOC>\n<DOCNO>" + field_of(r, "arg0") + "</DOCNO>\n<TEXT>\n" + field_of(r, "arg1") + "\n" + field_of(r, "arg2") + "\n" +
-           field_of(r, "arg3") + "</TEXT>\n</DOC>\n";
-  }, expected);
+  expect_records(
+      "msmarco-document", "msmarco_document.jsonl", "",
+      [](const json& r) {
+        return "<DOC>\n<DOCNO>" + field_of(r, "arg0") + "</DOCNO>\n<TEXT>\n" + field_of(r, "arg1") + "\n" +
+               field_of(r, "arg2") + "\n" + field_of(r, "arg3") + "</TEXT>\n</DOC>\n";
+      },
+      expected);
 }
 
 TEST(CorporaSamples, MsMarcoDocumentsV2) {
-  expect_records("msmarco-document-v2", "msmarco_document_v2.jsonl", "", [](const json& r) {
-    return json{{"docid", field_of(r, "arg0")}, {"url", field_of(r, "arg1")}, {"title", field_of(r, "arg2")},
-                {"headings", field_of(r, "arg3")}, {"body", field_of(r, "arg4")}}.dump() + "\n";
-  }, [](const json& r) {
-    return std::pair(field_of(r, "arg0"), field_of(r, "arg2") + " " + field_of(r, "arg3") + " " + field_of(r, "arg4"));
-  });
+  expect_records(
+      "msmarco-document-v2", "msmarco_document_v2.jsonl", "",
+      [](const json& r) {
+        return json{{"docid", field_of(r, "arg0")},
+                    {"url", field_of(r, "arg1")},
+                    {"title", field_of(r, "arg2")},
+                    {"headings", field_of(r, "arg3")},
+                    {"body", field_of(r, "arg4")}}
+                   .dump() +
+               "\n";
+      },
+      [](const json& r) {
+        return std::pair(field_of(r, "arg0"),
+                         field_of(r, "arg2") + " " + field_of(r, "arg3") + " " + field_of(r, "arg4"));
+      });
 }
 
 TEST(CorporaSamples, MsMarcoPassagesV2) {
-  expect_records("msmarco-passage-v2", "msmarco_passage_v2.jsonl", "", [](const json& r) {
-    return json{{"pid", field_of(r, "arg0")}, {"passage", field_of(r, "arg1")}, {"docid", field_of(r, "arg3")}}.dump() + "\n";
-  }, [](const json& r) { return std::pair(field_of(r, "arg0"), field_of(r, "arg1")); });
+  expect_records(
+      "msmarco-passage-v2", "msmarco_passage_v2.jsonl", "",
+      [](const json& r) {
+        return json{{"pid", field_of(r, "arg0")}, {"passage", field_of(r, "arg1")}, {"docid", field_of(r, "arg3")}}
+                   .dump() +
+               "\n";
+      },
+      [](const json& r) { return std::pair(field_of(r, "arg0"), field_of(r, "arg1")); });
 }
 
 TEST(CorporaSamples, Antique) {
-  expect_records("antique", "antique.jsonl", "", [](const json& r) {
-    return field_of(r, "doc_id") + "\t" + field_of(r, "text") + "\n";
-  }, [](const json& r) { return std::pair(field_of(r, "doc_id"), field_of(r, "text")); });
+  expect_records(
+      "antique", "antique.jsonl", "",
+      [](const json& r) { return field_of(r, "doc_id") + "\t" + field_of(r, "text") + "\n"; },
+      [](const json& r) { return std::pair(field_of(r, "doc_id"), field_of(r, "text")); });
 }
 
 TEST(CorporaSamples, NfCorpus) {
-  expect_records("nfcorpus", "nfcorpus.jsonl", "", [](const json& r) {
-    return field_of(r, "arg0") + "\t" + field_of(r, "arg1") + "\t" + field_of(r, "arg2") + "\t" + field_of(r, "arg3") + "\n";
-  }, [](const json& r) { return std::pair(field_of(r, "arg0"), field_of(r, "arg2") + " " + field_of(r, "arg3")); });
+  expect_records(
+      "nfcorpus", "nfcorpus.jsonl", "",
+      [](const json& r) {
+        return field_of(r, "arg0") + "\t" + field_of(r, "arg1") + "\t" + field_of(r, "arg2") + "\t" +
+               field_of(r, "arg3") + "\n";
+      },
+      [](const json& r) { return std::pair(field_of(r, "arg0"), field_of(r, "arg2") + " " + field_of(r, "arg3")); });
+}
+
+TEST(CorporaSamples, ArgsMe) {
+  const auto original = [](const json& r) {
+    json premises = json::array();
+    for (const json& premise : r.at("premises"))
+      premises.push_back({{"text", field_of(premise, "text")}, {"stance", "PRO"}});
+    return json{{"id", field_of(r, "doc_id")},
+                {"conclusion", field_of(r, "conclusion")},
+                {"premises", premises},
+                {"context", {{"sourceText", r.contains("source_text") ? value_of(r.at("source_text")) : ""}}}}
+               .dump() +
+           ",";
+  };
+  const auto expected = [](const json& r) {
+    return std::pair(field_of(r, "doc_id"), field_of(r, "premises_texts") + " " + field_of(r, "conclusion"));
+  };
+  for (const char* corpus : {"argsme/1.0", "argsme/1.0-cleaned", "argsme/2020-04-01"}) {
+    expect_records(corpus, "argsme.jsonl", "{\"version\": 1, \"arguments\": [", original, expected,
+                   "{\"id\": \"last\", "
+                   "\"premises\": [], \"conclusion\": \"c\"}]}",
+                   1);
+  }
+}
+
+std::string quoted(std::string text) {
+  for (std::size_t i = text.find('"'); i != std::string::npos; i = text.find('"', i + 2)) text.insert(i, 1, '"');
+  return '"' + text + '"';
+}
+
+TEST(CorporaSamples, Cord19) {
+  const auto row = [](const json& r) {
+    return quoted(field_of(r, "arg0")) + ",sha," + quoted(field_of(r, "arg1")) + "," + quoted(field_of(r, "arg4")) +
+           "\n";
+  };
+  expect_records("cord19", "cord19.jsonl", "cord_uid,sha,title,abstract\n", row, [](const json& r) {
+    return std::pair(field_of(r, "arg0"), field_of(r, "arg1") + " " + field_of(r, "arg4"));
+  });
+}
+
+// The release as it is when unpacked: metadata.csv, and the full texts in folders beside it.
+TEST(CorporaSamples, Cord19WithFullTexts) {
+  RELUCENT_NEEDS(samples() / "cord19.jsonl");
+  std::int64_t official = 0;
+  const std::vector<json> records = sample_documents("cord19.jsonl", "cord19/fulltext", official);
+  EXPECT_EQ(index_tools::find_corpus("cord19/fulltext").official_documents, official);
+  const testing::TemporaryFolder folder;
+  std::string metadata = "cord_uid,title,abstract,pdf_json_files,pmc_json_files\n";
+  std::vector<std::string> expected;
+  for (const json& record : records) {
+    const std::string id = field_of(record, "arg0");
+    const std::string file = "document_parses/pmc_json/" + id + ".xml.json";
+    metadata += id + "," + quoted(field_of(record, "arg1")) + "," + quoted(field_of(record, "arg4")) + ",," + file +
+                "; other.json\n";
+    expected.push_back(field_of(record, "arg1") + " " + field_of(record, "arg4"));
+    json sections = json::array();
+    for (const json& section : record.at("arg5")) {
+      const std::string title = section.contains("title") ? field_of(section, "title") : field_of(section, "arg0");
+      const std::string text = section.contains("text") ? field_of(section, "text") : field_of(section, "arg1");
+      sections.push_back({{"section", title}, {"text", text}});
+      expected.back() += " " + title + " " + text;
+    }
+    folder.write(file, json{{"paper_id", id}, {"body_text", sections}}.dump(1));
+  }
+  const auto read = testing::read_corpus("cord19/fulltext", {folder.write("metadata.csv", metadata).string()}, true);
+  ASSERT_EQ(read.documents.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(read.documents[i].text, expected[i]);
+}
+
+TEST(CorporaSamples, Beir) {
+  expect_records(
+      "beir/nfcorpus", "beir.jsonl", "",
+      [](const json& r) {
+        return json{{"_id", field_of(r, "arg0")},
+                    {"title", field_of(r, "arg2")},
+                    {"text", field_of(r, "arg1")},
+                    {"metadata", json::object()}}
+                   .dump() +
+               "\n";
+      },
+      [](const json& r) { return std::pair(field_of(r, "arg0"), field_of(r, "arg2") + " " + field_of(r, "arg1")); });
 }
 
 // The sample has the paragraphs of wapo/v4 whole, and of the whole text start, end and length. Media come before the
@@ -191,16 +295,19 @@ TEST(CorporaSamples, WashingtonPost) {
   int compared = 0;
   for (const json& record : records) {
     const json& paragraphs = record.at("arg7");
-    if (!std::all_of(paragraphs.begin(), paragraphs.end(), [](const json& paragraph) { return paragraph.is_string(); })) continue;
+    if (!std::all_of(paragraphs.begin(), paragraphs.end(), [](const json& paragraph) { return paragraph.is_string(); }))
+      continue;
     const bool all_html = record.at("arg8").empty();
-    json contents = json::array({{{"type", "kicker"}, {"mime", "text/plain"}, {"content", record.at("arg5")}}, nullptr});
+    json contents =
+        json::array({{{"type", "kicker"}, {"mime", "text/plain"}, {"content", record.at("arg5")}}, nullptr});
     for (const json& media : record.at("arg8")) {
       const char* text = media.contains("text") ? "text" : "arg2";
       contents.push_back({{"type", "image"}, {"imageURL", "u"}, {"fullcaption", media.at(text)}});
     }
     for (const json& paragraph : paragraphs) {
       const bool html = all_html || paragraph.get_ref<const std::string&>().find_first_of("<&") != std::string::npos;
-      contents.push_back({{"type", "sanitized_html"}, {"mime", html ? "text/html" : "text/plain"}, {"content", paragraph}});
+      contents.push_back(
+          {{"type", "sanitized_html"}, {"mime", html ? "text/html" : "text/plain"}, {"content", paragraph}});
     }
     const json line = {{"id", record.at("arg0")}, {"title", record.at("arg2")}, {"contents", contents}};
     const auto read = testing::read_text("wapo/v4", line.dump() + "\n", true);

@@ -7,6 +7,7 @@ Everything is written beside this file: inputs/ (written here, nobody's text) an
 order of the input: corpus, file, id, text. With FORMATS, the folder of real pieces of the corpora, it also writes
 pieces.jsonl, which holds checksums (CRC-64/XZ) of the texts and not the texts, which are not ours to give away.
 """
+
 import contextlib
 import gzip
 import json
@@ -20,7 +21,14 @@ from pathlib import Path
 os.environ["IR_DATASETS_HOME"] = tempfile.mkdtemp()
 
 import ir_datasets  # noqa: E402
-from ir_datasets.datasets import antique, argsme, beir, cord19, msmarco_document, msmarco_document_v2  # noqa: E402,F401
+from ir_datasets.datasets import (
+    antique,
+    argsme,
+    beir,
+    cord19,
+    msmarco_document,
+    msmarco_document_v2,
+)  # noqa: E402,F401
 from ir_datasets.datasets import msmarco_passage_v2, nfcorpus, wapo  # noqa: E402
 from ir_datasets.formats import ArgsMeDocs, TsvDocs  # noqa: E402
 from ir_datasets.util import LocalDownload  # noqa: E402
@@ -126,6 +134,7 @@ def documents(corpus, path):
 
 # ---- inputs -----------------------------------------------------------------------------------------------------------
 
+
 def some_words(rng, most):
     return " ".join(rng.choice(WORDS) for _ in range(rng.randint(0, most)))
 
@@ -151,42 +160,146 @@ def antique_input(rng):
 
 
 def nfcorpus_input(rng):
-    return "".join(f"MED-{i}\thttp://example.org/{i}\t{some_words(rng, 5)}\tAbstract {some_words(rng, 9)} \n" for i in range(40))
+    return "".join(
+        f"MED-{i}\thttp://example.org/{i}\t{some_words(rng, 5)}\tAbstract {some_words(rng, 9)} \n" for i in range(40)
+    )
 
 
 def passage_input(rng):
-    return "".join(json.dumps({"pid": f"msmarco_passage_00_{i}", "passage": some_words(rng, 9) + '"\\\n\t' * (i % 2),
-                               "spans": "(0,1),(2,3)", "docid": "msmarco_doc_00_0"}, ensure_ascii=i % 3 == 0) + "\n"
-                   for i in range(40))
+    return "".join(
+        json.dumps(
+            {
+                "pid": f"msmarco_passage_00_{i}",
+                "passage": some_words(rng, 9) + '"\\\n\t' * (i % 2),
+                "spans": "(0,1),(2,3)",
+                "docid": "msmarco_doc_00_0",
+            },
+            ensure_ascii=i % 3 == 0,
+        )
+        + "\n"
+        for i in range(40)
+    )
 
 
 def document_input(rng):
-    return "".join(json.dumps({"url": f"http://example.org/{i}", "title": some_words(rng, 4),
-                               "headings": "\n".join(some_words(rng, 3) for _ in range(rng.randint(0, 3))),
-                               "body": "\n".join(some_words(rng, 9) for _ in range(rng.randint(0, 4))),
-                               "docid": f"msmarco_doc_00_{i}"}, ensure_ascii=i % 3 == 0) + "\n" for i in range(40))
+    return "".join(
+        json.dumps(
+            {
+                "url": f"http://example.org/{i}",
+                "title": some_words(rng, 4),
+                "headings": "\n".join(some_words(rng, 3) for _ in range(rng.randint(0, 3))),
+                "body": "\n".join(some_words(rng, 9) for _ in range(rng.randint(0, 4))),
+                "docid": f"msmarco_doc_00_{i}",
+            },
+            ensure_ascii=i % 3 == 0,
+        )
+        + "\n"
+        for i in range(40)
+    )
 
 
 def beir_input(rng):
-    return "".join(json.dumps({"_id": f"d{i}", "title": "" if i % 4 == 0 else some_words(rng, 4), "text": some_words(rng, 9),
-                               "metadata": {"url": "x"}}) + "\n" for i in range(40))
+    return "".join(
+        json.dumps(
+            {
+                "_id": f"d{i}",
+                "title": "" if i % 4 == 0 else some_words(rng, 4),
+                "text": some_words(rng, 9),
+                "metadata": {"url": "x"},
+            }
+        )
+        + "\n"
+        for i in range(40)
+    )
 
 
-# Markup on which libxml2 since 2.11, which lxml has since 5.0, and Debian's 2.9.14 disagree in ways that our reader does not
+# Markup on which libxml2 since 2.12, which lxml has since 5.0, and Debian's 2.9.14 disagree in ways that our reader does not
 # make good is left out: '<' in attributes, XML declarations, document types.
-PIECES = ["<p>", "</p>", "<b>", "</b>", '<a href="http://example.org/?a=1&b=2">', "</a>", "<br>", "<br/>", "&amp;", "&nbsp;",
-          "&lt;", "&#8217;", "&#x2019;", "&eacute;", " & ", " < ", " > ", "<!-- comment -->", "<?pi data?>", "<![CDATA[cdata <b>]]>",
-          " ", "\n", "\r\n", "\t", "“quoted”", "<i class=x>", "</i>", '<a href="u" target=_blank>', "<span class='a' class='b'>", "</span>", "text", "more text",
-          "naïve", "🇺🇸", "&", "<", '"', "<o:p>", "</o:p>", "<img src=\"x\" alt=\"&quot;\">", "\u00a0", "&bogus", "&#0;",
-          "<xml:x>", "<1>", "</>", "\u2028"]
-SNIPPETS = ["", " ", "plain text", "plain &amp; entity", "plain <b>bold</b>", "<b>bold</b> then plain", "<p>one</p><p>two</p>",
-            "<p>a &nbsp; b &amp; c</p>", '<span class="dateline">NEW ORLEANS —</span> Never a dull moment',
-            "<p>line<br>break</p>", "<p>line<br/>break</p>", "  <p>leading space</p>", "\n<p>leading newline</p>",
-            "<p> <b> </b>\n<i>\n </i></p>", "<p>unclosed <b>tags", "<p>a<!-- c -->b<?pi x?>c</p>", "<p><![CDATA[<b>cdata</b>]]></p>",
-            "<p>" + "long text " * 120 + "</p>", "<p>" + "é" * 510 + "<b>x</b>" + "中" * 300 + "</p>", "\ufeff<p>mark</p>",
-            "<p>a</p> tail", "<p>bad </b> close</p>", "<P>case</p>after</P>", "<p a=b c>attributes</p>", '<a href="u" target=_blank>The 10 worst things</a>', "<p>a <i class=x>b</i> c</p>", "<p>end",
-            "<p>control \x0b\x01 characters</p>", "<script>if (a < b) { x(); }</script>", "<style>p {}</style>",
-            "<ns:p xmlns:ns='u'>namespace</ns:p>", "<ns:p>no namespace</ns:p>", "<p>&lt;b&gt;</p>", "<p>\r\nline\rends\r\n</p>"]
+PIECES = [
+    "<p>",
+    "</p>",
+    "<b>",
+    "</b>",
+    '<a href="http://example.org/?a=1&b=2">',
+    "</a>",
+    "<br>",
+    "<br/>",
+    "&amp;",
+    "&nbsp;",
+    "&lt;",
+    "&#8217;",
+    "&#x2019;",
+    "&eacute;",
+    " & ",
+    " < ",
+    " > ",
+    "<!-- comment -->",
+    "<?pi data?>",
+    "<![CDATA[cdata <b>]]>",
+    " ",
+    "\n",
+    "\r\n",
+    "\t",
+    "“quoted”",
+    "<i class=x>",
+    "</i>",
+    '<a href="u" target=_blank>',
+    "<span class='a' class='b'>",
+    "</span>",
+    "text",
+    "more text",
+    "naïve",
+    "🇺🇸",
+    "&",
+    "<",
+    '"',
+    "<o:p>",
+    "</o:p>",
+    '<img src="x" alt="&quot;">',
+    "\u00a0",
+    "&bogus",
+    "&#0;",
+    "<xml:x>",
+    "<1>",
+    "</>",
+    "\u2028",
+]
+SNIPPETS = [
+    "",
+    " ",
+    "plain text",
+    "plain &amp; entity",
+    "plain <b>bold</b>",
+    "<b>bold</b> then plain",
+    "<p>one</p><p>two</p>",
+    "<p>a &nbsp; b &amp; c</p>",
+    '<span class="dateline">NEW ORLEANS —</span> Never a dull moment',
+    "<p>line<br>break</p>",
+    "<p>line<br/>break</p>",
+    "  <p>leading space</p>",
+    "\n<p>leading newline</p>",
+    "<p> <b> </b>\n<i>\n </i></p>",
+    "<p>unclosed <b>tags",
+    "<p>a<!-- c -->b<?pi x?>c</p>",
+    "<p><![CDATA[<b>cdata</b>]]></p>",
+    "<p>" + "long text " * 120 + "</p>",
+    "<p>" + "é" * 510 + "<b>x</b>" + "中" * 300 + "</p>",
+    "\ufeff<p>mark</p>",
+    "<p>a</p> tail",
+    "<p>bad </b> close</p>",
+    "<P>case</p>after</P>",
+    "<p a=b c>attributes</p>",
+    '<a href="u" target=_blank>The 10 worst things</a>',
+    "<p>a <i class=x>b</i> c</p>",
+    "<p>end",
+    "<p>control \x0b\x01 characters</p>",
+    "<script>if (a < b) { x(); }</script>",
+    "<style>p {}</style>",
+    "<ns:p xmlns:ns='u'>namespace</ns:p>",
+    "<ns:p>no namespace</ns:p>",
+    "<p>&lt;b&gt;</p>",
+    "<p>\r\nline\rends\r\n</p>",
+]
 
 
 def snippet(rng, i):
@@ -203,7 +316,8 @@ def wapo_input(rng):
         contents = [html]
         if i % 10 == 0:
             contents = [
-                {"type": "kicker", "mime": "text/plain", "content": "Colleges"}, None,
+                {"type": "kicker", "mime": "text/plain", "content": "Colleges"},
+                None,
                 {"type": "title", "mime": "text/plain", "content": "not in the text"},
                 {"type": "byline", "mime": "text/plain", "content": "By somebody"},
                 {"type": "date", "mime": "text/plain", "content": 1325376562000},
@@ -223,23 +337,53 @@ def wapo_input(rng):
             ]
         if i % 10 == 5:
             contents = []
-        out += json.dumps({"id": f"id-{i}", "article_url": "u", "title": None if i % 9 == 0 else some_words(rng, 4), "author": "a",
-                           "published_date": None, "contents": contents, "type": "article"}, ensure_ascii=i % 2 == 0) + "\n"
+        out += (
+            json.dumps(
+                {
+                    "id": f"id-{i}",
+                    "article_url": "u",
+                    "title": None if i % 9 == 0 else some_words(rng, 4),
+                    "author": "a",
+                    "published_date": None,
+                    "contents": contents,
+                    "type": "article",
+                },
+                ensure_ascii=i % 2 == 0,
+            )
+            + "\n"
+        )
     return out
 
 
 def argsme_input(rng):
     arguments = []
     for i in range(40):
-        premises = [{"text": some_words(rng, 9) + ' "{[' * (i % 3), "stance": "PRO" if i % 2 else "CON",
-                     "annotations": [{"start": 1, "end": 2, "source": "x"}]} for _ in range(rng.randint(0, 3))]
-        context = {"sourceId": "S", "sourceTitle": "t ] } \\", "discussionTitle": "d", "acquisitionTime": "2019-04-18T13:32:05Z",
-                   "aspects": [{"name": "n", "weight": 1, "normalizedWeight": 1.0, "rank": 1}]}
-        arguments.append({"id": f"S{i}-A{i}", "conclusion": some_words(rng, 6), "premises": premises, "context": context})
-    return json.dumps({"version": {"arguments": [1, "]"]}, "arguments": arguments, "after": ["x", {}]}, ensure_ascii=False)
+        premises = [
+            {
+                "text": some_words(rng, 9) + ' "{[' * (i % 3),
+                "stance": "PRO" if i % 2 else "CON",
+                "annotations": [{"start": 1, "end": 2, "source": "x"}],
+            }
+            for _ in range(rng.randint(0, 3))
+        ]
+        context = {
+            "sourceId": "S",
+            "sourceTitle": "t ] } \\",
+            "discussionTitle": "d",
+            "acquisitionTime": "2019-04-18T13:32:05Z",
+            "aspects": [{"name": "n", "weight": 1, "normalizedWeight": 1.0, "rank": 1}],
+        }
+        arguments.append(
+            {"id": f"S{i}-A{i}", "conclusion": some_words(rng, 6), "premises": premises, "context": context}
+        )
+    return json.dumps(
+        {"version": {"arguments": [1, "]"]}, "arguments": arguments, "after": ["x", {}]}, ensure_ascii=False
+    )
 
 
-COLUMNS = "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,pdf_json_files,pmc_json_files,url".split(",")
+COLUMNS = "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,pdf_json_files,pmc_json_files,url".split(
+    ","
+)
 
 
 def csv_field(rng, text):
@@ -255,8 +399,14 @@ def cord19_inputs(rng, folder):
         abstract = "".join(rng.choice(bits) for _ in range(rng.randint(0, 12)))
         title = "".join(rng.choice(bits[:-1]) for _ in range(rng.randint(0, 5)))
         row = dict.fromkeys(COLUMNS, "")
-        row.update(cord_uid=f"uid{i // 2 if i % 20 == 1 else i:05d}", title=title, abstract=abstract, doi="10.1/x", publish_time="2020-01-01",
-                   authors="Doe, J; Roe, R")
+        row.update(
+            cord_uid=f"uid{i // 2 if i % 20 == 1 else i:05d}",
+            title=title,
+            abstract=abstract,
+            doi="10.1/x",
+            publish_time="2020-01-01",
+            authors="Doe, J; Roe, R",
+        )
         if i % 4 == 1:
             row["pdf_json_files"] = f"document_parses/pdf_json/{i % 8}.json; document_parses/pdf_json/none.json"
         if i % 8 == 1:
@@ -274,8 +424,14 @@ def cord19_inputs(rng, folder):
     (folder / "document_parses/pmc_json").mkdir(parents=True, exist_ok=True)
     (folder / "metadata.csv").write_bytes(text.encode())
     for i in range(8):
-        parse = {"paper_id": str(i), "abstract": [], "back_matter": [],
-                 "body_text": [{"text": some_words(rng, 9), "section": some_words(rng, 2), "cite_spans": []} for _ in range(i)]}
+        parse = {
+            "paper_id": str(i),
+            "abstract": [],
+            "back_matter": [],
+            "body_text": [
+                {"text": some_words(rng, 9), "section": some_words(rng, 2), "cite_spans": []} for _ in range(i)
+            ],
+        }
         if i == 5:
             del parse["body_text"]
         (folder / f"document_parses/pdf_json/{i}.json").write_text(json.dumps(parse, indent=1))
@@ -350,7 +506,10 @@ def main():
         with open(HERE / "pieces.jsonl", "w", encoding="utf8") as out:
             for corpus, piece in PIECES_OF_CORPORA:
                 for doc_id, text in documents(corpus, Path(sys.argv[1]) / piece):
-                    out.write(json.dumps({"corpus": corpus, "piece": piece, "id": doc_id, "crc64": crc64(text.encode())}) + "\n")
+                    out.write(
+                        json.dumps({"corpus": corpus, "piece": piece, "id": doc_id, "crc64": crc64(text.encode())})
+                        + "\n"
+                    )
 
 
 if __name__ == "__main__":
