@@ -68,6 +68,7 @@ void on_error(void* context, xmlErrorPtr error) {
   if (error->code == XML_ERR_GT_REQUIRED) runs(context).close_element();
 }
 
+// Without a handler that looks entities up none is ever expanded or fetched, but XML's own five.
 xmlSAXHandler handlers() {
   xmlSAXHandler sax{};
   sax.initialized = XML_SAX2_MAGIC;
@@ -79,6 +80,11 @@ xmlSAXHandler handlers() {
   sax.internalSubset = on_document_type;
   sax.serror = on_error;
   return sax;
+}
+
+void free_parser(xmlParserCtxtPtr parser) {
+  ::xmlFreeDoc(parser->myDoc);  // where libxml2 keeps what a document type declares
+  ::xmlFreeParserCtxt(parser);
 }
 
 std::size_t bytes_of_characters(std::string_view text, std::size_t characters) {
@@ -97,7 +103,7 @@ void append_xml_text(std::string_view markup, std::string& text) {
   TextRuns text_runs(text);
   xmlSAXHandler sax = handlers();
   const std::unique_ptr<xmlParserCtxt, void (*)(xmlParserCtxtPtr)> parser(
-      ::xmlCreatePushParserCtxt(&sax, &text_runs, nullptr, 0, nullptr), ::xmlFreeParserCtxt);
+      ::xmlCreatePushParserCtxt(&sax, &text_runs, nullptr, 0, nullptr), free_parser);
   if (parser == nullptr) throw std::bad_alloc();
   ::xmlCtxtUseOptions(parser.get(),
                       XML_PARSE_RECOVER | XML_PARSE_NOENT | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);

@@ -119,6 +119,7 @@ TEST(WashingtonPost, HarmfulMarkupIsOnlyText) {
     const auto read = read_text("wapo/v2", line.dump() + "\n", true);
     ASSERT_EQ(read.documents.size(), 1u);
     EXPECT_LT(read.documents[0].text.size(), 100u);
+    EXPECT_EQ(read.documents[0].text.find("root"), std::string::npos);
   }
 }
 
