@@ -2,32 +2,40 @@
 set(readers
   readers/archive_reader.cpp
   readers/argsme_reader.cpp
+  readers/byte_buffer.cpp
   readers/byte_stream.cpp
+  readers/charset.cpp
   readers/cord19_reader.cpp
   readers/corpora.cpp
   readers/corpus_reader.cpp
   readers/csv_reader.cpp
   readers/double_encoding.cpp
+  readers/file_reader.cpp
   readers/gzip_stream.cpp
+  readers/html_text.cpp
   readers/input_files.cpp
   readers/input_parts.cpp
   readers/json_elements.cpp
   readers/json_record.cpp
   readers/jsonl_reader.cpp
   readers/line_reader.cpp
+  readers/medline_reader.cpp
   readers/msmarco_document_reader.cpp
   readers/msmarco_v2_reader.cpp
   readers/read_report.cpp
   readers/smart_reader.cpp
+  readers/trec_reader.cpp
+  readers/trecweb_reader.cpp
   readers/tsv_reader.cpp
   readers/utf8.cpp
   readers/vaswani_reader.cpp
   readers/wapo_reader.cpp
+  readers/warc_reader.cpp
+  readers/web_page.cpp
   readers/xml_text.cpp
 )
 set(indexing
   indexing/checkpoint.cpp
-  indexing/checksum.cpp
   indexing/document_feed.cpp
   indexing/id_set.cpp
   indexing/indexer.cpp

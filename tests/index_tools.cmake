@@ -1,16 +1,20 @@
 # Tests of the room `index_tools`: readers, indexer, verify. The rest of the room is in program.cmake.
 relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
               SOURCES unit/indexing_inputs.cpp
+                      unit/indexing_markup.cpp
                       unit/indexing_corpora.cpp
                       unit/indexing_readers.cpp
                       property/indexing_building_blocks.cpp
                       fault/indexing_inputs.cpp
                       fault/indexing_runs.cpp
+                      fault/markup_memory.cpp
                       fuzz/indexing_truncation.cpp
+                      fuzz/markup_truncation.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
 relucent_test(indexing_golden LABELS golden index_tools
               SOURCES golden/indexing_corpora.cpp
                       golden/indexing_documents.cpp
+                      golden/indexing_markup.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
 if(TARGET relucent_program)
   add_test(NAME indexing_cli

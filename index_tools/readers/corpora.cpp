@@ -1,14 +1,19 @@
 #include "index_tools/readers/corpora.h"
 
+#include "index_tools/readers/file_reader.h"
 #include "index_tools/readers/argsme_reader.h"
 #include "index_tools/readers/cord19_reader.h"
 #include "index_tools/readers/jsonl_reader.h"
+#include "index_tools/readers/medline_reader.h"
 #include "index_tools/readers/msmarco_document_reader.h"
 #include "index_tools/readers/msmarco_v2_reader.h"
 #include "index_tools/readers/smart_reader.h"
+#include "index_tools/readers/trec_reader.h"
+#include "index_tools/readers/trecweb_reader.h"
 #include "index_tools/readers/tsv_reader.h"
 #include "index_tools/readers/vaswani_reader.h"
 #include "index_tools/readers/wapo_reader.h"
+#include "index_tools/readers/warc_reader.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -38,6 +43,25 @@ const std::vector<Corpus>& corpora() {
        595'037, read_wapo},
       {"wapo/v4", "Washington Post: WashingtonPost.v4.tar.gz, or its file", {"TREC_Washington_Post_collection.v4.jl"},
        728'626, read_wapo},
+      {"disks45/nocr", "TREC disks 4 and 5 without the Congressional Record: the folders FBIS, FR94, FT and LATIMES",
+       {"FBIS/FB*", "FR94/[0-9][0-9]/FR*", "FT/*/FT*", "LATIMES/LA*"}, 528'155, read_disks45},
+      {"gov", "GOV: G00/*.gz and so on", {"G[0-9][0-9]/*"}, 1'247'753, read_trecweb},
+      {"gov2", "GOV2: GOV2_data/GX000/*.gz and so on", {"GX[0-9][0-9][0-9]/*"}, 25'205'179, read_trecweb},
+      {"clueweb09", "ClueWeb09: *.warc.gz", {"*.warc"}, 1'040'859'705, read_clueweb},
+      {"clueweb09/en", "ClueWeb09, English: ClueWeb09_English_*", {"*.warc"}, 503'903'810, read_clueweb},
+      {"clueweb09/catb", "ClueWeb09, category B: ClueWeb09_English_1", {"*.warc"}, 50'220'423, read_clueweb},
+      {"clueweb12", "ClueWeb12: *.warc.gz", {"*.warc"}, 733'019'372, read_clueweb},
+      {"clueweb12/b13", "ClueWeb12, category B13: *.warc.gz", {"*.warc"}, 52'343'021, read_clueweb},
+      {"medline/2004", "MEDLINE of TREC Genomics 2004: the four parts of XML", {"*medline*", "*.xml"}, 3'672'808,
+       read_medline, true},
+      {"medline/2017", "MEDLINE of TREC Precision Medicine 2017: medline*.xml.gz in tar, and the extra abstracts",
+       {"*.xml", "*.txt"}, 26'740'025, read_medline},
+      {"trec", "your own documents: TREC's SGML (DOC, DOCNO)", {"*"}, 0, read_trec},
+      {"trecweb", "your own documents: TRECweb (DOC, DOCNO, DOCHDR, HTML)", {"*"}, 0, read_trecweb},
+      {"warc", "your own documents: WARC 0.18, 1.0 or 1.1 with HTML", {"*.warc"}, 0, read_warc},
+      {"html", "your own documents: HTML files, and text files; the id is the path",
+       {"*.html", "*.htm", "*.xhtml", "*.txt"}, 0, read_html},
+      {"text", "your own documents: text files; the id is the path", {"*.txt", "*.text", "*.md"}, 0, read_text},
       {"beir", "any corpus of BEIR: corpus.jsonl", {"corpus.jsonl"}, 0, read_beir},
       {"beir/nfcorpus", "NFCorpus as BEIR has it: corpus.jsonl", {"corpus.jsonl"}, 3'633, read_beir},
       {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},

@@ -19,9 +19,30 @@ const char* problem_of_id(std::string_view id) {
 
 }  // namespace
 
+// All parts as one text; the part's name follows.
+class CorpusReader::JoinedParts : public ByteStream {
+ public:
+  explicit JoinedParts(CorpusReader& reader) : reader_(reader) {}
+
+  std::size_t read(char* buffer, std::size_t capacity) override {
+    while (!ended_) {
+      if (const std::size_t count = reader_.parts_.read(buffer, capacity); count > 0) return count;
+      ended_ = !reader_.parts_.next_part();
+      if (!ended_) reader_.part_ = reader_.parts_.part_name();
+    }
+    return 0;
+  }
+
+ private:
+  CorpusReader& reader_;
+  bool ended_ = false;
+};
+
 CorpusReader::CorpusReader(const Corpus& corpus, std::vector<InputFile> files, const std::vector<std::string>& names,
                            bool strict)
     : corpus_(corpus), report_(strict), parts_(std::move(files), names.empty() ? corpus.names : names) {}
+
+CorpusReader::~CorpusReader() = default;
 
 bool CorpusReader::next(Document& document) {
   for (;;) {
@@ -40,9 +61,11 @@ void CorpusReader::open_part() {
   if (const ReadLines* read = std::get_if<ReadLines>(&corpus_.read)) {
     lines_.emplace(parts_, part_, report_);
     reader_ = (*read)(*lines_);
-  } else {
-    reader_ = std::get<ReadBytes>(corpus_.read)({parts_, part_, path_, report_});
+    return;
   }
+  if (corpus_.one_text) joined_ = std::make_unique<JoinedParts>(*this);
+  ByteStream& bytes = corpus_.one_text ? static_cast<ByteStream&>(*joined_) : parts_;
+  reader_ = std::get<ReadBytes>(corpus_.read)({bytes, part_, path_, report_});
 }
 
 bool CorpusReader::next_of_part(Document& document) {

@@ -17,6 +17,8 @@ class CorpusReader {
   /// `corpus` outlives this. `names` replaces the corpus's own patterns for archive entries where it is not empty.
   CorpusReader(const Corpus& corpus, std::vector<InputFile> files, const std::vector<std::string>& names, bool strict);
 
+  ~CorpusReader();
+
   /// False at the end. Throws Error: see InputParts and ReadReport::malformed().
   bool next(Document& document);
   /// The document that next() gave last, as file:line.
@@ -26,6 +28,8 @@ class CorpusReader {
   const InputParts& parts() const { return parts_; }
 
  private:
+  class JoinedParts;
+
   void open_part();
   bool next_of_part(Document& document);
 
@@ -33,6 +37,7 @@ class CorpusReader {
   ReadReport report_;
   InputParts parts_;
   std::string part_, path_;
+  std::unique_ptr<JoinedParts> joined_;
   std::optional<LineReader> lines_;
   std::unique_ptr<DocumentReader> reader_;
 };

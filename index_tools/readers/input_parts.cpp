@@ -42,8 +42,8 @@ InputParts::InputParts(std::vector<InputFile> files, std::vector<std::string> pa
 InputParts::~InputParts() = default;
 
 bool InputParts::open_next_file() {
+  if (file_ != nullptr) finished_bytes_ += files_[next_file_ - 1].size;
   file_.reset();
-  if (next_file_ > 0) finished_bytes_ += files_[next_file_ - 1].size;
   bytes_read_ = finished_bytes_;
   if (next_file_ == files_.size()) return false;
   const InputFile& file = files_[next_file_++];

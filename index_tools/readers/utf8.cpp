@@ -56,15 +56,7 @@ std::size_t ascii_run(std::string_view text, std::size_t from) noexcept {
   return i;
 }
 
-}  // namespace
-
-std::size_t utf8_sequence_length(std::string_view bytes) noexcept {
-  if (bytes.empty()) return 0;
-  const Prefix prefix = longest_prefix(bytes);
-  return prefix.whole ? prefix.bytes : 0;
-}
-
-std::size_t replace_malformed_utf8(std::string& text) {
+std::size_t repair(std::string& text, std::string_view replacement) {
   std::size_t i = 0;
   while ((i = ascii_run(text, i)) < text.size()) {
     const Prefix prefix = longest_prefix(std::string_view(text).substr(i));
@@ -80,7 +72,7 @@ std::size_t replace_malformed_utf8(std::string& text) {
     if (prefix.whole) {
       repaired.append(text, i, prefix.bytes);
     } else {
-      repaired += "\xEF\xBF\xBD";
+      repaired += replacement;
       ++replaced;
     }
     i += prefix.bytes;
@@ -88,5 +80,17 @@ std::size_t replace_malformed_utf8(std::string& text) {
   text = std::move(repaired);
   return replaced;
 }
+
+}  // namespace
+
+std::size_t utf8_sequence_length(std::string_view bytes) noexcept {
+  if (bytes.empty()) return 0;
+  const Prefix prefix = longest_prefix(bytes);
+  return prefix.whole ? prefix.bytes : 0;
+}
+
+std::size_t replace_malformed_utf8(std::string& text) { return repair(text, "\xEF\xBF\xBD"); }
+
+std::size_t drop_malformed_utf8(std::string& text) { return repair(text, ""); }
 
 }  // namespace relucent::index_tools

@@ -14,4 +14,7 @@ std::size_t utf8_sequence_length(std::string_view bytes) noexcept;
 /// replaced; a well-formed text is left untouched.
 std::size_t replace_malformed_utf8(std::string& text);
 
+/// The same with nothing in their place.
+std::size_t drop_malformed_utf8(std::string& text);
+
 }  // namespace relucent::index_tools
