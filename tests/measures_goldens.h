@@ -27,11 +27,14 @@ inline std::vector<json> golden_files(const char* key_inside) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".json") && !name.ends_with(".json.gz")) continue;
     std::string text;
-    index_tools::for_each_line(entry.path(), [&](const std::string& line, std::int64_t) { text += line + "\n"; });
+    index_tools::for_each_line(entry.path(),
+                               [&](const std::string& line, std::int64_t) { text += line + "\n"; });
     json content = json::parse(text);
-    const bool collections = std::all_of(content.begin(), content.end(),
-                                         [](const json& value) { return value.is_object() && value.contains("as_scored"); });
-    if (key_inside != nullptr ? content.contains(key_inside) : collections) found.push_back(std::move(content));
+    const bool collections = std::all_of(content.begin(), content.end(), [](const json& value) {
+      return value.is_object() && value.contains("as_scored");
+    });
+    if (key_inside != nullptr ? content.contains(key_inside) : collections)
+      found.push_back(std::move(content));
   }
   return found;
 }
@@ -53,7 +56,9 @@ inline index_tools::Run bm25_run(const fs::path& file, bool as_ranked) {
   index_tools::for_each_line(file, [&](const std::string& line, std::int64_t) {
     const auto fields = index_tools::split_fields(line);
     double rank = 0, score = 0;
-    ASSERT_TRUE(fields.size() == 5 && index_tools::parse_number(fields[2], rank) && index_tools::parse_number(fields[3], score)) << line;
+    ASSERT_TRUE(fields.size() == 5 && index_tools::parse_number(fields[2], rank) &&
+                index_tools::parse_number(fields[3], score))
+        << line;
     run.queries[std::string(fields[0])].push_back({std::string(fields[1]), as_ranked ? 1000 - rank : score});
   });
   return run;

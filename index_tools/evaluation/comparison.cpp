@@ -16,7 +16,8 @@ PairedValues paired_values(const Evaluation& a, const Evaluation& b, std::size_t
   return pairs;
 }
 
-std::vector<Comparison> compare_with_first(const std::vector<EvaluatedRun>& runs, const std::vector<Measure>& measures) {
+std::vector<Comparison> compare_with_first(const std::vector<EvaluatedRun>& runs,
+                                           const std::vector<Measure>& measures) {
   std::vector<Comparison> comparisons;
   for (std::size_t other = 1; other < runs.size(); ++other) {
     Comparison comparison{0, other, {}};

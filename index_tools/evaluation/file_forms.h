@@ -31,7 +31,8 @@ Form form_named(const FormNames<Form, count>& names, std::string_view name, cons
     if (known == name) return form;
     all += (all.empty() ? "" : ", ") + std::string(known);
   }
-  throw Error(ErrorKind::usage, "form " + excerpt(name), std::string("is none that ") + what + " have", "choose from " + all);
+  throw Error(ErrorKind::usage, "form " + excerpt(name), std::string("is none that ") + what + " have",
+              "choose from " + all);
 }
 
 /// A name's ending with its dot, that of a compression before it left aside: ".tsv" of "topics.tsv.gz".

@@ -18,12 +18,18 @@ constexpr FormNames<QrelsForm, 4> kNames = {{{"trec", QrelsForm::trec},
 std::string line_of(const Judgment& judgment, QrelsForm form) {
   const std::string grade = std::to_string(judgment.grade);
   switch (form) {
-    case QrelsForm::trec: return judgment.query + " " + judgment.iteration + " " + judgment.docno + " " + grade + "\n";
-    case QrelsForm::smart: return judgment.query + " " + judgment.docno + " " + grade + "\n";
-    case QrelsForm::beir: return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
-    case QrelsForm::jsonl: break;
+    case QrelsForm::trec:
+      return judgment.query + " " + judgment.iteration + " " + judgment.docno + " " + grade + "\n";
+    case QrelsForm::smart:
+      return judgment.query + " " + judgment.docno + " " + grade + "\n";
+    case QrelsForm::beir:
+      return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
+    case QrelsForm::jsonl:
+      break;
   }
-  const JsonRecord record = {{"qid", judgment.query}, {"iteration", judgment.iteration}, {"docno", judgment.docno},
+  const JsonRecord record = {{"qid", judgment.query},
+                             {"iteration", judgment.iteration},
+                             {"docno", judgment.docno},
                              {"relevance", judgment.grade}};
   return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
 }

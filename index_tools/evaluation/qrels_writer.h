@@ -14,7 +14,8 @@ namespace relucent::index_tools {
 std::string_view to_string(QrelsForm form) noexcept;
 /// Throws Error `usage` for another name.
 QrelsForm parse_qrels_form(std::string_view name);
-/// What a file's name asks for: .jsonl, .tsv (BEIR), .rel (SMART), .qrels and .trec (TREC); nothing for others.
+/// What a file's name asks for: .jsonl, .tsv (BEIR), .rel (SMART), .qrels and .trec (TREC); nothing for
+/// others.
 std::optional<QrelsForm> qrels_form_of(const std::filesystem::path& file);
 
 /// Judgments in their order as a file of the form. SMART and BEIR have no place for the iteration.

@@ -35,9 +35,11 @@ Row test_cells(const Report& report, const Comparison& comparison, std::size_t m
     row.resize(12);
     return row;
   }
-  row.insert(row.end(), {digits_of(tests->mean_difference), std::to_string(tests->n), digits_of(tests->mean_b), digits_of(tests->mean_a)});
-  for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::t_low, &PairedTests::Result::p_low,
-                            &PairedTests::Result::t_high, &PairedTests::Result::p_high, &PairedTests::Result::p_tost}) {
+  row.insert(row.end(), {digits_of(tests->mean_difference), std::to_string(tests->n),
+                         digits_of(tests->mean_b), digits_of(tests->mean_a)});
+  for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::t_low,
+                            &PairedTests::Result::p_low, &PairedTests::Result::t_high,
+                            &PairedTests::Result::p_high, &PairedTests::Result::p_tost}) {
     row.push_back(tests->result ? digits_of((*tests->result).*member) : "");
   }
   return row;
@@ -49,7 +51,8 @@ std::string format_csv(const Report& report) {
   Row header = {"run", "tag", "measure", "query", "value"};
   const bool compared = !report.comparisons.empty();
   if (compared) {
-    const Row more = {"baseline", "difference", "n", "mean", "baseline_mean", "t", "p_t", "t_low", "p_low", "t_high", "p_high", "p_tost"};
+    const Row more = {"baseline", "difference", "n",     "mean",   "baseline_mean", "t",
+                      "p_t",      "t_low",      "p_low", "t_high", "p_high",        "p_tost"};
     header.insert(header.end(), more.begin(), more.end());
   }
   std::string text = line_of(header);
@@ -72,7 +75,8 @@ std::string format_csv(const Report& report) {
           add(m, query, values[m], more);
         }
       }
-      add(m, "all", run.evaluation.all[m], compared && r > 0 ? test_cells(report, report.comparisons[r - 1], m) : Row());
+      add(m, "all", run.evaluation.all[m],
+          compared && r > 0 ? test_cells(report, report.comparisons[r - 1], m) : Row());
     }
   }
   return text;

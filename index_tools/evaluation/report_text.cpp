@@ -14,7 +14,8 @@ using Rows = std::vector<std::vector<std::string>>;
 
 // Characters of UTF-8; what is printed here takes one column each.
 std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 // Words of the first column to the left, everything else to the right.
@@ -47,14 +48,16 @@ std::string comparison_tables(const Report& report) {
   std::string text;
   for (const Comparison& comparison : report.comparisons) {
     text += "\nA = " + report.runs[comparison.a].file + "\nB = " + report.runs[comparison.b].file + "\n";
-    Rows rows = {{"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
+    Rows rows = {
+        {"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
     for (std::size_t i = 0; i < comparison.tests.size(); ++i) {
       if (!comparison.tests[i]) continue;
       const Measure& measure = report.measures[i];
       const PairedTests& tests = *comparison.tests[i];
       rows.push_back({measure.name, value_text(measure, tests.mean_a), value_text(measure, tests.mean_b),
                       signed_text("%+.4f", tests.mean_difference), std::to_string(tests.n),
-                      tests.result ? signed_text("%.3f", tests.result->t) : "-", tests.result ? p_text(tests.result->p_t) : "-",
+                      tests.result ? signed_text("%.3f", tests.result->t) : "-",
+                      tests.result ? p_text(tests.result->p_t) : "-",
                       tests.result ? p_text(tests.result->p_tost) : "-", std::string(verdict(tests))});
     }
     text += aligned(rows);
@@ -102,12 +105,14 @@ std::string format_lines(const Report& report) {
       for (const auto& [query, values] : run.evaluation.queries) {
         for (std::size_t i = 0; i < report.measures.size(); ++i) {
           const Measure& measure = report.measures[i];
-          if (measure.kind != Measure::Kind::queries) text += measure.name + "\t" + query + "\t" + value_text(measure, values[i]) + "\n";
+          if (measure.kind != Measure::Kind::queries)
+            text += measure.name + "\t" + query + "\t" + value_text(measure, values[i]) + "\n";
         }
       }
     }
     for (std::size_t i = 0; i < report.measures.size(); ++i) {
-      text += report.measures[i].name + "\tall\t" + value_text(report.measures[i], run.evaluation.all[i]) + "\n";
+      text +=
+          report.measures[i].name + "\tall\t" + value_text(report.measures[i], run.evaluation.all[i]) + "\n";
     }
   }
   return text + comparison_tables(report);
@@ -117,9 +122,11 @@ std::string format_table(const Report& report) {
   Rows rows = {{report.per_query ? "run, query" : "run"}};
   const std::string no_marks(report.comparisons.empty() ? 0 : 2, ' ');
   for (const Measure& measure : report.measures) rows[0].push_back(measure.name + no_marks);
-  const auto add = [&](const std::string& name, const std::vector<double>& values, const std::function<std::string(std::size_t)>& marks_of) {
+  const auto add = [&](const std::string& name, const std::vector<double>& values,
+                       const std::function<std::string(std::size_t)>& marks_of) {
     rows.push_back({name});
-    for (std::size_t i = 0; i < values.size(); ++i) rows.back().push_back(value_text(report.measures[i], values[i]) + marks_of(i));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      rows.back().push_back(value_text(report.measures[i], values[i]) + marks_of(i));
   };
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const EvaluatedRun& run = report.runs[r];
@@ -132,7 +139,9 @@ std::string format_table(const Report& report) {
   }
   std::string text = aligned(rows);
   if (!report.comparisons.empty()) {
-    text += "† differs from the first run (paired t-test, p < 0.05); ≈ equivalent to it within 0.02 (TOST, p < 0.05)\n";
+    text +=
+        "† differs from the first run (paired t-test, p < 0.05); ≈ equivalent to it within 0.02 (TOST, p < "
+        "0.05)\n";
   }
   return text + comparison_tables(report);
 }

@@ -11,14 +11,17 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<RunForm, 3> kNames = {{{"trec", RunForm::trec}, {"msmarco", RunForm::msmarco}, {"jsonl", RunForm::jsonl}}};
+constexpr FormNames<RunForm, 3> kNames = {
+    {{"trec", RunForm::trec}, {"msmarco", RunForm::msmarco}, {"jsonl", RunForm::jsonl}}};
 
 void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
   for (const RunHit& hit : hits) {
     if (hit.rank != 0) continue;
-    throw Error(ErrorKind::invalid_data, "query " + query + ", docno " + hit.docno, "has no rank", "let the scores decide: --order score");
+    throw Error(ErrorKind::invalid_data, "query " + query + ", docno " + hit.docno, "has no rank",
+                "let the scores decide: --order score");
   }
-  std::stable_sort(hits.begin(), hits.end(), [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
+  std::stable_sort(hits.begin(), hits.end(),
+                   [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
   for (std::size_t i = 1; i < hits.size(); ++i) hits[i].score = std::min(hits[i].score, hits[i - 1].score);
 }
 
@@ -38,7 +41,8 @@ std::size_t count_ties(std::vector<RunHit> hits, ScoreType type) {
 bool ranked_otherwise(std::vector<RunHit> hits) {
   if (std::any_of(hits.begin(), hits.end(), [](const RunHit& hit) { return hit.rank == 0; })) return false;
   sort_as_trec_eval(hits);
-  return !std::is_sorted(hits.begin(), hits.end(), [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
+  return !std::is_sorted(hits.begin(), hits.end(),
+                         [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
 }
 
 }  // namespace
@@ -81,7 +85,8 @@ std::string format_run_as(RunForm form, const std::vector<RankedQuery>& queries,
       if (form == RunForm::msmarco) {
         text += query.id + "\t" + hit.docno + "\t" + std::to_string(rank) + "\n";
       } else {
-        const JsonRecord record = {{"qid", query.id}, {"docno", hit.docno}, {"rank", rank}, {"score", hit.score}, {"tag", tag}};
+        const JsonRecord record = {
+            {"qid", query.id}, {"docno", hit.docno}, {"rank", rank}, {"score", hit.score}, {"tag", tag}};
         text += record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
       }
     }

@@ -22,10 +22,18 @@ std::string xml_text(std::string_view text) {
   std::string result;
   for (const char c : text) {
     switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
       default:
         // XML has no way to write the other control characters.
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
@@ -38,7 +46,8 @@ std::string xml_text(std::string_view text) {
   return result;
 }
 
-// TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is written as one.
+// TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is
+// written as one.
 std::string sgml_text(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,7 +93,8 @@ std::string trec_xml(const Topic& topic) {
 std::string smart(const Topic& topic, std::size_t number) {
   if (topic.id != std::to_string(number)) {
     throw Error(ErrorKind::invalid_data, "topic " + topic.id,
-                "is number " + std::to_string(number) + " of its file, and that is the number that SMART's readers give it",
+                "is number " + std::to_string(number) +
+                    " of its file, and that is the number that SMART's readers give it",
                 "write another form, which keeps its id");
   }
   // A text that would be taken for a command of the format stands behind a blank.
@@ -100,8 +110,8 @@ std::string jsonl(const Topic& topic) {
 
 std::string tsv(const Topic& topic) {
   if (topic.id.starts_with('<') || topic.id.starts_with('{') || topic.id.starts_with(".I")) {
-    throw Error(ErrorKind::invalid_data, "topic " + topic.id, "its id would make the file look like another form than TSV",
-                "write JSON lines");
+    throw Error(ErrorKind::invalid_data, "topic " + topic.id,
+                "its id would make the file look like another form than TSV", "write JSON lines");
   }
   return topic.id + "\t" + topic.title + "\n";
 }
@@ -135,11 +145,21 @@ std::string format_topics(const std::vector<Topic>& topics, TopicForm form) {
     if (form != TopicForm::jsonl) require_word(topic.id, "topic id", "this form");
     if (form != TopicForm::trec && form != TopicForm::trec_xml) topic_text(topic, TopicText::title);
     switch (form) {
-      case TopicForm::trec: text += trec(topic); break;
-      case TopicForm::trec_xml: text += trec_xml(topic); break;
-      case TopicForm::smart: text += smart(topic, number); break;
-      case TopicForm::jsonl: text += jsonl(topic); break;
-      case TopicForm::tsv: text += tsv(topic); break;
+      case TopicForm::trec:
+        text += trec(topic);
+        break;
+      case TopicForm::trec_xml:
+        text += trec_xml(topic);
+        break;
+      case TopicForm::smart:
+        text += smart(topic, number);
+        break;
+      case TopicForm::jsonl:
+        text += jsonl(topic);
+        break;
+      case TopicForm::tsv:
+        text += tsv(topic);
+        break;
     }
   }
   if (form == TopicForm::trec_xml) text += "</topics>\n";

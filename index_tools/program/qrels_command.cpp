@@ -34,12 +34,13 @@ int show(const QrelsOptions& options) {
     relevant[judgment.query] += judgment.grade >= 1 ? 1 : 0;
     ++grades[judgment.grade];
   }
-  std::cout << options.from << ": " << index_tools::to_string(file.form) << ", " << number(file.judgments.size()) << " judgments of "
-            << number(relevant.size()) << " queries\n";
+  std::cout << options.from << ": " << index_tools::to_string(file.form) << ", "
+            << number(file.judgments.size()) << " judgments of " << number(relevant.size()) << " queries\n";
   for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << number(count) << "\n";
-  const auto [fewest, most] = std::minmax_element(relevant.begin(), relevant.end(),
-                                                  [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::cout << "  relevant (grade 1 or more) a query: " << number(fewest->second) << " to " << number(most->second) << "\n";
+  const auto [fewest, most] = std::minmax_element(
+      relevant.begin(), relevant.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::cout << "  relevant (grade 1 or more) a query: " << number(fewest->second) << " to "
+            << number(most->second) << "\n";
   return ok;
 }
 
@@ -47,7 +48,8 @@ QrelsForm form_of(const QrelsOptions& options) {
   if (!options.form.empty()) return index_tools::parse_qrels_form(options.form);
   const std::optional<QrelsForm> form = index_tools::qrels_form_of(options.to);
   if (form) return *form;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write", "name one: --to trec, smart, jsonl or beir");
+  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write",
+              "name one: --to trec, smart, jsonl or beir");
 }
 
 int convert(const QrelsOptions& options) {
@@ -60,7 +62,8 @@ int convert(const QrelsOptions& options) {
   const bool carries_iteration = form == QrelsForm::trec || form == QrelsForm::jsonl;
   const bool iterations = std::any_of(file.judgments.begin(), file.judgments.end(),
                                       [](const Judgment& judgment) { return judgment.iteration != "0"; });
-  if (iterations && !carries_iteration) std::cerr << "Left out: the iterations (TREC's second column), for which this form has no place\n";
+  if (iterations && !carries_iteration)
+    std::cerr << "Left out: the iterations (TREC's second column), for which this form has no place\n";
   return ok;
 }
 
@@ -69,22 +72,29 @@ int convert(const QrelsOptions& options) {
 void add_qrels(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("qrels", "Show judgments, or convert them to another form");
   command->require_subcommand(1);
-  command->footer("Example:\n  relucent qrels show qrels.txt\n  relucent qrels convert cranqrel cranfield.qrels");
+  command->footer(
+      "Example:\n  relucent qrels show qrels.txt\n  relucent qrels convert cranqrel cranfield.qrels");
   auto options = std::make_shared<QrelsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a file of judgments holds");
-  show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, JSON lines or BEIR's TSV")->required();
+  show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, JSON lines or BEIR's TSV")
+      ->required();
   show_command->footer("Example:\n  relucent qrels show qrels.txt");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 
   CLI::App* convert_command = command->add_subcommand("convert", "Write judgments in another form");
-  convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, JSON lines or BEIR's TSV")->required();
-  convert_command->add_option("TO", options->to, "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) name the form, .gz after it "
-                                                 "compresses; \"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->form, "trec | smart | jsonl | beir (default: by the name)")->type_name("FORM");
-  convert_command->footer("Grades are written as they stand.\n\nExample:\n"
-                          "  relucent qrels convert cranqrel cranfield.qrels\n"
-                          "  relucent qrels convert qrels.txt --to jsonl | head -1");
+  convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, JSON lines or BEIR's TSV")
+      ->required();
+  convert_command->add_option(
+      "TO", options->to,
+      "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) name the form, .gz after it "
+      "compresses; \"-\" or nothing: standard output");
+  convert_command->add_option("--to", options->form, "trec | smart | jsonl | beir (default: by the name)")
+      ->type_name("FORM");
+  convert_command->footer(
+      "Grades are written as they stand.\n\nExample:\n"
+      "  relucent qrels convert cranqrel cranfield.qrels\n"
+      "  relucent qrels convert qrels.txt --to jsonl | head -1");
   convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
 }
 

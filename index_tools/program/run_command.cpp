@@ -41,23 +41,29 @@ std::set<std::string> expected_queries(const RunOptions& options) {
 }
 
 // "3 queries of the topics are missing: 301, 302, 303"; nothing where the list is empty.
-void list_queries(const std::vector<std::string>& ids, const std::string& what, std::vector<std::string>& remarks) {
+void list_queries(const std::vector<std::string>& ids, const std::string& what,
+                  std::vector<std::string>& remarks) {
   if (ids.empty()) return;
   std::string text = number(ids.size()) + " " + what + ": ";
   for (std::size_t i = 0; i < ids.size() && i < 5; ++i) text += (i == 0 ? "" : ", ") + ids[i];
   remarks.push_back(text + (ids.size() > 5 ? ", ..." : ""));
 }
 
-std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck& check, const std::set<std::string>& expected) {
+std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck& check,
+                                    const std::set<std::string>& expected) {
   std::vector<std::string> remarks;
-  if (run.other_tags > 0) remarks.push_back(number(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
+  if (run.other_tags > 0)
+    remarks.push_back(number(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
   if (check.ties_as_float > 0) {
     remarks.push_back(number(check.ties_as_float) + " neighbours have one score as 32-bit floats" +
-                      (check.ties_as_double < check.ties_as_float ? ", " + number(check.ties_as_double) + " as doubles" : "") +
+                      (check.ties_as_double < check.ties_as_float
+                           ? ", " + number(check.ties_as_double) + " as doubles"
+                           : "") +
                       ": their docnos decide the order");
   }
   if (check.queries_ranked_otherwise > 0) {
-    remarks.push_back(number(check.queries_ranked_otherwise) + " queries have ranks that say another order than trec_eval's, which is that "
+    remarks.push_back(number(check.queries_ranked_otherwise) +
+                      " queries have ranks that say another order than trec_eval's, which is that "
                       "of the scores");
   }
   if (expected.empty()) return remarks;
@@ -79,8 +85,9 @@ int check(const RunOptions& options) {
   for (const std::string& file : options.files) {
     const index_tools::Run run = index_tools::read_run(file);
     const RunCheck found = index_tools::check_run(run);
-    std::cout << file << ": " << index_tools::to_string(run.form) << ", " << number(found.hits) << " hits of " << number(found.queries)
-              << " queries, " << number(found.fewest) << (found.most > found.fewest ? " to " + number(found.most) : "") << " a query"
+    std::cout << file << ": " << index_tools::to_string(run.form) << ", " << number(found.hits) << " hits of "
+              << number(found.queries) << " queries, " << number(found.fewest)
+              << (found.most > found.fewest ? " to " + number(found.most) : "") << " a query"
               << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
     const std::vector<std::string> remarks = remarks_on(run, found, expected);
     for (const std::string& remark : remarks) std::cout << "  note: " << remark << "\n";
@@ -93,7 +100,8 @@ RunForm form_of(const RunOptions& options) {
   if (!options.form.empty()) return index_tools::parse_run_form(options.form);
   const std::optional<RunForm> form = index_tools::run_form_of(options.to);
   if (form) return *form;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write", "name one: --to trec, msmarco or jsonl");
+  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write",
+              "name one: --to trec, msmarco or jsonl");
 }
 
 int convert(const RunOptions& options) {
@@ -106,8 +114,9 @@ int convert(const RunOptions& options) {
   std::cout.flush();
   std::size_t hits = 0;
   for (const auto& query : queries) hits += query.hits.size();
-  std::cerr << number(hits) << " hits of " << number(queries.size()) << " queries: " << index_tools::to_string(run.form) << " -> "
-            << index_tools::to_string(form) << "\n";
+  std::cerr << number(hits) << " hits of " << number(queries.size())
+            << " queries: " << index_tools::to_string(run.form) << " -> " << index_tools::to_string(form)
+            << "\n";
   if (const std::size_t ties = index_tools::check_run(run).ties_as_float; ties > 0) {
     std::cerr << number(ties) << " ties among neighbours are decided now, by "
               << (order == index_tools::RunOrder::rank ? "rank" : "docno, as trec_eval decides them") << "\n";
@@ -120,32 +129,50 @@ int convert(const RunOptions& options) {
 void add_run(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("run", "Check runs, or convert one to another form");
   command->require_subcommand(1);
-  command->footer("Example:\n  relucent run check bm25.run --topics topics.tsv\n  relucent run convert bm25.run bm25.tsv");
+  command->footer(
+      "Example:\n  relucent run check bm25.run --topics topics.tsv\n  relucent run convert bm25.run "
+      "bm25.tsv");
   auto options = std::make_shared<RunOptions>();
 
   CLI::App* check_command = command->add_subcommand("check", "Read runs and say what is peculiar about them");
   check_command->add_option("FILE", options->files, "Runs: TREC, MS MARCO or JSON lines")->required();
-  check_command->add_option("--topics", options->topics, "Say which of these topics are missing, and which queries are none of them")
+  check_command
+      ->add_option("--topics", options->topics,
+                   "Say which of these topics are missing, and which queries are none of them")
       ->type_name("FILE");
-  check_command->add_option("--qrels", options->qrels, "The same for the queries of these judgments")->type_name("FILE");
-  check_command->add_flag("--strict", options->strict, "End with exit code 3 where there is anything to note");
+  check_command->add_option("--qrels", options->qrels, "The same for the queries of these judgments")
+      ->type_name("FILE");
+  check_command->add_flag("--strict", options->strict,
+                          "End with exit code 3 where there is anything to note");
   check_command->footer("Example:\n  relucent run check bm25.run model.run --topics topics.tsv");
   check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 
-  CLI::App* convert_command = command->add_subcommand("convert", "Write a run in another form, or in the same one with its ties decided");
+  CLI::App* convert_command = command->add_subcommand(
+      "convert", "Write a run in another form, or in the same one with its ties decided");
   convert_command->add_option("FROM", options->from, "Run: TREC, MS MARCO or JSON lines")->required();
-  convert_command->add_option("TO", options->to, "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the form, .gz after it compresses; "
-                                                 "\"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->form, "trec | msmarco | jsonl (default: by the name)")->type_name("FORM");
-  convert_command->add_option("--order", options->order, "What decides the order: score (and docno, as in trec_eval) or rank")
+  convert_command->add_option(
+      "TO", options->to,
+      "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the form, .gz after it compresses; "
+      "\"-\" or nothing: standard output");
+  convert_command->add_option("--to", options->form, "trec | msmarco | jsonl (default: by the name)")
+      ->type_name("FORM");
+  convert_command
+      ->add_option("--order", options->order,
+                   "What decides the order: score (and docno, as in trec_eval) or rank")
       ->capture_default_str()
       ->check(CLI::IsMember({"score", "rank"}));
-  convert_command->add_option("--hits", options->hits, "Keep the best N of each query")->type_name("N")->check(CLI::PositiveNumber);
-  convert_command->add_option("--tag", options->tag, "The run's name in its last column (default: the one it has)")->type_name("NAME");
-  convert_command->footer("Scores are made to differ as 32-bit floats, so that every version of trec_eval reads the same order.\n\n"
-                          "Example:\n"
-                          "  relucent run convert bm25.run bm25.tsv --hits 100\n"
-                          "  relucent run convert official.run untied.run --order rank");
+  convert_command->add_option("--hits", options->hits, "Keep the best N of each query")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  convert_command
+      ->add_option("--tag", options->tag, "The run's name in its last column (default: the one it has)")
+      ->type_name("NAME");
+  convert_command->footer(
+      "Scores are made to differ as 32-bit floats, so that every version of trec_eval reads the same "
+      "order.\n\n"
+      "Example:\n"
+      "  relucent run convert bm25.run bm25.tsv --hits 100\n"
+      "  relucent run convert official.run untied.run --order rank");
   convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
 }
 

@@ -57,7 +57,8 @@ int show(const TopicsOptions& options) {
   const TopicFile file = index_tools::read_topic_file(options.from);
   if (!options.ids.empty()) {
     for (std::size_t i = 0; i < options.ids.size(); ++i) {
-      const auto topic = std::find_if(file.topics.begin(), file.topics.end(), [&](const Topic& one) { return one.id == options.ids[i]; });
+      const auto topic = std::find_if(file.topics.begin(), file.topics.end(),
+                                      [&](const Topic& one) { return one.id == options.ids[i]; });
       if (topic == file.topics.end()) {
         throw Error(ErrorKind::usage, options.from, "has no topic " + options.ids[i],
                     "look at its ids: relucent topics show " + options.from + " --all");
@@ -70,17 +71,20 @@ int show(const TopicsOptions& options) {
   const TextCounts counts = count_texts(file.topics);
   const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
   std::cout << options.from << ": " << index_tools::to_string(file.form) << ", "
-            << number(static_cast<std::int64_t>(file.topics.size())) << " topics (title " << number(counts.titles) << ", description "
-            << number(counts.descriptions) << ", narrative " << number(counts.narratives) << ")\n";
+            << number(static_cast<std::int64_t>(file.topics.size())) << " topics (title "
+            << number(counts.titles) << ", description " << number(counts.descriptions) << ", narrative "
+            << number(counts.narratives) << ")\n";
   const std::size_t shown = options.all ? file.topics.size() : std::min(kShown, file.topics.size());
   std::size_t width = 0;
-  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, display_columns(printable(file.topics[i].id)));
+  for (std::size_t i = 0; i < shown; ++i)
+    width = std::max(width, display_columns(printable(file.topics[i].id)));
   const std::size_t columns = terminal_columns(100);
   for (std::size_t i = 0; i < shown; ++i) {
     const Topic& topic = file.topics[i];
     const std::string id = printable(topic.id);
     std::cout << "  " << id << std::string(width - display_columns(id) + 2, ' ')
-              << shortened(printable(topic.title.empty() ? topic.description : topic.title), columns > width + 14 ? columns - width - 4 : 10)
+              << shortened(printable(topic.title.empty() ? topic.description : topic.title),
+                           columns > width + 14 ? columns - width - 4 : 10)
               << "\n";
   }
   if (shown < file.topics.size()) std::cout << "  ... (--all shows every one)\n";
@@ -95,22 +99,35 @@ TopicForm form_of(const TopicsOptions& options) {
               "name one: --to trec, xml, smart, jsonl or tsv");
 }
 
+// The texts that are neither the query nor have a place of their own.
+std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicForm form) {
+  const bool carried = index_tools::carries_descriptions(form);
+  std::string text;
+  const auto add = [&](std::int64_t count, const char* name) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + index_tools::with_commas(count) + " " + name;
+  };
+  if (query != index_tools::TopicText::title) add(counts.titles, "titles");
+  if (query != index_tools::TopicText::description && !carried) add(counts.descriptions, "descriptions");
+  if (query != index_tools::TopicText::narrative && !carried) add(counts.narratives, "narratives");
+  return text;
+}
+
 int convert(const TopicsOptions& options) {
   const TopicForm form = form_of(options);
   TopicFile file = index_tools::read_topic_file(options.from);
   const index_tools::TopicText text = parse_topic_text(options.topic_text);
+  const TextCounts counts = count_texts(file.topics);
   for (Topic& topic : file.topics) {
     if (text != index_tools::TopicText::title) topic.title = index_tools::topic_text(topic, text);
   }
   write_result(options.to, index_tools::format_topics(file.topics, form));
   std::cout.flush();
   const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
-  std::cerr << number(static_cast<std::int64_t>(file.topics.size())) << " topics: " << index_tools::to_string(file.form) << " -> "
-            << index_tools::to_string(form) << "\n";
-  const TextCounts counts = count_texts(file.topics);
-  if (!index_tools::carries_descriptions(form) && counts.descriptions + counts.narratives > 0) {
-    std::cerr << "Left out: " << number(counts.descriptions) << " descriptions and " << number(counts.narratives)
-              << " narratives, for which this form has no place\n";
+  std::cerr << number(static_cast<std::int64_t>(file.topics.size()))
+            << " topics: " << index_tools::to_string(file.form) << " -> " << index_tools::to_string(form)
+            << "\n";
+  if (const std::string others = left_out(counts, text, form); !others.empty()) {
+    std::cerr << "Left out, for this form has no place for them: " << others << "\n";
   }
   return ok;
 }
@@ -120,26 +137,37 @@ int convert(const TopicsOptions& options) {
 void add_topics(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("topics", "Show topics, or convert them to another form");
   command->require_subcommand(1);
-  command->footer("Example:\n  relucent topics show topics.robust04.txt\n  relucent topics convert topics.robust04.txt robust04.tsv");
+  command->footer(
+      "Example:\n  relucent topics show topics.robust04.txt\n  relucent topics convert topics.robust04.txt "
+      "robust04.tsv");
   auto options = std::make_shared<TopicsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a topics file holds");
-  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")->required();
+  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")
+      ->required();
   show_command->add_option("ID", options->ids, "Topics to show with all their texts");
   show_command->add_flag("--all", options->all, "List every topic, not the first 10 only");
-  show_command->footer("Example:\n  relucent topics show topics.robust04.txt\n  relucent topics show topics.robust04.txt 301 302");
+  show_command->footer(
+      "Example:\n  relucent topics show topics.robust04.txt\n  relucent topics show topics.robust04.txt 301 "
+      "302");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 
   CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another form");
-  convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")->required();
-  convert_command->add_option("TO", options->to, "New file; .tsv, .jsonl, .xml, .trec, .qry name the form, .gz after it compresses; "
-                                                 "\"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->form, "trec | xml | smart | jsonl | tsv (default: by the name)")->type_name("FORM");
+  convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")
+      ->required();
+  convert_command->add_option(
+      "TO", options->to,
+      "New file; .tsv, .jsonl, .xml, .trec, .qry name the form, .gz after it compresses; "
+      "\"-\" or nothing: standard output");
+  convert_command
+      ->add_option("--to", options->form, "trec | xml | smart | jsonl | tsv (default: by the name)")
+      ->type_name("FORM");
   add_topic_text_flag(*convert_command, options->topic_text);
-  convert_command->footer("Example:\n"
-                          "  relucent topics convert topics.robust04.txt robust04.tsv\n"
-                          "  relucent topics convert topics.robust04.txt descriptions.tsv --topic-text description\n"
-                          "  relucent topics convert topics.covid-round5.xml --to jsonl | head -1");
+  convert_command->footer(
+      "Example:\n"
+      "  relucent topics convert topics.robust04.txt robust04.tsv\n"
+      "  relucent topics convert topics.robust04.txt descriptions.tsv --topic-text description\n"
+      "  relucent topics convert topics.covid-round5.xml --to jsonl | head -1");
   convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
 }
 

@@ -38,7 +38,7 @@ class Topics(ProgramTest):
         result = self.expect(run("topics", "convert", self.topics, tsv), 0)
         self.assertEqual(result.stdout, "")
         self.assertIn("2 topics: trec -> tsv", result.stderr)
-        self.assertIn("Left out: 1 descriptions and 0 narratives", result.stderr)
+        self.assertIn("no place for them: 1 descriptions\n", result.stderr)
         self.assertEqual(gzip.decompress(tsv.read_bytes()).decode(), "301\tfish & chips\n302\trice\n")
 
     def test_convert_to_standard_output(self):
@@ -48,8 +48,9 @@ class Topics(ProgramTest):
 
     def test_convert_another_text(self):
         one = self.write("one.txt", TOPICS.split("</top>")[0] + "</top>\n")
-        self.assertEqual(self.expect(run("topics", "convert", one, "--to", "tsv", "--topic-text", "description"), 0).stdout,
-                         "301\tHow are they fried?\n")
+        result = self.expect(run("topics", "convert", one, "--to", "tsv", "--topic-text", "description"), 0)
+        self.assertEqual(result.stdout, "301\tHow are they fried?\n")
+        self.assertIn("no place for them: 1 titles\n", result.stderr)
         self.expect_error(3, "topic 302", "--topic-text",
                           arguments=["topics", "convert", self.topics, "--to", "tsv", "--topic-text", "description"])
 

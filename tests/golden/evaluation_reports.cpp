@@ -107,7 +107,8 @@ Values read_json(const Report& report) {
   Values values;
   const json printed = json::parse(format_json(report));
   for (const json& run : printed.at("runs")) {
-    for (const auto& [measure, value] : run.at("all").items()) values[{run.at("tag"), "all", measure}] = value;
+    for (const auto& [measure, value] : run.at("all").items())
+      values[{run.at("tag"), "all", measure}] = value;
     if (!run.contains("per_query")) continue;
     for (const auto& [query, own] : run.at("per_query").items()) {
       for (const auto& [measure, value] : own.items()) {
@@ -132,10 +133,12 @@ Values read_table(const Report& report) {
     for (std::size_t m = 0; m < measures; ++m) {
       std::string cell = cells[cells.size() - measures + m];
       for (const char* mark : {"†", "≈"}) {
-        if (const std::size_t place = cell.find(mark); place != std::string::npos) cell.erase(place, std::string_view(mark).size());
+        if (const std::size_t place = cell.find(mark); place != std::string::npos)
+          cell.erase(place, std::string_view(mark).size());
       }
       const std::string query = mean ? "all" : cells[1];
-      if (mean || report.measures[m].kind != Measure::Kind::queries) values[{report.runs[run].tag, query, report.measures[m].name}] = number_of(cell);
+      if (mean || report.measures[m].kind != Measure::Kind::queries)
+        values[{report.runs[run].tag, query, report.measures[m].name}] = number_of(cell);
     }
     run += mean ? 1 : 0;
   }
@@ -218,19 +221,25 @@ void expect_tests(const json& golden, const Report& report, std::size_t measure,
     return row;
   };
   const std::map<std::string, std::string> csv = header_and_row();
-  const std::map<std::string, std::string> csv_names = {{"n", "n"}, {"mean_a", "baseline_mean"}, {"mean_b", "mean"}, {"mean_diff", "difference"},
-                                                        {"t", "t"}, {"p_t", "p_t"}, {"t_low", "t_low"}, {"p_low", "p_low"},
-                                                        {"t_high", "t_high"}, {"p_high", "p_high"}, {"p_tost", "p_tost"}};
+  const std::map<std::string, std::string> csv_names = {{"n", "n"},           {"mean_a", "baseline_mean"},
+                                                        {"mean_b", "mean"},   {"mean_diff", "difference"},
+                                                        {"t", "t"},           {"p_t", "p_t"},
+                                                        {"t_low", "t_low"},   {"p_low", "p_low"},
+                                                        {"t_high", "t_high"}, {"p_high", "p_high"},
+                                                        {"p_tost", "p_tost"}};
   for (const auto& [key, column] : csv_names) {
     const double right = golden.at(key).get<double>(), tolerance = 1e-9 * std::abs(right) + 1e-15;
     EXPECT_NEAR(found.at(key).get<double>(), right, tolerance) << where << " JSON " << key;
     EXPECT_NEAR(number_of(csv.at(column)), right, tolerance) << where << " CSV " << key;
   }
 
-  const auto near_as_printed = [&](const std::string& cell, const char* key, double decimals, const char* form) {
+  const auto near_as_printed = [&](const std::string& cell, const char* key, double decimals,
+                                   const char* form) {
     const double right = golden.at(key).get<double>();
     // Small p-values have two digits.
-    EXPECT_NEAR(number_of(cell), right, right < 1e-4 && std::string(key).starts_with("p") ? 0.05 * right : decimals) << where << " " << form << " " << key;
+    EXPECT_NEAR(number_of(cell), right,
+                right < 1e-4 && std::string(key).starts_with("p") ? 0.05 * right : decimals)
+        << where << " " << form << " " << key;
   };
   const std::string text = format_latex(report);
   bool in_latex = false;
@@ -254,12 +263,17 @@ void expect_tests(const json& golden, const Report& report, std::size_t measure,
     in_table = true;
     const char* const keys[] = {"mean_a", "mean_b", "mean_diff", "n", "t", "p_t", "p_tost"};
     for (std::size_t i = 0; i < std::size(keys); ++i) {
-      near_as_printed(std::string(cells[i + 1]), keys[i], std::string(keys[i]) == "t" ? 0.5e-3 + 1e-9 : kFourDecimals, "table");
+      near_as_printed(std::string(cells[i + 1]), keys[i],
+                      std::string(keys[i]) == "t" ? 0.5e-3 + 1e-9 : kFourDecimals, "table");
     }
-    const bool differs = golden.at("p_t").get<double>() < 0.05, equivalent = golden.at("p_tost").get<double>() < 0.05;
+    const bool differs = golden.at("p_t").get<double>() < 0.05,
+               equivalent = golden.at("p_tost").get<double>() < 0.05;
     EXPECT_EQ(line.find("different") != std::string::npos, differs) << where << line;
     EXPECT_EQ(line.find("equivalent") != std::string::npos, equivalent) << where << line;
-    EXPECT_EQ(text.find("\\dagger}$") != std::string::npos || text.find("\\dagger\\approx}$") != std::string::npos, differs) << where;
+    EXPECT_EQ(
+        text.find("\\dagger}$") != std::string::npos || text.find("\\dagger\\approx}$") != std::string::npos,
+        differs)
+        << where;
     EXPECT_EQ(text.find("\\approx}$") != std::string::npos, equivalent) << where;
   }
   EXPECT_TRUE(in_table) << where;
@@ -278,8 +292,10 @@ TEST(ReportsGolden, ComparisonsHoldSciPysFigures) {
       report.measures = {parse_measure(words[1])};
       const Qrels qrels = read_qrels(qrels_of(std::string(words[0])));
       for (const std::string_view parameters : {words[2], words[4]}) {
-        const auto file = testing::goldens() / "bm25" / (std::string(words[0]) + "." + std::string(parameters) + ".tsv.gz");
-        report.runs.push_back({file.string(), std::string(parameters), evaluate(bm25_run(file, true), qrels, report.measures)});
+        const auto file =
+            testing::goldens() / "bm25" / (std::string(words[0]) + "." + std::string(parameters) + ".tsv.gz");
+        report.runs.push_back(
+            {file.string(), std::string(parameters), evaluate(bm25_run(file, true), qrels, report.measures)});
       }
       report.comparisons = compare_with_first(report.runs, report.measures);
       expect_tests(golden, report, 0, name);

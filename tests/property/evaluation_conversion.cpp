@@ -13,17 +13,21 @@ namespace {
 using testing::error_of;
 using testing::Scratch;
 
-constexpr TopicForm kTopicForms[] = {TopicForm::trec, TopicForm::trec_xml, TopicForm::smart, TopicForm::jsonl, TopicForm::tsv};
+constexpr TopicForm kTopicForms[] = {TopicForm::trec, TopicForm::trec_xml, TopicForm::smart, TopicForm::jsonl,
+                                     TopicForm::tsv};
 
 // Words that a careless writer or reader would trip over.
 std::string random_text(std::mt19937& random, int most_words) {
-  static const std::vector<std::string> words = {"rice", "fish & chips", "&amp;", "&lt;", "AT&T;", "a<b", "x > y", "<b>", "</title>", "<title>",
-                                                 "<desc>", "<!--", "]]>", "Topic:", "topic", "title", "Narrative:", "Description", "\"", "'",
-                                                 ".I", ".W", ".T", "文書", "ü", "&#65;", "{\"a\": 1}", "\\", "?>", "<top>", "<topic>"};
+  static const std::vector<std::string> words = {
+      "rice",       "fish & chips", "&amp;",      "&lt;", "AT&T;", "a<b",    "x > y",  "<b>",
+      "</title>",   "<title>",      "<desc>",     "<!--", "]]>",   "Topic:", "topic",  "title",
+      "Narrative:", "Description",  "\"",         "'",    ".I",    ".W",     ".T",     "文書",
+      "ü",          "&#65;",        "{\"a\": 1}", "\\",   "?>",    "<top>",  "<topic>"};
   std::string text;
   const int count = std::uniform_int_distribution<int>(1, most_words)(random);
   for (int i = 0; i < count; ++i) {
-    text += (i == 0 ? "" : " ") + words[std::uniform_int_distribution<std::size_t>(0, words.size() - 1)(random)];
+    text +=
+        (i == 0 ? "" : " ") + words[std::uniform_int_distribution<std::size_t>(0, words.size() - 1)(random)];
   }
   return text;
 }
@@ -47,7 +51,8 @@ TEST(TopicConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
       for (std::size_t i = 0; i < topics.size(); ++i) {
         EXPECT_EQ(back.topics[i].id, topics[i].id) << text;
         EXPECT_EQ(back.topics[i].title, topics[i].title) << text;
-        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? topics[i].description : "") << text;
+        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? topics[i].description : "")
+            << text;
         EXPECT_EQ(back.topics[i].narrative, carries_descriptions(form) ? topics[i].narrative : "") << text;
       }
     }
@@ -62,7 +67,8 @@ TEST(TopicConversion, WhatAFormCannotHoldIsRefused) {
   EXPECT_NE(message({"1", "", "only this", ""}, TopicForm::tsv).find("--topic-text"), std::string::npos);
   EXPECT_NE(message({"two words", "a", "", ""}, TopicForm::trec).find("holds a blank"), std::string::npos);
   EXPECT_NE(message({"{1", "a", "", ""}, TopicForm::tsv).find("JSON lines"), std::string::npos);
-  EXPECT_EQ(format_topics({{"1", "", "only this", ""}}, TopicForm::trec), "<top>\n<num> Number: 1\n\n<desc> Description:\nonly this\n</top>\n\n");
+  EXPECT_EQ(format_topics({{"1", "", "only this", ""}}, TopicForm::trec),
+            "<top>\n<num> Number: 1\n\n<desc> Description:\nonly this\n</top>\n\n");
 }
 
 TEST(TopicConversion, NamesSayTheForm) {
@@ -81,8 +87,8 @@ TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
   for (int round = 0; round < 100; ++round) {
     std::vector<Judgment> judgments;
     for (int i = 0; i < 20; ++i) {
-      judgments.push_back({"q" + std::to_string(i % 4), "文" + std::to_string(i), round % 2 == 0 ? "0" : "4.5",
-                           std::uniform_int_distribution<int>(-2, 4)(random)});
+      judgments.push_back({"q" + std::to_string(i % 4), "文" + std::to_string(i),
+                           round % 2 == 0 ? "0" : "4.5", std::uniform_int_distribution<int>(-2, 4)(random)});
     }
     for (const QrelsForm form : {QrelsForm::trec, QrelsForm::smart, QrelsForm::jsonl, QrelsForm::beir}) {
       const JudgmentFile back = read_judgment_file(scratch.write("qrels", format_judgments(judgments, form)));
@@ -114,7 +120,8 @@ TEST(RunConversion, EveryFormKeepsTheOrderThatTrecEvalReads) {
     std::string text;
     for (int i = 0; i < 40; ++i) {
       const int score = std::uniform_int_distribution<int>(0, 10)(random);  // many ties
-      text += "q" + std::to_string(i % 2) + " Q0 d" + std::to_string((i * 7919) % 1000) + " 0 " + std::to_string(score) + " t\n";
+      text += "q" + std::to_string(i % 2) + " Q0 d" + std::to_string((i * 7919) % 1000) + " 0 " +
+              std::to_string(score) + " t\n";
     }
     const index_tools::Run run = read_run(scratch.write("a.run", text));
     for (const RunForm form : {RunForm::trec, RunForm::msmarco, RunForm::jsonl}) {
@@ -138,11 +145,17 @@ TEST(RunConversion, RanksDecideWhereTheyAreAskedTo) {
   const index_tools::Run run = read_run(scratch.write("r", "1 Q0 a 3 7 t\n1 Q0 b 1 5 t\n1 Q0 c 2 5 t\n"));
   EXPECT_EQ(check_run(run).queries_ranked_otherwise, 1U);
   EXPECT_EQ(check_run(run).ties_as_double, 1U);
-  EXPECT_EQ(format_run_as(RunForm::msmarco, ranked_queries(run, RunOrder::rank, 0), "t"), "1\tb\t1\n1\tc\t2\n1\ta\t3\n");
-  EXPECT_EQ(format_run_as(RunForm::trec, ranked_queries(run, RunOrder::rank, 2), "u"), "1 Q0 b 1 5 u\n1 Q0 c 2 4.9999995 u\n");
-  EXPECT_EQ(format_run_as(RunForm::msmarco, ranked_queries(run, RunOrder::score, 0), "t"), "1\ta\t1\n1\tc\t2\n1\tb\t3\n");
-  const index_tools::Run unranked = read_run(scratch.write("j", "{\"qid\": 1, \"docno\": \"a\", \"score\": 2}\n"));
-  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { ranked_queries(unranked, RunOrder::rank, 0); }).find("has no rank"), std::string::npos);
+  EXPECT_EQ(format_run_as(RunForm::msmarco, ranked_queries(run, RunOrder::rank, 0), "t"),
+            "1\tb\t1\n1\tc\t2\n1\ta\t3\n");
+  EXPECT_EQ(format_run_as(RunForm::trec, ranked_queries(run, RunOrder::rank, 2), "u"),
+            "1 Q0 b 1 5 u\n1 Q0 c 2 4.9999995 u\n");
+  EXPECT_EQ(format_run_as(RunForm::msmarco, ranked_queries(run, RunOrder::score, 0), "t"),
+            "1\ta\t1\n1\tc\t2\n1\tb\t3\n");
+  const index_tools::Run unranked =
+      read_run(scratch.write("j", "{\"qid\": 1, \"docno\": \"a\", \"score\": 2}\n"));
+  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { ranked_queries(unranked, RunOrder::rank, 0); })
+                .find("has no rank"),
+            std::string::npos);
 }
 
 TEST(RunConversion, MistakesNameTheLine) {
@@ -152,7 +165,8 @@ TEST(RunConversion, MistakesNameTheLine) {
   };
   EXPECT_NE(message("1\ta\t1\n1\tb\t0\n").find("r:2: the rank \"0\""), std::string::npos);
   EXPECT_NE(message("1\ta\t1\n1\tb\t2\t3\n").find("r:2: has 4 columns"), std::string::npos);
-  EXPECT_NE(message("{\"qid\": 1, \"docno\": \"a\", \"score\": 1}\n{\"qid\": 1, \"docno\": \"b\"}\n").find("r:2: has no number \"score\""),
+  EXPECT_NE(message("{\"qid\": 1, \"docno\": \"a\", \"score\": 1}\n{\"qid\": 1, \"docno\": \"b\"}\n")
+                .find("r:2: has no number \"score\""),
             std::string::npos);
 }
 
