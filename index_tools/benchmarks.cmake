@@ -8,6 +8,7 @@ set(benchmarks_without_lucenepp
 target_sources(relucent_index_tools PRIVATE
   ${benchmarks_without_lucenepp}
   benchmarks/bm25_benchmark.cpp
+  benchmarks/index_benchmark.cpp
   benchmarks/pipeline_benchmark.cpp
 )
 set_source_files_properties(${benchmarks_without_lucenepp} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 namespace relucent::benchmarks {
@@ -60,15 +61,41 @@ std::size_t GeneratedCollection::word_as_in_documents() {
   return static_cast<std::size_t>(std::lower_bound(first, last, u) - cumulative_.begin());
 }
 
-std::string GeneratedCollection::next_document() {
+int GeneratedCollection::document_length() {
   const double normal = std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform());
-  const int length = std::clamp(static_cast<int>(std::exp(kMeanLogLength + kSpreadLogLength * normal)), 3, 250);
+  return std::clamp(static_cast<int>(std::exp(kMeanLogLength + kSpreadLogLength * normal)), 3, 250);
+}
+
+std::string GeneratedCollection::next_document() {
+  const int length = document_length();
   std::string text;
   for (int i = 0; i < length; ++i) {
     if (i != 0) text += ' ';
     text += words_[word_as_in_documents()];
   }
   return text;
+}
+
+std::string GeneratedCollection::next_passage() {
+  constexpr const char* stop_words[] = {"the", "of", "and", "to", "a", "in", "is", "for", "that", "with", "as", "are", "by"};
+  constexpr const char* marks[] = {".", ".", ".", ".", ",", ",", ",", "'s", ":", "\xE2\x80\x99s", " \xE2\x80\x93"};
+  const int length = document_length();
+  std::string text;
+  bool sentence_starts = true;
+  for (int i = 0; i < length; ++i) {
+    std::string word = words_[word_as_in_documents()];
+    if (random() % 100 < 42) word = stop_words[random() % std::size(stop_words)] + (" " + word);
+    if (sentence_starts) word[0] = static_cast<char>(word[0] - 'a' + 'A');
+    sentence_starts = false;
+    if (i != 0) text += ' ';
+    text += word;
+    if (random() % 100 < 12) {
+      const std::string mark = marks[random() % (random() % 8 == 0 ? std::size(marks) : 7)];
+      text += mark;
+      sentence_starts = mark == ".";
+    }
+  }
+  return text + '.';
 }
 
 std::vector<std::string> GeneratedCollection::next_query(int terms) {

@@ -15,6 +15,9 @@ class GeneratedCollection {
 
   /// The next document's text.
   std::string next_document();
+  /// A document's words as a writer would set them: with stop words between them, sentences, marks and now and then a
+  /// letter beyond ASCII; about 330 bytes.
+  std::string next_passage();
   /// A query of `terms` words: the first from the 100 most frequent (the "what" and "how" of real queries), the others
   /// as they occur in documents.
   std::vector<std::string> next_query(int terms);
@@ -23,6 +26,7 @@ class GeneratedCollection {
   std::uint64_t random();
   double uniform();
   std::size_t word_as_in_documents();
+  int document_length();
 
   std::uint64_t state_;
   std::vector<double> cumulative_;   // [words], of the word frequencies

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "index_tools/indexing/checksum.h"
 #include "index_tools/readers/utf8.h"
+#include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -1,13 +1,8 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <exception>
 #include <functional>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "index_tools/indexing/checkpoint.h"
@@ -43,33 +38,6 @@ class DocumentFeed {
   IdSet ids_;
   std::int64_t duplicates_ = 0;
   std::vector<std::string> duplicate_examples_;
-};
-
-/// Runs a feed ahead on a thread of its own and hands its documents over in the same order. Holds a few megabytes, or a
-/// few documents where they are larger.
-class FeedThread {
- public:
-  using Batch = std::vector<Document>;
-
-  /// `feed` outlives this and is the thread's alone until next() has returned false or thrown.
-  explicit FeedThread(DocumentFeed& feed);
-  /// Waits for the document that is being read.
-  ~FeedThread();
-
-  /// False at the end. Throws what the feed threw, after everything before it was handed over.
-  bool next(Batch& batch);
-
- private:
-  void run();
-  bool hand_over(Batch& batch);
-
-  DocumentFeed& feed_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Batch> ready_;
-  std::exception_ptr failure_;
-  bool finished_ = false, stopped_ = false;
-  std::thread thread_;  // last: it uses the rest
 };
 
 }  // namespace relucent::index_tools

@@ -71,6 +71,7 @@ class IndexRun {
     IndexBuilder::Options options;
     options.fields = job_.fields;
     options.first_stage = job_.first_stage;
+    options.threads = job_.threads;
     const IndexBuilder::Mode mode = mode_of(job_);
     builder_ = IndexBuilder::open(job_.index, mode, options);
     if (mode == IndexBuilder::Mode::append) {
@@ -94,17 +95,9 @@ class IndexRun {
     CorpusReader reader(corpus_, input_.files, job_.names, job_.strict);
     DocumentFeed feed(reader, job_.duplicates, checkpoint_.documents, job_.interrupted);
     Progress progress("indexing", Progress::Unit::bytes, reader.parts().total_bytes(), job_.quiet);
-    const auto add = [&](const Document& document) {
+    for (Document document; feed.next(document);) {
       add_document(document);
       progress.update(checkpoint_.documents, reader.parts().bytes_read());
-    };
-    if (job_.threads > 1) {
-      FeedThread thread(feed);
-      for (FeedThread::Batch batch; thread.next(batch);) {
-        for (const Document& document : batch) add(document);
-      }
-    } else {
-      for (Document document; feed.next(document);) add(document);
     }
     if (feed.still_to_pass_over() > 0) {
       throw Error(ErrorKind::invalid_data, place(),

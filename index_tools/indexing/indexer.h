@@ -27,8 +27,8 @@ struct IndexJob {
   Duplicates duplicates = Duplicates::error;
   bool strict = false;                   ///< the first malformed record is an error
   double most_malformed = 0.001;         ///< share of malformed records above which the run fails
-  int threads = 2;                       ///< 1: read and write in turn; more: read ahead
-  std::int64_t commit_every = 250'000;   ///< documents; a GiB of text calls for a commit too
+  int threads = 0;                       ///< that index what one thread reads; 1: all in turn; 0: one a core
+  std::int64_t commit_every = 1'000'000; ///< documents; a GiB of text calls for a commit too
   bool quiet = false;                    ///< no progress
   IndexConfig fields;
   FirstStageConfig first_stage;

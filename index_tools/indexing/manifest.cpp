@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "index_tools/indexing/checksum.h"
+#include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

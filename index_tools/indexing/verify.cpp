@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "index_tools/indexing/checkpoint.h"
-#include "index_tools/indexing/checksum.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/readers/corpora.h"
+#include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "index_tools/benchmarks/bm25_benchmark.h"
+#include "index_tools/benchmarks/index_benchmark.h"
 #include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/pipeline_benchmark.h"
 #include "index_tools/program/commands.h"
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   benchmarks::ModelBenchmark model;
   benchmarks::Bm25Benchmark bm25;
+  benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
   std::string precision = "auto", config;
   int attention_window = -2;  // below -1: as the checkpoint says
@@ -85,6 +87,24 @@ void add_bm25_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<O
   });
 }
 
+void add_index_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand("index", "Time indexing against a loop with Lucene++'s own writer and analyzer");
+  command->footer("Example:\n  relucent bench index --documents 1000000 --threads 2");
+  auto& index = options->index;
+  command->add_option("--documents", index.documents, "Generated documents")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--threads", index.threads, "0: every core")->capture_default_str()->check(CLI::Range(0, 1024));
+  command->add_option("--runs", index.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--folder", index.folder, "Where the text and the indexes are made (default: the system's temporary one)");
+  command->add_flag("!--no-stock", index.stock, "Leave out Lucene++'s own loop");
+  command->add_flag("--json", options->json, "Print an array of objects");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      benchmarks::report(std::cout, benchmarks::run(options->index, std::cerr), options->json);
+      return ExitCode::ok;
+    };
+  });
+}
+
 void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
   CLI::App* command = bench.add_subcommand("pipeline", "Time whole searches over an index, part by part");
   command->footer("Example:\n  relucent bench pipeline --index DIR --topics queries.tsv --candidates 100");
@@ -112,12 +132,13 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
 }  // namespace
 
 void add_bench(CLI::App& program, Action& chosen) {
-  CLI::App* bench = program.add_subcommand("bench", "Time the model, BM25 or whole searches");
+  CLI::App* bench = program.add_subcommand("bench", "Time the model, BM25, indexing or whole searches");
   bench->require_subcommand(1);
   bench->footer("Example:\n  relucent bench model --candidates 100 --tokens 174");
   const auto options = std::make_shared<Options>();
   add_model_benchmark(*bench, chosen, options);
   add_bm25_benchmark(*bench, chosen, options);
+  add_index_benchmark(*bench, chosen, options);
   add_pipeline_benchmark(*bench, chosen, options);
 }
 

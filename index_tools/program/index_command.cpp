@@ -146,9 +146,9 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_flag("--overwrite", options->overwrite, "Replace an index that is there");
   command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
       ->type_name("PATTERN");
-  command->add_option("--threads", job.threads, "1: read and index in turn; more: read ahead (default 2)")
+  command->add_option("--threads", job.threads, "Threads that index; 0: one a core (the default). The result is the same")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(0, 1024));
   command->add_flag("--strict", job.strict, "Fail at the first malformed record");
   command
       ->add_option("--max-malformed", options->most_malformed_percent,
@@ -158,7 +158,7 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--duplicates", options->duplicates,
                       "What to do with an id that was there before: error (default), skip-later or keep")
       ->type_name("POLICY");
-  command->add_option("--commit-every", job.commit_every, "Documents between commits (default 250000)")
+  command->add_option("--commit-every", job.commit_every, "Documents between commits (default 1000000)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->add_option("--config", options->config, "Profile whose [index] and [first_stage] to use")->type_name("FILE");

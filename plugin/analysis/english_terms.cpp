@@ -10,7 +10,7 @@
 namespace relucent::analysis {
 namespace {
 
-constexpr std::size_t kKnownWords = 1 << 15;
+constexpr std::size_t kKnownWords = 1 << 16;  // 4 MB
 
 bool is_ascii(std::string_view text) {
   std::uint64_t all = 0;

@@ -35,6 +35,14 @@ void sync(const fs::path& path, int flags) {
   }
 }
 
+/// So that the disk works on all files before the first is waited for.
+void start_writing(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  ::sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
+  ::close(file);
+}
+
 void sync_file(const fs::path& file) { sync(file, O_RDONLY); }
 void sync_folder(const fs::path& folder) { sync(folder, O_RDONLY | O_DIRECTORY); }
 
@@ -139,9 +147,12 @@ void SegmentList::set_segments(const std::vector<segment::Segment>& segments, st
 }
 
 void SegmentList::commit(const Lucene::MapStringString& user_data) {
+  std::vector<fs::path> unsynced;
   for (const std::string& file : files_of({{}, infos_, {}}, directory_)) {
-    if (synced_.insert(file).second) sync_file(folder_ / file);
+    if (!synced_.contains(file)) unsynced.push_back(folder_ / file);
   }
+  std::ranges::for_each(unsynced, start_writing);
+  std::ranges::for_each(unsynced, sync_file);
   sync_folder(folder_);
   infos_->setUserData(user_data);
   infos_->commit(directory_);

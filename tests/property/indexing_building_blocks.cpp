@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "index_tools/indexing/checksum.h"
 #include "index_tools/indexing/id_set.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/readers/double_encoding.h"
 #include "index_tools/readers/line_reader.h"
 #include "index_tools/readers/utf8.h"
+#include "plugin/index/segment/checksum.h"
 
 namespace relucent::index_tools {
 namespace {
