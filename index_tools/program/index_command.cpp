@@ -120,7 +120,7 @@ int run(IndexOptions& options) {
 std::string footer() {
   std::string text = "Corpora:\n";
   for (const auto& corpus : index_tools::corpora()) {
-    text += "  " + corpus.id + std::string(corpus.id.size() < 16 ? 16 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
+    text += "  " + corpus.id + std::string(corpus.id.size() < 20 ? 20 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
   }
   return text +
          "Every file may be compressed (gz, bz2, xz, zstd, Z) or sit in a tar or zip; it is read in place.\n\n"

@@ -115,7 +115,7 @@ void append_xml_text(std::string_view markup, std::string& text) {
     piece = bytes_of_characters(markup, kPieceCharacters);
     ::xmlParseChunk(parser.get(), markup.data(), static_cast<int>(piece), 0);
   }
-  // Text at the end that no markup follows is held back by libxml2 2.9.14 for good, but not by later ones.
+  // libxml2 2.9.14 loses a single last byte of text, later ones do not.
   ::xmlParseChunk(parser.get(), "<", 1, 0);
   ::xmlParseChunk(parser.get(), nullptr, 0, 1);
   text_runs.end_run();

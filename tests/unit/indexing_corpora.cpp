@@ -65,6 +65,17 @@ TEST(MsMarcoV2, NamesWhatIsMalformed) {
                {"no docid", "no title, headings or body"}, {"1"});
 }
 
+TEST(MsMarcoV2, IsReadOutOfItsTarOfGzipFiles) {
+  const testing::TemporaryFolder folder;
+  testing::pack(folder / "passages", "raw", "gzip", {{"data", "{\"pid\": \"1\", \"passage\": \"a\"}\n"}});
+  testing::pack(folder / "msmarco_v2_passage.tar", "ustar", "",
+                {{"msmarco_v2_passage/msmarco_passage_00.gz", testing::bytes_of(folder / "passages")},
+                 {"msmarco_v2_passage/README", "none"},
+                 {"msmarco_v2_passage/msmarco_passage_01.gz", testing::bytes_of(folder / "passages")}});
+  const auto read = testing::read_corpus("msmarco-passage-v2", {folder.path().string()}, true);
+  EXPECT_EQ(read.documents.size(), 2u);
+}
+
 TEST(Antique, TakesExactlyTwoColumnsAndMendsNothing) {
   const auto read = read_text("antique", "1_0\tcaf\xC3\x83\xC2\xA9\n2_0\ta\tb\n3_0\n4_0\t \n");
   ASSERT_EQ(read.documents.size(), 2u);

@@ -3,8 +3,8 @@
     pip install ir_datasets==0.6.3 'lxml>=5'
     python3 tests/golden/corpora/make_expected.py [FORMATS]
 
-Everything is written beside this file: inputs/ (written here, nobody's text) and expected.jsonl, one document a line in the
-order of the input: corpus, file, id, text. With FORMATS, the folder of real pieces of the corpora, it also writes
+Everything is written beside this file: inputs/ (written here, nobody's text) and expected.jsonl, one document a line in
+the order of the input: corpus, file, id, text. With FORMATS, the folder of real pieces of the corpora, it also writes
 pieces.jsonl, which holds checksums (CRC-64/XZ) of the texts and not the texts, which are not ours to give away.
 """
 
@@ -132,7 +132,7 @@ def documents(corpus, path):
         yield doc.doc_id, doc.default_text()
 
 
-# ---- inputs -----------------------------------------------------------------------------------------------------------
+# ---- inputs ----
 
 
 def some_words(rng, most):
@@ -150,7 +150,8 @@ def trec_input(rng):
         if i % 5 == 0:
             body += "\n\x0b vertical\x0ctabs \x85 and \u2028 separators\r\nand a carriage return\n\n"
         lead = "\n" * (i % 3)
-        out += f"<DOC>\n<DOCNO> D{i} </DOCNO>\n<TEXT>\n{lead}https://example.org/{i}\n{some_words(rng, 5)}\n{body}</TEXT>\n</DOC>\n"
+        head = f"{lead}https://example.org/{i}\n{some_words(rng, 5)}\n"
+        out += f"<DOC>\n<DOCNO> D{i} </DOCNO>\n<TEXT>\n{head}{body}</TEXT>\n</DOC>\n"
     return out
 
 
@@ -213,8 +214,8 @@ def beir_input(rng):
     )
 
 
-# Markup on which libxml2 since 2.12, which lxml has since 5.0, and Debian's 2.9.14 disagree in ways that our reader does not
-# make good is left out: '<' in attributes, XML declarations, document types.
+# Markup on which libxml2 since 2.12, which lxml has since 5.0, and Debian's 2.9.14 disagree in ways that our reader
+# does not make good is left out: '<' in attributes, XML declarations, document types.
 PIECES = [
     "<p>",
     "</p>",
@@ -292,6 +293,8 @@ SNIPPETS = [
     '<a href="u" target=_blank>The 10 worst things</a>',
     "<p>a <i class=x>b</i> c</p>",
     "<p>end",
+    "<br>x",
+    "<p> <!-- comment -->\n <?pi data?> <b>x</b></p>",
     "<p>control \x0b\x01 characters</p>",
     "<script>if (a < b) { x(); }</script>",
     "<style>p {}</style>",
@@ -381,9 +384,10 @@ def argsme_input(rng):
     )
 
 
-COLUMNS = "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,pdf_json_files,pmc_json_files,url".split(
-    ","
-)
+COLUMNS = (
+    "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,"
+    "pdf_json_files,pmc_json_files,url"
+).split(",")
 
 
 def csv_field(rng, text):
@@ -460,7 +464,7 @@ def write_inputs(folder):
     yield "cord19/fulltext", folder / "cord19/metadata.csv"
 
 
-# ---- real pieces ------------------------------------------------------------------------------------------------------
+# ---- real pieces ----
 
 PIECES_OF_CORPORA = [
     ("msmarco-document-v2", "anserini/msmarco_v2_doc/docs.json"),
