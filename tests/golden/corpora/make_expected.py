@@ -509,11 +509,10 @@ def main():
     if len(sys.argv) > 1:
         with open(HERE / "pieces.jsonl", "w", encoding="utf8") as out:
             for corpus, piece in PIECES_OF_CORPORA:
-                for doc_id, text in documents(corpus, Path(sys.argv[1]) / piece):
-                    out.write(
-                        json.dumps({"corpus": corpus, "piece": piece, "id": doc_id, "crc64": crc64(text.encode())})
-                        + "\n"
-                    )
+                path = Path(sys.argv[1]) / piece
+                common = {"corpus": corpus, "piece": piece, "piece_crc64": crc64(path.read_bytes())}
+                for doc_id, text in documents(corpus, path):
+                    out.write(json.dumps({**common, "id": doc_id, "crc64": crc64(text.encode())}) + "\n")
 
 
 if __name__ == "__main__":
