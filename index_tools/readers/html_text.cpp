@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kIgnored = {"noscript", "meta", "input", "script", "style"};
 constexpr std::array<std::string_view, 2> kTextOnly = {"title", "textarea"};
-// libxml2 looks through the open elements for each end tag, so that depth times length must stay bounded.
-constexpr std::size_t kDeepest = 20'000;
+// For an end tag libxml2 looks through the open elements, for an attribute through the tag's others. Where a page is made
+// for it, this takes hours; these numbers are about ten seconds.
+constexpr double kMostElementsLookedAt = 3e9, kMostAttributesLookedAt = 1e10;
+constexpr double kDeepestAnyway = 1000;
 // What lxml's feed() hands over at a time, in characters.
 constexpr std::size_t kChunkCharacters = std::size_t{1} << 19;
 
@@ -65,12 +67,51 @@ std::string with_single_spaces(std::string_view text) {
   return joined;
 }
 
+std::size_t deepest_allowed(std::string_view page) {
+  const auto tags = static_cast<double>(1 + std::count(page.begin(), page.end(), '<'));
+  return static_cast<std::size_t>(std::max(kDeepestAnyway, kMostElementsLookedAt / tags));
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// Where a tag that starts at `at` ends; counts what may be attributes on the way.
+std::size_t end_of_tag(std::string_view page, std::size_t at, double& attributes) {
+  char before = ' ';  // the last character that is not blank
+  for (; at < page.size() && page[at] != '>'; ++at) {
+    const char c = page[at];
+    if (before == '=' && (c == '"' || c == '\'')) {
+      const std::size_t closing = page.find(c, at + 1);
+      at = closing == std::string_view::npos ? page.size() - 1 : closing;
+      ++attributes;
+    } else if (is_blank(c)) {
+      if (!is_blank(page[at - 1])) ++attributes;
+    }
+    if (!is_blank(c)) before = c;
+  }
+  return at;
+}
+
+void check_attributes(std::string_view page) {
+  double looked_at = 0;
+  for (std::size_t at = page.find('<'); at != std::string_view::npos; at = page.find('<', at)) {
+    if (++at == page.size()) return;
+    const char c = page[at];
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')) continue;
+    double attributes = 0;
+    at = end_of_tag(page, at, attributes);
+    looked_at += attributes * attributes;
+    if (looked_at > kMostAttributesLookedAt) throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
+  }
+}
+
 // Sorts text into fields while libxml2 reads a page. No exception may pass through libxml2: it is kept until the end.
 class Extractor {
  public:
   explicit Extractor(const std::vector<HtmlField>& fields) : fields_(fields), texts_(fields.size()), open_(fields.size()) {}
 
   void read(std::string_view page) {
+    check_attributes(page);
+    deepest_ = deepest_allowed(page);
     htmlSAXHandler handler{};
     handler.initialized = 1;  // SAX1, as HTML is read
     handler.startElement = [](void* self, const xmlChar* tag, const xmlChar**) {
@@ -137,9 +178,7 @@ class Extractor {
   }
 
   void start(std::string_view tag) {
-    if (++depth_ > kDeepest) {
-      throw Error(ErrorKind::invalid_data, "", "elements nested deeper than " + std::to_string(kDeepest));
-    }
+    if (++depth_ > deepest_) throw Error(ErrorKind::invalid_data, "", "elements nested too deep");
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (contains(fields_[i], tag)) open_[i].emplace_back(tag);
     }
@@ -180,7 +219,7 @@ class Extractor {
   std::vector<std::vector<std::string>> open_;  // of each field, the elements that began and did not end
   std::vector<std::string> ignored_;
   bool in_text_only_ = false;
-  std::size_t depth_ = 0;
+  std::size_t depth_ = 0, deepest_ = 0;
   htmlParserCtxtPtr parser_ = nullptr;
   std::exception_ptr failure_;
 };

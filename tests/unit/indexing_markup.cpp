@@ -37,6 +37,12 @@ void expect_kinds(const std::string& corpus, const std::string& text, std::initi
   }
 }
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 std::string sgml(const std::string& id, const std::string& text = "words") {
   return "<DOC>\n<DOCNO> " + id + " </DOCNO>\n<TEXT>\n" + text + "\n</TEXT>\n</DOC>\n";
 }
@@ -119,9 +125,11 @@ TEST(Trecweb, NamesWhatIsMalformed) {
     expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCNO>lost</DOCNO>\n", {"no </DOC>"}, {"W1"});
   }
   expect_kinds("gov", trecweb("W1") + trecweb("large", std::string(kLargestRecord + 1, 'x')) + trecweb("W2"), {"record over 64 MiB"}, {"W1", "W2"});
-  std::string deep;
-  for (int i = 0; i < 30'000; ++i) deep += "<b>";
-  expect_kinds("gov", trecweb("W1") + trecweb("deep", deep) + trecweb("W2"), {"elements nested deeper than 20000"}, {"W1", "W2"});
+  expect_kinds("gov", trecweb("W1") + trecweb("deep", repeated("<b>", 60'000) + repeated("</i>", 100'000)) + trecweb("W2"),
+               {"elements nested too deep"}, {"W1", "W2"});
+  expect_kinds("gov", trecweb("W1") + trecweb("many", "<a" + repeated(" x", 200'000)) + trecweb("W2"), {"tags with too many attributes"}, {"W1", "W2"});
+  const auto long_value = read_text("gov", trecweb("W1", "<a b = '" + repeated(" x", 200'000) + "'>words"), true);
+  EXPECT_EQ(long_value.documents.at(0).text, "words");
 }
 
 TEST(Warc, ReadsResponsesAlone) {
