@@ -5,6 +5,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       unit/indexing_corpora.cpp
                       unit/indexing_readers.cpp
                       property/indexing_building_blocks.cpp
+                      property/indexing_records.cpp
                       fault/indexing_inputs.cpp
                       fault/indexing_runs.cpp
                       fault/markup_memory.cpp

@@ -62,10 +62,11 @@ void on_comment(void* context, const xmlChar*) { runs(context).end_run(); }
 void on_instruction(void* context, const xmlChar*, const xmlChar*) { runs(context).end_run(); }
 void on_document_type(void* context, const xmlChar*, const xmlChar*, const xmlChar*) { runs(context).end_run(); }
 
-// Broken markup is usual. A start tag with something wrong in it (<a target=_blank>) opens no element in libxml2 2.12 and
-// later, nor in the one that ir_datasets' records were made with; in Debian 12's 2.9.14 it does.
+// Broken markup is usual. A start tag with something wrong in it (<a target=_blank>) opens no element in libxml2 2.12
+// and later, nor in the one that ir_datasets' records were made with; in Debian 12's 2.9.14 it does. The error names
+// the element for start tags only.
 void on_error(void* context, xmlErrorPtr error) {
-  if (error->code == XML_ERR_GT_REQUIRED) runs(context).close_element();
+  if (error->code == XML_ERR_GT_REQUIRED && error->str1 != nullptr) runs(context).close_element();
 }
 
 // Without a handler that looks entities up none is ever expanded or fetched, but XML's own five.

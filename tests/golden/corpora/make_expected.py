@@ -263,6 +263,8 @@ PIECES = [
     "<xml:x>",
     "<1>",
     "</>",
+    "</b x>",
+    "<b a>",
     "\u2028",
 ]
 SNIPPETS = [
@@ -294,6 +296,7 @@ SNIPPETS = [
     "<p>a <i class=x>b</i> c</p>",
     "<p>end",
     "<br>x",
+    "<p>a <b>b</b x> c</p>",
     "<p> <!-- comment -->\n <?pi data?> <b>x</b></p>",
     "<p>control \x0b\x01 characters</p>",
     "<script>if (a < b) { x(); }</script>",
