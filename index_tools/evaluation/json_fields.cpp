@@ -11,6 +11,8 @@ JsonRecord parse_record(const std::string& line, const std::filesystem::path& fi
   } catch (const nlohmann::json::parse_error& error) {
     bad_line(file, number, "is not JSON (stopped at byte " + std::to_string(error.byte) + "): " + excerpt(line),
              "every line must be one JSON object; mend or remove the line");
+  } catch (const nlohmann::json::out_of_range&) {
+    bad_line(file, number, "holds a number that is too large: " + excerpt(line), "mend or remove the line");
   }
   if (!record.is_object()) bad_line(file, number, "is no JSON object: " + excerpt(line), "write {\"...\": ...}");
   return record;

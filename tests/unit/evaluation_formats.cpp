@@ -167,6 +167,7 @@ TEST(RerankFile, MistakesNameTheLine) {
   };
   EXPECT_NE(message("{\"qid\": \"1\", ").find("j:2: is not JSON"), std::string::npos);
   EXPECT_NE(message("[1]").find("j:2: is no JSON object"), std::string::npos);
+  EXPECT_NE(message("{\"qid\": 1e999}").find("j:2: holds a number that is too large"), std::string::npos);
   EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"text\": \"X\"}").find("no field \"docno\""), std::string::npos);
   EXPECT_NE(message("{\"qid\": \"2\", \"query\": \" \", \"docno\": \"x\"}").find("has no text in \"query\""), std::string::npos);
   EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"b\", \"docno\": \"y\"}").find("reads \"b\" here"), std::string::npos);
