@@ -6,6 +6,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       unit/indexing_readers.cpp
                       property/indexing_building_blocks.cpp
                       property/indexing_records.cpp
+                      fault/indexing_foreign.cpp
                       fault/indexing_inputs.cpp
                       fault/indexing_runs.cpp
                       fault/markup_memory.cpp
@@ -13,7 +14,8 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       fuzz/markup_truncation.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
 relucent_test(indexing_golden LABELS golden index_tools
-              SOURCES golden/indexing_corpora.cpp
+              SOURCES golden/indexing_bm25.cpp
+                      golden/indexing_corpora.cpp
                       golden/indexing_documents.cpp
                       golden/indexing_markup.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
@@ -22,4 +24,10 @@ if(TARGET relucent_program)
            COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/indexing_faults.py $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(indexing_cli PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
+  # By hand with its defaults: 200 kills and 60 power cuts.
+  add_test(NAME indexing_kills
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/indexing_kills.py $<TARGET_FILE:relucent_program>
+                   --kills 30 --power-cuts 15
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(indexing_kills PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
 endif()

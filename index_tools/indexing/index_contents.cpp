@@ -98,7 +98,7 @@ std::map<std::string, std::string> committed_user_data(const std::filesystem::pa
   const Lucene::IndexReaderPtr reader = open_reader(index);
   return readable(index, [&] {
     std::map<std::string, std::string> data;
-    Lucene::MapStringString stored = Lucene::IndexReader::getCommitUserData(reader->directory());
+    Lucene::MapStringString stored = reader->getCommitUserData();
     if (stored) {
       for (auto entry = stored.begin(); entry != stored.end(); ++entry) {
         data[to_utf8(entry->first)] = to_utf8(entry->second);

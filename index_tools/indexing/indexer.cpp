@@ -75,6 +75,7 @@ class IndexRun {
     const IndexBuilder::Mode mode = mode_of(job_);
     builder_ = IndexBuilder::open(job_.index, mode, options);
     if (mode == IndexBuilder::Mode::append) {
+      summary_.recovered = builder_->recovered();
       const Checkpoint before = checkpoint_from(builder_->committed(), place());
       check_same_run(before, checkpoint_, place(), job_.any_input);
       if (before.documents != builder_->totals().documents) {
@@ -119,7 +120,7 @@ class IndexRun {
 
   [[noreturn]] void stop() {
     commit();
-    builder_->close();
+    builder_.reset();  // not closed: nobody wants to wait for merges now
     throw Error(ErrorKind::interrupted, place(),
                 "interrupted; " + with_commas(checkpoint_.documents) + " documents are indexed and safe",
                 "run the same command with --resume to go on");

@@ -38,6 +38,7 @@ struct IndexJob {
 struct IndexSummary {
   std::int64_t documents = 0;            ///< in the index
   std::int64_t resumed_from = 0;         ///< of these, indexed by earlier runs
+  std::string recovered;                 ///< what was wrong with the newest commit, where the one before was resumed
   IndexBuilder::Totals totals;
   ReadReport report;
   std::int64_t duplicates = 0;           ///< passed over

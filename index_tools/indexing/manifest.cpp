@@ -12,6 +12,7 @@
 
 #include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
+#include "relucent/index_files.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -60,14 +61,14 @@ bool in_manifest(const std::string& file_name) {
   return file_name.starts_with('_') || file_name.starts_with("segments");
 }
 
-Manifest make_manifest(const fs::path& index, const std::function<void(std::int64_t)>& progress) {
+Manifest make_manifest(const fs::path& index) {
   Manifest manifest;
+  for (const IndexFiles::File& file : index_files(index).recorded) manifest.files[file.name] = {file.size, file.checksum};
   std::error_code failure;
   for (fs::directory_iterator i(index, failure), end; !failure && i != end; i.increment(failure)) {
     const std::string name = i->path().filename().string();
-    if (!in_manifest(name)) continue;
-    manifest.files[name] = {static_cast<std::int64_t>(fs::file_size(i->path())),
-                            checksum_of_file(i->path(), -1, progress)};
+    if (!in_manifest(name) || manifest.files.contains(name)) continue;
+    manifest.files[name] = {static_cast<std::int64_t>(fs::file_size(i->path())), checksum_of_file(i->path())};
   }
   if (failure) throw Error(ErrorKind::io, index.string(), "the folder cannot be read: " + failure.message());
   return manifest;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,8 +24,9 @@ struct Manifest {
 /// when it is missing.
 bool in_manifest(const std::string& file_name);
 
-/// Reads every file of the folder. `progress` hears of every piece read, in bytes. Throws Error `io`.
-Manifest make_manifest(const std::filesystem::path& index, const std::function<void(std::int64_t)>& progress = {});
+/// Of every file of the folder: what was recorded when it was written, or, for the few small ones of which nothing is
+/// recorded and those of other programs, what it holds now. Throws Error `io`.
+Manifest make_manifest(const std::filesystem::path& index);
 /// Under a temporary name, then renamed; synced to the disk. Throws Error `io`.
 void write_manifest(const std::filesystem::path& index, const Manifest& manifest);
 /// Nothing where there is none. Throws Error `invalid_data` for one that is damaged.

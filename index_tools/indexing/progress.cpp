@@ -43,25 +43,21 @@ void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point
   const double share =
       total_ > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total_)) : 0;
   std::string line = doing_;
-  if (terminal_) {
+  if (terminal_ && total_ > 0) {
     constexpr std::size_t width = 24;
     const auto filled = static_cast<std::size_t>(share * width);
     line += " [" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
   }
-  char number[64];
-  std::snprintf(number, sizeof number, " %3.0f %%  ", 100 * share);
+  char number[64] = "  ";
+  if (total_ > 0) std::snprintf(number, sizeof number, " %3.0f %%  ", 100 * share);
   line += number;
   if (documents > 0) line += with_commas(documents) + " documents  ";
-  const double rate = static_cast<double>(done) / seconds;
-  if (done == 0) {
-    number[0] = '\0';  // nothing to tell a rate from
-  } else if (unit_ == Unit::bytes) {
-    std::snprintf(number, sizeof number, "%.1f MB/s  ", rate / 1e6);
-  } else {
-    std::snprintf(number, sizeof number, rate < 10 ? "%.1f/s  " : "%.0f/s  ", rate);
+  const double rate = static_cast<double>(done) / seconds / (unit_ == Unit::bytes ? 1e6 : 1);
+  if (rate >= 0.1) {  // below, there is nothing to tell a rate from
+    std::snprintf(number, sizeof number, unit_ == Unit::bytes || rate < 10 ? "%.1f" : "%.0f", rate);
+    line += number + std::string(unit_ == Unit::bytes ? " MB/s  " : "/s  ");
   }
-  line += number;
-  line += share > 0 ? clock_time(seconds * (1 - share) / share) + " left" : "";
+  if (share > 0) line += clock_time(seconds * (1 - share) / share) + " left";
   std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
   shown_ = true;

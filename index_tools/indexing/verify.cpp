@@ -1,6 +1,7 @@
 #include "index_tools/indexing/verify.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "index_tools/indexing/checkpoint.h"
@@ -10,6 +11,7 @@
 #include "index_tools/readers/corpora.h"
 #include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
+#include "relucent/index_files.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -51,15 +53,19 @@ class Verification {
       add("checksums", Status::damaged, error.what());
       return false;
     }
-    if (!manifest) {
-      const auto is_segments_file = [](const fs::directory_entry& entry) {
-        return entry.path().filename().string().starts_with("segments");
-      };
-      if (std::none_of(fs::directory_iterator(job_.index), fs::directory_iterator(), is_segments_file)) {
-        throw Error(ErrorKind::invalid_data, job_.index.string(), "the folder holds no index",
-                    "check the name, or make an index with `relucent index`");
-      }
-      add("checksums", Status::note, "none recorded: the index is unfinished or another program's");
+    if (manifest) {
+      note_other_files(*manifest);
+    } else {
+      need_index();
+    }
+    try {
+      if (!manifest) manifest = recorded_files();
+    } catch (const Error& error) {
+      add("checksums", Status::damaged, error.what());
+      return false;
+    }
+    if (manifest->files.empty()) {
+      add("checksums", Status::note, "none recorded: the index is another program's");
       return true;
     }
     const std::int64_t damaged_before = count(Status::damaged);
@@ -69,16 +75,40 @@ class Verification {
     for (const auto& [name, entry] : manifest->files) {
       check_file(name, entry, [&](std::int64_t bytes) { progress.update(0, done += bytes); });
     }
-    for (const auto& file : fs::directory_iterator(job_.index)) {
-      const std::string name = file.path().filename().string();
-      if (in_manifest(name) && !manifest->files.contains(name)) {
-        add("checksums", Status::note, name + " came after indexing had ended");
-      }
-    }
     if (count(Status::damaged) > damaged_before) return false;
     add("checksums", Status::ok,
         std::to_string(manifest->files.size()) + " files, " + bytes_for_people(total) + ", are as they were written");
     return true;
+  }
+
+  void need_index() const {
+    const auto is_segments_file = [](const fs::directory_entry& entry) {
+      return entry.path().filename().string().starts_with("segments");
+    };
+    if (std::none_of(fs::directory_iterator(job_.index), fs::directory_iterator(), is_segments_file)) {
+      throw Error(ErrorKind::invalid_data, job_.index.string(), "the folder holds no index",
+                  "check the name, or make an index with `relucent index`");
+    }
+  }
+
+  void note_other_files(const Manifest& manifest) {
+    for (const auto& file : fs::directory_iterator(job_.index)) {
+      const std::string name = file.path().filename().string();
+      if (in_manifest(name) && !manifest.files.contains(name)) {
+        add("checksums", Status::note, name + " came after indexing had ended");
+      }
+    }
+  }
+
+  // Of an index that is not finished, or another program's: what the last commit says of its files.
+  Manifest recorded_files() {
+    const IndexFiles files = index_files(job_.index);
+    if (!files.damage.empty()) {
+      add("commits", Status::note, "the last commit is not whole (" + files.damage + "); the one before counts");
+    }
+    Manifest manifest;
+    for (const IndexFiles::File& file : files.recorded) manifest.files[file.name] = {file.size, file.checksum};
+    return manifest;
   }
 
   void check_file(const std::string& name, const Manifest::Entry& entry,
@@ -113,7 +143,9 @@ class Verification {
     } else {
       add("progress", Status::note, "the index was not made by `relucent index`");
     }
+    const auto sidecars = sums_of_sidecars();
     const IndexContents contents = read_contents(job_.index, fields_, first_stage_, job_.quiet);
+    check_sidecars(sidecars);
     report_.documents = contents.documents;
     if (checkpoint) check_documents(*checkpoint, contents);
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable");
@@ -121,6 +153,29 @@ class Verification {
     check_repeated(contents, checkpoint && checkpoint->duplicates == Duplicates::keep);
     check_statistics(contents);
     check_corpus(contents.documents);
+  }
+
+  using Sums = std::map<std::string, Manifest::Entry>;
+
+  // The lengths kept beside another program's index have a checksum of their own, and are made anew where it is wrong.
+  Sums sums_of_sidecars() const {
+    Sums sums;
+    for (const auto& file : fs::directory_iterator(job_.index)) {
+      const std::string name = file.path().filename().string();
+      if (!name.ends_with(".lengths") || !file.is_regular_file()) continue;
+      sums[name] = {static_cast<std::int64_t>(file.file_size()), checksum_of_file(file.path())};
+    }
+    return sums;
+  }
+
+  void check_sidecars(const Sums& before) {
+    const Sums after = sums_of_sidecars();
+    for (const auto& [name, sum] : before) {
+      const auto now = after.find(name);
+      if (now == after.end() || now->second.checksum == sum.checksum) continue;
+      // Of another size it is likelier to be of an older state of the index.
+      add("lengths", now->second.size == sum.size ? Status::damaged : Status::note, name + " did not fit and was made anew");
+    }
   }
 
   void check_documents(const Checkpoint& checkpoint, const IndexContents& contents) {

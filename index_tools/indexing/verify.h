@@ -16,7 +16,7 @@ struct Check {
     note,     ///< nothing is wrong, but worth knowing
     damaged,
   };
-  std::string name;    ///< checksums, contents, documents, texts, ids, statistics, corpus, progress
+  std::string name;    ///< checksums, commits, contents, documents, texts, ids, statistics, lengths, corpus, progress
   Status status = Status::ok;
   std::string detail;  ///< one line
 };
@@ -37,7 +37,7 @@ struct VerifyJob {
   FirstStageConfig first_stage;
 };
 
-/// Checks the files against the checksums recorded when indexing ended; reads every document and posting; compares counts
+/// Checks the files against the checksums recorded when they were written; reads every document and posting; compares counts
 /// and statistics with the recorded ones and the corpus's official number. An index whose files differ is not read further.
 /// Throws Error `io` where there is no index, `usage` for an unknown corpus.
 VerifyReport verify_index(const VerifyJob& job);

@@ -37,6 +37,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"index", job.index.string()},
                            {"documents", summary.documents},
                            {"resumed_from", summary.resumed_from},
+                           {"recovered", summary.recovered},
                            {"documents_with_tokens", summary.totals.documents_with_tokens},
                            {"tokens", summary.totals.tokens},
                            {"empty_texts", summary.report.empty_texts()},
@@ -109,6 +110,10 @@ int run(IndexOptions& options) {
   job.interrupted = index_tools::InterruptGuard::interrupted;
   const std::int64_t official = index_tools::find_corpus(job.corpus).official_documents;
   const IndexSummary summary = index_tools::run_index(job);
+  if (!summary.recovered.empty()) {
+    std::cerr << "relucent: warning: the last commit was not whole (" << summary.recovered
+              << "); resumed after the one before\n";
+  }
   if (options.json) {
     std::cout << to_json(job, summary, official).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {

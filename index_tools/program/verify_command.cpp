@@ -6,6 +6,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/verify.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/interrupt_stop.h"
 #include "relucent/config.h"
 
 namespace relucent::program {
@@ -46,6 +47,7 @@ int run(VerifyOptions& options) {
     options.job.fields = config.index;
     options.job.first_stage = config.first_stage;
   }
+  exit_when_interrupted();  // verifying leaves nothing behind
   const VerifyReport report = verify_index(options.job);
   if (options.json) {
     print_json(options.job, report);

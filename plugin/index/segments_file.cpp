@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "relucent/error.h"
-
 namespace relucent {
 namespace {
 
@@ -47,14 +45,6 @@ std::vector<std::string> segments_files(const std::filesystem::path& folder) {
     return a.size() != b.size() ? a.size() > b.size() : a > b;
   });
   return names;
-}
-
-void check_segments_file(const std::filesystem::path& folder) {
-  const auto names = segments_files(folder);
-  if (names.empty()) return;
-  if (std::ranges::any_of(names, [&](const std::string& name) { return is_sound_segments_file(folder / name); })) return;
-  throw Error(ErrorKind::invalid_data, (folder / names.front()).string(), "the list of segments is damaged",
-              "make the index again");
 }
 
 }  // namespace relucent

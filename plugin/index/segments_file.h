@@ -12,7 +12,4 @@ std::vector<std::string> segments_files(const std::filesystem::path& folder);
 /// Compares a segments_N file's checksum with its bytes, because Lucene++ crashes on some damaged ones.
 bool is_sound_segments_file(const std::filesystem::path& file);
 
-/// Throws Error `invalid_data` where the folder has segments_N files and none of them is sound.
-void check_segments_file(const std::filesystem::path& folder);
-
 }  // namespace relucent

@@ -17,7 +17,6 @@ import time
 import unittest
 
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else ""
-KILLS = 25
 DOCUMENTS = 30000
 COMMIT_EVERY = 500
 
@@ -204,38 +203,6 @@ class Indexing(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(json.loads(result.stdout)["resumed_from"], report["documents"])
             self.assertSameIndex(name, "whole.index")
-
-    def test_killed_again_and_again_it_loses_nothing(self):
-        write_collection(self.path("docs.tsv"), DOCUMENTS)
-        started = time.monotonic()
-        result = self.index("whole.index", "--commit-every", str(COMMIT_EVERY))
-        self.assertEqual(result.returncode, 0, result.stderr)
-        whole_seconds = time.monotonic() - started
-        rng = random.Random(4)
-        kills, documents = 0, 0
-        for attempt in range(3 * KILLS):
-            with subprocess.Popen(self.index_command("a.index", "--resume", "--commit-every", str(COMMIT_EVERY)),
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-                # Short runs die while opening, longer ones anywhere between two commits.
-                time.sleep(rng.uniform(0.005, whole_seconds / 6))
-                process.kill()
-                _, messages = process.communicate(timeout=120)
-            self.assertIn(process.returncode, (0, -signal.SIGKILL), messages)
-            kills += process.returncode == -signal.SIGKILL
-            if os.path.exists(self.path("a.index/segments.gen")):
-                code, report = self.verify("a.index")
-                self.assertEqual(code, 0, report)
-                self.assertGreaterEqual(report["documents"], documents, "documents were lost")
-                documents = report["documents"]
-            if documents == DOCUMENTS and kills < KILLS:
-                shutil.rmtree(self.path("a.index"))  # finished too early: begin again
-                documents = 0
-            elif kills >= KILLS:
-                break
-        self.assertGreaterEqual(kills, KILLS)
-        result = self.index("a.index", "--resume")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertSameIndex("a.index", "whole.index")
 
     def test_a_full_disk_leaves_the_last_commit_and_resume_finishes(self):
         disk = self.path("disk")
