@@ -1,6 +1,5 @@
 # Everything Relucent uses from the system; packages.txt names the Debian packages.
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
@@ -8,13 +7,6 @@ find_package(spdlog REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n data)
 find_package(Boost REQUIRED COMPONENTS filesystem system)
 pkg_check_modules(LUCENEPP REQUIRED liblucene++)
-
-# oneDNN. Debian's own CMake package asks for OpenCL's headers, which the CPU engine does not need.
-find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
-find_library(DNNL_LIBRARY dnnl REQUIRED)
-add_library(relucent_dnnl INTERFACE)
-target_include_directories(relucent_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
-target_link_libraries(relucent_dnnl INTERFACE ${DNNL_LIBRARY})
 
 # Lucene++ is a system library to us: its headers' warnings are not ours.
 add_library(relucent_lucenepp INTERFACE)

@@ -7,6 +7,5 @@ endfunction()
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES property/kernels_agreement.cpp)
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES property/kernels_determinism.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
-  SOURCES unit/kernels_linear.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp fault/kernels_backend.cpp)
-target_link_libraries(kernels_tests PRIVATE OpenMP::OpenMP_CXX)
+  SOURCES unit/kernels_product.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp fault/kernels_backend.cpp)
 relucent_threads_test(kernels_threads kernels_determinism *Thread*avx2*:*Caller*avx2*:*AtOnce*avx2*)

@@ -111,6 +111,21 @@ inline Pairs random_pairs(RandomModel& model, std::size_t query, const std::vect
   return pairs;
 }
 
+inline std::vector<float> random_numbers(std::size_t count, float spread = 1, std::uint32_t seed = 7) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+inline std::vector<const cpu::VectorKernels*> all_levels() {
+  const cpu::VectorLevels found = cpu::available_vector_kernels();
+  std::vector<const cpu::VectorKernels*> levels;
+  for (std::size_t i = 0; i < found.count; ++i) levels.push_back(found.levels[i]);
+  return levels;
+}
+
 /// A way to run the CPU backend that this machine offers, and how far it may be from the truth.
 struct Way {
   BackendOptions options;
@@ -121,16 +136,17 @@ struct Way {
   }
 };
 
-/// Every instruction set of this machine, in fp32 and bf16, and what is chosen when nothing is asked for.
+/// Every instruction set of this machine in every precision, and what is chosen when nothing is asked for.
 inline std::vector<Way> ways(int threads = 2) {
-  std::vector<std::string> levels = {""};
-  const cpu::VectorLevels vector = cpu::available_vector_kernels();
-  for (std::size_t i = 0; i < vector.count; ++i) levels.emplace_back(vector.levels[i]->name);
   std::vector<Way> all;
-  for (const std::string& level : levels) {
+  const auto add = [&](const std::string& level) {
     all.push_back({{"cpu", Precision::fp32, threads, level}, 1e-4});
     all.push_back({{"cpu", Precision::bf16, threads, level}, 5e-2});
-  }
+    // Made-up weights are harder than trained ones: their rows' widest elements are far from the others.
+    all.push_back({{"cpu", Precision::int8, threads, level}, 2e-1});
+  };
+  add("");
+  for (const cpu::VectorKernels* level : all_levels()) add(level->name);
   return all;
 }
 

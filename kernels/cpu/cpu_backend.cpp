@@ -1,7 +1,6 @@
 #include "cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -13,6 +12,9 @@
 
 namespace relucent::cpu {
 namespace {
+
+// Enough for whole panels of any level, few enough for their activations to stay in the second-level cache.
+constexpr std::size_t kGroupTokens = 384;
 
 class CpuBackend final : public Backend {
  public:
@@ -35,17 +37,24 @@ class CpuBackend final : public Backend {
         shared = encoder_->encode_query(batch.query, workspace(worker), stop);
       });
     }
-    // Long documents first, so that no worker is left alone with one at the end.
-    std::vector<std::size_t> order(batch.documents.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return batch.documents[a].size() > batch.documents[b].size();
+    const std::vector<std::size_t> order = longest_first(batch);
+    const std::vector<std::span<const std::size_t>> groups = groups_of(order, batch);
+    std::vector<float> cls(order.size() * 2 * encoder_->hidden());  // in `order`
+    pool_->run(groups.size(), [&](std::size_t index, int worker) {
+      std::vector<std::span<const std::int32_t>> documents;
+      for (const std::size_t i : groups[index]) documents.push_back(batch.documents[i]);
+      const auto first = static_cast<std::size_t>(groups[index].data() - order.data());
+      encoder_->encode(batch.cls_id, batch.query, documents, shared ? &*shared : nullptr,
+                       cls.data() + first * 2 * encoder_->hidden(), workspace(worker), stop);
     });
-    pool_->run(order.size(), [&](std::size_t index, int worker) {
-      const std::size_t i = order[index];
-      logits[i] = encoder_->score(batch.cls_id, batch.query, batch.documents[i], shared ? &*shared : nullptr,
-                                  workspace(worker), stop);
+    // All [CLS] tokens together: the last block's weights are read once a worker.
+    std::vector<float> in_order(order.size());
+    const std::size_t workers = workspaces_.size(), share = (order.size() + workers - 1) / workers;
+    pool_->run((order.size() + share - 1) / share, [&](std::size_t index, int worker) {
+      const std::size_t first = index * share, count = std::min(share, order.size() - first);
+      encoder_->finish(cls.data() + first * 2 * encoder_->hidden(), {in_order.data() + first, count}, workspace(worker));
     });
+    for (std::size_t i = 0; i < order.size(); ++i) logits[order[i]] = in_order[i];
   }
 
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
@@ -60,6 +69,34 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  // So that no worker is left alone with a long document at the end.
+  static std::vector<std::size_t> longest_first(const ScoringBatch& batch) {
+    std::vector<std::size_t> order(batch.documents.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return batch.documents[a].size() > batch.documents[b].size();
+    });
+    return order;
+  }
+
+  // Stretches of `order` that one worker takes at a time.
+  std::vector<std::span<const std::size_t>> groups_of(std::span<const std::size_t> order, const ScoringBatch& batch) const {
+    const auto tokens = [&](std::size_t i) { return encoder_->tokens(batch.query.size(), batch.documents[i].size()); };
+    std::size_t all = 0;
+    for (const std::size_t i : order) all += tokens(i);
+    const std::size_t most = std::min(kGroupTokens, (all + workspaces_.size() - 1) / workspaces_.size());
+    std::vector<std::span<const std::size_t>> groups;
+    for (std::size_t first = 0; first < order.size();) {
+      std::size_t end = first, in_group = 0;
+      do {
+        in_group += tokens(order[end++]);
+      } while (end < order.size() && in_group + tokens(order[end]) <= most);
+      groups.push_back(order.subspan(first, end - first));
+      first = end;
+    }
+    return groups;
+  }
+
   // A worker does one piece of work at a time, so its workspace is its own.
   Workspace& workspace(int worker) const { return workspaces_[static_cast<std::size_t>(worker)]; }
 
@@ -70,25 +107,17 @@ class CpuBackend final : public Backend {
   mutable std::vector<Workspace> workspaces_;  // [workers]
 };
 
-/// What an instruction_set option means: the vector kernels, and whether native bf16 products may be used.
-struct Level {
-  const VectorKernels* kernels;
-  bool native_bf16;
-};
+constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",
+                                             "avx512_vnni",  "avx512_bf16", "amx"};
 
-constexpr const char* kInstructionSets[] = {"plain", "avx2", "avx512", "avx512_bf16", "amx"};
-
-Level choose_level(const std::string& wanted) {
-  const VectorLevels vector = available_vector_kernels();
-  const char* bf16 = native_bf16_name();
-  if (wanted.empty()) return {vector.levels[vector.count - 1], bf16 != nullptr};
-  if (bf16 != nullptr && wanted == bf16) return {vector.levels[vector.count - 1], true};
+const VectorKernels& choose_kernels(const std::string& wanted) {
+  const VectorLevels available = available_vector_kernels();
+  if (wanted.empty()) return best_vector_kernels();
   std::string known;
-  for (std::size_t i = 0; i < vector.count; ++i) {
-    if (wanted == vector.levels[i]->name) return {vector.levels[i], false};
-    known += (known.empty() ? "" : ", ") + std::string(vector.levels[i]->name);
+  for (std::size_t i = 0; i < available.count; ++i) {
+    if (wanted == available.levels[i]->name) return *available.levels[i];
+    known += (known.empty() ? "" : ", ") + std::string(available.levels[i]->name);
   }
-  if (bf16 != nullptr) known += std::string(", ") + bf16;
   const auto& names = kInstructionSets;
   if (std::find(std::begin(names), std::end(names), wanted) == std::end(names)) {
     throw Error(ErrorKind::usage, "instruction set " + wanted, "is not known", "this processor has " + known);
@@ -96,72 +125,41 @@ Level choose_level(const std::string& wanted) {
   throw Error(ErrorKind::device, "instruction set " + wanted, "is not one that this processor has", "it has " + known);
 }
 
-/// Compares a native bf16 product with plain sums over the same rounded operands.
-bool products_are_right(const VectorKernels& kernels, ThreadPool& pool) {
-  constexpr std::size_t rows = 21, inputs = 96, outputs = 80;
-  std::vector<float> x(rows * inputs), weight(outputs * inputs), y(tile_rows(rows) * outputs);
-  std::uint32_t state = 1;
-  const auto next = [&state] {
-    state = state * 1664525U + 1013904223U;
-    return static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;
-  };
-  std::generate(x.begin(), x.end(), next);
-  std::generate(weight.begin(), weight.end(), next);
-  const auto linear = make_linear(Arithmetic::bf16, kernels, weight, std::vector<float>(outputs));
-  pool.run(1, [&](std::size_t, int) {
-    Operand operand;
-    operand.assign(Arithmetic::bf16, kernels, x.data(), rows, inputs);
-    linear->multiply(operand, rows, y.data());
-  });
-  kernels.round_within_f32(x.data(), x.data(), x.size());
-  kernels.round_within_f32(weight.data(), weight.data(), weight.size());
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t out = 0; out < outputs; ++out) {
-      double sum = 0;
-      for (std::size_t in = 0; in < inputs; ++in) {
-        sum += static_cast<double>(x[row * inputs + in]) * weight[out * inputs + in];
-      }
-      if (!(std::abs(y[row * outputs + out] - sum) < 1e-3)) return false;
-    }
-  }
-  return true;
-}
-
-Arithmetic choose_arithmetic(Precision wanted, const Level& level, ThreadPool& pool) {
+// What is asked for, computed natively where the processor can. `auto` is the fastest that keeps the ranking of fp32 to
+// within rounding, which int8 does not.
+Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
   switch (wanted) {
     case Precision::fp32: return Arithmetic::fp32;
-    case Precision::int8:
-      throw Error(ErrorKind::unsupported, "precision int8", "is not one of the CPU backend",
-                  "use precision = \"auto\", \"fp32\" or \"bf16\"");
-    case Precision::bf16:
-      if (!level.native_bf16) return Arithmetic::bf16_emulated;
-      break;
-    case Precision::automatic:
-      if (!level.native_bf16) return Arithmetic::fp32;
-      break;
+    case Precision::int8: return Arithmetic::int8;
+    case Precision::bf16: return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::bf16_emulated;
+    case Precision::automatic: break;
   }
-  bool right = false;
-  try {
-    right = products_are_right(*level.kernels, pool);
-  } catch (const Error&) {  // refused
+  return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::fp32;
+}
+
+Precision precision_of(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::fp32: break;
+    case Arithmetic::bf16:
+    case Arithmetic::bf16_emulated: return Precision::bf16;
+    case Arithmetic::int8: return Precision::int8;
   }
-  if (right) return Arithmetic::bf16;
-  return wanted == Precision::bf16 ? Arithmetic::bf16_emulated : Arithmetic::fp32;
+  return Precision::fp32;
 }
 
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options) {
-  const Level level = choose_level(options.instruction_set);
+  const VectorKernels& kernels = choose_kernels(options.instruction_set);
+  const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
   const auto pool = shared_pool(options.threads > 0 ? options.threads : available_cores());
-  const Arithmetic arithmetic = choose_arithmetic(options.precision, level, *pool);
   BackendInfo info;
   info.device = "cpu";
-  info.precision = arithmetic == Arithmetic::fp32 ? Precision::fp32 : Precision::bf16;
-  info.instruction_set = arithmetic == Arithmetic::bf16 ? native_bf16_name() : level.kernels->name;
+  info.precision = precision_of(arithmetic);
+  info.instruction_set = kernels.name;
   info.threads = pool->size();
-  auto encoder = std::make_unique<const Encoder>(description, weights, arithmetic, *level.kernels);
+  auto encoder = std::make_unique<const Encoder>(description, weights, arithmetic, kernels);
   return std::make_unique<CpuBackend>(description, std::move(encoder), pool, std::move(info));
 }
 

@@ -2,42 +2,52 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "cpu/linear.h"
+#include "cpu/memory.h"
+#include "cpu/packed_linear.h"
 #include "cpu/vector_kernels.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cpu {
 
-/// One worker's memory; buffers grow to the longest input met and are then reused.
+/// One worker's memory; buffers grow to the largest group met and are then reused. Layouts: see VectorKernels.
 struct Workspace {
-  std::vector<float> x;        // [rows, hidden]: the block's input, then its output
-  std::vector<float> qkv;      // [rows, 3 hidden]: query, key and value of each row
-  std::vector<float> context;  // [rows, hidden]
-  std::vector<float> product;  // [rows, max(hidden, intermediate)]
-  std::vector<float> scores;   // [rows]
-  std::vector<float> cls;      // what the last block needs for [CLS] alone
-  Operand operand, activated;
+  Buffer<float> x;              // activation: a block's input, then its output
+  Buffer<float> context;        // activation: what the heads gathered
+  Buffer<float> head;           // [3 head size][stride]: query, key and value of one head, of all tokens
+  Buffer<float> head_output;    // [head size][stride]
+  Buffer<float> wide;           // activation [intermediate] of a few panels
+  Buffer<float> operand, wide_operand;
+  Buffer<float> token_scales, wide_token_scales;
+  Buffer<float> scores;
+  Buffer<float> rows;           // one sequence's [hidden][tokens], for the last block
+  Buffer<float> cls;            // activation of the group's [CLS] tokens
+  Buffer<float> cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;
 };
 
-/// What a query contributes to every candidate where it does not depend on them: each block's query, key and value rows,
-/// and the last block's input.
+/// What a query contributes to every candidate where it does not depend on them: keys and values of each block, and the
+/// last block's input. `stride` tokens a row, the ones beyond the query 0.
 struct QueryStates {
-  std::vector<std::vector<float>> qkv;  // [layers - 1][|Q|, 3 hidden]
-  std::vector<float> last;              // [|Q|, hidden]: input of the last block
-  std::size_t rows = 0;
+  std::size_t tokens = 0, stride = 0;
+  std::vector<Buffer<float>> heads;  // [layers - 1] of [heads][2 head size][stride]: keys, then values
+  Buffer<float> last;                // [hidden][stride]: input of the last block
 };
 
-/// An encoder's weights in the form that the CPU computes with, and the computation of one sequence on one thread.
-/// Immutable; threads bring their own Workspace.
+/// One candidate as a stretch of a group's tokens: [CLS], the query's unless it is shared, the document's.
+struct Sequence {
+  std::span<const std::int32_t> document;
+  std::size_t first = 0;  // where its [CLS] stands
+};
+
+/// An encoder's weights in the form that the CPU computes with, and the computation of a group of sequences on one
+/// thread. Immutable; threads bring their own Workspace. A sequence's result does not depend on the rest of its group.
 ///
 /// Work a candidate of T = 1 + |D| tokens, with the query shared: (layers - 1) blocks of 2 T (4 H^2 + 2 H I) operations
-/// in four matrix products, plus the band's attention (1 % of it at w = 4); the last block touches [CLS] alone: its keys
+/// in matrix products, plus the band's attention (1 % of it at w = 4); the last block touches [CLS] alone: its keys
 /// and values are absorbed into the projections (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V x_k = W_V sum_k p_k x_k),
-/// so that it reads each row twice and multiplies nothing by a matrix but [CLS].
+/// so that it reads each token twice and multiplies nothing by a matrix but the [CLS] tokens of the group, all at once.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
@@ -47,59 +57,94 @@ class Encoder {
   bool shares_query() const noexcept { return shares_query_; }
   QueryStates encode_query(std::span<const std::int32_t> query, Workspace& workspace, const StopSignal& stop) const;
 
-  /// The logit of one candidate. `shared` is the query's states where shares_query(), else null.
-  float score(std::int32_t cls_id, std::span<const std::int32_t> query, std::span<const std::int32_t> document,
-              const QueryStates* shared, Workspace& workspace, const StopSignal& stop) const;
+  /// Tokens a candidate takes in a group.
+  std::size_t tokens(std::size_t query, std::size_t document) const {
+    return 1 + (shares_query_ ? 0 : query) + document;
+  }
+  /// Every block but what only [CLS] needs of the last one, for a group of candidates. For candidate i, [CLS]'s input of
+  /// the last block and its context there go to cls + 2 i hidden. `shared` is the query's states where shares_query(),
+  /// else null.
+  void encode(std::int32_t cls_id, std::span<const std::int32_t> query,
+              std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
+              Workspace& workspace, const StopSignal& stop) const;
+  /// The rest of the last block and the head, for any number of candidates: their logits.
+  void finish(const float* cls, std::span<float> logits, Workspace& workspace) const;
+  std::size_t hidden() const noexcept { return hidden_; }
 
-  /// Every block for every row.
+  /// Every block for every token.
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
                              std::span<const std::int32_t> document, Workspace& workspace) const;
 
  private:
-  struct Norm {
+  struct NormParameters {
     std::vector<float> gamma, beta;
   };
   struct Layer {
-    std::unique_ptr<const Linear> qkv, attention_output, intermediate, output;
-    Norm attention_norm, output_norm;
+    PackedLinear heads;  // for each head its query, key and value features, padded
+    PackedLinear attention_output, intermediate, output;
+    NormParameters attention_norm, output_norm;
   };
-  /// The last block's projections for [CLS], always fp32.
+  /// The last block's projections for [CLS].
   struct LastLayer {
-    std::vector<float> query, query_bias, key, value, value_bias;  // [H, H], [H]
-    std::vector<float> attention_output, attention_bias;
-    std::vector<float> intermediate, intermediate_bias, output, output_bias;
-    Norm attention_norm, output_norm;
+    PackedLinear query;
+    std::vector<PackedLinear> key;    // a head each: W_K^T, [hidden, head size]
+    std::vector<PackedLinear> value;  // a head each: W_V, [head size, hidden]
+    PackedLinear attention_output, intermediate, output;
+    NormParameters attention_norm, output_norm;
   };
-  /// Where Q's rows stand in this run: in the workspace behind [CLS], or in shared states.
-  struct Layout {
-    std::size_t query = 0, document = 0;
-    bool query_in_rows = false;
-    std::size_t first_document_row() const { return query_in_rows ? 1 + query : 1; }
-    std::size_t rows() const { return first_document_row() + document; }
+  /// A group in the workspace's panels.
+  struct Group {
+    std::vector<Sequence> sequences;
+    std::size_t query = 0;     // |Q|
+    bool query_in_group = false;
+    std::size_t tokens = 0;    // of all sequences
+    std::size_t vectors = 0;
+    std::size_t first_document(const Sequence& sequence) const {
+      return sequence.first + 1 + (query_in_group ? query : 0);
+    }
   };
 
-  void embed(std::span<const std::int32_t> ids, std::size_t first_position, std::size_t token_type, float* rows) const;
-  void embed(std::int32_t cls_id, std::span<const std::int32_t> query, std::span<const std::int32_t> document,
-             const Layout& layout, Workspace& workspace) const;
-  /// One whole block over `rows` rows of workspace.x; `attend` fills workspace.context from workspace.qkv.
+  Group layout(std::span<const std::span<const std::int32_t>> documents, std::size_t query, bool query_in_group) const;
+  std::size_t panels(std::size_t vectors) const;
+  /// Embeddings of one token into the activation's place `token`.
+  void embed(std::int32_t id, std::size_t position, std::size_t type, float* activation, std::size_t token) const;
+  void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Workspace& workspace) const;
+  void embedding_norm(std::size_t vectors, Workspace& workspace) const;
+
+  /// One whole block over the workspace's x, whose operand is ready; leaves the operand of the next one. `attend(head)`
+  /// fills head_output from head.
   template <typename Attend>
-  void block(const Layer& layer, std::size_t rows, Workspace& workspace, const Attend& attend) const;
-  void attend_rows(const AttentionPattern& pattern, const Layout& layout, const float* query_qkv,
-                   Workspace& workspace) const;
-  /// The last block for [CLS]; leaves its state at workspace.x[0].
-  void last_block(const Layout& layout, const float* query_rows, Workspace& workspace) const;
-  float head(Workspace& workspace) const;
-  void reserve(Workspace& workspace, std::size_t rows) const;
+  void block(const Layer& layer, std::size_t tokens, std::size_t vectors, Workspace& workspace, const Attend& attend) const;
+  void feed_forward(const PackedLinear& up, const PackedLinear& down, const NormParameters& norm, float* x,
+                    std::size_t vectors, Arithmetic next, Workspace& workspace) const;
+  void attend_group(const AttentionPattern& pattern, const Group& group, const float* query_keys, std::size_t query_stride,
+                    std::size_t stride, Workspace& workspace) const;
+  /// Multiplies an activation of `vectors` vectors: to = W activation + b, or to += that.
+  void multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
+                Product::Output output, float* to, std::size_t to_features, Workspace& workspace) const;
+  /// What [CLS] gathers in the last block; see encode().
+  void last_attention(const Group& group, const QueryStates* shared, float* cls, Workspace& workspace) const;
+  /// The logits of the [CLS] states in workspace.cls.
+  void head(std::span<float> logits, Workspace& workspace) const;
+  /// Columns [first, first + tokens) of an activation as rows with `stride`.
+  void copy_tokens(const float* activation, std::size_t features, std::size_t first, std::size_t tokens, float* rows,
+                   std::size_t stride) const;
+  void put_token(const float* values, float* activation, std::size_t features, std::size_t token) const;
+  const float* place(const float* activation, std::size_t features, std::size_t token) const;
+  OperandOut operand(Arithmetic arithmetic, std::size_t features, std::size_t vectors, Workspace& workspace) const;
+  std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
 
   EncoderDescription description_;
   const VectorKernels& kernels_;
-  Arithmetic arithmetic_, projection_arithmetic_;
+  Arithmetic arithmetic_, projection_arithmetic_, last_arithmetic_;
   bool shares_query_;
+  std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
   std::vector<float> word_, position_, token_type_;
-  Norm embedding_norm_;
+  NormParameters embedding_norm_;
   std::vector<Layer> layers_;
   LastLayer last_;
-  std::vector<float> pooler_, pooler_bias_, classifier_, classifier_bias_;
+  PackedLinear pooler_;
+  std::vector<float> classifier_, classifier_bias_;
 };
 
 }  // namespace relucent::cpu

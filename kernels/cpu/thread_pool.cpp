@@ -1,6 +1,5 @@
 #include "cpu/thread_pool.h"
 
-#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -52,7 +51,6 @@ void ThreadPool::run(std::size_t count, const Work& work) {
 }
 
 void ThreadPool::serve(int worker) {
-  omp_set_num_threads(1);  // of this thread's regions only
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return closing_ || !waiting_.empty(); });

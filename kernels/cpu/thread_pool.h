@@ -13,8 +13,7 @@
 namespace relucent::cpu {
 
 /// Threads that share out numbered pieces of work; asleep while there is none. Any number of threads may call run() at
-/// once: their pieces are taken in turns. OpenMP regions started on these threads have one thread each, whatever the
-/// host has set for its own.
+/// once: their pieces are taken in turns.
 class ThreadPool {
  public:
   /// Throws Error `io` where the system refuses so many threads.

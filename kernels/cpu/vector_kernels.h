@@ -5,56 +5,163 @@
 
 namespace relucent::cpu {
 
-/// Rows that a token attends to: `count` of them from `keys` and `values`, `stride` floats apart.
-struct Segment {
+/// How the operands of a matrix product are held. Sums are in fp32 in all but int8.
+enum class Arithmetic {
+  fp32,
+  bf16,           ///< pairs of 16-bit operands
+  bf16_emulated,  ///< operands rounded to bf16 but held in fp32: the same function on any processor, no faster than fp32
+  int8,           ///< weights in 8 bits with a scale a feature, activations in 8 bits with a scale a token, sums exact
+};
+
+/// Weights are packed in blocks of so many output features; sizes of both sides are padded to multiples of it.
+constexpr std::size_t kFeatureBlock = 16;
+constexpr std::size_t padded(std::size_t features) { return (features + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock; }
+
+/// Inputs of a product that lie together in four bytes: one float, two bf16, four bytes.
+constexpr std::size_t inputs_together(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::bf16 ? 2 : arithmetic == Arithmetic::int8 ? 4 : 1;
+}
+
+/// Activations lie with tokens along the vector lanes, so that no operation of an encoder works across lanes: bias,
+/// LayerNorm and softmax are sums over rows, and the attention's band reads its neighbours by unaligned loads.
+/// Tokens stand in *panels* of VectorKernels::panel tokens:
+///   activation  float [panels][features][panel]
+///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together();
+///               int8 operands are unsigned with zero at 128, and have a scale a token
+/// A panel is `vectors` vectors of VectorKernels::lanes tokens wide; those of the last one beyond the tokens are computed
+/// from whatever is there and never read.
+
+/// Y = W X + b for a range of output features, X an operand of `vectors` vectors of tokens.
+struct Product {
+  Arithmetic arithmetic = Arithmetic::fp32;
+  const void* weights = nullptr;        ///< as PackedLinear lays them out
+  const float* bias = nullptr;          ///< [features]
+  const float* weight_scales = nullptr;    ///< int8: [features]
+  const std::int32_t* corrections = nullptr;  ///< int8: [features], -128 times the sum of a feature's weights
+  std::size_t features = 0;             ///< a multiple of kFeatureBlock
+  std::size_t steps = 0;                ///< padded inputs / inputs_together()
+
+  const void* operand = nullptr;
+  const float* token_scales = nullptr;  ///< int8: [panels * panel]
+  std::size_t vectors = 0;              ///< of tokens, over all panels
+
+  enum class Output {
+    store,  ///< out = Y
+    add,    ///< out += Y
+    gelu,   ///< out = GELU(Y)
+    gelu_operand,  ///< out = GELU(Y) as the next product's operand of the same arithmetic; not int8
+  };
+  Output output = Output::store;
+  void* out = nullptr;                  ///< feature f of panel p at out + p * panel_stride + f * feature_stride, in 4-byte units
+  std::size_t panel_stride = 0, feature_stride = 0;  ///< gelu_operand: panel_stride alone, the operand's layout
+};
+
+/// LayerNorm over the features of each token, in place, and its result as the next product's operand.
+struct Norm {
+  float* x = nullptr;                   ///< [panels][padded features][panel]
+  const float* gamma = nullptr;         ///< [features]
+  const float* beta = nullptr;          ///< [features]
+  float epsilon = 0;
+  std::size_t features = 0, vectors = 0;
+};
+
+/// An operand to fill.
+struct OperandOut {
+  Arithmetic arithmetic = Arithmetic::fp32;
+  void* units = nullptr;                ///< null: none is wanted
+  float* token_scales = nullptr;        ///< int8
+};
+
+/// Keys and values that tokens attend to: dimension d of key j at keys[d * stride + j].
+struct Keys {
   const float* keys = nullptr;
   const float* values = nullptr;
   std::size_t stride = 0;
   std::size_t count = 0;
 };
 
-/// The element-wise and attention kernels of one instruction set, in fp32. No alignment is presumed, every length is
-/// allowed, nothing is written outside the outputs named. Results depend on the arguments alone.
-struct VectorKernels {
-  const char* name;
+/// What a run of consecutive tokens attends to in one head: all of `segments`, and of `band` what lies within the window.
+struct Attention {
+  const float* query = nullptr;         ///< dimension d of token i at query[d * query_stride + i]
+  std::size_t query_stride = 0;
+  float* output = nullptr;              ///< likewise
+  std::size_t output_stride = 0;
+  std::size_t tokens = 0;
 
-  /// One token, one head: output[i] = sum_k softmax_k(scale * query . key_k) value_k[i] over all rows of the segments
-  /// in their order. query, output: [head_size]; scores: scratch for one float a row.
-  void (*attend)(const float* query, const Segment* segments, std::size_t segment_count, std::size_t head_size,
-                 float scale, float* scores, float* output);
+  Keys segments[3];
+  std::size_t segment_count = 0;
+  /// Key j of the band belongs to token j: token i sees those with |i - j| <= window. count = tokens, or 0 for no band.
+  /// Up to `reach` keys before the first and behind the last must be readable.
+  Keys band;
+  std::size_t window = 0;
 
-  /// products[k] = vector . rows[k]; rows: [count] of `size` floats, `stride` apart.
-  void (*dot_products)(const float* vector, const float* rows, std::size_t stride, std::size_t count, std::size_t size,
-                       float* products);
-  /// output[i] = sum_k weights[k] rows[k][i].
-  void (*weighted_sum)(const float* weights, const float* rows, std::size_t stride, std::size_t count, std::size_t size,
-                       float* output);
-  /// values <- softmax(values), in place.
-  void (*softmax)(float* values, std::size_t count);
-
-  /// x <- LayerNorm(x + y + bias) row by row; x: [rows, size], y: [rows, size] or null for none, bias: [size] or null.
-  void (*add_layer_norm)(float* x, const float* y, const float* bias, const float* gamma, const float* beta,
-                         float epsilon, std::size_t rows, std::size_t size);
-
-  /// x <- GELU(x + bias) with erf; x: [rows, size].
-  void (*add_gelu)(float* x, const float* bias, std::size_t rows, std::size_t size);
-  /// x <- x + bias; x: [rows, size].
-  void (*add_bias)(float* x, const float* bias, std::size_t rows, std::size_t size);
-
-  /// to[i] = bf16(from[i]), to nearest, ties to even; as 16-bit numbers, or kept in fp32.
-  void (*round_to_bf16)(const float* from, std::uint16_t* to, std::size_t count);
-  void (*round_within_f32)(const float* from, float* to, std::size_t count);
+  std::size_t head_size = 0;
+  float scale = 0;
+  float* scores = nullptr;              ///< scratch: (keys of the segments + band.count + reach) * lanes floats
 };
 
-/// The levels of this build that the processor can run, the best one last; never empty ("plain" comes first).
+/// One sequence's values: feature f of token i at rows[f * stride + i], readable to whole vectors of tokens.
+struct TokenRows {
+  const float* rows = nullptr;
+  std::size_t stride = 0, features = 0, tokens = 0;
+};
+
+/// How a product wants its weights, in four-byte units; `steps` as in Product.
+enum class WeightLayout {
+  by_step,  ///< [features / 16][steps][16 features]
+  tiles,    ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], filled up with zeros
+};
+
+/// The kernels of one instruction set. Lengths are as stated above; nothing is written outside the outputs named. A token's
+/// results depend on its own and its keys' values alone, never on the lane or the panel that it stands in.
+struct VectorKernels {
+  const char* name;
+  std::size_t lanes;   ///< tokens a vector
+  std::size_t panel;   ///< tokens a panel
+  std::size_t panels_together;  ///< panels that a product over all features should take at a time
+  bool native_bf16, native_int8;
+  bool automatic;      ///< may be chosen without being named
+  WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
+
+  void (*product)(const Product& product);
+  void (*norm)(const Norm& norm, const OperandOut& out);
+  /// An activation ([panels][padded(features)][panel]) as an operand.
+  void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);
+  void (*attend)(const Attention& attention);
+  /// The same for a single token, with the keys along the lanes. Keys must be readable to the next multiple of `lanes`;
+  /// scores: the keys of all segments, each count rounded up to `lanes`. There is no band.
+  void (*attend_one)(const Attention& attention);
+
+  /// products[h * stride + token] = sum_f vectors[f * count + h] x[f][token], h < count.
+  void (*token_products)(const TokenRows& x, const float* vectors, std::size_t count, float* products, std::size_t stride);
+  /// sums[h * sums_stride + f] += sum over the tokens of weights[h * stride + token] x[f][token], h < count; the weights
+  /// behind the last token, to a whole vector, are 0.
+  void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,
+                     std::size_t sums_stride);
+  /// values <- softmax(values), in place.
+  void (*softmax)(float* values, std::size_t count);
+};
+
+/// Keys of a band that may be read before the first and behind the last.
+constexpr std::size_t kReach = 64;
+
+/// The levels of this build that the processor can run, the best one last. The first is "amx_emulated", the tile kernels
+/// over plain C++, for tests; the second "plain".
 struct VectorLevels {
-  const VectorKernels* levels[3];
+  const VectorKernels* levels[8];
   std::size_t count;
 };
 VectorLevels available_vector_kernels();
 
+/// The best of them.
+const VectorKernels& best_vector_kernels();
+
+namespace amx_emulated { extern const VectorKernels kernels; }
 namespace plain { extern const VectorKernels kernels; }
 namespace avx2 { extern const VectorKernels kernels; }
 namespace avx512 { extern const VectorKernels kernels; }
+namespace avx512_vnni { extern const VectorKernels kernels; }
+namespace avx512_bf16 { extern const VectorKernels kernels; }
+namespace amx { extern const VectorKernels kernels; }
 
 }  // namespace relucent::cpu

@@ -1,3 +1,7 @@
 #define RELUCENT_LEVEL avx512
 #define RELUCENT_LANES 16
+#define RELUCENT_REGISTERS 32
+#define RELUCENT_BF16 0
+#define RELUCENT_VNNI 0
+#define RELUCENT_AMX 0
 #include "cpu/vector_kernels.inl"

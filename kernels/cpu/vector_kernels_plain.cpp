@@ -1,3 +1,7 @@
 #define RELUCENT_LEVEL plain
 #define RELUCENT_LANES 4
+#define RELUCENT_REGISTERS 16
+#define RELUCENT_BF16 0
+#define RELUCENT_VNNI 0
+#define RELUCENT_AMX 0
 #include "cpu/vector_kernels.inl"

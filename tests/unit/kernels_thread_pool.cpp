@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <atomic>
 #include <ctime>
@@ -55,19 +54,6 @@ TEST(ThreadPool, ThrowsTheFirstFailureAndGoesOn) {
     pool.run(10, [&](std::size_t, int) { ++done; });
     EXPECT_EQ(done, 10);
   }
-}
-
-TEST(ThreadPool, WorkersHaveOneOpenMpThreadAndTheCallerKeepsItsOwn) {
-  omp_set_num_threads(7);
-  ThreadPool pool(2);
-  std::atomic<int> most = 0;
-  pool.run(50, [&](std::size_t, int) {
-    int now = omp_get_max_threads(), seen = most;
-    while (now > seen && !most.compare_exchange_weak(seen, now)) {
-    }
-  });
-  EXPECT_EQ(most, 1);
-  EXPECT_EQ(omp_get_max_threads(), 7);
 }
 
 TEST(ThreadPool, SleepsWhileThereIsNoWork) {

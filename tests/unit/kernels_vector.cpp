@@ -1,30 +1,28 @@
-// The vector kernels of every instruction set that this processor has, against sums in double: accuracy, odd lengths,
-// and guard words round every output.
+// The other kernels of every instruction set that this processor has, against sums in double: accuracy, odd lengths, and
+// guard words round outputs.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numbers>
-#include <random>
 
+#include "cpu/packed_linear.h"
 #include "kernels_support.h"
 
 namespace relucent::testing {
 namespace {
 
+using cpu::Arithmetic;
 using cpu::VectorKernels;
 
-std::vector<const VectorKernels*> all_levels() {
-  const cpu::VectorLevels found = cpu::available_vector_kernels();
-  return {found.levels, found.levels + found.count};
-}
+constexpr float kGuard = 12345;
 
-/// Memory for `size` values with guard words before and after; starts one float off any vector's alignment.
-template <typename T>
+/// Memory for `size` floats with guard words before and after; starts one float off any vector's alignment.
 class Guarded {
  public:
-  explicit Guarded(std::size_t size) : memory_(size + 2 * kGuards, kGuard), size_(size) {}
+  explicit Guarded(std::size_t size, float value = 0) : memory_(size + 2 * kGuards, kGuard), size_(size) {
+    std::fill_n(data(), size, value);
+  }
   ~Guarded() {
     for (std::size_t i = 0; i < kGuards; ++i) {
       EXPECT_EQ(memory_[i], kGuard) << "written before the output";
@@ -33,30 +31,22 @@ class Guarded {
   }
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
-  T* data() { return memory_.data() + kGuards; }
-  T& operator[](std::size_t i) { return data()[i]; }
-  void operator=(const std::vector<T>& values) { std::copy(values.begin(), values.end(), data()); }
+  float* data() { return memory_.data() + kGuards; }
+  float& operator[](std::size_t i) { return data()[i]; }
+  void operator=(const std::vector<float>& values) { std::copy(values.begin(), values.end(), data()); }
 
  private:
   static constexpr std::size_t kGuards = 33;
-  static constexpr T kGuard = 12345;
-  std::vector<T> memory_;
+  std::vector<float> memory_;
   std::size_t size_;
 };
-
-std::vector<float> numbers(std::size_t count, float spread = 1, std::uint32_t seed = 7) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, spread);
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return values;
-}
 
 constexpr std::size_t kLengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 383, 384, 1536};
 
 class VectorLevel : public ::testing::TestWithParam<const VectorKernels*> {
  protected:
   const VectorKernels& kernels_ = *GetParam();
+  std::size_t whole(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes; }
 };
 INSTANTIATE_TEST_SUITE_P(Levels, VectorLevel, ::testing::ValuesIn(all_levels()),
                          [](const auto& level) { return level.param->name; });
@@ -64,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Levels, VectorLevel, ::testing::ValuesIn(all_levels()),
 TEST_P(VectorLevel, SoftmaxSumsToOneAndKeepsRatios) {
   for (const std::size_t count : kLengths) {
     for (const float spread : {0.1F, 3.0F, 40.0F}) {
-      const std::vector<float> x = numbers(count, spread);
-      Guarded<float> y(count);
+      const std::vector<float> x = random_numbers(count, spread);
+      Guarded y(count);
       y = x;
       kernels_.softmax(y.data(), count);
       const double highest = *std::max_element(x.begin(), x.end());
@@ -81,65 +71,34 @@ TEST_P(VectorLevel, SoftmaxSumsToOneAndKeepsRatios) {
 }
 
 TEST_P(VectorLevel, SoftmaxOfExtremesIsFinite) {
-  Guarded<float> y(9);
+  Guarded y(9);
   y = std::vector<float>{-3e30F, 0, 3e30F, -1000, 1000, 5, 6, 7, 3e30F};
   kernels_.softmax(y.data(), 9);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(y[i], i == 2 || i == 8 ? 0.5F : 0.0F);
 }
 
-TEST_P(VectorLevel, GeluIsTheErfOneEverywhere) {
-  std::vector<float> x;
-  for (float value = -12; value <= 12; value += 1.0F / 512) x.push_back(value);
-  for (const float value : {0.0F, -0.0F, 1e-30F, -1e-30F, 100.0F, -100.0F, 1e30F, -1e30F}) x.push_back(value);
-  Guarded<float> y(x.size());
-  y = x;
-  const std::vector<float> none(x.size(), 0);
-  kernels_.add_gelu(y.data(), none.data(), 1, x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double wanted = 0.5 * x[i] * std::erfc(-x[i] / std::numbers::sqrt2);
-    ASSERT_NEAR(y[i], wanted, 1e-6 + 2e-7 * std::abs(wanted)) << "at " << x[i];
-  }
-}
-
-TEST_P(VectorLevel, GeluAddsTheBiasOfEachColumn) {
-  for (const std::size_t size : kLengths) {
-    const std::vector<float> x = numbers(3 * size), bias = numbers(size, 1, 8);
-    Guarded<float> y(3 * size);
-    y = x;
-    kernels_.add_gelu(y.data(), bias.data(), 3, size);
-    for (std::size_t i = 0; i < 3 * size; ++i) {
-      const double value = static_cast<double>(x[i]) + bias[i % size];
-      ASSERT_NEAR(y[i], 0.5 * value * std::erfc(-value / std::numbers::sqrt2), 1e-6) << "size " << size;
-    }
-    y = x;
-    kernels_.add_bias(y.data(), bias.data(), 3, size);
-    for (std::size_t i = 0; i < 3 * size; ++i) ASSERT_EQ(y[i], x[i] + bias[i % size]) << "size " << size;
-  }
-}
-
-TEST_P(VectorLevel, LayerNormOfASumWithItsBias) {
+TEST_P(VectorLevel, LayerNormOfEachTokenAndItsOperand) {
   for (const std::size_t size : kLengths) {
     if (size == 1) continue;  // one value is its own mean: only rounding is left
-    const std::vector<float> x = numbers(3 * size, 2), added = numbers(3 * size, 1, 8), bias = numbers(size, 1, 9);
-    const std::vector<float> gamma = numbers(size, 1, 10), beta = numbers(size, 1, 11);
-    for (const bool with_sum : {true, false}) {
-      Guarded<float> y(3 * size);
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4, panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> x = random_numbers(panels * rows * panel, 2), gamma = random_numbers(size, 1, 10),
+                             beta = random_numbers(size, 1, 11);
+    for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16_emulated}) {
+      Guarded y(x.size()), operand(x.size());
+      std::vector<float> scales(panels * panel);
       y = x;
-      kernels_.add_layer_norm(y.data(), with_sum ? added.data() : nullptr, with_sum ? bias.data() : nullptr,
-                              gamma.data(), beta.data(), 1e-12F, 3, size);
-      for (std::size_t row = 0; row < 3; ++row) {
-        std::vector<double> values(size);
+      kernels_.norm({y.data(), gamma.data(), beta.data(), 1e-12F, size, vectors}, {arithmetic, operand.data(), scales.data()});
+      for (std::size_t token = 0; token < vectors * kernels_.lanes; ++token) {
+        const auto at = [&](std::size_t f) { return (token / panel * rows + f) * panel + token % panel; };
         double mean = 0, variance = 0;
-        for (std::size_t i = 0; i < size; ++i) {
-          values[i] = x[row * size + i];
-          if (with_sum) values[i] += static_cast<double>(added[row * size + i]) + bias[i];
-          mean += values[i] / static_cast<double>(size);
+        for (std::size_t f = 0; f < size; ++f) mean += x[at(f)] / static_cast<double>(size);
+        for (std::size_t f = 0; f < size; ++f) variance += (x[at(f)] - mean) * (x[at(f)] - mean) / static_cast<double>(size);
+        for (std::size_t f = 0; f < size; ++f) {
+          ASSERT_NEAR(y[at(f)], (x[at(f)] - mean) / std::sqrt(variance + 1e-12) * gamma[f] + beta[f], 1e-5) << "size " << size;
+          const float wanted = arithmetic == Arithmetic::fp32 ? y[at(f)] : cpu::from_bf16(cpu::to_bf16(y[at(f)]));
+          ASSERT_EQ(operand[at(f)], wanted);
         }
-        for (const double value : values) variance += (value - mean) * (value - mean) / static_cast<double>(size);
-        for (std::size_t i = 0; i < size; ++i) {
-          ASSERT_NEAR(y[row * size + i], (values[i] - mean) / std::sqrt(variance + 1e-12) * gamma[i] + beta[i], 1e-5)
-              << "size " << size;
-        }
+        for (std::size_t f = size; f < rows; ++f) ASSERT_EQ(operand[at(f)], 0) << "padding must count for nothing";
       }
     }
   }
@@ -147,115 +106,195 @@ TEST_P(VectorLevel, LayerNormOfASumWithItsBias) {
 
 TEST_P(VectorLevel, LayerNormOfLargeOffsetsAndOfConstants) {
   // Mean 1000, deviation 1: a variance from a mean of squares would lose all its digits.
-  const std::size_t size = 384;
-  const std::vector<float> noise = numbers(size), one(size, 1), zero(size, 0);
-  Guarded<float> y(size);
+  const std::size_t size = 384, panel = kernels_.panel;
+  const std::vector<float> noise = random_numbers(size), one(size, 1), zero(size, 0);
+  std::vector<float> y(size * panel), x(size);
   double mean = 0, variance = 0;
-  for (std::size_t i = 0; i < size; ++i) mean += static_cast<double>(y[i] = noise[i] + 1000) / size;
-  for (std::size_t i = 0; i < size; ++i) variance += (y[i] - mean) * (y[i] - mean) / size;
-  const std::vector<float> x(y.data(), y.data() + size);
-  kernels_.add_layer_norm(y.data(), nullptr, nullptr, one.data(), zero.data(), 1e-12F, 1, size);
-  for (std::size_t i = 0; i < size; ++i) ASSERT_NEAR(y[i], (x[i] - mean) / std::sqrt(variance), 2e-4);
-
-  y = std::vector<float>(size, 0.5F);
-  kernels_.add_layer_norm(y.data(), nullptr, nullptr, one.data(), one.data(), 1e-12F, 1, size);
-  for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(y[i], 1.0F);
+  for (std::size_t f = 0; f < size; ++f) {
+    x[f] = noise[f] + 1000;
+    std::fill_n(y.begin() + static_cast<std::ptrdiff_t>(f * panel), panel, x[f]);
+    mean += static_cast<double>(x[f]) / size;
+  }
+  for (std::size_t f = 0; f < size; ++f) variance += (x[f] - mean) * (x[f] - mean) / size;
+  kernels_.norm({y.data(), one.data(), zero.data(), 1e-12F, size, 1}, {});
+  for (std::size_t f = 0; f < size; ++f) ASSERT_NEAR(y[f * panel], (x[f] - mean) / std::sqrt(variance), 2e-4);
+  std::fill(y.begin(), y.end(), 0.5F);
+  kernels_.norm({y.data(), one.data(), one.data(), 1e-12F, size, 1}, {});
+  for (std::size_t f = 0; f < size; ++f) ASSERT_EQ(y[f * panel], 1.0F);
 }
 
-TEST_P(VectorLevel, DotProductsAndWeightedSums) {
-  for (const std::size_t size : kLengths) {
-    const std::size_t count = 5, stride = size + 3;
-    const std::vector<float> rows = numbers(count * stride), vector = numbers(size, 1, 8), weights = numbers(count, 1, 9);
-    Guarded<float> products(count), sums(size);
-    kernels_.dot_products(vector.data(), rows.data(), stride, count, size, products.data());
-    kernels_.weighted_sum(weights.data(), rows.data(), stride, count, size, sums.data());
-    for (std::size_t k = 0; k < count; ++k) {
-      double wanted = 0, magnitude = 0;
-      for (std::size_t i = 0; i < size; ++i) {
-        wanted += static_cast<double>(vector[i]) * rows[k * stride + i];
-        magnitude += std::abs(static_cast<double>(vector[i]) * rows[k * stride + i]);
+TEST_P(VectorLevel, Bf16OperandsArePairsRoundedToEven) {
+  const std::size_t panel = kernels_.panel, size = 17, rows = cpu::padded(size);
+  const std::vector<float> x = random_numbers(rows * panel, 3);
+  std::vector<std::uint32_t> units(rows / 2 * panel, 1);
+  kernels_.pack(x.data(), size, 1, {Arithmetic::bf16, units.data(), nullptr});
+  for (std::size_t token = 0; token < kernels_.lanes; ++token) {
+    for (std::size_t f = 0; f < rows; ++f) {
+      const auto half = static_cast<std::uint16_t>(units[f / 2 * panel + token] >> (16 * (f % 2)));
+      ASSERT_EQ(half, f < size ? cpu::to_bf16(x[f * panel + token]) : 0) << "feature " << f;
+    }
+  }
+}
+
+TEST_P(VectorLevel, EightBitOperandsReachFromOneToTwoHundredAndFiftyFive) {
+  const std::size_t panel = kernels_.panel, size = 18, rows = cpu::padded(size);
+  std::vector<float> x = random_numbers(rows * panel, 3);
+  for (std::size_t f = 0; f < size; ++f) x[f * panel] = 0;  // a token of zeros
+  std::vector<std::uint32_t> units(rows / 4 * panel, 1);
+  std::vector<float> scales(panel);
+  kernels_.pack(x.data(), size, 1, {Arithmetic::int8, units.data(), scales.data()});
+  for (std::size_t token = 0; token < kernels_.lanes; ++token) {
+    float widest = 0;
+    for (std::size_t f = 0; f < size; ++f) widest = std::max(widest, std::abs(x[f * panel + token]));
+    for (std::size_t f = 0; f < rows; ++f) {
+      const int byte = static_cast<int>(units[f / 4 * panel + token] >> (8 * (f % 4)) & 255U);
+      if (f >= size || token == 0) {
+        ASSERT_EQ(byte, 128);
+        continue;
       }
-      ASSERT_NEAR(products[k], wanted, 1e-6 * magnitude) << "size " << size;
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-      double wanted = 0;
-      for (std::size_t k = 0; k < count; ++k) wanted += static_cast<double>(weights[k]) * rows[k * stride + i];
-      ASSERT_NEAR(sums[i], wanted, 2e-6) << "size " << size;
+      ASSERT_NEAR(scales[token], widest / 127, 1e-6 * widest);
+      ASSERT_NEAR(static_cast<float>(byte - 128) * scales[token], x[f * panel + token], 0.501F * scales[token]);
     }
   }
 }
 
-/// What a plain fp32 program computes: same formula, one float after another.
-std::vector<float> naive_attention(const std::vector<float>& query, const std::vector<float>& keys,
-                                   const std::vector<float>& values, std::size_t head_size) {
-  const std::size_t count = keys.size() / head_size;
-  const float scale = 1 / std::sqrt(static_cast<float>(head_size));
-  std::vector<float> scores(count), output(head_size, 0);
-  float highest = -std::numeric_limits<float>::infinity(), total = 0;
-  for (std::size_t k = 0; k < count; ++k) {
-    float product = 0;
-    for (std::size_t i = 0; i < head_size; ++i) product += query[i] * keys[k * head_size + i];
-    highest = std::max(highest, scores[k] = product * scale);
+TEST_P(VectorLevel, ProductsAndSumsOfTokens) {
+  for (const std::size_t tokens : {1, 5, 16, 33, 175}) {
+    for (const std::size_t heads : {1, 3, 4, 12}) {
+      const std::size_t features = 30, stride = whole(tokens);
+      const std::vector<float> x = random_numbers(features * stride, 1, 1), vectors = random_numbers(features * heads, 1, 2);
+      std::vector<float> weights = random_numbers(heads * stride, 1, 3);
+      for (std::size_t h = 0; h < heads; ++h) {
+        for (std::size_t t = tokens; t < stride; ++t) weights[h * stride + t] = 0;
+      }
+      Guarded products(heads * stride), sums(heads * features, 1);
+      const cpu::TokenRows rows{x.data(), stride, features, tokens};
+      kernels_.token_products(rows, vectors.data(), heads, products.data(), stride);
+      kernels_.token_sums(rows, weights.data(), stride, heads, sums.data(), features);
+      for (std::size_t h = 0; h < heads; ++h) {
+        for (std::size_t t = 0; t < tokens; ++t) {
+          double wanted = 0;
+          for (std::size_t f = 0; f < features; ++f) wanted += static_cast<double>(vectors[f * heads + h]) * x[f * stride + t];
+          ASSERT_NEAR(products[h * stride + t], wanted, 1e-5);
+        }
+        for (std::size_t f = 0; f < features; ++f) {
+          double wanted = 1;
+          for (std::size_t t = 0; t < tokens; ++t) wanted += static_cast<double>(weights[h * stride + t]) * x[f * stride + t];
+          ASSERT_NEAR(sums[h * features + f], wanted, 2e-5);
+        }
+      }
+    }
   }
-  for (float& score : scores) total += score = std::exp(score - highest);
-  for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t i = 0; i < head_size; ++i) output[i] += scores[k] / total * values[k * head_size + i];
-  }
-  return output;
 }
+
+/// One head's tokens with a segment of keys before them and themselves as a band.
+struct Head {
+  std::size_t size, tokens, others, stride;
+  std::vector<float> query, keys, values, other_keys, other_values;
+
+  Head(std::size_t head_size, std::size_t token_count, std::size_t other_count)
+      : size(head_size),
+        tokens(token_count),
+        others(other_count),
+        stride(token_count + 2 * cpu::kReach + 16),
+        query(random_numbers(size * stride, 2, 1)),
+        keys(random_numbers(size * stride, 1, 2)),
+        values(random_numbers(size * stride, 1, 3)),
+        other_keys(random_numbers(size * (others + 16), 1, 4)),
+        other_values(random_numbers(size * (others + 16), 1, 5)) {}
+
+  /// Whether token i sees key j of the band.
+  static bool sees(std::size_t i, std::size_t j, std::size_t window) { return (i > j ? i - j : j - i) <= window; }
+
+  /// The exact answer, and a plain fp32 program's: same formula, one float after another. `T`: double or float.
+  template <typename T>
+  std::vector<T> attend(std::size_t token, std::size_t window, bool band) const {
+    std::vector<T> scores;
+    std::vector<std::pair<const float*, std::size_t>> seen_values;
+    T highest = -std::numeric_limits<T>::infinity(), total = 0;
+    const auto add = [&](const float* key, const float* value, std::size_t key_stride) {
+      T product = 0;
+      for (std::size_t d = 0; d < size; ++d) product += static_cast<T>(query[d * stride + cpu::kReach + token]) * key[d * key_stride];
+      scores.push_back(product * (1 / std::sqrt(static_cast<T>(size))));
+      highest = std::max(highest, scores.back());
+      seen_values.emplace_back(value, key_stride);
+    };
+    for (std::size_t j = 0; j < others; ++j) add(other_keys.data() + j, other_values.data() + j, others + 16);
+    for (std::size_t j = 0; band && j < tokens; ++j) {
+      if (sees(token, j, window)) add(keys.data() + cpu::kReach + j, values.data() + cpu::kReach + j, stride);
+    }
+    for (T& score : scores) total += score = std::exp(score - highest);
+    std::vector<T> output(size, 0);
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      for (std::size_t d = 0; d < size; ++d) output[d] += scores[k] / total * seen_values[k].first[d * seen_values[k].second];
+    }
+    return output;
+  }
+
+  cpu::Attention attention(std::size_t window) const {
+    cpu::Attention a;
+    a.query = query.data() + cpu::kReach;
+    a.query_stride = stride;
+    a.tokens = tokens;
+    // The same keys in two segments.
+    const std::size_t half = others / 2;
+    if (half > 0) a.segments[a.segment_count++] = {other_keys.data(), other_values.data(), others + 16, half};
+    if (others > half) {
+      a.segments[a.segment_count++] = {other_keys.data() + half, other_values.data() + half, others + 16, others - half};
+    }
+    a.band = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, tokens};
+    a.window = window;
+    a.head_size = size;
+    a.scale = 1 / std::sqrt(static_cast<float>(size));
+    return a;
+  }
+};
 
 TEST_P(VectorLevel, AttentionErrsAtMostTwiceAsMuchAsANaiveFloatOne) {
-  for (const std::size_t head_size : {1, 3, 8, 16, 20, 32, 33, 64, 100}) {
-    for (const std::size_t count : {1, 2, 9, 22, 170, 4000}) {
-      const std::vector<float> query = numbers(head_size, 2), keys = numbers(count * head_size, 1, 8);
-      const std::vector<float> values = numbers(count * head_size, 1, 9);
-      std::vector<double> scores(count), exact(head_size, 0);
-      double total = 0, highest = -1e300;
-      for (std::size_t k = 0; k < count; ++k) {
-        double product = 0;
-        for (std::size_t i = 0; i < head_size; ++i) product += static_cast<double>(query[i]) * keys[k * head_size + i];
-        highest = std::max(highest, scores[k] = product / std::sqrt(static_cast<double>(head_size)));
-      }
-      for (double& score : scores) total += score = std::exp(score - highest);
-      for (std::size_t k = 0; k < count; ++k) {
-        for (std::size_t i = 0; i < head_size; ++i) exact[i] += scores[k] / total * values[k * head_size + i];
-      }
-      // The same rows in up to three segments, some of them empty or of one row.
-      for (const std::size_t cut : {std::size_t{0}, std::size_t{1}, count / 2}) {
-        const std::size_t first = std::min<std::size_t>(cut, 1);
-        const cpu::Segment segments[3] = {
-            {keys.data(), values.data(), head_size, first},
-            {keys.data() + first * head_size, values.data() + first * head_size, head_size, cut - first},
-            {keys.data() + cut * head_size, values.data() + cut * head_size, head_size, count - cut}};
-        Guarded<float> scratch(count), output(head_size);
-        kernels_.attend(query.data(), segments, 3, head_size, 1 / std::sqrt(static_cast<float>(head_size)),
-                        scratch.data(), output.data());
-        const std::vector<float> naive = naive_attention(query, keys, values, head_size);
-        double error = 0, naive_error = 0;
-        for (std::size_t i = 0; i < head_size; ++i) {
-          error = std::max(error, std::abs(output[i] - exact[i]));
-          naive_error = std::max(naive_error, std::abs(naive[i] - exact[i]));
+  for (const std::size_t head_size : {1, 3, 8, 20, 32, 64}) {
+    for (const std::size_t tokens : {1, 2, 15, 16, 17, 40, 170}) {
+      for (const std::size_t others : {1, 9, 20}) {
+        for (const std::size_t window : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{16}, std::size_t{17}, std::size_t{64}, tokens}) {
+          const Head head(head_size, tokens, others);
+          cpu::Attention a = head.attention(window);
+          const std::size_t output_stride = tokens + 3;
+          std::vector<float> output(head_size * output_stride, kGuard), scores((others + tokens + 2 * cpu::kReach + 8) * kernels_.lanes);
+          a.output = output.data();
+          a.output_stride = output_stride;
+          a.scores = scores.data();
+          kernels_.attend(a);
+          double error = 0, naive_error = 0;
+          for (std::size_t token = 0; token < tokens; ++token) {
+            const std::vector<double> exact = head.attend<double>(token, window, true);
+            const std::vector<float> naive = head.attend<float>(token, window, true);
+            for (std::size_t d = 0; d < head_size; ++d) {
+              error = std::max(error, std::abs(output[d * output_stride + token] - exact[d]));
+              naive_error = std::max(naive_error, std::abs(naive[d] - exact[d]));
+            }
+          }
+          ASSERT_LE(error, std::min(2 * naive_error + 1e-5, 1e-5))
+              << "head " << head_size << ", " << tokens << " tokens, " << others << " others, window " << window;
+          for (std::size_t d = 0; d < head_size; ++d) {
+            for (std::size_t i = tokens; i < output_stride; ++i) ASSERT_EQ(output[d * output_stride + i], kGuard);
+          }
         }
-        ASSERT_LE(error, std::min(2 * naive_error + 1e-5, 1e-5)) << "head " << head_size << ", " << count << " keys";
       }
     }
   }
 }
 
-TEST_P(VectorLevel, Bf16IsRoundedToNearestWithTiesToEven) {
-  const auto from_bits = [](std::uint32_t bits) { return std::bit_cast<float>(bits); };
-  std::vector<float> x = {from_bits(0x3F808000), from_bits(0x3F818000), from_bits(0x3F808001), from_bits(0x3F807FFF),
-                          0.0F, -0.0F, from_bits(0x7F7FFFFF), std::numeric_limits<float>::infinity(),
-                          -std::numeric_limits<float>::infinity(), from_bits(0x7F800001), from_bits(0x00000001), -1.5F};
-  const std::vector<std::uint16_t> wanted = {0x3F80, 0x3F82, 0x3F81, 0x3F80, 0, 0x8000, 0x7F80, 0x7F80, 0xFF80,
-                                             0x7FC0, 0, 0xBFC0};
-  Guarded<std::uint16_t> halves(x.size());
-  Guarded<float> kept(x.size());
-  kernels_.round_to_bf16(x.data(), halves.data(), x.size());
-  kernels_.round_within_f32(x.data(), kept.data(), x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    EXPECT_EQ(halves[i], wanted[i]) << "number " << i;
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(kept[i]), std::uint32_t{wanted[i]} << 16) << "number " << i;
+TEST_P(VectorLevel, AttentionOfOneTokenToAllKeys) {
+  for (const std::size_t others : {1, 9, 16, 33, 170, 4000}) {
+    const Head head(32, 1, others);
+    cpu::Attention a = head.attention(0);
+    a.band = {};
+    std::vector<float> output(32), scores(2 * whole(others) + 2 * kernels_.lanes);
+    a.output = output.data();
+    a.output_stride = 1;
+    a.scores = scores.data();
+    kernels_.attend_one(a);
+    const std::vector<double> exact = head.attend<double>(0, 0, false);
+    for (std::size_t d = 0; d < 32; ++d) ASSERT_NEAR(output[d], exact[d], 1e-5) << others << " keys";
   }
 }
 

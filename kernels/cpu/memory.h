@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace relucent::cpu {
+
+/// Memory aligned to a cache line that only ever grows; its contents are zero when new, and lost when it grows. Never
+/// uninitialised, since kernels compute on lanes beyond the last token, whose values must be finite.
+template <typename T>
+class Buffer {
+ public:
+  T* data() noexcept { return data_.get(); }
+  const T* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return size_; }
+
+  /// At least `size` elements; returns data().
+  T* grow(std::size_t size) {
+    if (size > size_) {
+      data_.reset();
+      size_ = 0;
+      data_.reset(static_cast<T*>(::operator new(size * sizeof(T), alignment)));
+      std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
+      size_ = size;
+    }
+    return data_.get();
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct Free {
+    void operator()(T* data) const noexcept { ::operator delete(data, alignment); }
+  };
+  std::unique_ptr<T, Free> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace relucent::cpu

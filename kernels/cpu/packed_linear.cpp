@@ -1,0 +1,79 @@
+#include "cpu/packed_linear.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace relucent::cpu {
+
+std::uint16_t to_bf16(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+float from_bf16(std::uint16_t bits) noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std::vector<float>& weight,
+                           std::vector<float> bias, std::size_t inputs)
+    : arithmetic_(arithmetic), bias_(std::move(bias)) {
+  const std::size_t outputs = weight.size() / inputs, together = inputs_together(arithmetic);
+  features_ = padded(outputs);
+  steps_ = padded(inputs) / together;
+  bias_.resize(features_);
+  if (arithmetic == Arithmetic::int8) {
+    scales_.assign(features_, 0);
+    corrections_.assign(features_, 0);
+    for (std::size_t out = 0; out < outputs; ++out) {
+      float most = 0;
+      for (std::size_t in = 0; in < inputs; ++in) most = std::max(most, std::abs(weight[out * inputs + in]));
+      scales_[out] = most / 127;
+    }
+  }
+  constexpr std::size_t block = kFeatureBlock;
+  const bool tiles = layout == WeightLayout::tiles && (arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::int8);
+  block_units_ = (tiles ? (steps_ + block - 1) / block * block : steps_) * block;
+  const auto place = [&](std::size_t out, std::size_t step) {
+    const std::size_t row = out % block, start = out / block * block_units_;
+    return start + (tiles ? step / block * block * block + row * block + step % block : step * block + row);
+  };
+  units_.grow(features_ / block * block_units_);
+  for (std::size_t out = 0; out < outputs; ++out) {
+    for (std::size_t step = 0; step < steps_; ++step) {
+      std::uint32_t unit = 0;
+      for (std::size_t i = 0; i < together; ++i) {
+        const std::size_t in = step * together + i;
+        const float value = in < inputs ? weight[out * inputs + in] : 0;
+        switch (arithmetic) {
+          case Arithmetic::fp32: unit = std::bit_cast<std::uint32_t>(value); break;
+          case Arithmetic::bf16_emulated: unit = std::bit_cast<std::uint32_t>(from_bf16(to_bf16(value))); break;
+          case Arithmetic::bf16: unit |= static_cast<std::uint32_t>(to_bf16(value)) << (16 * i); break;
+          case Arithmetic::int8: {
+            const float scaled = scales_[out] > 0 ? std::nearbyint(value / scales_[out]) : 0;
+            const auto byte = static_cast<std::int32_t>(std::clamp(scaled, -127.0F, 127.0F));
+            corrections_[out] -= 128 * byte;
+            unit |= static_cast<std::uint32_t>(byte & 255) << (8 * i);
+            break;
+          }
+        }
+      }
+      units_.data()[place(out, step)] = unit;
+    }
+  }
+}
+
+Product PackedLinear::product(std::size_t first, std::size_t count) const {
+  Product product;
+  product.arithmetic = arithmetic_;
+  product.weights = units_.data() + first / kFeatureBlock * block_units_;
+  product.bias = bias_.data() + first;
+  if (arithmetic_ == Arithmetic::int8) {
+    product.weight_scales = scales_.data() + first;
+    product.corrections = corrections_.data() + first;
+  }
+  product.features = count;
+  product.steps = steps_;
+  return product;
+}
+
+}  // namespace relucent::cpu

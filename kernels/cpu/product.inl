@@ -1,0 +1,167 @@
+// Matrix products. Included by vector_kernels.inl.
+//
+// A tile of F output features x V vectors of tokens stays in registers while one pass over the inputs loads V vectors of
+// the operand and F broadcast weights a step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads. The
+// operand's panel stays in the first- or second-level cache; the weights stream past it, 32 bytes a step.
+
+struct DotF32 {
+  using Sum = Floats;
+  RELUCENT_INLINE static Sum start(const Product&, std::size_t) { return Floats{}; }
+  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
+    return sum + all(__builtin_bit_cast(float, weight)) * (Floats)units;
+  }
+  RELUCENT_INLINE static Floats value(const Product&, Sum sum, std::size_t, std::size_t) { return sum; }
+};
+
+#if RELUCENT_BF16
+struct DotBf16 : DotF32 {
+  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
+    return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)(Ints{} + weight), (__m512bh)units);
+  }
+};
+#else
+struct DotBf16 : DotF32 {
+  // What the instruction computes but for its internal rounding.
+  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
+    const auto upper = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) & 0xFFFF0000U);
+    const auto lower_half = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) << 16);
+    sum += all(__builtin_bit_cast(float, upper)) * (Floats)((Words)units & 0xFFFF0000U);
+    return sum + all(__builtin_bit_cast(float, lower_half)) * (Floats)((Words)units << 16);
+  }
+};
+#endif
+
+struct DotInt8 {
+  using Sum = Ints;
+  RELUCENT_INLINE static Sum start(const Product& product, std::size_t feature) {
+    return Ints{} + product.corrections[feature];
+  }
+  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
+#if RELUCENT_VNNI
+    return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)units, (__m512i)(Ints{} + weight));
+#else
+    for (int byte = 0; byte < 4; ++byte) {
+      const auto one = static_cast<std::int8_t>(static_cast<std::uint32_t>(weight) >> (8 * byte));
+      sum += ((units >> (8 * byte)) & 255) * static_cast<std::int32_t>(one);
+    }
+    return sum;
+#endif
+  }
+  RELUCENT_INLINE static Floats value(const Product& product, Sum sum, std::size_t feature, std::size_t token) {
+    const Floats scales = load(product.token_scales + token) * product.weight_scales[feature];
+    return __builtin_convertvector(sum, Floats) * scales;
+  }
+};
+
+// Puts F x V vectors of results where they belong, two features at a time, as bf16 operands want them.
+template <std::size_t F, std::size_t V>
+RELUCENT_INLINE void finish_tile(const Product& product, std::size_t panel, std::size_t feature, const float* results) {
+  float* const out = static_cast<float*>(product.out) + panel * product.panel_stride;
+  const auto each = [&](const auto& finish) {
+#pragma GCC unroll 1
+    for (std::size_t f = 0; f < F; f += 2) {
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) {
+        const float* first = results + (f * V + v) * kLanes;
+        finish(feature + f, v * kLanes, load(first), load(first + V * kLanes));
+      }
+    }
+  };
+  const auto place = [&](std::size_t f, std::size_t lane) { return out + f * product.feature_stride + lane; };
+  switch (product.output) {
+    case Product::Output::store:
+      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
+        store(place(f, lane), first);
+        store(place(f + 1, lane), second);
+      });
+      break;
+    case Product::Output::add:
+      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
+        store(place(f, lane), load(place(f, lane)) + first);
+        store(place(f + 1, lane), load(place(f + 1, lane)) + second);
+      });
+      break;
+    case Product::Output::gelu:
+      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
+        store(place(f, lane), gelu(first));
+        store(place(f + 1, lane), gelu(second));
+      });
+      break;
+    case Product::Output::gelu_operand:
+      if (product.arithmetic == Arithmetic::bf16) {
+        each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
+          store_units(out + f / 2 * kPanel + lane, bf16_pair(gelu(first), gelu(second)));
+        });
+        break;
+      }
+      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
+        Floats a = gelu(first), b = gelu(second);
+        if (product.arithmetic == Arithmetic::bf16_emulated) {
+          a = (Floats)rounded_to_bf16(a);
+          b = (Floats)rounded_to_bf16(b);
+        }
+        store(out + f * kPanel + lane, a);
+        store(out + (f + 1) * kPanel + lane, b);
+      });
+      break;
+  }
+}
+
+// F features from `feature` on times V vectors of tokens. A block of weights holds 16 features; F is 4, 8 or 16.
+template <typename Dot, std::size_t F, std::size_t V>
+RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std::size_t feature) {
+  const std::size_t block_units = product.steps * kFeatureBlock;
+  const auto* weights = static_cast<const std::int32_t*>(product.weights) + feature / kFeatureBlock * block_units +
+                        feature % kFeatureBlock;
+  const auto* units = static_cast<const std::int32_t*>(product.operand) + panel * product.steps * kPanel;
+  typename Dot::Sum sums[F][V];
+#pragma GCC unroll 16
+  for (std::size_t f = 0; f < F; ++f) {
+#pragma GCC unroll 3
+    for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::start(product, feature + f);
+  }
+  for (std::size_t step = 0; step < product.steps; ++step) {
+    Ints x[V];
+#pragma GCC unroll 3
+    for (std::size_t v = 0; v < V; ++v) x[v] = load_units(units + step * kPanel + v * kLanes);
+#pragma GCC unroll 16
+    for (std::size_t f = 0; f < F; ++f) {
+      const std::int32_t weight = weights[f / kFeatureBlock * block_units + step * kFeatureBlock + f % kFeatureBlock];
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
+    }
+  }
+  // Through the first-level cache, so that what follows is a loop and not F x V copies of itself.
+  float results[F * V * kLanes];
+#pragma GCC unroll 16
+  for (std::size_t f = 0; f < F; ++f) {
+#pragma GCC unroll 3
+    for (std::size_t v = 0; v < V; ++v) {
+      const std::size_t token = panel * kPanel + v * kLanes;
+      store(results + (f * V + v) * kLanes, Dot::value(product, sums[f][v], feature + f, token) + product.bias[feature + f]);
+    }
+  }
+  finish_tile<F, V>(product, panel, feature, results);
+}
+
+template <typename Dot, std::size_t F, std::size_t V>
+void product_panel(const Product& product, std::size_t panel) {
+  std::size_t feature = 0;
+  for (; feature < product.features; feature += F) product_tile<Dot, F, V>(product, panel, feature);
+}
+
+template <typename Dot>
+void product_panels(const Product& product) {
+  constexpr std::size_t wide = RELUCENT_REGISTERS == 32 ? 8 : 4;
+  const std::size_t whole = product.vectors / kPanelVectors;
+  for (std::size_t panel = 0; panel < whole; ++panel) product_panel<Dot, wide, kPanelVectors>(product, panel);
+  // A narrower tile takes more features, so that as many sums are under way.
+  switch (product.vectors % kPanelVectors) {
+    case 1: product_panel<Dot, 2 * wide, 1>(product, whole); break;
+    case 2:
+      if constexpr (kPanelVectors > 2) product_panel<Dot, wide, 2>(product, whole);
+      break;
+    default: break;
+  }
+}
+

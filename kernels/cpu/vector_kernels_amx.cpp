@@ -1,0 +1,7 @@
+#define RELUCENT_LEVEL amx
+#define RELUCENT_LANES 16
+#define RELUCENT_REGISTERS 32
+#define RELUCENT_BF16 1
+#define RELUCENT_VNNI 1
+#define RELUCENT_AMX 1
+#include "cpu/vector_kernels.inl"

@@ -1,0 +1,7 @@
+#define RELUCENT_LEVEL avx512_vnni
+#define RELUCENT_LANES 16
+#define RELUCENT_REGISTERS 32
+#define RELUCENT_BF16 0
+#define RELUCENT_VNNI 1
+#define RELUCENT_AMX 0
+#include "cpu/vector_kernels.inl"

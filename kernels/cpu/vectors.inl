@@ -1,0 +1,119 @@
+// Vectors of RELUCENT_LANES floats and the functions of one. Included by vector_kernels.inl.
+
+constexpr std::size_t kLanes = RELUCENT_LANES;
+constexpr std::size_t kPanelVectors = RELUCENT_AMX != 0 ? 2 : 3;
+constexpr std::size_t kPanel = kPanelVectors * kLanes;
+typedef float Floats __attribute__((vector_size(4 * kLanes)));
+typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
+typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
+typedef float UnalignedFloats __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+typedef std::int32_t UnalignedInts __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+#define RELUCENT_INLINE [[gnu::always_inline]] inline
+
+RELUCENT_INLINE Floats load(const float* from) { return *reinterpret_cast<const UnalignedFloats*>(from); }
+RELUCENT_INLINE void store(float* to, Floats value) { *reinterpret_cast<UnalignedFloats*>(to) = value; }
+RELUCENT_INLINE Ints load_units(const void* from) { return *static_cast<const UnalignedInts*>(from); }
+RELUCENT_INLINE void store_units(void* to, Ints value) { *static_cast<UnalignedInts*>(to) = value; }
+RELUCENT_INLINE Floats all(float value) { return Floats{} + value; }
+RELUCENT_INLINE Floats higher(Floats a, Floats b) { return a > b ? a : b; }
+RELUCENT_INLINE Floats lower(Floats a, Floats b) { return a < b ? a : b; }
+RELUCENT_INLINE Floats magnitude(Floats a) { return (Floats)((Ints)a & 0x7FFFFFFF); }
+
+constexpr float kLowest = -3.0e38F;
+
+RELUCENT_INLINE Ints lane_numbers() {
+  Ints numbers{};
+  for (std::size_t i = 0; i < kLanes; ++i) numbers[i] = static_cast<std::int32_t>(i);
+  return numbers;
+}
+
+RELUCENT_INLINE void store_part(float* to, Floats value, std::size_t count) {
+  float lanes[kLanes];
+  store(lanes, value);
+  for (std::size_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+// Pairwise, always in the same order.
+RELUCENT_INLINE float sum(Floats value) {
+  float part[kLanes];
+  store(part, value);
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
+  }
+  return part[0];
+}
+RELUCENT_INLINE float highest(Floats value) {
+  float part[kLanes];
+  store(part, value);
+  float best = part[0];
+  for (std::size_t i = 1; i < kLanes; ++i) best = part[i] > best ? part[i] : best;
+  return best;
+}
+
+// e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2; ln 2 in two parts (Cody, Waite 1980); e^r by its Taylor
+// polynomial of degree 7, whose rest is below 1e-8. Relative error about 1e-7 for x in [-87, 88]; 0 below.
+RELUCENT_INLINE Floats exponential(Floats x) {
+  constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
+  constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: adding it rounds to the nearest integer
+  const Floats bounded = lower(higher(x, all(-87.0F)), all(88.0F));
+  const Floats shifted = bounded * log2_e + to_integer;
+  const Floats n = shifted - to_integer;
+  const Floats r = (bounded - n * ln2_high) - n * ln2_low;
+  Floats power = all(1.0F / 5040);
+  power = power * r + 1.0F / 720;
+  power = power * r + 1.0F / 120;
+  power = power * r + 1.0F / 24;
+  power = power * r + 1.0F / 6;
+  power = power * r + 0.5F;
+  power = power * r + 1.0F;
+  power = power * r + 1.0F;
+  const Ints exponent = __builtin_convertvector(n, Ints) + 127;
+  const Ints bits = exponent << 23;  // the cast below keeps the bits
+  const Floats result = power * (Floats)bits;
+  return x < all(-87.0F) ? all(0.0F) : result;
+}
+
+// 0.5 x (1 + erf(x / sqrt 2)); erf(x / sqrt 2) = x P(x^2) / Q(x^2) for |x| <= 5.6, a least-squares fit weighted towards the
+// largest error, which is 2.7e-7; 1 beyond. GELU's own absolute error is below 2e-6.
+RELUCENT_INLINE Floats gelu(Floats x) {
+  constexpr float limit = 5.6F;
+  const Floats bounded = lower(higher(x, all(-limit)), all(limit));
+  const Floats square = bounded * bounded;
+  Floats numerator = all(1.6102347e-05F);
+  numerator = numerator * square + 0.0009052829F;
+  numerator = numerator * square + 0.0128520215F;
+  numerator = numerator * square + 0.12396871F;
+  numerator = numerator * square + 0.79788285F;
+  Floats denominator = all(6.525751e-07F);
+  denominator = denominator * square + 0.00016280205F;
+  denominator = denominator * square + 0.0035074255F;
+  denominator = denominator * square + 0.044802934F;
+  denominator = denominator * square + 0.3220247F;
+  denominator = denominator * square + 1.0F;
+  const Floats erf = bounded * numerator / denominator;
+  const Floats half = 0.5F * x;
+  const Floats inside = half + half * erf;
+  return x < all(-limit) ? all(0.0F) : inside;
+}
+
+// The bits rounded to bf16, to nearest, ties to even, in the upper half of each lane: adds half of the last kept place,
+// less one where that place is even. NaN is kept a NaN.
+RELUCENT_INLINE Words rounded_to_bf16(Floats value) {
+  const Words bits = (Words)value;
+  const Words rounded = bits + 0x7FFFU + (bits >> 16 & 1U);
+  const Words kept = value == value ? rounded : (bits | 0x00400000U);
+  return kept & 0xFFFF0000U;
+}
+
+// Two features of bf16 side by side, the first in the lower half.
+RELUCENT_INLINE Ints bf16_pair(Floats first, Floats second) {
+#if RELUCENT_BF16
+  alignas(64) static constexpr std::uint16_t interleaved[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                                8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+  return (Ints)_mm512_permutexvar_epi16(_mm512_load_si512(interleaved), both);
+#else
+  return (Ints)(rounded_to_bf16(first) >> 16 | rounded_to_bf16(second));
+#endif
+}

@@ -1,0 +1,12 @@
+# Programs that only measure; nothing runs them by itself. Debian's own CMake package of oneDNN asks for OpenCL's headers,
+# which its CPU engine does not need.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+  add_executable(product_benchmark benchmarks/product_benchmark.cpp)
+  relucent_target(product_benchmark)
+  target_include_directories(product_benchmark PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+  target_include_directories(product_benchmark SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
+  target_link_libraries(product_benchmark PRIVATE relucent_kernels ${DNNL_LIBRARY})
+  set_target_properties(product_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endif()
