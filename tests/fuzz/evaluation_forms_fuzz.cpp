@@ -11,7 +11,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr int kRounds = 1500;
+constexpr int kRounds = 800;
 
 // One to four changes: bytes, pieces of the formats, repetitions, cuts.
 std::string damaged(std::string text, std::mt19937& random) {

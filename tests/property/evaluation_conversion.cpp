@@ -35,7 +35,7 @@ std::string random_text(std::mt19937& random, int most_words) {
 TEST(TopicConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
   const Scratch scratch;
   std::mt19937 random(351);
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 200; ++round) {
     std::vector<Topic> topics;
     for (int i = 1; i <= 3; ++i) {
       Topic topic{std::to_string(i), random_text(random, 4), "", ""};
