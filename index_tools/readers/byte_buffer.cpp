@@ -45,7 +45,8 @@ std::size_t ByteBuffer::find(std::string_view needle, std::size_t from) {
 
 bool ByteBuffer::next_line(std::string& line) {
   if (at_end()) return false;
-  const std::size_t end = std::min(find("\n"), ahead().size());
+  std::size_t end = find("\n");
+  if (end == std::string_view::npos) end = std::min(ahead().size(), kLargestRecord);
   line.assign(ahead().substr(0, end));
   consume(end);
   if (skip_to("\n")) consume(1);

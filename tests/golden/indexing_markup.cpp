@@ -2,9 +2,11 @@
 // as ir_datasets' tests have them of the whole corpora. See markup/make_expected.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +45,42 @@ TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
     for (std::size_t i = 0; i < documents.size(); ++i) {
       EXPECT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
       EXPECT_EQ(read.documents[i].text, documents[i].at("text").get<std::string>()) << read.documents[i].id;
+    }
+  }
+}
+
+// Gives bytes in pieces of any size, as compressed files do.
+class Pieces : public index_tools::ByteStream {
+ public:
+  Pieces(std::string bytes, unsigned seed) : bytes_(std::move(bytes)), random_(seed) {}
+
+  std::size_t read(char* buffer, std::size_t capacity) override {
+    const std::size_t count = bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % 40), at_);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+  std::minstd_rand random_;
+};
+
+TEST(MarkupGolden, TextsDoNotDependOnHowBytesArrive) {
+  for (const auto& [input, documents] : answers("expected.jsonl", "file")) {
+    SCOPED_TRACE(input.first + " " + input.second);
+    const std::string bytes = testing::bytes_of(kAnswers / "inputs" / input.second);
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+      Pieces pieces(bytes, seed);
+      index_tools::ReadReport report(true);
+      const auto reader = std::get<index_tools::ReadBytes>(index_tools::find_corpus(input.first).read)({pieces, input.second, input.second, report});
+      Document document;
+      for (const json& expected : documents) {
+        ASSERT_TRUE(reader->next(document));
+        ASSERT_EQ(document.id, expected.at("id").get<std::string>());
+        ASSERT_EQ(document.text, expected.at("text").get<std::string>());
+      }
+      ASSERT_FALSE(reader->next(document));
     }
   }
 }
