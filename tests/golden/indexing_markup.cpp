@@ -2,17 +2,16 @@
 // as ir_datasets' tests have them of the whole corpora. See markup/make_expected.py.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gz_lines.h"
 #include "indexing_support.h"
+#include "markup_support.h"
 #include "plugin/index/segment/checksum.h"
 #include "test_data.h"
 
@@ -23,7 +22,7 @@ using index_tools::Document;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path kAnswers = "tests/golden/markup";
+const fs::path& kAnswers = testing::markup_answers();
 
 // The lines of an answers file, by corpus and input.
 std::map<std::pair<std::string, std::string>, std::vector<json>> answers(const char* name, const char* input) {
@@ -49,38 +48,17 @@ TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
   }
 }
 
-// Gives bytes in pieces of any size, as compressed files do.
-class Pieces : public index_tools::ByteStream {
- public:
-  Pieces(std::string bytes, unsigned seed) : bytes_(std::move(bytes)), random_(seed) {}
-
-  std::size_t read(char* buffer, std::size_t capacity) override {
-    const std::size_t count = bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % 40), at_);
-    at_ += count;
-    return count;
-  }
-
- private:
-  std::string bytes_;
-  std::size_t at_ = 0;
-  std::minstd_rand random_;
-};
-
 TEST(MarkupGolden, TextsDoNotDependOnHowBytesArrive) {
   for (const auto& [input, documents] : answers("expected.jsonl", "file")) {
     SCOPED_TRACE(input.first + " " + input.second);
     const std::string bytes = testing::bytes_of(kAnswers / "inputs" / input.second);
-    for (unsigned seed = 1; seed <= 20; ++seed) {
-      Pieces pieces(bytes, seed);
-      index_tools::ReadReport report(true);
-      const auto reader = std::get<index_tools::ReadBytes>(index_tools::find_corpus(input.first).read)({pieces, input.second, input.second, report});
-      Document document;
-      for (const json& expected : documents) {
-        ASSERT_TRUE(reader->next(document));
-        ASSERT_EQ(document.id, expected.at("id").get<std::string>());
-        ASSERT_EQ(document.text, expected.at("text").get<std::string>());
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      const auto read = testing::read_part(input.first, input.second, bytes, seed, 40);
+      ASSERT_EQ(read.documents.size(), documents.size());
+      for (std::size_t i = 0; i < documents.size(); ++i) {
+        ASSERT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
+        ASSERT_EQ(read.documents[i].text, documents[i].at("text").get<std::string>());
       }
-      ASSERT_FALSE(reader->next(document));
     }
   }
 }
