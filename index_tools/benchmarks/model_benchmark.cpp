@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "relucent/error.h"
+#include "relucent/kernels/peak.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -103,7 +104,11 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
                                          settings.tokens - settings.query_tokens - 2);
   Measurement whole = summarize("model " + what, total);
-  whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", gflop / whole.median_ms * 1e3}};
+  const double rate = gflop / whole.median_ms * 1e3;
+  whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", rate}};
+  if (const double peak = 1e-9 * measured_peak(backend); peak > 0) {
+    whole.figures.insert(whole.figures.end(), {{"peak_gflop_per_s", peak}, {"share_of_peak", rate / peak}});
+  }
   return {whole, summarize("  tokenize", tokenize), summarize("  encode", encode)};
 }
 

@@ -40,6 +40,8 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->add_option("--model", model.model, "Checkpoint folder (default: the bundled one)");
   command->add_option("--device", model.options.backend.device, "auto | ref | cpu | cuda:N")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--instruction-set", model.options.backend.instruction_set,
+                      "plain | avx2 | avx512 | avx512_vnni | avx512_bf16 | amx (default: the best that is there)");
   command->add_option("--threads", model.options.backend.threads, "0: every core this process may use")
       ->capture_default_str();
   command->add_option("--candidates", model.candidates, "Documents a query")->capture_default_str();

@@ -138,6 +138,8 @@ struct VectorKernels {
   /// behind the last token, to a whole vector, are 0.
   void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,
                      std::size_t sums_stride);
+  /// Rounds of multiply-adds that touch registers alone; returns how many operations they were.
+  double (*spin)(Arithmetic arithmetic, std::size_t rounds);
   /// values <- softmax(values), in place.
   void (*softmax)(float* values, std::size_t count);
 };

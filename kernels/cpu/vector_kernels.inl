@@ -27,6 +27,8 @@ namespace {
 #include "cpu/tile_product.inl"
 #endif
 
+#include "cpu/peak.inl"
+
 void product(const Product& product) {
   switch (product.arithmetic) {
     case Arithmetic::fp32:
@@ -62,6 +64,7 @@ const VectorKernels kernels = {
     .attend_one = attend_one,
     .token_products = token_products,
     .token_sums = token_sums,
+    .spin = spin,
     .softmax = softmax,
 };
 

@@ -1,0 +1,61 @@
+#include "relucent/kernels/peak.h"
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "cpu/vector_kernels.h"
+
+namespace relucent {
+namespace {
+
+cpu::Arithmetic arithmetic_of(const BackendInfo& info, const cpu::VectorKernels& kernels) {
+  if (info.precision == Precision::int8) return cpu::Arithmetic::int8;
+  return info.precision == Precision::bf16 && kernels.native_bf16 ? cpu::Arithmetic::bf16 : cpu::Arithmetic::fp32;
+}
+
+double seconds_of(const cpu::VectorKernels& kernels, cpu::Arithmetic arithmetic, std::size_t rounds, double& operations) {
+  const auto start = std::chrono::steady_clock::now();
+  operations = kernels.spin(arithmetic, rounds);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+double measured_peak(const BackendInfo& info) {
+  const cpu::VectorLevels levels = cpu::available_vector_kernels();
+  const auto* const end = levels.levels + levels.count;
+  const auto* const found =
+      std::find_if(levels.levels, end, [&](const auto* level) { return info.instruction_set == level->name; });
+  if (info.device != "cpu" || found == end) return 0;
+  const cpu::VectorKernels& kernels = **found;
+  const cpu::Arithmetic arithmetic = arithmetic_of(info, kernels);
+
+  std::size_t rounds = 1000;
+  double operations = 0;
+  while (seconds_of(kernels, arithmetic, rounds, operations) < 5e-3) rounds *= 2;
+  std::vector<double> rates;
+  constexpr int runs = 7;
+  for (int run = 0; run < runs; ++run) {
+    std::vector<double> of_thread(static_cast<std::size_t>(info.threads));
+    std::barrier together(info.threads);
+    std::vector<std::jthread> threads;
+    for (double& rate : of_thread) {
+      threads.emplace_back([&] {
+        together.arrive_and_wait();
+        double done = 0;
+        const double seconds = seconds_of(kernels, arithmetic, rounds, done);
+        rate = done / seconds;
+      });
+    }
+    threads.clear();
+    double all = 0;
+    for (const double rate : of_thread) all += rate;
+    rates.push_back(all);
+  }
+  return *std::max_element(rates.begin(), rates.end());
+}
+
+}  // namespace relucent

@@ -1,0 +1,55 @@
+// Multiply-adds on registers alone, to measure what the processor can do at most. Included by vector_kernels.inl.
+
+// Enough sums to be under way at once, few enough for the registers.
+constexpr std::size_t kSumsUnderWay = RELUCENT_REGISTERS == 32 ? 24 : 12;
+
+template <typename Dot>
+double spin_vectors(Arithmetic arithmetic, std::size_t rounds) {
+  static volatile std::int32_t one = 0x00010001;  // unknown to the compiler; tiny in any arithmetic
+  const std::int32_t weight = one;
+  const Ints units = Ints{} + weight;
+  typename Dot::Sum sums[kSumsUnderWay];
+  // All equal, but not so that the compiler knew.
+  for (auto& sum : sums) sum = __builtin_convertvector(Ints{} + one, typename Dot::Sum);
+  for (std::size_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 24
+    for (std::size_t i = 0; i < kSumsUnderWay; ++i) sums[i] = Dot::add(sums[i], weight, units);
+  }
+  for (const auto& sum : sums) asm volatile("" : : "r"(((Ints)sum)[0]));  // wanted, as far as the compiler knows
+  return 2.0 * static_cast<double>(rounds * kSumsUnderWay * kLanes * inputs_together(arithmetic));
+}
+
+#if RELUCENT_AMX
+template <typename Kind>
+double spin_tiles(Arithmetic arithmetic, std::size_t rounds) {
+  Tiles tiles;
+  tiles.zero<0>();
+  tiles.zero<1>();
+  tiles.zero<2>();
+  tiles.zero<3>();
+  tiles.zero<4>();
+  tiles.zero<6>();
+  for (std::size_t round = 0; round < rounds; ++round) {
+    Kind::template add<0, 4, 6>(tiles);
+    Kind::template add<1, 4, 6>(tiles);
+    Kind::template add<2, 4, 6>(tiles);
+    Kind::template add<3, 4, 6>(tiles);
+  }
+  return 2.0 * static_cast<double>(rounds * 4 * kTile * kTile * kTile * inputs_together(arithmetic));
+}
+#endif
+
+double spin(Arithmetic arithmetic, std::size_t rounds) {
+  switch (arithmetic) {
+    case Arithmetic::fp32:
+    case Arithmetic::bf16_emulated: return spin_vectors<DotF32>(Arithmetic::fp32, rounds);
+#if RELUCENT_AMX
+    case Arithmetic::bf16: return spin_tiles<Bf16Tiles>(arithmetic, rounds);
+    case Arithmetic::int8: return spin_tiles<Int8Tiles>(arithmetic, rounds);
+#else
+    case Arithmetic::bf16: return spin_vectors<DotBf16>(arithmetic, rounds);
+    case Arithmetic::int8: return spin_vectors<DotInt8>(arithmetic, rounds);
+#endif
+  }
+  return 0;
+}

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "relucent/export.h"
+#include "relucent/kernels/backend.h"
+
+namespace relucent {
+
+/// The operations a second (a multiply-add is two) that this machine reaches just now with the instructions that the
+/// backend of `info` multiplies with, on as many threads: the best of some runs of a few milliseconds on registers alone.
+/// For benchmarks. 0 where it cannot be measured.
+RELUCENT_API double measured_peak(const BackendInfo& info);
+
+}  // namespace relucent
