@@ -16,10 +16,12 @@ namespace relucent::testing {
 /// Gives bytes in pieces of any size, as compressed files do.
 class Pieces : public index_tools::ByteStream {
  public:
-  Pieces(std::string bytes, unsigned seed, unsigned largest) : bytes_(std::move(bytes)), random_(seed), largest_(largest) {}
+  Pieces(std::string bytes, unsigned seed, unsigned largest)
+      : bytes_(std::move(bytes)), random_(seed), largest_(largest) {}
 
   std::size_t read(char* buffer, std::size_t capacity) override {
-    const std::size_t count = bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % largest_), at_);
+    const std::size_t count =
+        bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % largest_), at_);
     at_ += count;
     return count;
   }
@@ -32,11 +34,12 @@ class Pieces : public index_tools::ByteStream {
 };
 
 /// What the corpus's own reader of bytes makes of a part called `name`.
-inline ReadResult read_part(const std::string& corpus, const std::string& name, std::string bytes, unsigned seed = 1,
-                            unsigned largest = 5000) {
+inline ReadResult read_part(const std::string& corpus, const std::string& name, std::string bytes,
+                            unsigned seed = 1, unsigned largest = 5000) {
   Pieces pieces(std::move(bytes), seed, largest);
   ReadResult result;
-  const auto reader = std::get<index_tools::ReadBytes>(index_tools::find_corpus(corpus).read)({pieces, name, name, result.report});
+  const auto reader = std::get<index_tools::ReadBytes>(index_tools::find_corpus(corpus).read)(
+      {pieces, name, name, result.report});
   for (index_tools::Document document; reader->next(document);) result.documents.push_back(document);
   return result;
 }

@@ -12,7 +12,8 @@ namespace relucent::index_tools {
 /// A single record may have so many bytes; a longer one is malformed, so that memory stays bounded.
 inline constexpr std::size_t kLargestRecord = 64 * 1024 * 1024;
 
-/// A window on a stream: bytes are looked at before they are consumed, and lines are counted. One thread at a time.
+/// A window on a stream: bytes are looked at before they are consumed, and lines are counted. One thread at a
+/// time.
 class ByteBuffer {
  public:
   /// `bytes` outlives this.
@@ -25,11 +26,12 @@ class ByteBuffer {
   /// Whether at least `count` bytes are ahead; reads on as needed.
   bool have(std::size_t count);
   bool at_end() { return !have(1); }
-  /// The first `needle` ahead that starts at `from` or later, reading on up to the end or kLargestRecord bytes; npos where
-  /// there is none.
+  /// The first `needle` ahead that starts at `from` or later, reading on up to the end or kLargestRecord
+  /// bytes; npos where there is none.
   std::size_t find(std::string_view needle, std::size_t from = 0);
 
-  /// Consumes a line, given without its LF or CRLF; false at the end. What a line has beyond kLargestRecord is lost.
+  /// Consumes a line, given without its LF or CRLF; false at the end. What a line has beyond kLargestRecord
+  /// is lost.
   bool next_line(std::string& line);
   /// `count` is at most ahead().size().
   void consume(std::size_t count);

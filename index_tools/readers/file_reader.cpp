@@ -35,7 +35,9 @@ std::string text_of_html(std::string_view page) {
   static const std::vector<HtmlField> fields = {{"title"}, {}};
   const bool utf8 = page.starts_with("\xEF\xBB\xBF");
   const bool utf16 = page.starts_with("\xFF\xFE") || page.starts_with("\xFE\xFF");
-  const std::string decoded = utf8 ? *decode_charset(page, "utf-8-sig") : utf16 ? *decode_charset(page, "utf-16") : decode_html(page, {});
+  const std::string decoded = utf8    ? *decode_charset(page, "utf-8-sig")
+                              : utf16 ? *decode_charset(page, "utf-16")
+                                      : decode_html(page, {});
   const std::vector<std::string> texts = html_fields(decoded, fields);
   return texts[0].empty() ? texts[1] : texts[0] + " " + texts[1];
 }
@@ -56,7 +58,8 @@ class FileReader : public DocumentReader {
       std::string_view bytes = bytes_.ahead();
       if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
       document.text = bytes;
-      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0) part_.report.replaced(replaced);
+      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0)
+        part_.report.replaced(replaced);
       return true;
     }
     try {
@@ -85,6 +88,8 @@ std::unique_ptr<DocumentReader> read_html(const CorpusPart& part) {
   return std::make_unique<FileReader>(part, !name_matches(part.path, {"*.txt"}));
 }
 
-std::unique_ptr<DocumentReader> read_text(const CorpusPart& part) { return std::make_unique<FileReader>(part, false); }
+std::unique_ptr<DocumentReader> read_text(const CorpusPart& part) {
+  return std::make_unique<FileReader>(part, false);
+}
 
 }  // namespace relucent::index_tools

@@ -28,13 +28,36 @@ DOUBLE_BYTE = {
 }
 KEEPS_PRIVATE = {"cp932", "gb18030"}  # the others have no characters of private use
 # Codecs that the reader decodes by rule or hands to ICU whole.
-OTHER = ["utf_8", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be", "utf_7",
-         "big5hkscs", "hz", "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_2004", "iso2022_jp_3",
-         "iso2022_jp_ext", "iso2022_kr", "johab", "euc_jis_2004", "euc_jisx0213", "shift_jis_2004", "shift_jisx0213"]
+OTHER = [
+    "utf_8",
+    "utf_8_sig",
+    "utf_16",
+    "utf_16_le",
+    "utf_16_be",
+    "utf_32",
+    "utf_32_le",
+    "utf_32_be",
+    "utf_7",
+    "big5hkscs",
+    "hz",
+    "iso2022_jp",
+    "iso2022_jp_1",
+    "iso2022_jp_2",
+    "iso2022_jp_2004",
+    "iso2022_jp_3",
+    "iso2022_jp_ext",
+    "iso2022_kr",
+    "johab",
+    "euc_jis_2004",
+    "euc_jisx0213",
+    "shift_jis_2004",
+    "shift_jisx0213",
+]
 
 
 def icu():
     library = ctypes.CDLL("libicuuc.so.72")
+
     def decode(converter, data):
         error = ctypes.c_int(0)
         out = (ctypes.c_uint16 * 8)()
@@ -43,11 +66,20 @@ def icu():
         start = target.value
         source_pointer = ctypes.cast(source, ctypes.c_void_p)
         end = ctypes.c_void_p(source_pointer.value + len(data))
-        library.ucnv_toUnicode_72(ctypes.c_void_p(converter), ctypes.byref(target), ctypes.c_void_p(start + 16),
-                                  ctypes.byref(source_pointer), end, None, 1, ctypes.byref(error))
+        library.ucnv_toUnicode_72(
+            ctypes.c_void_p(converter),
+            ctypes.byref(target),
+            ctypes.c_void_p(start + 16),
+            ctypes.byref(source_pointer),
+            end,
+            None,
+            1,
+            ctypes.byref(error),
+        )
         if error.value > 0:
             return None
         return bytes(out)[: target.value - start].decode("utf-16-le", "surrogatepass")
+
     def opened(name):
         error = ctypes.c_int(0)
         library.ucnv_open_72.restype = ctypes.c_void_p
@@ -57,6 +89,7 @@ def icu():
         library.ucnv_setToUCallBack_72(ctypes.c_void_p(converter), stop, None, None, None, ctypes.byref(error))
         library.ucnv_reset_72.argtypes = [ctypes.c_void_p]
         return converter
+
     return opened, decode
 
 
@@ -107,8 +140,12 @@ def differences(codec, converter_name, opened, decode, prefix=b""):
         if ours == theirs:
             continue
         code = ord(theirs) if theirs else 0
-        if found and code == 0 and found[-1][2] == 0 and all(
-                python_character(codec, bytes([p >> 8, p & 0xFF])) is None for p in range(found[-1][1], pair)):
+        if (
+            found
+            and code == 0
+            and found[-1][2] == 0
+            and all(python_character(codec, bytes([p >> 8, p & 0xFF])) is None for p in range(found[-1][1], pair))
+        ):
             found[-1][1] = pair
         else:
             found.append([pair, pair, code])

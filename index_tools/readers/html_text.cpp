@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kIgnored = {"noscript", "meta", "input", "script", "style"};
 constexpr std::array<std::string_view, 2> kTextOnly = {"title", "textarea"};
-// For an end tag libxml2 looks through the open elements, for an attribute through the tag's others. Where a page is made
-// for it, this takes hours; these numbers are about ten seconds.
+// For an end tag libxml2 looks through the open elements, for an attribute through the tag's others. Where a
+// page is made for it, this takes hours; these numbers are about ten seconds.
 constexpr double kMostElementsLookedAt = 3e9, kMostAttributesLookedAt = 1e10;
 constexpr double kDeepestAnyway = 1000;
 // What lxml's feed() hands over at a time, in characters.
@@ -31,7 +31,8 @@ bool contains(const Tags& tags, std::string_view tag) {
 
 bool is_white(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 // One character, which ends at most three bytes later than it starts: all white space is that short.
@@ -62,7 +63,8 @@ std::string with_single_spaces(std::string_view text) {
     } else if (space) {
       joined += ' ';
     }
-    while (i < text.size() && text[i] != '\n' && text[i] != '\r' && text[i] != ' ' && text[i] != '\t') joined += text[i++];
+    while (i < text.size() && text[i] != '\n' && text[i] != '\r' && text[i] != ' ' && text[i] != '\t')
+      joined += text[i++];
   }
   return joined;
 }
@@ -100,14 +102,17 @@ void check_attributes(std::string_view page) {
     double attributes = 0;
     at = end_of_tag(page, at, attributes);
     looked_at += attributes * attributes;
-    if (looked_at > kMostAttributesLookedAt) throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
+    if (looked_at > kMostAttributesLookedAt)
+      throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
   }
 }
 
-// Sorts text into fields while libxml2 reads a page. No exception may pass through libxml2: it is kept until the end.
+// Sorts text into fields while libxml2 reads a page. No exception may pass through libxml2: it is kept until
+// the end.
 class Extractor {
  public:
-  explicit Extractor(const std::vector<HtmlField>& fields) : fields_(fields), texts_(fields.size()), open_(fields.size()) {}
+  explicit Extractor(const std::vector<HtmlField>& fields)
+      : fields_(fields), texts_(fields.size()), open_(fields.size()) {}
 
   void read(std::string_view page) {
     check_attributes(page);
@@ -126,15 +131,16 @@ class Extractor {
       });
     };
     const std::unique_ptr<htmlParserCtxt, void (*)(htmlParserCtxtPtr)> context(
-        ::htmlCreatePushParserCtxt(&handler, this, nullptr, 0, nullptr, XML_CHAR_ENCODING_NONE), free_context);
+        ::htmlCreatePushParserCtxt(&handler, this, nullptr, 0, nullptr, XML_CHAR_ENCODING_NONE),
+        free_context);
     if (context == nullptr) throw Error(ErrorKind::io, "", "out of memory for an HTML page");
     parser_ = context.get();
     // In lxml's order, so that every page is read as lxml reads it.
     ::xmlCtxtResetPush(parser_, nullptr, 0, nullptr, "UTF-8");
     parser_->progressive = 1;
     parser_->html = 1;
-    ::htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_COMPACT | HTML_PARSE_NOERROR |
-                                      HTML_PARSE_NOWARNING);
+    ::htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_COMPACT |
+                                      HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING);
     while (!page.empty() && !failure_) {
       const std::size_t bytes = chunk_size(page);
       ::htmlParseChunk(parser_, page.data(), static_cast<int>(bytes), 0);

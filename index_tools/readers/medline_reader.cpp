@@ -39,13 +39,15 @@ std::optional<std::string> leading_text(const xmlNode* element) {
   return text;
 }
 
-// ir_datasets formats both parts as Python does, which writes None for an element that starts with another one or is empty.
+// ir_datasets formats both parts as Python does, which writes None for an element that starts with another
+// one or is empty.
 std::string part_of_text(const xmlNode* citation, std::string_view name) {
   const xmlNode* element = find_below(citation, name);
   return element == nullptr ? std::string() : leading_text(element).value_or("None");
 }
 
-// Citations one by one, each parsed by itself, so that a file of gigabytes is never held and entities cannot be defined.
+// Citations one by one, each parsed by itself, so that a file of gigabytes is never held and entities cannot
+// be defined.
 class XmlReader : public DocumentReader {
  public:
   XmlReader(const CorpusPart& part, ByteBuffer bytes) : part_(part), bytes_(std::move(bytes)) {}
@@ -53,14 +55,18 @@ class XmlReader : public DocumentReader {
   bool next(Document& document) override {
     while (find_start()) {
       document.line = bytes_.line();
-      const std::size_t end = bytes_.find(kEnd);
-      const std::size_t another = bytes_.ahead().substr(0, end).find(kStart, kStart.size());
-      if (end == std::string_view::npos || another != std::string_view::npos) {
+      std::size_t end = bytes_.find(kEnd);
+      if (end == std::string_view::npos) {
         const bool too_long = bytes_.ahead().size() > kLargestRecord;
         malformed(too_long ? "record over 64 MiB" : "no </MedlineCitation>", document.line);
-        if (end == std::string_view::npos && !too_long) return false;
-        bytes_.consume(kStart.size());
+        bytes_.skip_to(kEnd);
         continue;
+      }
+      for (std::size_t inner;
+           (inner = bytes_.ahead().substr(0, end).find(kStart, 1)) != std::string_view::npos; end -= inner) {
+        malformed("no </MedlineCitation>", document.line);
+        bytes_.consume(inner);
+        document.line = bytes_.line();
       }
       const char* problem = read_citation(bytes_.ahead().substr(0, end + kEnd.size()), document);
       bytes_.consume(end + kEnd.size());
@@ -76,7 +82,9 @@ class XmlReader : public DocumentReader {
     while (bytes_.skip_to(kStart)) {
       bytes_.have(kStart.size() + 1);
       const std::string_view rest = bytes_.ahead().substr(kStart.size());
-      if (!rest.empty() && (rest[0] == '>' || rest[0] == ' ' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\t')) return true;
+      if (!rest.empty() &&
+          (rest[0] == '>' || rest[0] == ' ' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\t'))
+        return true;
       bytes_.consume(kStart.size());
     }
     return false;
@@ -114,7 +122,8 @@ class AbstractReader : public DocumentReader {
     }
     if (bytes_.ahead().size() > kLargestRecord) return malformed("record over 64 MiB");
     std::string text(bytes_.ahead());
-    if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0) part_.report.replaced(replaced);
+    if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0)
+      part_.report.replaced(replaced);
     constexpr std::string_view key = "Title:";
     const std::size_t title = text.find('\n') + 1;
     if (title == 0 || text.compare(title, key.size(), key) != 0) return malformed("no line \"Title:\"");
@@ -139,7 +148,8 @@ class AbstractReader : public DocumentReader {
   bool done_ = false;
 };
 
-// "PMID- 1", "TI  - title", "AB  - abstract"; lines that start with blanks go on; an empty line ends a citation.
+// "PMID- 1", "TI  - title", "AB  - abstract"; lines that start with blanks go on; an empty line ends a
+// citation.
 class DisplayReader : public DocumentReader {
  public:
   DisplayReader(const CorpusPart& part, ByteBuffer bytes) : part_(part), bytes_(std::move(bytes)) {}
@@ -151,7 +161,8 @@ class DisplayReader : public DocumentReader {
         continue;
       }
       document.text = title_ + " " + abstract_;
-      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0) part_.report.replaced(replaced);
+      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0)
+        part_.report.replaced(replaced);
       return true;
     }
     return false;
@@ -181,7 +192,10 @@ class DisplayReader : public DocumentReader {
         if (field != nullptr) (*field += ' ') += value;
         continue;
       }
-      field = line.starts_with(kNumber) ? &document.id : line.starts_with("TI  -") ? &title_ : line.starts_with("AB  -") ? &abstract_ : nullptr;
+      field = line.starts_with(kNumber)   ? &document.id
+              : line.starts_with("TI  -") ? &title_
+              : line.starts_with("AB  -") ? &abstract_
+                                          : nullptr;
       if (field != nullptr) *field = stripped_text(value.substr(kNumber.size()));
     }
   }

@@ -12,13 +12,14 @@ namespace {
 
 constexpr std::string_view kEnd = "\n</DOC>";
 
-// Where a line <DOC> or <DOC ...> starts, at `from` or later.
-std::size_t find_start(std::string_view bytes, std::size_t from) {
-  constexpr std::string_view start = "<DOC";
-  for (std::size_t i = bytes.find(start, from); i != std::string_view::npos; i = bytes.find(start, i + 1)) {
-    const std::string_view rest = bytes.substr(i + start.size());
-    const bool whole_tag = !rest.empty() && (rest[0] == '>' || rest[0] == ' ');
-    if (whole_tag && (i == 0 || bytes[i - 1] == '\n')) return i;
+bool starts_record(std::string_view bytes) {
+  return bytes.starts_with("<DOC>") || bytes.starts_with("<DOC ");
+}
+
+// Where the next line <DOC> or <DOC ...> starts after the first byte.
+std::size_t find_inner_start(std::string_view bytes) {
+  for (std::size_t i = bytes.find('\n'); i != std::string_view::npos; i = bytes.find('\n', i + 1)) {
+    if (starts_record(bytes.substr(i + 1))) return i + 1;
   }
   return std::string_view::npos;
 }
@@ -41,21 +42,20 @@ class TrecReader : public DocumentReader {
 
   bool next(Document& document) override {
     while (find_record()) {
-      const std::size_t end = bytes_.find(kEnd);
       document.line = bytes_.line();
+      std::size_t end = bytes_.find(kEnd);
       if (end == std::string_view::npos) {
-        if (bytes_.ahead().size() <= kLargestRecord) {
-          malformed("no </DOC>", document.line);
-          return false;
-        }
+        if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
         malformed("record over 64 MiB", document.line);
         bytes_.skip_to(kEnd);
         continue;
       }
-      if (const std::size_t inner = find_start(bytes_.ahead().substr(0, end), 1); inner != std::string_view::npos) {
+      for (std::size_t inner;
+           (inner = find_inner_start(bytes_.ahead().substr(0, end))) != std::string_view::npos;
+           end -= inner) {
         malformed("no </DOC>", document.line);
         bytes_.consume(inner);
-        continue;
+        document.line = bytes_.line();
       }
       const bool read = read_record(bytes_.ahead().substr(0, end + kEnd.size()), document);
       bytes_.consume(end + kEnd.size());
@@ -68,16 +68,10 @@ class TrecReader : public DocumentReader {
   // Consumes what stands before the next record; false at the end.
   bool find_record() {
     for (;;) {
-      const std::string_view bytes = bytes_.ahead();
-      const std::size_t start = find_start(bytes, 0);
-      if (start != std::string_view::npos) {
-        bytes_.consume(start);
-        return true;
-      }
-      // Up to the last line end, where a start may be cut off.
-      const std::size_t line_end = bytes.rfind('\n');
-      if (line_end != std::string_view::npos && line_end > 0) bytes_.consume(line_end);
-      if (!bytes_.more()) return false;
+      bytes_.have(kEnd.size());
+      if (starts_record(bytes_.ahead())) return true;
+      if (!bytes_.skip_to("\n")) return false;
+      bytes_.consume(1);
     }
   }
 

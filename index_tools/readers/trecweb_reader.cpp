@@ -13,7 +13,8 @@ namespace {
 
 const std::string kStart = "<DOC>", kEnd = "</DOC>";
 
-// The bytes of a tag with the line end behind it, which belongs to it in these collections; 0 where the tag is not there.
+// The bytes of a tag with the line end behind it, which belongs to it in these collections; 0 where the tag
+// is not there.
 std::size_t tag_length(std::string_view bytes, std::string_view tag) {
   if (!bytes.starts_with(tag)) return 0;
   const std::string_view rest = bytes.substr(tag.size());
@@ -41,20 +42,23 @@ class TrecwebReader : public DocumentReader {
   bool next(Document& document) override {
     while (find_start()) {
       document.line = bytes_.line();
-      const std::size_t end = find_end();
+      std::size_t end = find_end();
       if (end == std::string_view::npos) {
         if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
         malformed("record over 64 MiB", document.line);
         bytes_.skip_to(kEnd);
         continue;
       }
-      const std::string_view record = bytes_.ahead().substr(0, end);
       // A page may well say <DOC> somewhere, but not with a number following.
-      if (const std::size_t inner = record.find(kStart + line_end_ + "<DOCNO>", 1); inner != std::string_view::npos) {
+      const std::string numbered = kStart + line_end_ + "<DOCNO>";
+      for (std::size_t inner;
+           (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
+           end -= inner) {
         malformed("no </DOC>", document.line);
         bytes_.consume(inner);
-        continue;
+        document.line = bytes_.line();
       }
+      const std::string_view record = bytes_.ahead().substr(0, end);
       const bool read = read_record(record.substr(tag_length(record, kStart)), document);
       bytes_.consume(end + kEnd.size());
       if (read) return true;
@@ -63,7 +67,8 @@ class TrecwebReader : public DocumentReader {
   }
 
  private:
-  // Consumes what stands before the next record; false at the end. Lines end as the first one of the file does.
+  // Consumes what stands before the next record; false at the end. Lines end as the first one of the file
+  // does.
   bool find_start() {
     if (!line_end_.empty()) return bytes_.skip_to(kStart + line_end_);
     if (!bytes_.skip_to(kStart)) return false;
@@ -90,7 +95,8 @@ class TrecwebReader : public DocumentReader {
     document.id = stripped_text(number->content);
     const std::size_t url_end = header->content.find('\n');
     try {
-      document.text = text_of_page(header->rest, header->content.substr(url_end == std::string_view::npos ? 0 : url_end + 1));
+      document.text = text_of_page(
+          header->rest, header->content.substr(url_end == std::string_view::npos ? 0 : url_end + 1));
     } catch (const Error& error) {
       return malformed(error.problem(), document.line);
     }
@@ -109,6 +115,8 @@ class TrecwebReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_trecweb(const CorpusPart& part) { return std::make_unique<TrecwebReader>(part); }
+std::unique_ptr<DocumentReader> read_trecweb(const CorpusPart& part) {
+  return std::make_unique<TrecwebReader>(part);
+}
 
 }  // namespace relucent::index_tools

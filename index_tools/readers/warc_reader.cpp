@@ -19,7 +19,8 @@ constexpr std::size_t kLongestHeaders = 1024 * 1024;
 
 bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 bool known_version(std::string_view line) {
@@ -35,7 +36,8 @@ struct Headers {
 
 class WarcReader : public DocumentReader {
  public:
-  WarcReader(const CorpusPart& part, bool need_trec_id) : part_(part), bytes_(part.bytes), need_trec_id_(need_trec_id) {}
+  WarcReader(const CorpusPart& part, bool need_trec_id)
+      : part_(part), bytes_(part.bytes), need_trec_id_(need_trec_id) {}
 
   bool next(Document& document) override {
     while (find_record()) {
@@ -91,7 +93,8 @@ class WarcReader : public DocumentReader {
   static std::string_view trimmed(std::string_view text) {
     constexpr std::string_view white = " \t\r";
     const std::size_t first = text.find_first_not_of(white);
-    return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(white) - first + 1);
+    return first == std::string_view::npos ? std::string_view()
+                                           : text.substr(first, text.find_last_not_of(white) - first + 1);
   }
 
   static std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -124,8 +127,8 @@ class WarcReader : public DocumentReader {
     return read;
   }
 
-  // ClueWeb09's published sample lacks the status lines that its lengths count. So a length in WARC 0.18 that reaches into
-  // the next record or beyond the file stops there.
+  // ClueWeb09's published sample lacks the status lines that its lengths count. So a length in WARC 0.18 that
+  // reaches into the next record or beyond the file stops there.
   std::optional<std::size_t> length_of_old_record(std::size_t claimed) const {
     if (!headers_.old_version) return std::nullopt;
     const std::string_view body = bytes_.ahead().substr(0, claimed);
@@ -138,14 +141,16 @@ class WarcReader : public DocumentReader {
   // Whether the bytes from `at` on are empty lines and then a record or the end of the file.
   bool ends_at(std::size_t at) {
     while (bytes_.have(at + 1) && (bytes_.ahead()[at] == '\n' || bytes_.ahead()[at] == '\r')) ++at;
-    return !bytes_.have(at + 1) || (bytes_.have(at + kMagic.size()) && bytes_.ahead().substr(at).starts_with(kMagic));
+    return !bytes_.have(at + 1) ||
+           (bytes_.have(at + kMagic.size()) && bytes_.ahead().substr(at).starts_with(kMagic));
   }
 
   bool read_page(std::string_view payload, Document& document) {
     document.id = headers_.trec_id;
     if (document.id.empty() && need_trec_id_) return malformed("no WARC-TREC-ID", document.line);
     if (document.id.empty()) document.id = headers_.record_id;
-    if (document.id.starts_with('<') && document.id.ends_with('>')) document.id = document.id.substr(1, document.id.size() - 2);
+    if (document.id.starts_with('<') && document.id.ends_with('>'))
+      document.id = document.id.substr(1, document.id.size() - 2);
     if (document.id.empty()) return malformed("no WARC-TREC-ID or WARC-Record-ID", document.line);
     const HttpResponse response = split_http(payload);
     try {
@@ -169,8 +174,12 @@ class WarcReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_warc(const CorpusPart& part) { return std::make_unique<WarcReader>(part, false); }
+std::unique_ptr<DocumentReader> read_warc(const CorpusPart& part) {
+  return std::make_unique<WarcReader>(part, false);
+}
 
-std::unique_ptr<DocumentReader> read_clueweb(const CorpusPart& part) { return std::make_unique<WarcReader>(part, true); }
+std::unique_ptr<DocumentReader> read_clueweb(const CorpusPart& part) {
+  return std::make_unique<WarcReader>(part, true);
+}
 
 }  // namespace relucent::index_tools

@@ -4,8 +4,8 @@
 
 namespace relucent::index_tools {
 
-/// WARC 0.18, 1.0 and 1.1: the `response` records with HTML. The id is WARC-TREC-ID or, where there is none, WARC-Record-ID
-/// without its angle brackets. The text is that of title and body.
+/// WARC 0.18, 1.0 and 1.1: the `response` records with HTML. The id is WARC-TREC-ID or, where there is none,
+/// WARC-Record-ID without its angle brackets. The text is that of title and body.
 std::unique_ptr<DocumentReader> read_warc(const CorpusPart& part);
 
 /// The same as in ClueWeb09 and ClueWeb12, where every response has a WARC-TREC-ID.

@@ -37,10 +37,29 @@ TEST(TruncatedMarkup, IsReadUpToTheCutAtEveryByte) {
 
 TEST(DamagedMarkup, IsReadWithoutCrashing) {
   std::mt19937 random(20);
-  const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
-  const std::string pieces[] = {"<DOC>\n", "</DOC>\n", "<DOCNO>", "</DOCHDR>\n", "WARC/1.0\r\n", "WARC/0.18\n", "Content-Length: 99999\r\n", "\r\n\r\n",
-                                "<MedlineCitation>", "</MedlineCitation>", "charset=utf-16", "charset=euc-jp", "<script>", "<!--", "<![CDATA[",
-                                std::string(1, '\0'), "\xFF\xFE", "&#x110000;", "PMID- ", "Title:"};
+  const auto below = [&](std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+  };
+  const std::string pieces[] = {"<DOC>\n",
+                                "</DOC>\n",
+                                "<DOCNO>",
+                                "</DOCHDR>\n",
+                                "WARC/1.0\r\n",
+                                "WARC/0.18\n",
+                                "Content-Length: 99999\r\n",
+                                "\r\n\r\n",
+                                "<MedlineCitation>",
+                                "</MedlineCitation>",
+                                "charset=utf-16",
+                                "charset=euc-jp",
+                                "<script>",
+                                "<!--",
+                                "<![CDATA[",
+                                std::string(1, '\0'),
+                                "\xFF\xFE",
+                                "&#x110000;",
+                                "PMID- ",
+                                "Title:"};
   for (const auto& [corpus, file] : testing::markup_inputs()) {
     SCOPED_TRACE(corpus + " " + file);
     const std::string bytes = testing::bytes_of(testing::markup_answers() / "inputs" / file);

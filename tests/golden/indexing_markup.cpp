@@ -1,5 +1,5 @@
-// Documents of the corpora in markup against what ir_datasets' own parsing code makes of the same files, and against records
-// as ir_datasets' tests have them of the whole corpora. See markup/make_expected.py.
+// Documents of the corpora in markup against what ir_datasets' own parsing code makes of the same files, and
+// against records as ir_datasets' tests have them of the whole corpora. See markup/make_expected.py.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 const fs::path& kAnswers = testing::markup_answers();
 
 // The lines of an answers file, by corpus and input.
-std::map<std::pair<std::string, std::string>, std::vector<json>> answers(const char* name, const char* input) {
+std::map<std::pair<std::string, std::string>, std::vector<json>> answers(const char* name,
+                                                                         const char* input) {
   std::map<std::pair<std::string, std::string>, std::vector<json>> found;
   testing::for_each_line(kAnswers / name, [&](const std::string& line) {
     json answer = json::parse(line);
@@ -39,7 +40,8 @@ TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
   EXPECT_GE(expected.size(), 10u);
   for (const auto& [input, documents] : expected) {
     SCOPED_TRACE(input.first + " " + input.second);
-    const auto read = testing::read_corpus(input.first, {(kAnswers / "inputs" / input.second).string()}, true);
+    const auto read =
+        testing::read_corpus(input.first, {(kAnswers / "inputs" / input.second).string()}, true);
     ASSERT_EQ(read.documents.size(), documents.size());
     for (std::size_t i = 0; i < documents.size(); ++i) {
       EXPECT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
@@ -112,24 +114,28 @@ TEST(MarkupGolden, DisplayFormatGivesTheTextOfMedlinesXml) {
   const auto read = testing::read_corpus("medline/2004", {piece.string()}, true);
   ASSERT_EQ(read.documents.size(), 1u);
   EXPECT_EQ(read.documents[0].id, "12230038");
-  EXPECT_TRUE(read.documents[0].text.starts_with("The Bio* toolkits--a brief overview. Bioinformatics research is often"));
+  EXPECT_TRUE(read.documents[0].text.starts_with(
+      "The Bio* toolkits--a brief overview. Bioinformatics research is often"));
   EXPECT_TRUE(read.documents[0].text.ends_with("point of view of the beginning biologist programmer."));
   EXPECT_NE(read.documents[0].text.find("commercial software. The Open Source"), std::string::npos);
 }
 
-// ---- records of the whole corpora ---------------------------------------------------------------------------------------
+// ---- records of the whole corpora
+// ---------------------------------------------------------------------------------------
 
 const fs::path& samples() {
   static const fs::path folder = testing::test_data() / "formats/irds-integration-samples";
   return folder;
 }
 
-std::vector<json> sample_documents(const std::string& file, const std::string& dataset, std::int64_t& official) {
+std::vector<json> sample_documents(const std::string& file, const std::string& dataset,
+                                   std::int64_t& official) {
   std::vector<json> records;
   testing::for_each_line(samples() / file, [&](const std::string& line) {
     const json sample = json::parse(line);
     if (sample.at("dataset") != dataset || sample.at("kind") != "docs") return;
-    if (sample.contains("count") && !sample.at("count").is_null()) official = sample.at("count").get<std::int64_t>();
+    if (sample.contains("count") && !sample.at("count").is_null())
+      official = sample.at("count").get<std::int64_t>();
     if (sample.contains("record")) records.push_back(sample.at("record"));
   });
   return records;
@@ -139,7 +145,9 @@ std::string bytes_of_latin1(const std::string& text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    bytes += byte < 0x80 ? text[i] : static_cast<char>((byte & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3F));
+    bytes += byte < 0x80
+                 ? text[i]
+                 : static_cast<char>((byte & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3F));
   }
   return bytes;
 }
@@ -149,7 +157,9 @@ std::string value_of(const json& field, const std::string& middle) {
   if (field.is_string()) return field.get<std::string>();
   if (field.contains("bytes_latin1")) return bytes_of_latin1(field.at("bytes_latin1").get<std::string>());
   const json& regex = field.at("regex");
-  const std::string pattern = regex.is_string() ? regex.get<std::string>() : bytes_of_latin1(regex.at("bytes_latin1").get<std::string>());
+  const std::string pattern = regex.is_string()
+                                  ? regex.get<std::string>()
+                                  : bytes_of_latin1(regex.at("bytes_latin1").get<std::string>());
   std::string value;
   for (std::size_t i = 1; i + 1 < pattern.size(); ++i) {  // between ^ and $
     if (pattern[i] == '\\') {
@@ -164,21 +174,24 @@ std::string value_of(const json& field, const std::string& middle) {
   return value;
 }
 
-const std::string kPageMiddle = "\"'></script></style>--><body> middle ", kSgmlMiddle = "\n</P>\n</DATE>\n<TEXT>\nmiddle ";
+const std::string kPageMiddle = "\"'></script></style>--><body> middle ",
+                  kSgmlMiddle = "\n</P>\n</DATE>\n<TEXT>\nmiddle ";
 
-std::string in_warc(const std::string& version, const std::string& id, const std::string& headers, const std::string& body) {
+std::string in_warc(const std::string& version, const std::string& id, const std::string& headers,
+                    const std::string& body) {
   const std::string end = version == "0.18" ? "\n" : "\r\n";
   const std::string payload = headers + end + end + body;
-  return "WARC/" + version + end + "WARC-Type: response" + end + "WARC-TREC-ID: " + id + end + "Content-Length: " +
-         std::to_string(payload.size()) + end + end + payload + end + end;
+  return "WARC/" + version + end + "WARC-Type: response" + end + "WARC-TREC-ID: " + id + end +
+         "Content-Length: " + std::to_string(payload.size()) + end + end + payload + end + end;
 }
 
 std::string in_trecweb(const std::string& id, const std::string& headers, const std::string& body) {
-  return "<DOC>\n<DOCNO>" + id + "</DOCNO>\n<DOCHDR>\nhttp://url\n" + headers + "</DOCHDR>\n" + body + "</DOC>\n";
+  return "<DOC>\n<DOCNO>" + id + "</DOCNO>\n<DOCHDR>\nhttp://url\n" + headers + "</DOCHDR>\n" + body +
+         "</DOC>\n";
 }
 
-// Real records put back into their corpus's format. As only start and end of the pages are known, the middle is ours, and
-// ir_datasets' answer is that to the same page.
+// Real records put back into their corpus's format. As only start and end of the pages are known, the middle
+// is ours, and ir_datasets' answer is that to the same page.
 TEST(MarkupSamples, WebPagesAndDisks45) {
   RELUCENT_NEEDS(samples());
   std::map<std::pair<std::string, std::string>, std::string> answers;
@@ -186,7 +199,8 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
     const json answer = json::parse(line);
     answers[{answer.at("corpus"), answer.at("id")}] = answer.at("crc64");
   });
-  for (const std::string corpus : {"gov", "gov2", "clueweb09", "clueweb09/en", "clueweb09/catb", "clueweb12", "clueweb12/b13", "disks45/nocr"}) {
+  for (const std::string corpus : {"gov", "gov2", "clueweb09", "clueweb09/en", "clueweb09/catb", "clueweb12",
+                                   "clueweb12/b13", "disks45/nocr"}) {
     SCOPED_TRACE(corpus);
     const std::string name = corpus.substr(0, corpus.find('/'));
     std::int64_t official = index_tools::find_corpus(corpus).official_documents;
@@ -199,9 +213,11 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
       if (name == "disks45") {
         file += value_of(record.at("arg3"), kSgmlMiddle) + "\n";
       } else if (name.starts_with("gov")) {
-        file += in_trecweb(id, value_of(record.at("arg2"), kPageMiddle), value_of(record.at("arg3"), kPageMiddle));
+        file += in_trecweb(id, value_of(record.at("arg2"), kPageMiddle),
+                           value_of(record.at("arg3"), kPageMiddle));
       } else {
-        file += in_warc(name == "clueweb09" ? "0.18" : "1.0", id, value_of(record.at("arg3"), kPageMiddle), value_of(record.at("arg4"), kPageMiddle));
+        file += in_warc(name == "clueweb09" ? "0.18" : "1.0", id, value_of(record.at("arg3"), kPageMiddle),
+                        value_of(record.at("arg4"), kPageMiddle));
       }
     }
     const auto read = testing::read_text(corpus, file, true);
@@ -210,7 +226,8 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
       const Document& document = read.documents[i];
       EXPECT_EQ(document.id, records[i].at("arg0").get<std::string>());
       ASSERT_TRUE(answers.contains({corpus, document.id})) << document.id;
-      EXPECT_EQ(to_hex(checksum(document.text)), (answers[{corpus, document.id}])) << document.id << " " << document.text;
+      EXPECT_EQ(to_hex(checksum(document.text)), (answers[{corpus, document.id}]))
+          << document.id << " " << document.text;
     }
   }
 }
@@ -227,12 +244,15 @@ TEST(MarkupSamples, Disks45EndsAsItsTextDoes) {
   }
 }
 
-// Titles and abstracts, whole or as far as they are known, put into MEDLINE's XML and into the form of the extra abstracts.
+// Titles and abstracts, whole or as far as they are known, put into MEDLINE's XML and into the form of the
+// extra abstracts.
 TEST(MarkupSamples, Medline) {
   RELUCENT_NEEDS(samples());
   const auto escaped = [](std::string text) {
-    for (const auto& [from, to] : {std::pair<std::string, std::string>{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) {
-      for (std::size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size())) text.replace(i, from.size(), to);
+    for (const auto& [from, to] :
+         {std::pair<std::string, std::string>{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) {
+      for (std::size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size()))
+        text.replace(i, from.size(), to);
     }
     return text;
   };
@@ -243,13 +263,17 @@ TEST(MarkupSamples, Medline) {
     ASSERT_FALSE(records.empty());
     EXPECT_EQ(index_tools::find_corpus(corpus).official_documents, official);
     for (const json& record : records) {
-      const std::string id = record.at("arg0"), title = value_of(record.at("arg1"), " middle "), abstract = value_of(record.at("arg2"), " middle ");
+      const std::string id = record.at("arg0"), title = value_of(record.at("arg1"), " middle "),
+                        abstract = value_of(record.at("arg2"), " middle ");
       const testing::TemporaryFolder folder;
       const bool extra = id.find('_') != std::string::npos;
-      const auto file = extra ? folder.write(id + ".txt", "Meeting\nTitle: " + title + "\n\n" + abstract + "\n")
-                              : folder.write("medline.xml", "<MedlineCitationSet><MedlineCitation><PMID>" + id + "</PMID><Article><ArticleTitle>" +
-                                                                escaped(title) + "</ArticleTitle><Abstract><AbstractText>" + escaped(abstract) +
-                                                                "</AbstractText></Abstract></Article></MedlineCitation></MedlineCitationSet>");
+      const auto file =
+          extra ? folder.write(id + ".txt", "Meeting\nTitle: " + title + "\n\n" + abstract + "\n")
+                : folder.write(
+                      "medline.xml",
+                      "<MedlineCitationSet><MedlineCitation><PMID>" + id + "</PMID><Article><ArticleTitle>" +
+                          escaped(title) + "</ArticleTitle><Abstract><AbstractText>" + escaped(abstract) +
+                          "</AbstractText></Abstract></Article></MedlineCitation></MedlineCitationSet>");
       const auto read = testing::read_corpus(corpus, {file.string()}, true);
       ASSERT_EQ(read.documents.size(), 1u);
       EXPECT_EQ(read.documents[0].id, id);

@@ -11,6 +11,7 @@ expected.jsonl, one document a line in the order of the input: corpus, file, id,
 of the corpora, it also writes pieces.jsonl and, of the records of ir_datasets' own tests, samples.jsonl. They hold checksums
 (CRC-64/XZ) of the texts and not the texts, which are not ours to give away.
 """
+
 import contextlib
 import gzip
 import io
@@ -36,6 +37,7 @@ assert lxml.etree.LIBXML_VERSION == (2, 9, 14), "needs Debian 12's python3-lxml"
 
 
 # ---- ir_datasets' answers -------------------------------------------------------------------------------------------------
+
 
 def opened(path):
     return gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")
@@ -89,7 +91,9 @@ def clueweb09_sample(path):
 
 def medline_xml(data):
     docs = medline.MedlineDocs("2004", [Stream(data)])
-    return texts(type(docs).docs_iter.__wrapped__(docs) if hasattr(type(docs).docs_iter, "__wrapped__") else docs.docs_iter())
+    return texts(
+        type(docs).docs_iter.__wrapped__(docs) if hasattr(type(docs).docs_iter, "__wrapped__") else docs.docs_iter()
+    )
 
 
 def medline_docs(path):
@@ -123,16 +127,110 @@ READ = {
 # ---- inputs ---------------------------------------------------------------------------------------------------------------
 
 WORDS = "sparse cross encoder attends to documents window naïve".split()
-MARKUP = ["<p>", "</p>", "<b>", "</b>", "<br>", "<br/>", "<td>", "</table>", "<table>", "<tr>", "<div class='x y'>", "</div>",
-          "<ul><li>", "<li>", "</ul>", "<a href=\"?a=1&amp;b=2\">", "</a>", "<img src=x alt='1 > 0'>", "<script>if (a < b) x('</p>');</script>",
-          "<style>p { color: red }</style>", "<noscript>no script</noscript>", "<!-- a comment -->", "<!-- unclosed <b>", "-->", "&amp;", "&lt;",
-          "&nbsp;", "&eacute;", "&#8217;", "&#x2019;", "&bogus;", "&amp", "&", "<", " < 5", ">", "\t", "\r\n", "\n\n\n", "   ", "<textarea>a &lt;b&gt;</textarea>",
-          "<title>late title</title>", "<input type=text>", "<select><option>one<option>two</select>", "<frame>", "<?php echo 1 ?>",
-          "<![CDATA[data]]>", "<h1>", "</h1>", "<center>", "<font size=2>", "</font>", "<object>", "<o:p>", "</o:p>", "</body>", "<body bgcolor=white>",
-          "</html>", "<meta name=x content=y>", "<link rel=x>", "<form action=x>", "</form>", "&#0;", "&#x80;", "&#150;", "\u00a0", "<P ALIGN=LEFT>"]
-CHARSETS = [None, "utf-8", "UTF-8", "iso-8859-1", "ISO-8859-15", "windows-1252", "windows-1251", "koi8-r", "Shift_JIS", "EUC-JP", "gb2312", "GBK",
-            "gb18030", "big5", "euc-kr", "us-ascii", "utf-16", "x-sjis", "none", "windows-874", "ISO-8859-2", "macintosh", "ks_c_5601-1987"]
-SCRIPTS = ["naïve café", "Привет, мир", "中文搜索引擎", "日本語のテキスト、カタカナ", "한국어 문서", "ประเทศไทย", "Łódź – „cudzysłów”", "繁體中文"]
+MARKUP = [
+    "<p>",
+    "</p>",
+    "<b>",
+    "</b>",
+    "<br>",
+    "<br/>",
+    "<td>",
+    "</table>",
+    "<table>",
+    "<tr>",
+    "<div class='x y'>",
+    "</div>",
+    "<ul><li>",
+    "<li>",
+    "</ul>",
+    '<a href="?a=1&amp;b=2">',
+    "</a>",
+    "<img src=x alt='1 > 0'>",
+    "<script>if (a < b) x('</p>');</script>",
+    "<style>p { color: red }</style>",
+    "<noscript>no script</noscript>",
+    "<!-- a comment -->",
+    "<!-- unclosed <b>",
+    "-->",
+    "&amp;",
+    "&lt;",
+    "&nbsp;",
+    "&eacute;",
+    "&#8217;",
+    "&#x2019;",
+    "&bogus;",
+    "&amp",
+    "&",
+    "<",
+    " < 5",
+    ">",
+    "\t",
+    "\r\n",
+    "\n\n\n",
+    "   ",
+    "<textarea>a &lt;b&gt;</textarea>",
+    "<title>late title</title>",
+    "<input type=text>",
+    "<select><option>one<option>two</select>",
+    "<frame>",
+    "<?php echo 1 ?>",
+    "<![CDATA[data]]>",
+    "<h1>",
+    "</h1>",
+    "<center>",
+    "<font size=2>",
+    "</font>",
+    "<object>",
+    "<o:p>",
+    "</o:p>",
+    "</body>",
+    "<body bgcolor=white>",
+    "</html>",
+    "<meta name=x content=y>",
+    "<link rel=x>",
+    "<form action=x>",
+    "</form>",
+    "&#0;",
+    "&#x80;",
+    "&#150;",
+    "\u00a0",
+    "<P ALIGN=LEFT>",
+]
+CHARSETS = [
+    None,
+    "utf-8",
+    "UTF-8",
+    "iso-8859-1",
+    "ISO-8859-15",
+    "windows-1252",
+    "windows-1251",
+    "koi8-r",
+    "Shift_JIS",
+    "EUC-JP",
+    "gb2312",
+    "GBK",
+    "gb18030",
+    "big5",
+    "euc-kr",
+    "us-ascii",
+    "utf-16",
+    "x-sjis",
+    "none",
+    "windows-874",
+    "ISO-8859-2",
+    "macintosh",
+    "ks_c_5601-1987",
+]
+SCRIPTS = [
+    "naïve café",
+    "Привет, мир",
+    "中文搜索引擎",
+    "日本語のテキスト、カタカナ",
+    "한국어 문서",
+    "ประเทศไทย",
+    "Łódź – „cudzysłów”",
+    "繁體中文",
+]
 
 
 def some_text(rng, most):
@@ -151,8 +249,15 @@ def page(rng, i):
     if charset and said != "header":
         head = f'<meta http-equiv="Content-Type" content="text/html; charset={charset}">' + head
     body = script + some_text(rng, 30) + script
-    html = rng.choice([f"<html><head>{head}</head><body>{body}</body></html>", f"{head}{body}", f"<!DOCTYPE html>\n<HTML>\n{head}\n<BODY>{body}",
-                       f"{body}", f"<html>{head}<frameset><noframes><body>{body}</body></noframes></frameset></html>"])
+    html = rng.choice(
+        [
+            f"<html><head>{head}</head><body>{body}</body></html>",
+            f"{head}{body}",
+            f"<!DOCTYPE html>\n<HTML>\n{head}\n<BODY>{body}",
+            f"{body}",
+            f"<html>{head}<frameset><noframes><body>{body}</body></noframes></frameset></html>",
+        ]
+    )
     try:
         data = html.encode(charset if charset not in (None, "utf-16", "us-ascii") else "utf-8", "replace")
     except LookupError:
@@ -162,7 +267,11 @@ def page(rng, i):
         for _ in range(3):
             data.insert(rng.randrange(len(data) + 1), rng.choice([0x80, 0xFF, 0xA4, 0x8F, 0xE3, 0x1B, 0x00]))
         data = bytes(data)
-    headers = "HTTP/1.1 200 OK\r\nContent-Type: text/html" + (f"; charset={charset}" if charset and said != "meta" else "") + "\r\nServer: x\r\n"
+    headers = (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html"
+        + (f"; charset={charset}" if charset and said != "meta" else "")
+        + "\r\nServer: x\r\n"
+    )
     return data, headers.encode()
 
 
@@ -172,13 +281,15 @@ def sgml_input(rng):
         content = some_text(rng, 20)
         forms = [
             f"<HEADLINE>\n{some_text(rng, 4)}\n</HEADLINE>\n<DATELINE>TOKYO</DATELINE>\n<TEXT>\n<P>\n{content}\n</P>\n</TEXT>\n",
-            f"<HT>   \"cr00000\" </HT>\n<HEADER>\n<H2>   skipped </H2>\n<DATE1>  1 March 1994 </DATE1>\n<H3> <TI> {some_text(rng, 3)} </TI></H3>\n"
+            f'<HT>   "cr00000" </HT>\n<HEADER>\n<H2>   skipped </H2>\n<DATE1>  1 March 1994 </DATE1>\n<H3> <TI> {some_text(rng, 3)} </TI></H3>\n'
             f"</HEADER>\n<TEXT>\nLanguage: <F P=105> English </F>\n{content}\n</TEXT>\n",
             f"<PROFILE>_AN</PROFILE>\n<DATE>940101\n</DATE>\n<HEADLINE>\nFT  {some_text(rng, 3)}\n</HEADLINE>\n<BYLINE>x</BYLINE>\n<TEXT>\n{content}\n</TEXT>\n<PUB>y\n</PUB>\n",
-            f"<DOCID> 1 </DOCID>\n<DATE>\n<P>\nDecember 31\n</P>\n</DATE>\n<TEXT>\n<!-- PJG 0001 -->\n<H4>{some_text(rng, 2)}</H4>\n{content}\n<TABLE CWL=\"x\">\n<ROWRULE>\n"
+            f'<DOCID> 1 </DOCID>\n<DATE>\n<P>\nDecember 31\n</P>\n</DATE>\n<TEXT>\n<!-- PJG 0001 -->\n<H4>{some_text(rng, 2)}</H4>\n{content}\n<TABLE CWL="x">\n<ROWRULE>\n'
             f"<CELLRULE>\n</TABLE>\n</TEXT>\n",
             f"<HEAD>head</HEAD>\n<HL>\n{some_text(rng, 3)}\n</HL>\n<LP>{content}</LP>\n<TEXT>\n</TEXT>\n<TTL>t</TTL><DD>d</DD><LEADPARA>l</LEADPARA>\n",
-            "<PARENT> FR940101-0-00001 </PARENT>\n<TEXT>\n \n<USDEPT>DEPARTMENT</USDEPT> &hyph;&blank;&sect;\n" + content + "\n</TEXT>\n",
+            "<PARENT> FR940101-0-00001 </PARENT>\n<TEXT>\n \n<USDEPT>DEPARTMENT</USDEPT> &hyph;&blank;&sect;\n"
+            + content
+            + "\n</TEXT>\n",
         ]
         number = "\n" * (i % 3 == 2) + f" DOC{i}-1 " + "\n" * (i % 3 == 2)
         record = f"<DOC>\n<DOCNO>{number}</DOCNO>\n{forms[i % len(forms)]}</DOC>\n".encode()
@@ -188,13 +299,18 @@ def sgml_input(rng):
     return out
 
 
-
 def trecweb_input(rng):
     out = b""
     for i in range(120):
         data, headers = page(rng, i)
-        out += (f"<DOC>\n<DOCNO>G{i:02}-{i}</DOCNO>\n<DOCHDR>\nhttp://example.gov/{i}\n".encode() + headers + b"</DOCHDR>\n" + data +
-                b"\n" * (i % 2) + b"</DOC>\n")
+        out += (
+            f"<DOC>\n<DOCNO>G{i:02}-{i}</DOCNO>\n<DOCHDR>\nhttp://example.gov/{i}\n".encode()
+            + headers
+            + b"</DOCHDR>\n"
+            + data
+            + b"\n" * (i % 2)
+            + b"</DOC>\n"
+        )
     return out
 
 
@@ -211,8 +327,12 @@ def warc_input(rng, end, version):
         fields = [b"WARC-Type: " + kind, b"WARC-Target-URI: http://example.org/" + str(i).encode()]
         if i % 7 == 3 and version == b"0.18":
             fields += [b"", b"broken over lines"]  # as in ClueWeb09
-        fields += [b"WARC-TREC-ID: clueweb-" + str(i).encode(), b"WARC-Date: 2009-03-84T15:35:08-0700", b"Content-Type: application/http;msgtype=response",
-                   b"Content-Length: " + str(len(payload)).encode()]
+        fields += [
+            b"WARC-TREC-ID: clueweb-" + str(i).encode(),
+            b"WARC-Date: 2009-03-84T15:35:08-0700",
+            b"Content-Type: application/http;msgtype=response",
+            b"Content-Length: " + str(len(payload)).encode(),
+        ]
         if version == b"1.0":
             fields = [field for field in fields if field]
         out += b"WARC/" + version + end + end.join(fields) + end + end + payload + end + end
@@ -220,16 +340,34 @@ def warc_input(rng, end, version):
 
 
 def medline_input(rng):
-    titles = ["A title.", "A title &amp; more &#945;", "<i>Markup</i> first", "Markup <i>later</i> on", "", "<!-- c -->After a comment", "中文 title"]
-    bodies = [["An abstract."], [], ["First part.", "Second part."], ["With <sup>2</sup> more"], [""], ["&lt;p&gt; kept"], ["  blanks  \n and lines "]]
+    titles = [
+        "A title.",
+        "A title &amp; more &#945;",
+        "<i>Markup</i> first",
+        "Markup <i>later</i> on",
+        "",
+        "<!-- c -->After a comment",
+        "中文 title",
+    ]
+    bodies = [
+        ["An abstract."],
+        [],
+        ["First part.", "Second part."],
+        ["With <sup>2</sup> more"],
+        [""],
+        ["&lt;p&gt; kept"],
+        ["  blanks  \n and lines "],
+    ]
     out = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE MedlineCitationSet PUBLIC "-//NLM//DTD" "http://www.nlm.nih.gov/x.dtd">\n<MedlineCitationSet>\n'
     for i in range(49):
         parts = "".join(f'<AbstractText Label="L{k}">{text}</AbstractText>' for k, text in enumerate(bodies[i % 7]))
         title = "" if i % 12 == 11 else f"<ArticleTitle>{titles[i // 7]}</ArticleTitle>"
         abstract = f"<Abstract>{parts}<CopyrightInformation>c</CopyrightInformation></Abstract>" if parts else ""
-        out += (f'<MedlineCitation Owner="NLM" Status="MEDLINE">\n<PMID Version="1">{1000 + i}</PMID>\n<Article>\n<Journal><Title>J</Title></Journal>\n'
-                f"{title}\n{abstract}\n</Article>\n<CommentsCorrectionsList><CommentsCorrections><PMID>7</PMID></CommentsCorrections>"
-                f"</CommentsCorrectionsList>\n</MedlineCitation>\n")
+        out += (
+            f'<MedlineCitation Owner="NLM" Status="MEDLINE">\n<PMID Version="1">{1000 + i}</PMID>\n<Article>\n<Journal><Title>J</Title></Journal>\n'
+            f"{title}\n{abstract}\n</Article>\n<CommentsCorrectionsList><CommentsCorrections><PMID>7</PMID></CommentsCorrections>"
+            f"</CommentsCorrectionsList>\n</MedlineCitation>\n"
+        )
     return (out + "</MedlineCitationSet>\n").encode()
 
 
@@ -254,7 +392,11 @@ ABSTRACTS = {
 PIECES_OF_CORPORA = [
     ("clueweb09", "clueweb09/ClueWeb09_English_Sample_File.warc.gz", clueweb09_sample),
     ("clueweb09", "anserini/cw09/collection1/segment1.warc.gz", warc_docs(True)),
-    ("clueweb12", "anserini/cw12/collection1/segment1.warc.gz", warc_docs(True)),  # it has LF where WARC 1.0 wants CRLF
+    (
+        "clueweb12",
+        "anserini/cw12/collection1/segment1.warc.gz",
+        warc_docs(True),
+    ),  # it has LF where WARC 1.0 wants CRLF
     ("disks45/nocr", "anserini/trec/collection1/segment1.txt", disks45_docs),
     ("disks45/nocr", "anserini/trec/collection2/trec1", disks45_docs),
     ("disks45/nocr", "anserini/trec/collection2/trec2", disks45_docs),
@@ -299,7 +441,11 @@ def sample_texts(folder):
                 data = value_of(record["arg3"], SGML_MIDDLE)
                 [(_, text)] = texts(TrecDocs(None, parser="sax")._parser(io.BytesIO(data)))
             else:
-                fields = [record["arg3"], record["arg4"]] if name.startswith("clueweb") else [record["arg2"], record["arg3"]]
+                fields = (
+                    [record["arg3"], record["arg4"]]
+                    if name.startswith("clueweb")
+                    else [record["arg2"], record["arg3"]]
+                )
                 headers, body = (value_of(field, PAGE_MIDDLE) for field in fields)
                 text = sax_html_parser(body, headers=headers, fields=[{"title", "body"}])[0]
             yield sample["dataset"], record["arg0"], text
@@ -325,9 +471,13 @@ def crc64(data):
 def main():
     inputs = HERE / "inputs"
     with open(HERE / "expected.jsonl", "w", encoding="utf8") as out:
+
         def write(corpus, name, documents):
             for doc_id, text in documents:
-                out.write(json.dumps({"corpus": corpus, "file": name, "id": doc_id, "text": text}, ensure_ascii=True) + "\n")
+                out.write(
+                    json.dumps({"corpus": corpus, "file": name, "id": doc_id, "text": text}, ensure_ascii=True) + "\n"
+                )
+
         for corpus, (name, make) in INPUTS.items():
             (inputs / name).parent.mkdir(parents=True, exist_ok=True)
             (inputs / name).write_bytes(make(random.Random(corpus)))
