@@ -60,16 +60,6 @@ void ByteBuffer::consume(std::size_t count) {
   begin_ += count;
 }
 
-bool ByteBuffer::skip(std::uint64_t count) {
-  for (;;) {
-    const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(count, ahead().size()));
-    consume(now);
-    count -= now;
-    if (count == 0) return true;
-    if (!more()) return false;
-  }
-}
-
 bool ByteBuffer::skip_to(std::string_view needle) {
   for (;;) {
     const std::string_view bytes = ahead();

@@ -35,8 +35,6 @@ class ByteBuffer {
   bool next_line(std::string& line);
   /// `count` is at most ahead().size().
   void consume(std::size_t count);
-  /// Consumes bytes that need not be ahead; false where the stream ends before.
-  bool skip(std::uint64_t count);
   /// Consumes everything up to the next `needle`, however far it is, or to the end, and tells which.
   bool skip_to(std::string_view needle);
 

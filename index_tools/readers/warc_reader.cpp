@@ -108,8 +108,8 @@ class WarcReader : public DocumentReader {
   bool read_body(Document& document) {
     const bool response = same_name(headers_.type, "response");
     if (*headers_.length > kLargestRecord) {
+      // Not skipped by its length, which may be wrong: the next line WARC/ is looked for.
       if (response) malformed("record over 64 MiB", document.line);
-      bytes_.skip(*headers_.length);
       return false;
     }
     std::size_t length = static_cast<std::size_t>(*headers_.length);
@@ -140,7 +140,8 @@ class WarcReader : public DocumentReader {
 
   // Whether the bytes from `at` on are empty lines and then a record or the end of the file.
   bool ends_at(std::size_t at) {
-    while (bytes_.have(at + 1) && (bytes_.ahead()[at] == '\n' || bytes_.ahead()[at] == '\r')) ++at;
+    const std::size_t last = at + kLongestHeaders;
+    while (at < last && bytes_.have(at + 1) && (bytes_.ahead()[at] == '\n' || bytes_.ahead()[at] == '\r')) ++at;
     return !bytes_.have(at + 1) ||
            (bytes_.have(at + kMagic.size()) && bytes_.ahead().substr(at).starts_with(kMagic));
   }

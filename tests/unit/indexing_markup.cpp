@@ -197,6 +197,8 @@ TEST(Warc, NamesWhatIsMalformed) {
                  {"Content-Length is not a number"}, {"T1", "T2"});
     expect_kinds(corpus, t1 + warc(id).substr(0, 30), {"the record is cut off"}, {"T1"});
   }
+  expect_kinds("warc", t1 + "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 123456789012\r\n\r\nx\r\n\r\n" + t2,
+               {"record over 64 MiB"}, {"T1", "T2"});
   expect_kinds("clueweb12", t1 + warc("WARC-Record-ID: <urn:uuid:1>\r\n") + t2, {"no WARC-TREC-ID"},
                {"T1", "T2"});
   expect_kinds("warc", t1 + warc("") + t2, {"no WARC-TREC-ID or WARC-Record-ID"}, {"T1", "T2"});
