@@ -1,6 +1,8 @@
 #include "cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -31,25 +33,38 @@ class CpuBackend final : public Backend {
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     if (batch.documents.empty()) return;
+    const BorrowedWorkspace borrowed(*this);
+    Team everybody{*borrowed, [this](std::size_t count, const Team::Work& work) {
+                     pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
+                   }};
     std::optional<QueryStates> shared;
-    if (encoder_->shares_query()) {
-      pool_->run(1, [&](std::size_t, int worker) {
-        shared = encoder_->encode_query(batch.query, workspace(worker), stop);
+    if (encoder_->shares_query()) shared = encoder_->encode_query(batch.query, everybody, stop);
+
+    const std::vector<std::size_t> order = longest_first(batch);
+    const std::size_t workers = workspaces_.size();
+    std::vector<std::span<const std::size_t>> groups = groups_of(order, batch, kGroupTokens);
+    // Few groups would leave workers idle: all of them take larger ones together, a few milliseconds each.
+    const bool together = groups.size() < 2 * workers;
+    if (together) groups = groups_of(order, batch, kGroupTokens * workers);
+    std::vector<float> cls(order.size() * 2 * encoder_->hidden());  // in `order`
+    const auto encode = [&](std::span<const std::size_t> group, Team& team) {
+      std::vector<std::span<const std::int32_t>> documents;
+      for (const std::size_t i : group) documents.push_back(batch.documents[i]);
+      const auto first = static_cast<std::size_t>(group.data() - order.data());
+      encoder_->encode(batch.cls_id, batch.query, documents, shared ? &*shared : nullptr,
+                       cls.data() + first * 2 * encoder_->hidden(), team, stop);
+    };
+    if (together) {
+      for (const auto& group : groups) encode(group, everybody);
+    } else {
+      pool_->run(groups.size(), [&](std::size_t index, int worker) {
+        Team alone = Team::alone(workspace(worker));
+        encode(groups[index], alone);
       });
     }
-    const std::vector<std::size_t> order = longest_first(batch);
-    const std::vector<std::span<const std::size_t>> groups = groups_of(order, batch);
-    std::vector<float> cls(order.size() * 2 * encoder_->hidden());  // in `order`
-    pool_->run(groups.size(), [&](std::size_t index, int worker) {
-      std::vector<std::span<const std::int32_t>> documents;
-      for (const std::size_t i : groups[index]) documents.push_back(batch.documents[i]);
-      const auto first = static_cast<std::size_t>(groups[index].data() - order.data());
-      encoder_->encode(batch.cls_id, batch.query, documents, shared ? &*shared : nullptr,
-                       cls.data() + first * 2 * encoder_->hidden(), workspace(worker), stop);
-    });
     // All [CLS] tokens together: the last block's weights are read once a worker.
     std::vector<float> in_order(order.size());
-    const std::size_t workers = workspaces_.size(), share = (order.size() + workers - 1) / workers;
+    const std::size_t share = (order.size() + workers - 1) / workers;
     pool_->run((order.size() + share - 1) / share, [&](std::size_t index, int worker) {
       const std::size_t first = index * share, count = std::min(share, order.size() - first);
       encoder_->finish(cls.data() + first * 2 * encoder_->hidden(), {in_order.data() + first, count}, workspace(worker));
@@ -79,12 +94,10 @@ class CpuBackend final : public Backend {
     return order;
   }
 
-  // Stretches of `order` that one worker takes at a time.
-  std::vector<std::span<const std::size_t>> groups_of(std::span<const std::size_t> order, const ScoringBatch& batch) const {
+  // Stretches of `order` of at most `most` tokens or one document.
+  std::vector<std::span<const std::size_t>> groups_of(std::span<const std::size_t> order, const ScoringBatch& batch,
+                                                      std::size_t most) const {
     const auto tokens = [&](std::size_t i) { return encoder_->tokens(batch.query.size(), batch.documents[i].size()); };
-    std::size_t all = 0;
-    for (const std::size_t i : order) all += tokens(i);
-    const std::size_t most = std::min(kGroupTokens, (all + workspaces_.size() - 1) / workspaces_.size());
     std::vector<std::span<const std::size_t>> groups;
     for (std::size_t first = 0; first < order.size();) {
       std::size_t end = first, in_group = 0;
@@ -97,6 +110,31 @@ class CpuBackend final : public Backend {
     return groups;
   }
 
+  // A call's memory for what all workers compute together.
+  class BorrowedWorkspace {
+   public:
+    explicit BorrowedWorkspace(const CpuBackend& from) : from_(from) {
+      const std::lock_guard lock(from.free_mutex_);
+      if (from.free_.empty()) {
+        workspace_ = std::make_unique<Workspace>();
+      } else {
+        workspace_ = std::move(from.free_.back());
+        from.free_.pop_back();
+      }
+    }
+    ~BorrowedWorkspace() {
+      const std::lock_guard lock(from_.free_mutex_);
+      from_.free_.push_back(std::move(workspace_));
+    }
+    BorrowedWorkspace(const BorrowedWorkspace&) = delete;
+    BorrowedWorkspace& operator=(const BorrowedWorkspace&) = delete;
+    Workspace& operator*() const { return *workspace_; }
+
+   private:
+    const CpuBackend& from_;
+    std::unique_ptr<Workspace> workspace_;
+  };
+
   // A worker does one piece of work at a time, so its workspace is its own.
   Workspace& workspace(int worker) const { return workspaces_[static_cast<std::size_t>(worker)]; }
 
@@ -105,6 +143,8 @@ class CpuBackend final : public Backend {
   std::shared_ptr<ThreadPool> pool_;
   BackendInfo info_;
   mutable std::vector<Workspace> workspaces_;  // [workers]
+  mutable std::mutex free_mutex_;
+  mutable std::vector<std::unique_ptr<Workspace>> free_;  // as many as there were callers at once
 };
 
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,19 +13,32 @@
 
 namespace relucent::cpu {
 
-/// One worker's memory; buffers grow to the largest group met and are then reused. Layouts: see VectorKernels.
+/// Memory of a group's activations, or of one worker's part of the work; buffers grow to the largest met and are then
+/// reused. Layouts: see VectorKernels.
 struct Workspace {
-  Buffer<float> x;              // activation: a block's input, then its output
-  Buffer<float> context;        // activation: what the heads gathered
-  Buffer<float> head;           // [3 head size][stride]: query, key and value of one head, of all tokens
-  Buffer<float> head_output;    // [head size][stride]
-  Buffer<float> wide;           // activation [intermediate] of a few panels
-  Buffer<float> operand, wide_operand;
-  Buffer<float> token_scales, wide_token_scales;
+  // A group's.
+  Buffer<float> x;        // activation: a block's input, then its output
+  Buffer<float> context;  // activation: what the heads gathered
+  Buffer<float> operand, token_scales;
+  Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // of the last block
+  Buffer<float> rows;     // one sequence's [hidden][tokens], for the last block
+
+  // A worker's.
+  Buffer<float> head;         // [3 head size][stride]: query, key and value of one head, of all tokens
+  Buffer<float> head_output;  // [head size][stride]
   Buffer<float> scores;
-  Buffer<float> rows;           // one sequence's [hidden][tokens], for the last block
-  Buffer<float> cls;            // activation of the group's [CLS] tokens
-  Buffer<float> cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;
+  Buffer<float> wide;         // activation [intermediate] of a few panels
+  Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
+};
+
+/// Those who compute a group: one thread for itself, or all workers of a pool together.
+struct Team {
+  using Work = std::function<void(std::size_t index, Workspace& own)>;
+  Workspace& group;
+  /// Calls work(index, the worker's workspace) for every index below a count; returns when all have ended.
+  std::function<void(std::size_t count, const Work& work)> each;
+
+  static Team alone(Workspace& workspace);
 };
 
 /// What a query contributes to every candidate where it does not depend on them: keys and values of each block, and the
@@ -41,8 +55,8 @@ struct Sequence {
   std::size_t first = 0;  // where its [CLS] stands
 };
 
-/// An encoder's weights in the form that the CPU computes with, and the computation of a group of sequences on one
-/// thread. Immutable; threads bring their own Workspace. A sequence's result does not depend on the rest of its group.
+/// An encoder's weights in the form that the CPU computes with, and the computation of a group of sequences. Immutable;
+/// callers bring the memory. A sequence's result does not depend on the rest of its group, nor on who computes it.
 ///
 /// Work a candidate of T = 1 + |D| tokens, with the query shared: (layers - 1) blocks of 2 T (4 H^2 + 2 H I) operations
 /// in matrix products, plus the band's attention (1 % of it at w = 4); the last block touches [CLS] alone: its keys
@@ -55,7 +69,7 @@ class Encoder {
 
   /// Whether Q's states are the same for all candidates.
   bool shares_query() const noexcept { return shares_query_; }
-  QueryStates encode_query(std::span<const std::int32_t> query, Workspace& workspace, const StopSignal& stop) const;
+  QueryStates encode_query(std::span<const std::int32_t> query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
   std::size_t tokens(std::size_t query, std::size_t document) const {
@@ -66,7 +80,7 @@ class Encoder {
   /// else null.
   void encode(std::int32_t cls_id, std::span<const std::int32_t> query,
               std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
-              Workspace& workspace, const StopSignal& stop) const;
+              Team& team, const StopSignal& stop) const;
   /// The rest of the last block and the head, for any number of candidates: their logits.
   void finish(const float* cls, std::span<float> logits, Workspace& workspace) const;
   std::size_t hidden() const noexcept { return hidden_; }
@@ -111,12 +125,13 @@ class Encoder {
   void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Workspace& workspace) const;
   void embedding_norm(std::size_t vectors, Workspace& workspace) const;
 
-  /// One whole block over the workspace's x, whose operand is ready; leaves the operand of the next one. `attend(head)`
-  /// fills head_output from head.
+  /// One whole block over the group's x, whose operand is ready; leaves the operand of the next one.
+  /// `attend(head, values, output, stride, own)` fills a head's output from its queries, keys and values.
   template <typename Attend>
-  void block(const Layer& layer, std::size_t tokens, std::size_t vectors, Workspace& workspace, const Attend& attend) const;
-  void feed_forward(const PackedLinear& up, const PackedLinear& down, const NormParameters& norm, float* x,
-                    std::size_t vectors, Arithmetic next, Workspace& workspace) const;
+  void block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team, const Attend& attend) const;
+  void feed_forward(const NormParameters& before, const PackedLinear& up, const PackedLinear& down,
+                    const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
+                    Workspace& own) const;
   void attend_group(const AttentionPattern& pattern, const Group& group, const float* query_keys, std::size_t query_stride,
                     std::size_t stride, Workspace& workspace) const;
   /// Multiplies an activation of `vectors` vectors: to = W activation + b, or to += that.
@@ -131,7 +146,8 @@ class Encoder {
                    std::size_t stride) const;
   void put_token(const float* values, float* activation, std::size_t features, std::size_t token) const;
   const float* place(const float* activation, std::size_t features, std::size_t token) const;
-  OperandOut operand(Arithmetic arithmetic, std::size_t features, std::size_t vectors, Workspace& workspace) const;
+  OperandOut operand(Arithmetic arithmetic, std::size_t features, std::size_t vectors, Buffer<float>& units,
+                     Buffer<float>& token_scales) const;
   std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
 
   EncoderDescription description_;

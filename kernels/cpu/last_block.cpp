@@ -1,0 +1,139 @@
+// What the last block and the head compute for [CLS] alone.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/encoder.h"
+
+namespace relucent::cpu {
+
+void Encoder::multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
+                       Product::Output output, float* to, std::size_t to_features, Workspace& w) const {
+  const OperandOut packed = operand(linear.arithmetic(), features, vectors, w.part_operand, w.part_scales);
+  kernels_.pack(activation, features, vectors, packed);
+  Product product = linear.product();
+  product.operand = packed.units;
+  product.token_scales = packed.token_scales;
+  product.vectors = vectors;
+  product.output = output;
+  product.out = to;
+  product.panel_stride = padded(to_features) * kernels_.panel;
+  product.feature_stride = kernels_.panel;
+  kernels_.product(product);
+}
+
+void Encoder::last_attention(const Group& group, const QueryStates* shared, float* states, Workspace& w) const {
+  const AttentionPattern& pattern = description_.patterns.back();
+  const std::size_t panel = kernels_.panel, rows = padded(hidden_), count = group.sequences.size();
+  const std::size_t vectors = whole_vectors(count), room = panels(vectors) * panel;
+  const float scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
+  // The [CLS] tokens of the group side by side, and their queries.
+  float* cls = w.cls.grow(rows * room);
+  std::vector<float> token(hidden_);
+  for (std::size_t i = 0; i < count; ++i) {
+    copy_tokens(w.x.data(), hidden_, group.sequences[i].first, 1, token.data(), 1);
+    put_token(token.data(), cls, hidden_, i);
+  }
+  float* query = w.cls_query.grow(rows * room);
+  multiply(last_.query, cls, hidden_, vectors, Product::Output::store, query, hidden_, w);
+
+  // What each head compares the tokens with, [heads] activations: W_K^T q.
+  const std::size_t head_rows = padded(head_size_), head_room = rows * room;
+  float* absorbed = w.cls_absorbed.grow(heads_ * head_room);
+  float* part = w.cls_mixed.grow(std::max(heads_ * head_room, head_rows * room));
+  for (std::size_t head = 0; head < heads_; ++head) {
+    for (std::size_t p = 0; p < room / panel; ++p) {
+      std::copy_n(query + (p * rows + head * head_size_) * panel, head_size_ * panel, part + p * head_rows * panel);
+    }
+    multiply(last_.key[head], part, head_size_, vectors, Product::Output::store, absorbed + head * head_room, hidden_, w);
+  }
+
+  // Scores and weighted sums of the tokens, a sequence at a time; the sums of all heads replace `absorbed`'s use.
+  float* mixed = w.cls_mixed.data();
+  std::size_t longest = 0;
+  for (const Sequence& sequence : group.sequences) longest = std::max(longest, sequence.document.size());
+  const std::size_t lanes = kernels_.lanes;
+  const auto whole = [&](std::size_t tokens) { return whole_vectors(tokens) * lanes; };
+  const std::size_t own = 1 + (group.query_in_group ? group.query : 0) + longest;
+  const std::size_t stride = whole(own) + whole(group.query);
+  float* sequence_rows = w.rows.grow(hidden_ * whole(own));
+  float* vector = w.cls_vectors.grow(heads_ * hidden_ * 2);
+  float* sums = vector + heads_ * hidden_;
+  float* scores = w.scores.grow(heads_ * stride);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sequence& sequence = group.sequences[i];
+    const std::size_t tokens = group.first_document(sequence) - sequence.first + sequence.document.size();
+    const std::size_t own_stride = whole(tokens), query_tokens = shared == nullptr ? 0 : shared->tokens;
+    copy_tokens(w.x.data(), hidden_, sequence.first, tokens, sequence_rows, own_stride);
+    for (std::size_t head = 0; head < heads_; ++head) {
+      const float* from = place(absorbed + head * head_room, hidden_, i);
+      for (std::size_t f = 0; f < hidden_; ++f) vector[f * heads_ + head] = from[f * panel];
+    }
+    const TokenRows of_sequence{sequence_rows, own_stride, hidden_, tokens};
+    const TokenRows of_query{shared == nullptr ? nullptr : shared->last.data(), shared == nullptr ? 0 : shared->stride,
+                             hidden_, query_tokens};
+    kernels_.token_products(of_sequence, vector, heads_, scores, stride);
+    if (query_tokens > 0) kernels_.token_products(of_query, vector, heads_, scores + own_stride, stride);
+    for (std::size_t head = 0; head < heads_; ++head) {
+      float* of_head = scores + head * stride;
+      const std::size_t all = own_stride + (shared == nullptr ? 0 : shared->stride);
+      // What [CLS] does not see, and the lanes behind the last token, take no part.
+      constexpr float unseen = -std::numeric_limits<float>::max();
+      for (std::size_t t = 0; t < all; ++t) of_head[t] *= scale;
+      std::fill(of_head + tokens, of_head + own_stride, unseen);
+      std::fill(of_head + own_stride + query_tokens, of_head + all, unseen);
+      const auto hide = [&](std::size_t first, std::size_t hidden_tokens) {
+        std::fill_n(of_head + first, hidden_tokens, unseen);
+      };
+      if (!pattern.cls_query && group.query_in_group) hide(1, group.query);
+      if (!pattern.cls_query && !group.query_in_group) hide(own_stride, query_tokens);
+      if (!pattern.cls_document) hide(group.first_document(sequence) - sequence.first, sequence.document.size());
+      kernels_.softmax(of_head, all);
+    }
+    std::fill_n(sums, heads_ * hidden_, 0.0F);
+    kernels_.token_sums(of_sequence, scores, stride, heads_, sums, hidden_);
+    if (query_tokens > 0) kernels_.token_sums(of_query, scores + own_stride, stride, heads_, sums, hidden_);
+    for (std::size_t head = 0; head < heads_; ++head) {
+      put_token(sums + head * hidden_, mixed + head * head_room, hidden_, i);
+    }
+  }
+
+  // Each head's value of its mixed token is its share of the context.
+  float* value = w.cls_value.grow(head_rows * room);
+  for (std::size_t head = 0; head < heads_; ++head) {
+    multiply(last_.value[head], mixed + head * head_room, hidden_, vectors, Product::Output::store, value, head_size_, w);
+    for (std::size_t i = 0; i < count; ++i) {
+      copy_tokens(value, head_size_, i, 1, states + (2 * i + 1) * hidden_ + head * head_size_, 1);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) copy_tokens(cls, hidden_, i, 1, states + 2 * i * hidden_, 1);
+}
+
+void Encoder::finish(const float* states, std::span<float> logits, Workspace& w) const {
+  const std::size_t vectors = whole_vectors(logits.size()), size = panels(vectors) * padded(hidden_) * kernels_.panel;
+  float* cls = w.cls.grow(size);
+  float* context = w.cls_context.grow(size);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    put_token(states + 2 * i * hidden_, cls, hidden_, i);
+    put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
+  }
+  multiply(last_.attention_output, context, hidden_, vectors, Product::Output::add, cls, hidden_, w);
+  feed_forward(last_.attention_norm, last_.intermediate, last_.output, last_.output_norm, cls, vectors, {}, w);
+  head(logits, w);
+}
+
+void Encoder::head(std::span<float> logits, Workspace& w) const {
+  const std::size_t vectors = whole_vectors(logits.size());
+  float* pooled = w.cls_query.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
+  multiply(pooler_, w.cls.data(), hidden_, vectors, Product::Output::store, pooled, hidden_, w);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const float* state = place(pooled, hidden_, i);
+    double logit = classifier_bias_.front();
+    for (std::size_t f = 0; f < hidden_; ++f) {
+      logit += static_cast<double>(std::tanh(state[f * kernels_.panel])) * classifier_[f];
+    }
+    logits[i] = static_cast<float>(logit);
+  }
+}
+
+}  // namespace relucent::cpu
