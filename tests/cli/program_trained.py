@@ -6,7 +6,8 @@ import unittest
 
 from program_support import DATA, GOLDENS, ProgramTest, main, run
 
-TOLERANCE = 0.0005
+TOLERANCE = 0.0001
+FEWER_BITS = 0.005  # what bf16 and int8 may cost
 
 
 def names():
@@ -35,9 +36,13 @@ class Trained(ProgramTest):
             first_stage = self.write("bm25.run", "".join(
                 f"{record['qid']} Q0 {record['docno']} {record['rank']} {1000 - record['rank']} bm25\n" for record in records))
             self.assertAlmostEqual(self.ndcg(name, first_stage), expected["first_stage"], delta=TOLERANCE)
-            alone = self.rerank(candidates, self.folder / f"{name}.run")
-            self.assertAlmostEqual(self.ndcg(name, alone), expected["model"], delta=TOLERANCE)
-            fused = self.rerank(candidates, self.folder / f"{name}.fused.run", "--config", "config/fusion.toml")
+            for precision in ("fp32", "bf16", "int8"):
+                with self.subTest(set=name, precision=precision):
+                    tolerance = TOLERANCE if precision == "fp32" else FEWER_BITS
+                    alone = self.rerank(candidates, self.folder / f"{name}.run", "--precision", precision)
+                    self.assertAlmostEqual(self.ndcg(name, alone), expected["model"], delta=tolerance)
+            fused = self.rerank(candidates, self.folder / f"{name}.fused.run", "--config", "config/fusion.toml",
+                                "--precision", "fp32")
             self.assertAlmostEqual(self.ndcg(name, fused), expected["minmax_model_plus_0.3_minmax_first_stage"], delta=TOLERANCE)
 
     def test_written_logits_are_the_goldens_for_the_first_queries(self):
