@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "tokenizer/utf8.h"
 
@@ -10,6 +11,16 @@ namespace {
 
 constexpr std::size_t longest_word = 100;  // characters; a longer word is unknown
 constexpr std::string_view continuation_prefix = "##";
+
+/// The entries as the trie knows them: should two ids have the same text, both find the same one of them.
+WordTable make_word_table(const std::vector<std::string>& entries, const VocabularyTrie& trie) {
+  std::vector<WordTable::Entry> words;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    if (trie.id(trie.descend(VocabularyTrie::root, entries[i])) == id) words.push_back({entries[i], id});
+  }
+  return WordTable(words);
+}
 
 }  // namespace
 
@@ -38,19 +49,39 @@ class WordPieceTokenizer::Word {
 WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
     : unicode_(UnicodeTable::instance()),
       trie_({vocabulary.entries.begin(), vocabulary.entries.end()}),
+      words_(make_word_table(vocabulary.entries, trie_)),
       continuation_(trie_.descend(VocabularyTrie::root, continuation_prefix)),
       cls_(vocabulary.cls),
       sep_(vocabulary.sep),
       unknown_(vocabulary.unknown),
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
-      source_(std::move(vocabulary.source)) {}
+      source_(std::move(vocabulary.source)) {
+  word_ends_.fill(no_word_end);
+  for (char32_t c = 0; c < 0x80; ++c) {
+    const CharacterAction action = unicode_.look_up(c);
+    if (action.kind == CharacterKind::space) word_ends_[c] = adds_nothing;
+    if (action.kind != CharacterKind::alone) continue;
+    Word word;
+    std::vector<std::int32_t> ids;
+    add_other(c, action, word, ids);
+    word_ends_[c] = ids.front();
+  }
+}
 
-/// Greedy longest match; a word that cannot be matched whole is one unknown piece.
 void WordPieceTokenizer::flush(Word& word, std::vector<std::int32_t>& ids) const {
   if (word.empty()) return;
-  const std::string_view text = word.text();
+  if (word.too_long()) {
+    ids.push_back(unknown_);
+  } else {
+    split(word.text(), ids);
+  }
+  word.clear();
+}
+
+/// Greedy longest match; a word that cannot be matched whole is one unknown piece.
+void WordPieceTokenizer::split(std::string_view text, std::vector<std::int32_t>& ids) const {
   const std::size_t before = ids.size();
-  bool known = !word.too_long();
+  bool known = true;
   for (std::size_t begin = 0; known && begin < text.size();) {
     std::uint32_t node = begin == 0 ? VocabularyTrie::root : continuation_;
     std::int32_t best = -1;
@@ -71,7 +102,6 @@ void WordPieceTokenizer::flush(Word& word, std::vector<std::int32_t>& ids) const
     ids.resize(before);
     ids.push_back(unknown_);
   }
-  word.clear();
 }
 
 /// Everything but a letter.
@@ -107,11 +137,37 @@ void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& wor
   }
 }
 
+/// Adds the words from `text[at]` on that are all ASCII letters and digits, short, and end at white space or punctuation:
+/// nearly all of an English text's. Returns where it stopped, in front of a word of another kind or near the end.
+std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size_t at, std::size_t most,
+                                                std::vector<std::int32_t>& ids) const {
+  while (at + ShortWord::longest < text.size() && ids.size() <= most) {
+    std::size_t size = 0;
+    const ShortWord word = ShortWord::lower_cased(text.data() + at, size);
+    const std::int32_t end = word_ends_[static_cast<std::uint8_t>(text[at + size])];
+    if (end == no_word_end) return at;
+    if (size > 0) {
+      const std::int32_t id = words_.find(word);
+      if (id >= 0) {
+        ids.push_back(id);
+      } else {
+        const auto bytes = word.bytes();
+        split({bytes.data(), size}, ids);
+      }
+    }
+    if (end != adds_nothing) ids.push_back(end);
+    at += size + 1;
+  }
+  return at;
+}
+
 bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit,
                                 std::vector<std::int32_t>& ids) const {
   const std::size_t most = ids.size() + limit;
   Word word;
-  for (std::size_t at = 0; at < text.size() && ids.size() <= most;) {
+  for (std::size_t at = 0; ids.size() <= most;) {
+    if (word.empty()) at = add_plain_words(text, at, most, ids);
+    if (at == text.size()) break;
     const char32_t c = next_code_point(text, at);
     const CharacterAction action = unicode_.look_up(c);
     if (action.kind == CharacterKind::letter) {

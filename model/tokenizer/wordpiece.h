@@ -1,12 +1,16 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode_table.h"
 #include "tokenizer/vocabulary_trie.h"
+#include "tokenizer/word_table.h"
 
 namespace relucent {
 
@@ -18,8 +22,7 @@ struct WordPieceVocabulary {
 };
 
 /// BERT's WordPiece, uncased: the ids of Hugging Face's tokenizer on every string. Special-token strings in a
-/// text
-/// ("[SEP]") are text.
+/// text ("[SEP]") are text.
 class WordPieceTokenizer final : public Tokenizer {
  public:
   /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::most_bytes.
@@ -34,14 +37,22 @@ class WordPieceTokenizer final : public Tokenizer {
  private:
   class Word;
 
+  std::size_t add_plain_words(std::string_view text, std::size_t at, std::size_t most,
+                              std::vector<std::int32_t>& ids) const;
   void flush(Word& word, std::vector<std::int32_t>& ids) const;
+  void split(std::string_view text, std::vector<std::int32_t>& ids) const;
   void add_other(char32_t c, CharacterAction action, Word& word, std::vector<std::int32_t>& ids) const;
 
   const UnicodeTable& unicode_;
   VocabularyTrie trie_;
+  WordTable words_;
   std::uint32_t continuation_;  // the node of "##"
   std::int32_t cls_, sep_, unknown_, size_;
   std::string source_;
+
+  static constexpr std::int32_t adds_nothing = -1, no_word_end = -2;
+  /// By byte: the id that a punctuation mark of ASCII adds; adds_nothing for white space; no_word_end for others.
+  std::array<std::int32_t, 256> word_ends_;
 };
 
 }  // namespace relucent
