@@ -175,6 +175,14 @@ TEST_F(TrainedGolden, CpuInBf16) {
   compare(*model, 5e-2, native || test_all() ? 1 : 4);
 }
 
+// Where it is not native: a quarter of the queries. What eight bits mean to the ranking is held by program_trained.
+TEST_F(TrainedGolden, CpuInInt8) {
+  const auto model = load("cpu", Precision::int8);
+  const std::string& level = model->backend().instruction_set;
+  const bool native = level == "avx512_vnni" || level == "avx512_bf16" || level == "amx";
+  compare(*model, 4e-1, native || test_all() ? 1 : 4);
+}
+
 TEST_F(TrainedGolden, CudaInEveryPrecision) {
   const auto fp32 = load("cuda:0", Precision::fp32), bf16 = load("cuda:0", Precision::bf16);
   if (fp32) compare(*fp32, 1e-4);
