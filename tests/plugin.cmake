@@ -11,6 +11,10 @@ relucent_test(first_stage_paths LABELS property plugin
               SOURCES property/first_stage_paths.cpp
               LIBRARIES relucent_plugin)
 target_include_directories(first_stage_paths PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
+relucent_test(first_stage_postings LABELS property plugin
+              SOURCES property/first_stage_postings.cpp
+              LIBRARIES relucent_plugin)
+target_include_directories(first_stage_postings PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 relucent_test(index_segments LABELS property plugin threads
               SOURCES property/index_segments.cpp
               LIBRARIES relucent_plugin LibArchive::LibArchive)

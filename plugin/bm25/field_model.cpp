@@ -27,12 +27,14 @@ void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* byt
   if (bytes != nullptr) longest_ = std::max(longest_, *std::max_element(bytes, bytes + leaf->maxDoc()));
 }
 
-const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const {
+const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const { return known(leaf).bytes; }
+
+const FieldModel::Leaf& FieldModel::known(const Lucene::IndexReader* leaf) const {
   const auto found = leaves_.find(leaf);
   if (found == leaves_.end()) {
     throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher", "make it with this one");
   }
-  return found->second.bytes;
+  return found->second;
 }
 
 }  // namespace relucent::bm25

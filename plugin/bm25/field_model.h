@@ -4,14 +4,17 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "bm25/term_maxima.h"
 #include "relucent/bm25.h"
 
 namespace relucent::bm25 {
 
-/// One field's numbers in BM25: statistics, parameters, and every document's length byte. Immutable once made.
+/// One field's numbers in BM25: statistics, parameters, and every document's length byte. Immutable once
+/// made, but for what it learns of terms.
 class FieldModel {
  public:
   FieldModel(const FieldStatistics& statistics, float k1, float b);
@@ -30,8 +33,11 @@ class FieldModel {
   float average_length() const { return average_length_; }
   /// bm25::length_factors for each byte.
   const std::array<float, 256>& factors() const { return factors_; }
-  /// The factor of the longest document there is.
+  /// The length byte of the longest document there is, and its factor.
+  std::uint8_t longest() const { return longest_; }
   float smallest_factor() const { return factors_[longest_]; }
+  /// What is known of the terms in this leaf. Throws as lengths() does.
+  TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
 
  private:
   void add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes);
@@ -40,7 +46,9 @@ class FieldModel {
     Lucene::ByteArray norms;
     std::vector<std::uint8_t> own;
     const std::uint8_t* bytes = nullptr;
+    std::unique_ptr<TermMaxima> maxima = std::make_unique<TermMaxima>();
   };
+  const Leaf& known(const Lucene::IndexReader* leaf) const;
 
   FieldStatistics statistics_;
   float k1_, b_, average_length_;

@@ -15,15 +15,19 @@ namespace {
 constexpr std::size_t kPiece = 16384;        // bytes read at once from a long list
 constexpr std::size_t kLongestPosting = 10;  // two numbers of five bytes
 
-/// A number of seven bits a byte, the lowest first; never reads more than five bytes.
-inline std::uint32_t read_number(const std::uint8_t*& bytes) {
-  std::uint32_t byte = *bytes++;
-  std::uint32_t value = byte & 0x7FU;
-  for (int shift = 7; (byte & 0x80U) != 0 && shift < 35; shift += 7) {
-    byte = *bytes++;
-    value |= (byte & 0x7FU) << shift;
+/// A list without frequencies: the distances alone, of seven bits a byte, the lowest first.
+const std::uint8_t* decode_documents(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
+                                     std::int32_t* documents) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    std::uint32_t byte = *bytes++, distance = byte & 0x7FU;
+    for (int shift = 7; (byte & 0x80U) != 0 && shift < 35; shift += 7) {
+      byte = *bytes++;
+      distance |= (byte & 0x7FU) << shift;
+    }
+    document += distance;
+    documents[i] = static_cast<std::int32_t>(document);
   }
-  return value;
+  return bytes;
 }
 
 }  // namespace
@@ -80,7 +84,8 @@ void Postings::fill(std::size_t wanted) {
   const std::size_t kept = filled_ - position_;
   if (kept >= wanted) return;
   const std::size_t piece = std::clamp<std::size_t>(static_cast<std::size_t>(left_) * 2 + 16, wanted, kPiece);
-  if (buffer_.size() < kept + piece + wanted) buffer_.resize(kept + piece + wanted);
+  const std::size_t room = kept + piece + wanted + PostingKernels::kReadAhead;
+  if (buffer_.size() < room) buffer_.resize(room);
   std::memmove(buffer_.data(), buffer_.data() + position_, kept);
   position_ = 0;
   const auto bytes = static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(piece), unread_));
@@ -96,19 +101,13 @@ bool Postings::next_block() {
   if (left_ == 0) return false;
   size_ = std::min(left_, kBlock);
   fill(static_cast<std::size_t>(size_) * kLongestPosting);
-  const std::uint8_t* bytes = buffer_.data() + position_;
   std::int64_t document = document_;
-  for (std::int32_t i = 0; i < size_; ++i) {
-    const std::uint32_t code = read_number(bytes);
-    std::uint32_t frequency = 1;
-    if (frequencies_omitted_) {
-      document += code;
-    } else {
-      document += code >> 1;
-      if ((code & 1U) == 0) frequency = read_number(bytes);
-    }
-    documents_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(document);
-    frequencies_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(frequency);
+  const std::uint8_t* bytes = buffer_.data() + position_;
+  if (frequencies_omitted_) {
+    bytes = decode_documents(bytes, size_, document, documents_.data());
+    std::fill_n(frequencies_.begin(), size_, 1);
+  } else {
+    bytes = kernels_.decode(bytes, size_, document, documents_.data(), frequencies_.data());
   }
   position_ = static_cast<std::size_t>(bytes - buffer_.data());
   // Documents ascend, so the last one's place in the segment is enough to know, but for a sum that went over the top.

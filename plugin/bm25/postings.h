@@ -8,13 +8,15 @@
 #include <span>
 #include <vector>
 
+#include "bm25/posting_kernels.h"
+
 namespace relucent::bm25 {
 
 /// One term's postings in one segment, a block at a time, deleted documents included. Reads the bytes of the .frq file in
 /// large pieces and decodes them itself: Lucene++'s own next() costs several times as much.
 class Postings {
  public:
-  static constexpr std::int32_t kBlock = 128;
+  static constexpr std::int32_t kBlock = 512;
 
   explicit Postings(const Lucene::SegmentReaderPtr& segment);
 
@@ -49,7 +51,8 @@ class Postings {
   std::vector<std::uint8_t> buffer_;
   std::size_t position_ = 0, filled_ = 0;
   std::int32_t size_ = 0;
-  std::array<std::int32_t, kBlock> documents_, frequencies_;
+  const PostingKernels& kernels_ = best_posting_kernels();
+  std::array<std::int32_t, kBlock + PostingKernels::kWriteAhead> documents_, frequencies_;
 };
 
 }  // namespace relucent::bm25

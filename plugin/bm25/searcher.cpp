@@ -124,10 +124,11 @@ struct BM25Searcher::Implementation {
   Lucene::TopDocsPtr search_flat(const std::vector<bm25::TermWeightPtr>& terms, const Lucene::FilterPtr& filter,
                                  std::int32_t n) const {
     bm25::TopHits top(std::min(n, reader->maxDoc()));
+    bm25::TermAtATime scoring(terms, filter, top);
     std::int32_t matches = 0, first = 0;
     for (const auto& leaf : leaves) {
       const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
-      matches += bm25::term_at_a_time(segment, first, terms, filter, top);
+      matches += scoring.search(segment, first);
       first += leaf->maxDoc();
     }
     const auto hits = top.take();

@@ -7,24 +7,46 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "bm25/formula.h"
+#include "bm25/posting_kernels.h"
 #include "bm25/postings.h"
 
 namespace relucent::bm25 {
 namespace {
 
 constexpr std::int32_t kWindow = 1 << 15;  // documents; the sums take 256 KiB, which stays in the second cache
-constexpr std::int32_t kGroup = 64;        // documents that share one mark "touched"
+constexpr std::int32_t kGroup = 64;        // documents that the kernels take at once
 
-/// The sums of one window. All zero between queries, also after an exception.
+/// Documents of the window that may still become hits, in order, with what the terms so far gave them.
+struct Candidates {
+  std::array<std::int32_t, kWindow> places;  ///< in the window
+  std::array<double, kWindow> sums;
+  std::size_t count = 0;
+
+  /// Drops those that are not above `limit`.
+  void keep_above(double limit) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      places[kept] = places[i];
+      sums[kept] = sums[i];
+      kept += sums[i] > limit ? 1 : 0;
+    }
+    count = kept;
+  }
+};
+
+/// Sums and marks are zero between windows and queries, also after an exception.
 struct Window {
-  std::array<double, kWindow> sums{};
-  std::array<std::uint8_t, kWindow / kGroup> touched{};
+  alignas(64) std::array<double, kWindow> sums{};
+  alignas(64) std::array<std::uint8_t, kWindow> seen{};  ///< 1: some term matches
+  Candidates candidates;
+  std::array<std::uint8_t, kWindow> allowed;  ///< by the filter, if there is one
 
   void clear() {
     sums.fill(0);
-    touched.fill(0);
+    seen.fill(0);
   }
 };
 
@@ -36,8 +58,8 @@ Window& window_of_this_thread() {
 /// One term's way through the segment.
 class TermCursor {
  public:
-  TermCursor(const Lucene::SegmentReaderPtr& segment, const TermWeight& term)
-      : postings_(segment), weight_(term.weight()), factors_(term.model().factors().data()),
+  TermCursor(const Lucene::SegmentReaderPtr& segment, const TermWeight& term, const Contributions& contributions)
+      : segment_(segment), term_(term), contributions_(contributions), postings_(segment),
         lengths_(term.model().lengths(segment.get())) {
     postings_.seek(term.term());
     more_ = postings_.next_block();
@@ -50,7 +72,42 @@ class TermCursor {
     return more_ ? postings_.documents()[position_] : std::numeric_limits<std::int32_t>::max();
   }
 
+  /// The largest contribution in the segment, or something above it for a rare term.
+  double largest() {
+    if (largest_ < 0) largest_ = find_largest();
+    return largest_;
+  }
+
   void add_up_to(std::int32_t end, std::int32_t start, Window& window) {
+    if (lengths_ != nullptr) {
+      add_up_to(end, start, window, [this](std::int32_t document) { return lengths_[document]; });
+    } else {
+      add_up_to(end, start, window, [](std::int32_t) { return std::uint8_t{1}; });
+    }
+  }
+
+  /// Marks the documents and adds to the candidates' sums alone.
+  void look_up_to(std::int32_t end, std::int32_t start, Window& window) {
+    Candidates& candidates = window.candidates;
+    std::size_t candidate = 0;
+    each_stretch(end, [&](const std::int32_t* documents, const std::int32_t* frequencies, std::size_t size) {
+      for (std::size_t i = 0; i < size; ++i) window.seen[static_cast<std::size_t>(documents[i] - start)] = 1;
+      const std::int32_t* from = documents;
+      for (; candidate < candidates.count; ++candidate) {
+        const std::int32_t document = start + candidates.places[candidate];
+        if (document > documents[size - 1]) break;
+        from = std::lower_bound(from, documents + size, document);
+        if (*from != document) continue;
+        candidates.sums[candidate] +=
+            contributions_(frequencies[from - documents], lengths_ == nullptr ? 1 : lengths_[document]);
+      }
+    });
+  }
+
+ private:
+  /// Calls use(documents, frequencies, size) for the postings before `end`, a piece after the other.
+  template <typename Use>
+  void each_stretch(std::int32_t end, Use&& use) {
     while (more_) {
       const auto documents = postings_.documents();
       std::size_t last = documents.size();
@@ -60,10 +117,8 @@ class TermCursor {
             std::lower_bound(documents.begin() + static_cast<std::ptrdiff_t>(position_), documents.end(), end) -
             documents.begin());
       }
-      if (lengths_ != nullptr) {
-        add(last, start, window, [this](std::int32_t document) { return lengths_[document]; });
-      } else {
-        add(last, start, window, [](std::int32_t) { return std::uint8_t{1}; });
+      if (last > position_) {
+        use(documents.data() + position_, postings_.frequencies().data() + position_, last - position_);
       }
       position_ = last;
       if (!whole) return;
@@ -72,108 +127,153 @@ class TermCursor {
     }
   }
 
- private:
   template <typename Length>
-  void add(std::size_t last, std::int32_t start, Window& window, Length&& length) {
-    const std::int32_t* documents = postings_.documents().data();
-    const std::int32_t* frequencies = postings_.frequencies().data();
-    for (std::size_t i = position_; i < last; ++i) {
-      const std::int32_t document = documents[i];
-      const float part = contribution(weight_, static_cast<float>(frequencies[i]), factors_[length(document)]);
-      const auto place = static_cast<std::size_t>(document - start);
-      window.sums[place] += static_cast<double>(part);
-      window.touched[place / kGroup] = 1;
-    }
+  void add_up_to(std::int32_t end, std::int32_t start, Window& window, Length&& length) {
+    each_stretch(end, [&](const std::int32_t* documents, const std::int32_t* frequencies, std::size_t size) {
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::int32_t document = documents[i];
+        const auto place = static_cast<std::size_t>(document - start);
+        window.sums[place] += contributions_(frequencies[i], length(document));
+        window.seen[place] = 1;
+      }
+    });
   }
 
+  double find_largest() const {
+    // A contribution is smaller than the weight. For a rare term that is good enough, and there are many of those.
+    const std::int32_t frequent = std::max(256, segment_->maxDoc() / 1024);
+    if (postings_.document_frequency() < frequent) return term_.weight();
+    TermMaxima& maxima = term_.model().maxima(segment_.get());
+    const Lucene::String text = term_.term()->text();
+    auto largest = maxima.find(text);
+    if (!largest) {
+      largest = 0;
+      const auto& factors = term_.model().factors();
+      Postings postings(segment_);
+      postings.seek(term_.term());
+      while (postings.next_block()) {
+        const auto documents = postings.documents();
+        const auto frequencies = postings.frequencies();
+        for (std::size_t i = 0; i < documents.size(); ++i) {
+          const float factor = factors[lengths_ == nullptr ? 1 : lengths_[documents[i]]];
+          largest = std::max(*largest, static_cast<float>(frequencies[i]) * factor);
+        }
+      }
+      maxima.keep(text, *largest);
+    }
+    return contribution(term_.weight(), *largest, 1);
+  }
+
+  Lucene::SegmentReaderPtr segment_;
+  const TermWeight& term_;
+  const Contributions& contributions_;
   Postings postings_;
-  float weight_;
-  const float* factors_;
   const std::uint8_t* lengths_;
   std::size_t position_ = 0;
   bool more_;
+  double largest_ = -1;
 };
 
-/// The documents a filter lets through, in order.
-class Allowed {
+/// What is let through: documents of the filter that are not deleted.
+class Acceptance {
  public:
-  Allowed(const Lucene::FilterPtr& filter, const Lucene::IndexReaderPtr& leaf) {
+  /// @param deletions may be null, and so may the filter
+  Acceptance(const Lucene::BitVectorPtr& deletions, const Lucene::FilterPtr& filter, const Lucene::IndexReaderPtr& leaf)
+      : deletions_(deletions), filtered_(filter) {
+    if (!filter) return;
     if (const auto set = filter->getDocIdSet(leaf)) iterator_ = set->iterator();
     document_ = iterator_ ? iterator_->nextDoc() : Lucene::DocIdSetIterator::NO_MORE_DOCS;
   }
-  /// The first allowed document from `target` on.
-  std::int32_t from(std::int32_t target) {
-    if (document_ < target) document_ = iterator_->advance(target);
-    return document_;
+
+  bool everything() const { return !deletions_ && !filtered_; }
+
+  /// Windows must come in ascending order.
+  void start_window(std::int32_t start, std::int32_t size, Window& window) {
+    if (!filtered_) return;
+    std::fill_n(window.allowed.begin(), size, std::uint8_t{0});
+    if (document_ < start) document_ = iterator_->advance(start);
+    for (; document_ < start + size; document_ = iterator_->nextDoc()) {
+      window.allowed[static_cast<std::size_t>(document_ - start)] = 1;
+    }
+  }
+
+  bool operator()(std::int32_t start, std::int32_t place, const Window& window) const {
+    if (filtered_ && window.allowed[static_cast<std::size_t>(place)] == 0) return false;
+    return !deletions_ || !deletions_->get(start + place);
   }
 
  private:
+  Lucene::BitVectorPtr deletions_;
+  bool filtered_;
   Lucene::DocIdSetIteratorPtr iterator_;
-  std::int32_t document_;
+  std::int32_t document_ = 0;
 };
 
-/// Takes the window's documents into `top` and leaves the window zero.
-class Collector {
+/// Whether sums of these terms' contributions come out the same in any order. All contributions are multiples of the last
+/// place of the smallest one, which has 24 bits; a sum of them that is less than 2^53 of these is exact in double.
+bool sums_are_exact(const std::vector<TermWeightPtr>& terms) {
+  double largest = 0, smallest = std::numeric_limits<double>::infinity();
+  for (const auto& term : terms) {
+    largest += term->weight();
+    smallest = std::min<double>(smallest, contribution(term->weight(), 1, term->model().smallest_factor()));
+  }
+  return largest < smallest * 0x1p28;
+}
+
+/// A sum at most this high cannot get above `threshold` by adding `rest`, however either was rounded.
+double limit_below(double threshold, double rest) { return threshold - rest - (threshold + rest) * 0x1p-40; }
+
+/// The terms of one segment, those of small contributions first.
+class Disjunction {
  public:
-  /// @param deletions may be null
-  Collector(const Lucene::SegmentReaderPtr& segment, const Lucene::BitVectorPtr& deletions,
-            std::int32_t first_document, const Lucene::FilterPtr& filter, TopHits& top)
-      : deletions_(deletions), first_document_(first_document), top_(top) {
-    if (filter) allowed_ = std::make_unique<Allowed>(filter, segment);
+  Disjunction(std::vector<std::unique_ptr<TermCursor>> cursors, bool may_skip, const TopHits& top)
+      : cursors_(std::move(cursors)), may_skip_(may_skip), top_(top) {
+    for (const auto& cursor : cursors_) order_.push_back(cursor.get());
   }
 
-  void collect(std::int32_t start, std::int32_t size, Window& window) {
+  std::int32_t next_document() const {
+    std::int32_t next = std::numeric_limits<std::int32_t>::max();
+    for (const auto& cursor : cursors_) next = std::min(next, cursor->document());
+    return next;
+  }
+
+  /// Leaves the window's candidates, and the marks of all documents that match.
+  void score(std::int32_t start, std::int32_t size, Window& window, const PostingKernels& kernels) {
+    split();
+    for (std::size_t i = skipped_; i < order_.size(); ++i) order_[i]->add_up_to(start + size, start, window);
+    Candidates& candidates = window.candidates;
     const auto groups = static_cast<std::size_t>((size + kGroup - 1) / kGroup);
-    for (std::size_t group = 0; group < groups; ++group) {
-      if (window.touched[group] == 0) continue;
-      window.touched[group] = 0;
-      double* sums = window.sums.data() + group * kGroup;
-      const std::int32_t first = start + static_cast<std::int32_t>(group) * kGroup;
-      if (allowed_) {
-        for (std::int32_t document = allowed_->from(first); document < first + kGroup;
-             document = allowed_->from(document + 1)) {
-          take(sums[document - first], document);
-        }
-      } else if (deletions_) {
-        for (std::int32_t i = 0; i < kGroup; ++i) take(sums[i], first + i);
-      } else {
-        take_group(sums, first);
-      }
-      std::fill_n(sums, kGroup, 0.0);
+    candidates.count = kernels.take_above(window.sums.data(), window.seen.data(), groups * kGroup, limit(skipped_),
+                                          candidates.places.data(), candidates.sums.data());
+    for (std::size_t i = skipped_; i-- > 0;) {
+      order_[i]->look_up_to(start + size, start, window);
+      candidates.keep_above(limit(i));
     }
   }
-
-  std::int32_t matches() const { return matches_; }
 
  private:
-  void take(double sum, std::int32_t document) {
-    if (sum <= 0 || (deletions_ && deletions_->get(document))) return;
-    ++matches_;
-    if (sum > top_.threshold()) top_.offer(static_cast<float>(sum), first_document_ + document);
+  /// What a sum must be above while `skipped` terms are still to be added.
+  double limit(std::size_t skipped) const {
+    if (skipped == 0) return std::max(0.0, top_.threshold());
+    return std::max(0.0, limit_below(top_.threshold(), rest_[skipped - 1]));
   }
 
-  void take_group(const double* sums, std::int32_t first) {
-    double best = 0;
-    std::int32_t matches = 0;
-    for (std::int32_t i = 0; i < kGroup; ++i) {
-      matches += sums[i] > 0 ? 1 : 0;
-      best = std::max(best, sums[i]);
+  /// Finds the terms that together cannot give a hit.
+  void split() {
+    if (!may_skip_ || top_.threshold() <= 0) return;
+    if (rest_.empty()) {
+      std::ranges::stable_sort(order_, {}, [](TermCursor* cursor) { return cursor->largest(); });
+      for (TermCursor* cursor : order_) rest_.push_back((rest_.empty() ? 0 : rest_.back()) + cursor->largest());
     }
-    matches_ += matches;
-    // Rounding to float keeps the order, so a sum that is not above the threshold cannot get above it.
-    if (best <= top_.threshold()) return;
-    for (std::int32_t i = 0; i < kGroup; ++i) {
-      if (sums[i] > 0 && sums[i] > top_.threshold()) {
-        top_.offer(static_cast<float>(sums[i]), first_document_ + first + i);
-      }
-    }
+    while (skipped_ < order_.size() && limit_below(top_.threshold(), rest_[skipped_]) >= 0) ++skipped_;
   }
 
-  Lucene::BitVectorPtr deletions_;
-  std::int32_t first_document_;
-  TopHits& top_;
-  std::unique_ptr<Allowed> allowed_;
-  std::int32_t matches_ = 0;
+  std::vector<std::unique_ptr<TermCursor>> cursors_;
+  bool may_skip_;
+  const TopHits& top_;
+  std::vector<TermCursor*> order_;  ///< the query's order until terms are skipped
+  std::vector<double> rest_;        ///< sums of the largest contributions up to each
+  std::size_t skipped_ = 0;
 };
 
 }  // namespace
@@ -184,31 +284,57 @@ bool can_go_term_at_a_time(const std::vector<TermWeightPtr>& terms) {
   });
 }
 
-std::int32_t term_at_a_time(const Lucene::SegmentReaderPtr& segment, std::int32_t first_document,
-                            const std::vector<TermWeightPtr>& terms, const Lucene::FilterPtr& filter, TopHits& top) {
-  std::vector<std::unique_ptr<TermCursor>> cursors;
-  for (const auto& term : terms) {
-    if (term->document_frequency() > 0) cursors.push_back(std::make_unique<TermCursor>(segment, *term));
+TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::FilterPtr& filter, TopHits& top)
+    : filter_(filter), top_(top) {
+  std::ranges::copy_if(terms, std::back_inserter(terms_), [](const auto& term) { return term->document_frequency() > 0; });
+  for (const auto& term : terms_) {
+    const FieldModel& model = term->model();
+    contributions_.emplace_back(term->weight(), model.factors(), model.longest(), term->document_frequency());
   }
-  if (cursors.empty()) return 0;
+  any_order_ = sums_are_exact(terms_);
+}
+
+std::int32_t TermAtATime::search(const Lucene::SegmentReaderPtr& segment, std::int32_t first_document) {
+  if (terms_.empty()) return 0;
+  std::vector<std::unique_ptr<TermCursor>> cursors;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    cursors.push_back(std::make_unique<TermCursor>(segment, *terms_[i], contributions_[i]));
+  }
+  Acceptance acceptance(cursors.front()->deletions(), filter_, segment);
+  Disjunction disjunction(std::move(cursors), any_order_, top_);
+  const PostingKernels& kernels = best_posting_kernels();
   Window& window = window_of_this_thread();
-  Collector collector(segment, cursors.front()->deletions(), first_document, filter, top);
+  const Candidates& candidates = window.candidates;
   const std::int32_t documents = segment->maxDoc();
+  std::size_t matches = 0;
   try {
     for (;;) {
-      std::int32_t first = documents;
-      for (const auto& cursor : cursors) first = std::min(first, cursor->document());
-      if (first >= documents) break;
-      const std::int32_t start = first / kGroup * kGroup;
+      const std::int32_t next = disjunction.next_document();
+      if (next >= documents) break;
+      const std::int32_t start = next / kGroup * kGroup;
       const std::int32_t size = std::min(kWindow, documents - start);
-      for (const auto& cursor : cursors) cursor->add_up_to(start + size, start, window);
-      collector.collect(start, size, window);
+      const auto groups = static_cast<std::size_t>((size + kGroup - 1) / kGroup);
+      disjunction.score(start, size, window, kernels);
+      if (!acceptance.everything()) {
+        acceptance.start_window(start, size, window);
+        for (std::int32_t place = 0; place < size; ++place) {
+          std::uint8_t& seen = window.seen[static_cast<std::size_t>(place)];
+          if (seen != 0 && !acceptance(start, place, window)) seen = 0;
+        }
+      }
+      for (std::size_t i = 0; i < candidates.count; ++i) {
+        const std::int32_t place = candidates.places[i];
+        if (candidates.sums[i] > top_.threshold() && window.seen[static_cast<std::size_t>(place)] != 0) {
+          top_.offer(static_cast<float>(candidates.sums[i]), first_document + start + place);
+        }
+      }
+      matches += kernels.count_seen(window.seen.data(), groups * kGroup);
     }
   } catch (...) {
     window.clear();
     throw;
   }
-  return collector.matches();
+  return static_cast<std::int32_t>(matches);
 }
 
 }  // namespace relucent::bm25

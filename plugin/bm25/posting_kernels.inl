@@ -1,0 +1,90 @@
+// The kernels of posting_kernels.h, compiled once an instruction set with its own compiler flags:
+//   RELUCENT_LEVEL   its name
+//   RELUCENT_VBMI2   1 where bytes can be compressed (AVX-512 VBMI2)
+// Nothing from the standard library's templates is used: an inline function compiled here for a newer processor must
+// never be the one that the linker keeps.
+#include "bm25/posting_kernels.h"
+
+namespace relucent::bm25::RELUCENT_LEVEL {
+namespace {
+
+inline std::uint32_t read_number(const std::uint8_t*& bytes) {
+  std::uint32_t byte = *bytes++;
+  std::uint32_t value = byte & 0x7FU;
+  for (int shift = 7; (byte & 0x80U) != 0 && shift < 35; shift += 7) {
+    byte = *bytes++;
+    value |= (byte & 0x7FU) << shift;
+  }
+  return value;
+}
+
+const std::uint8_t* decode_one_by_one(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
+                                      std::int32_t* documents, std::int32_t* frequencies) {
+  std::int64_t last = document;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::uint32_t code = read_number(bytes);
+    last += code >> 1;
+    documents[i] = static_cast<std::int32_t>(last);
+    frequencies[i] = (code & 1U) != 0 ? 1 : static_cast<std::int32_t>(read_number(bytes));
+  }
+  document = last;
+  return bytes;
+}
+
+#if RELUCENT_VBMI2
+#include "bm25/decode_compressing.inl"
+#else
+constexpr auto decode = decode_one_by_one;
+#endif
+
+using Doubles = double __attribute__((vector_size(64)));
+using Longs = long long __attribute__((vector_size(64)));
+using Words = unsigned long long __attribute__((vector_size(64)));
+
+inline bool any(Words words) {
+  return (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) != 0;
+}
+
+std::size_t take_above(double* sums, const std::uint8_t* seen, std::size_t size, double limit, std::int32_t* places,
+                       double* found) {
+  std::size_t count = 0;
+  for (std::size_t group = 0; group < size; group += 64) {
+    Words marks;
+    __builtin_memcpy(&marks, seen + group, sizeof marks);
+    if (!any(marks)) continue;
+    auto* eights = reinterpret_cast<Doubles*>(sums + group);
+    Longs above = {};
+    for (int i = 0; i < 8; ++i) above |= eights[i] > limit;
+    if (any(reinterpret_cast<Words>(above))) {
+      for (std::size_t i = group; i < group + 64; ++i) {
+        if (sums[i] > limit) {
+          places[count] = static_cast<std::int32_t>(i);
+          found[count++] = sums[i];
+        }
+      }
+    }
+    for (int i = 0; i < 8; ++i) eights[i] = Doubles{};
+  }
+  return count;
+}
+
+std::size_t count_seen(std::uint8_t* seen, std::size_t size) {
+  std::size_t count = 0;
+  // A group's bytes stay below 256 in each of its eight sums.
+  for (std::size_t group = 0; group < size; group += 64) {
+    std::uint64_t words[8], sum = 0;
+    __builtin_memcpy(words, seen + group, sizeof words);
+    for (const std::uint64_t word : words) sum += word;
+    count += (sum * 0x0101010101010101U) >> 56;
+  }
+  __builtin_memset(seen, 0, size);
+  return count;
+}
+
+}  // namespace
+
+#define RELUCENT_TEXT_OF(name) #name
+#define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
+const PostingKernels posting_kernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, take_above, count_seen};
+
+}  // namespace relucent::bm25::RELUCENT_LEVEL

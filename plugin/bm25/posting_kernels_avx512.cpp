@@ -1,0 +1,5 @@
+#include <immintrin.h>
+
+#define RELUCENT_LEVEL avx512
+#define RELUCENT_VBMI2 1
+#include "bm25/posting_kernels.inl"
