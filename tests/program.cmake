@@ -1,7 +1,8 @@
-# Tests of topics, judgments, runs and measures, and of the program `relucent`.
+# Tests of topics, judgments, runs and measures, of benchmarks and of the program `relucent`.
 relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
               SOURCES unit/evaluation_formats.cpp
                       fuzz/evaluation_forms_fuzz.cpp
+                      unit/benchmarks_measurement.cpp
                       unit/program_snippet.cpp
                       property/evaluation_conversion.cpp
                       property/evaluation_run_order.cpp

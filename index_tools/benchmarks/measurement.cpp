@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <exception>
+#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <thread>
 
 namespace relucent::benchmarks {
 
@@ -18,6 +22,41 @@ Measurement summarize(std::string name, std::vector<double> samples_ms) {
   result.max_ms = samples_ms.back();
   result.median_ms = n % 2 == 1 ? samples_ms[n / 2] : (samples_ms[n / 2 - 1] + samples_ms[n / 2]) / 2;
   return result;
+}
+
+double percentile(std::vector<double> samples, double share) {
+  std::sort(samples.begin(), samples.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
+  return samples[std::clamp<std::size_t>(rank, 1, samples.size()) - 1];
+}
+
+void run_clients(int clients, const std::function<void(int client)>& work) {
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(clients));
+  std::vector<std::jthread> threads;
+  for (int client = 0; client < clients; ++client) {
+    threads.emplace_back([&work, &failure = failures[static_cast<std::size_t>(client)], client] {
+      try {
+        work(client);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    });
+  }
+  threads.clear();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+MemoryUse memory_use() {
+  MemoryUse use;
+  std::ifstream status("/proc/self/status");
+  for (std::string key; status >> key; std::getline(status, key)) {
+    double kib = 0;  // as /proc counts, whatever it calls them
+    if (key == "VmRSS:" && status >> kib) use.resident_mb = kib * 1024 / 1e6;
+    if (key == "VmHWM:" && status >> kib) use.peak_mb = kib * 1024 / 1e6;
+  }
+  return use;
 }
 
 double time_ms(const std::function<void()>& work) {

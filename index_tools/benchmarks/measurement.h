@@ -20,6 +20,19 @@ struct Measurement {
 /// Median, minimum and maximum of `samples_ms` (not empty; sorted in place).
 Measurement summarize(std::string name, std::vector<double> samples_ms);
 
+/// The smallest of `samples` (not empty) that at least `share` of them do not exceed; 0 < share <= 1.
+double percentile(std::vector<double> samples, double share);
+
+/// Calls work(client) on `clients` threads at once; after all have ended, throws what the first of them threw, if any did.
+void run_clients(int clients, const std::function<void(int client)>& work);
+
+struct MemoryUse {
+  double resident_mb = 0, peak_mb = 0;
+};
+
+/// This process's memory as /proc tells it; zeros where it does not.
+MemoryUse memory_use();
+
 /// Milliseconds that `work` takes.
 double time_ms(const std::function<void()>& work);
 

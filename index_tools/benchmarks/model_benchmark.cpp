@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,6 +39,47 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
   return text;
 }
 
+struct Scored {
+  std::vector<double> total_ms, tokenize_ms, encode_ms;  // of every run of every client
+  double wall_ms = 0;
+  // After the first tenth of the runs, when buffers have grown to what they need, and after the last.
+  MemoryUse early, late;
+};
+
+Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
+                          std::span<const std::string_view> documents, const ModelBenchmark& settings) {
+  std::vector<Scored> of_client(static_cast<std::size_t>(settings.clients));
+  Scored all;
+  all.wall_ms = time_ms([&] {
+    run_clients(settings.clients, [&](int client) {
+      Scored& mine = of_client[static_cast<std::size_t>(client)];
+      for (auto* samples : {&mine.total_ms, &mine.tokenize_ms, &mine.encode_ms}) {
+        samples->reserve(static_cast<std::size_t>(settings.runs));
+      }
+      for (int run = 0; run < settings.runs; ++run) {
+        if (client == 0 && run == settings.runs / 10) all.early = memory_use();
+        PairScores scores;
+        mine.total_ms.push_back(time_ms([&] { scores = encoder.score(query, documents); }));
+        mine.tokenize_ms.push_back(scores.tokenize_ms);
+        mine.encode_ms.push_back(scores.encode_ms);
+        if (scores.documents.front().tokens != settings.tokens) {
+          throw Error(ErrorKind::usage, "bench model",
+                      "an input has " + std::to_string(scores.documents.front().tokens) + " tokens, not " +
+                          std::to_string(settings.tokens),
+                      "--query-tokens is at most 30 and --tokens at most the model's maximum");
+        }
+      }
+    });
+  });
+  all.late = memory_use();
+  for (const Scored& one : of_client) {
+    all.total_ms.insert(all.total_ms.end(), one.total_ms.begin(), one.total_ms.end());
+    all.tokenize_ms.insert(all.tokenize_ms.end(), one.tokenize_ms.begin(), one.tokenize_ms.end());
+    all.encode_ms.insert(all.encode_ms.end(), one.encode_ms.begin(), one.encode_ms.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 double operations(const EncoderDescription& d, int candidates, int query_tokens, int document_tokens) {
@@ -68,7 +111,8 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
     throw Error(ErrorKind::usage, "bench model", "--tokens must leave room for the query, a word and three special tokens");
   }
   const auto folder = settings.model.empty() ? default_model() : settings.model;
-  const auto encoder = CrossEncoder::load(folder, settings.options);
+  std::shared_ptr<const CrossEncoder> encoder;
+  const double load_ms = time_ms([&] { encoder = CrossEncoder::load(folder, settings.options); });
   const auto words = whole_words(folder);
   std::uint32_t state = 1;
   const std::string query = text_of(words, settings.query_tokens, state);
@@ -84,32 +128,34 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
     if (!out.flush()) throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written");
   }
   const std::vector<std::string_view> views(documents.begin(), documents.end());
-  std::vector<double> total, tokenize, encode;
-  encoder->score(query, views);
-  for (int i = 0; i < settings.runs; ++i) {
-    PairScores scores;
-    total.push_back(time_ms([&] { scores = encoder->score(query, views); }));
-    tokenize.push_back(scores.tokenize_ms);
-    encode.push_back(scores.encode_ms);
-    if (scores.documents.front().tokens != settings.tokens) {
-      throw Error(ErrorKind::usage, "bench model",
-                  "an input has " + std::to_string(scores.documents.front().tokens) + " tokens, not " +
-                      std::to_string(settings.tokens),
-                  "--query-tokens is at most 30 and --tokens at most the model's maximum");
-    }
-  }
+  const double first_ms = time_ms([&] { encoder->score(query, views); });
+  const Scored scored = score_from_clients(*encoder, query, views, settings);
   const BackendInfo& backend = encoder->backend();
   const std::string what = backend.device + ' ' + to_string(backend.precision) + ' ' + backend.instruction_set + ' ' +
                            std::to_string(settings.candidates) + 'x' + std::to_string(settings.tokens);
   const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
                                          settings.tokens - settings.query_tokens - 2);
-  Measurement whole = summarize("model " + what, total);
-  const double rate = gflop / whole.median_ms * 1e3;
+  Measurement whole = summarize("model " + what, scored.total_ms);
+  // With several clients a query waits for others, so the rate is that of all together.
+  const auto queries = static_cast<double>(scored.total_ms.size());
+  const double rate = gflop * 1e3 / (settings.clients == 1 ? whole.median_ms : scored.wall_ms / queries);
   whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", rate}};
   if (const double peak = 1e-9 * measured_peak(backend); peak > 0) {
     whole.figures.insert(whole.figures.end(), {{"peak_gflop_per_s", peak}, {"share_of_peak", rate / peak}});
   }
-  return {whole, summarize("  tokenize", tokenize), summarize("  encode", encode)};
+  // Fewer runs have no such tail.
+  if (queries >= 100) {
+    whole.figures.insert(whole.figures.end(), {{"clients", settings.clients},
+                                               {"queries_per_s", 1e3 * queries / scored.wall_ms},
+                                               {"p95_ms", percentile(scored.total_ms, 0.95)},
+                                               {"p99_ms", percentile(scored.total_ms, 0.99)}});
+  }
+  whole.figures.insert(whole.figures.end(),
+                       {{"rss_mb", scored.late.resident_mb},
+                        {"rss_growth_mb", scored.late.resident_mb - scored.early.resident_mb},
+                        {"peak_rss_mb", scored.late.peak_mb}});
+  return {whole, summarize("  tokenize", scored.tokenize_ms), summarize("  encode", scored.encode_ms),
+          summarize("  load", {load_ms}), summarize("  first query", {first_ms})};
 }
 
 }  // namespace relucent::benchmarks

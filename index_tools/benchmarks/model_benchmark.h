@@ -12,9 +12,10 @@ struct ModelBenchmark {
   std::filesystem::path model;  ///< checkpoint folder; empty: the bundled one
   CrossEncoderOptions options;
   int candidates = 100;
-  int tokens = 174;        ///< of each whole input, special tokens included
-  int query_tokens = 10;   ///< word pieces of the query
-  int runs = 11;
+  int tokens = 174;       ///< of each whole input, special tokens included
+  int query_tokens = 10;  ///< word pieces of the query
+  int runs = 11;          ///< of each client
+  int clients = 1;        ///< threads that score at once through the same cross-encoder, each its next query after its last
   std::filesystem::path write_pairs;  ///< where to write the texts as JSON lines for other programs; empty: nowhere
 };
 
@@ -22,7 +23,7 @@ struct ModelBenchmark {
 /// layer for [CLS] alone (keys and values of every row it sees), nothing for padding.
 double operations(const EncoderDescription& description, int candidates, int query_tokens, int document_tokens);
 
-/// Times CrossEncoder::score from text to logits; one warm-up run comes before.
+/// Times CrossEncoder::score from text to logits, after loading and a first query, which are rows of their own.
 std::vector<Measurement> run(const ModelBenchmark& settings);
 
 }  // namespace relucent::benchmarks

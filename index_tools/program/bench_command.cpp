@@ -48,7 +48,10 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->add_option("--tokens", model.tokens, "Tokens of each whole input")->capture_default_str();
   command->add_option("--query-tokens", model.query_tokens, "Word pieces of the query")->capture_default_str();
   command->add_option("--attention-window", options->attention_window, "w; -1: unlimited (default: the checkpoint's)");
-  command->add_option("--runs", model.runs, "Timed runs after one warm-up")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--runs", model.runs, "Timed runs of each client, after one warm-up; 100 and more give p95 and p99")
+      ->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--clients", model.clients, "Threads that send queries at once")
+      ->capture_default_str()->check(CLI::Range(1, 1024));
   command->add_option("--write-pairs", model.write_pairs, "Write the texts as JSON lines, for other programs to score");
   command->add_flag("--json", options->json, "Print an array of objects");
   command->callback([&chosen, options] {

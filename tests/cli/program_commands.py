@@ -200,6 +200,20 @@ class Model(ProgramTest):
         self.assertIn("config.json", result.stderr)
         self.expect_error(2, "gpu", arguments=["model", "check", "--device", "gpu"])
 
+    def test_model_benchmark_tells_the_tail_and_the_memory_of_concurrent_clients(self):
+        arguments = ["bench", "model", "--candidates", 2, "--tokens", 16, "--query-tokens", 4, "--json"]
+        rows = json.loads(self.expect(run(*arguments, "--clients", 4, "--runs", 25), 0).stdout)
+        whole = rows[0]
+        self.assertEqual((whole["runs"], whole["clients"]), (100, 4))
+        self.assertLessEqual(whole["median_ms"], whole["p95_ms"])
+        self.assertLessEqual(whole["p95_ms"], whole["p99_ms"])
+        self.assertLessEqual(whole["p99_ms"], whole["max_ms"])
+        self.assertGreater(whole["queries_per_s"], 0)
+        self.assertGreaterEqual(whole["peak_rss_mb"], whole["rss_mb"])
+        self.assertEqual([row["name"].strip() for row in rows[1:]], ["tokenize", "encode", "load", "first query"])
+        few = json.loads(self.expect(run(*arguments, "--runs", 3), 0).stdout)[0]
+        self.assertNotIn("p99_ms", few)
+
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,62 @@
+// What the benchmarks' figures are made of: ranks, concurrent clients, this process's memory.
+#include "index_tools/benchmarks/measurement.h"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+namespace relucent::benchmarks {
+namespace {
+
+TEST(Percentile, IsTheNearestRankWhateverTheOrder) {
+  std::vector<double> samples(200);
+  std::iota(samples.rbegin(), samples.rend(), 1.0);  // 200, 199, ..., 1
+  EXPECT_EQ(percentile(samples, 0.50), 100);
+  EXPECT_EQ(percentile(samples, 0.95), 190);
+  EXPECT_EQ(percentile(samples, 0.99), 198);
+  EXPECT_EQ(percentile(samples, 1.00), 200);
+  EXPECT_EQ(percentile({7, 3}, 0.01), 3);
+  EXPECT_EQ(percentile({7, 3}, 0.51), 7);
+  EXPECT_EQ(percentile({7}, 0.99), 7);
+}
+
+TEST(Clients, RunAtTheSameTime) {
+  std::barrier all_here(4);  // nobody would pass it if they ran one after the other
+  std::vector<int> calls(4);
+  run_clients(4, [&](int client) {
+    all_here.arrive_and_wait();
+    ++calls[static_cast<std::size_t>(client)];
+  });
+  EXPECT_EQ(calls, (std::vector<int>{1, 1, 1, 1}));
+}
+
+TEST(Clients, AnExceptionIsThrownAfterAllHaveEnded) {
+  std::vector<int> calls(3);
+  EXPECT_THROW(run_clients(3,
+                           [&](int client) {
+                             if (client == 1) throw std::runtime_error("the second one");
+                             ++calls[static_cast<std::size_t>(client)];
+                           }),
+               std::runtime_error);
+  EXPECT_EQ(calls, (std::vector<int>{1, 0, 1}));
+}
+
+TEST(Memory, CountsWhatIsTouchedAndKeepsThePeak) {
+  const MemoryUse before = memory_use();
+  ASSERT_GT(before.resident_mb, 0);
+  {
+    std::vector<char> block(std::size_t{256} << 20);
+    std::memset(block.data(), 1, block.size());
+    EXPECT_GT(memory_use().resident_mb, before.resident_mb + 200);
+  }
+  const MemoryUse after = memory_use();
+  EXPECT_LT(after.resident_mb, before.resident_mb + 100);
+  EXPECT_GT(after.peak_mb, before.resident_mb + 200);
+}
+
+}  // namespace
+}  // namespace relucent::benchmarks
