@@ -1,90 +1,185 @@
-"""Times Relucent's CPU backend against sentence-transformers on the same checkpoint, pairs and threads.
+"""Times Relucent's CPU backend against other libraries on the same checkpoint, pairs and threads.
 
-Every round runs each contender a few times, in an order that turns from round to round. The peer computes the checkpoint
-as the dense cross-encoder that it can load; both start from text and end at logits.
+Every contender starts from text and ends at logits; the turn goes round in alternating order. The peers compute the
+checkpoint as the dense cross-encoder that they can load; so does Relucent in the rows named dense. A peer runs with the
+batch size and the settings that were the fastest of those tried; all inputs are equally long, so nobody pads.
 """
 import argparse
+import importlib.metadata
 import json
+import multiprocessing
 import os
+import pathlib
 import platform
 import statistics
 import subprocess
+import sys
 import tempfile
-import time
+
+import worker
+from peers import PEERS
+from task import Task
+
+BASE = "sentence-transformers fp32"
+
+
+class Relucent:
+    def __init__(self, options, precision: str, model: pathlib.Path):
+        self.command = [options.program, "bench", "model", "--json", "--model", str(model), "--device", "cpu",
+                        "--precision", precision, "--threads", str(options.threads),
+                        "--candidates", str(options.candidates), "--tokens", str(options.tokens)]
+
+    def run(self, runs: int, *more: str) -> dict:
+        """The benchmark's report of the whole: it loads and warms up first, and times that apart."""
+        result = subprocess.run([*self.command, "--runs", str(runs), *more], check=True, capture_output=True, text=True)
+        return json.loads(result.stdout)[0]
+
+    def turn(self, runs: int) -> tuple[float, float, float]:
+        row = self.run(runs)
+        return row["median_ms"], row["min_ms"], row["max_ms"]
+
+
+class Peer:
+    def __init__(self, name: str, task: Task):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=worker.serve, args=(theirs, *PEERS[name], task), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.state, *self.answer = self.connection.recv()
+
+    def turn(self, runs: int) -> tuple[float, float, float]:
+        self.connection.send(runs)
+        times = self.connection.recv()
+        return statistics.median(times), min(times), max(times)
+
+    def end(self) -> None:
+        if self.process.is_alive():
+            self.connection.send(0)
+        self.process.join()
+
+
+def dense_copy(model: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """The same weights with every token attending to every other: what a plain BERT classifier computes."""
+    folder.mkdir()
+    for file in model.iterdir():
+        if file.name != "config.json":
+            (folder / file.name).symlink_to(file.resolve())
+    config = json.loads((model / "config.json").read_text())
+    config = {key: value for key, value in config.items()
+              if not key.endswith("_attention") and key != "attention_window_size"}
+    config["architectures"] = ["BertForSequenceClassification"]
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def relucent_logits(options, precision: str, model: pathlib.Path, task: Task) -> list[float]:
+    rows = "".join(json.dumps({"qid": "1", "query": task.query, "docno": str(i), "text": text}) + "\n"
+                   for i, text in enumerate(task.documents))
+    source, scores = task.scratch / "pairs.jsonl", task.scratch / "logits.tsv"
+    source.write_text(rows)
+    subprocess.run([options.program, "rerank", "--input", source, "--output", scores, "--model", model, "--device", "cpu",
+                    "--precision", precision], check=True, capture_output=True)
+    logits = {int(docno): float(logit) for _, docno, logit in (line.split() for line in scores.read_text().splitlines())}
+    return [logits[i] for i in range(len(task.documents))]
 
 
 def processor() -> str:
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        facts = dict(line.split(":", 1) for line in lines if ":" in line)
-    facts = {key.strip(): value.strip() for key, value in facts.items()}
+        facts = {key.strip(): value.strip() for key, value in (line.split(":", 1) for line in lines if ":" in line)}
     flags = set(facts["flags"].split())
-    level = next((name for name in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if name in flags), "sse2")
-    return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']}), best of {level}"
+    best = [name for name in ("amx_int8", "amx_bf16", "avx512_bf16", "avx512_vnni", "avx512f", "avx2") if name in flags]
+    return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']}), {', '.join(best) or 'sse2'}"
 
 
-def main() -> None:
+def versions() -> str:
+    def version(package: str) -> str:
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "missing"
+
+    packages = ("sentence-transformers", "torch", "onnxruntime", "openvino", "nncf")
+    return ", ".join([f"{package} {version(package)}" for package in packages] + [f"Python {platform.python_version()}"])
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", required=True, type=pathlib.Path)
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--tokens", type=int, default=174)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=2, help="timed runs of each contender a round")
-    parser.add_argument("--precisions", default="fp32", help="of Relucent, by commas")
-    parser.add_argument("--peer-precisions", default="fp32", help="of the peer, by commas: fp32, bf16")
-    parser.add_argument("--batch-size", type=int, default=32, help="of the peer")
+    parser.add_argument("--runs", type=int, default=3, help="timed runs of each contender a round, after one to warm up")
+    parser.add_argument("--precisions", default="fp32,bf16,int8", help="of Relucent, by commas")
+    parser.add_argument("--peers", default=",".join(PEERS), help="by commas; default: %(default)s")
     options = parser.parse_args()
+    precisions, names = options.precisions.split(","), options.peers.split(",")
+    if unknown := [name for name in names if name not in PEERS]:
+        parser.error(f"no peer is called {unknown[0]}; known are {', '.join(PEERS)}")
+    worker.limit_threads(options.threads)
 
-    import sentence_transformers
-    import torch
-    from sentence_transformers import CrossEncoder
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        dense = dense_copy(options.model, scratch / "dense")
+        contenders = {f"Relucent {p}": Relucent(options, p, options.model) for p in precisions}
+        contenders |= {f"Relucent {p}, dense": Relucent(options, p, dense) for p in precisions}
+        contenders[f"Relucent {precisions[0]}"].run(1, "--write-pairs", str(scratch / "texts.jsonl"))
+        texts = [json.loads(line) for line in (scratch / "texts.jsonl").read_text().splitlines()]
+        task = Task(dense, scratch, texts[0]["query"], [row["text"] for row in texts], options.threads)
 
-    torch.set_num_threads(options.threads)
-    pairs_file = tempfile.NamedTemporaryFile(suffix=".jsonl")
+        truth = relucent_logits(options, "fp32", dense, task)
 
-    def relucent(precision: str) -> list[float]:
-        command = [options.program, "bench", "model", "--json", "--model", options.model, "--device", "cpu",
-                   "--precision", precision, "--threads", str(options.threads), "--candidates", str(options.candidates),
-                   "--tokens", str(options.tokens), "--runs", str(options.runs), "--write-pairs", pairs_file.name]
-        output = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        return [output[0][key] for key in ("median_ms",)] * options.runs
+        def difference(logits) -> float:
+            return max(abs(float(a) - b) for a, b in zip(logits, truth, strict=True))
 
-    contenders = {f"relucent {p}": (lambda p=p: relucent(p)) for p in options.precisions.split(",")}
-    relucent(options.precisions.split(",")[0])  # writes the pairs
-    with open(pairs_file.name, encoding="utf-8") as lines:
-        pairs = [(row["query"], row["text"]) for row in map(json.loads, lines)]
+        differences = {f"Relucent {p}, dense": difference(relucent_logits(options, p, dense, task)) for p in precisions}
+        settings: dict[str, str] = {}
+        left_out, failed = [], False
+        for name in names:
+            print(f"{name}: trying settings", file=sys.stderr, flush=True)
+            peer = Peer(name, task)
+            if peer.state == "ready":
+                contenders[name] = peer
+                settings[name], differences[name] = peer.answer[0], difference(peer.answer[1])
+            else:
+                why = peer.answer[0].strip().splitlines()[-1]
+                left_out.append(f"SKIPPED {name}: {why}" if peer.state == "missing" else f"FAILED {name}: {why}")
+                if peer.state == "failed":
+                    print(peer.answer[0], file=sys.stderr)
+                    failed = True
 
-    types = {"fp32": torch.float32, "bf16": torch.bfloat16}
-    for name in options.peer_precisions.split(","):
-        encoder = CrossEncoder(options.model, device="cpu", max_length=512, model_kwargs={"torch_dtype": types[name]})
+        turns: dict[str, list[tuple[float, float, float]]] = {name: [] for name in contenders}
+        for number in range(options.rounds):
+            order = list(contenders)
+            for name in order if number % 2 == 0 else reversed(order):
+                turns[name].append(contenders[name].turn(options.runs))
+            print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+        for contender in contenders.values():
+            if isinstance(contender, Peer):
+                contender.end()
 
-        def peer(encoder=encoder) -> list[float]:
-            samples = []
-            for _ in range(options.runs):
-                start = time.perf_counter()
-                encoder.predict(pairs, batch_size=options.batch_size, show_progress_bar=False)
-                samples.append(1e3 * (time.perf_counter() - start))
-            return samples
+    medians = {name: statistics.median(turn[0] for turn in of) for name, of in turns.items()}
+    peers = {name: median for name, median in medians.items() if name in PEERS}
+    base, best = peers.get(BASE), min(peers.values(), default=None)
+    print(f"{options.candidates} candidates x {options.tokens} tokens, {options.threads} threads, {processor()}.")
+    print(f"{versions()}. Medians of {options.rounds} rounds of {options.runs} runs in turns.\n")
+    print("| contender | median ms | min | max | times sentence-transformers fp32 | times the fastest peer "
+          "| logits differ by at most | setting |\n|---|---|---|---|---|---|---|---|")
+    for name, of in turns.items():
+        ratios = [f"{other / medians[name]:.2f}" if other else "" for other in (base, best)]
+        largest = f"{differences[name]:.1e}" if name in differences else ""
+        print(f"| {name} | {medians[name]:,.0f} | {min(turn[1] for turn in of):,.0f} | {max(turn[2] for turn in of):,.0f} "
+              f"| {' | '.join(ratios)} | {largest} | {settings.get(name, '')} |")
+    print("\n".join(["", *left_out]) if left_out else "", end="\n" if left_out else "")
 
-        peer()
-        contenders[f"sentence-transformers {name}"] = peer
-
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(options.rounds):
-        names = list(contenders)
-        for name in names if number % 2 == 0 else reversed(names):
-            samples[name] += contenders[name]()
-
-    print(f"{options.candidates} candidates x {options.tokens} tokens, {options.threads} threads, {processor()}")
-    print(f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}, "
-          f"Python {platform.python_version()}, {options.rounds} rounds in turns\n")
-    print("| | median ms | min | max | times sentence-transformers fp32 |\n|---|---|---|---|---|")
-    base = statistics.median(samples[f"sentence-transformers {options.peer_precisions.split(',')[0]}"])
-    for name, values in samples.items():
-        median = statistics.median(values)
-        print(f"| {name} | {median:,.0f} | {min(values):,.0f} | {max(values):,.0f} | {base / median:.2f} |")
+    # Low precisions differ; in fp32 everybody must have computed the same thing.
+    wrong = [name for name in differences if "fp32" in name and differences[name] > 1e-3]
+    for name in wrong:
+        print(f"{name}: logits differ from Relucent's by {differences[name]:.1e}: not the same function", file=sys.stderr)
+    return 1 if wrong or failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
