@@ -150,6 +150,9 @@ std::vector<Key> make_schema() {
                "The stored field whose text the rescorer reads."),
       text_key("index", "contents_field", FIELD(index.contents_field), {"a field's name, not empty", is_name},
                "The indexed field that BM25 searches."),
+      switch_key("index", "token_ids", FIELD(index.token_ids),
+                 "Whether `relucent index` stores the token ids of [rescorer] model with each text, so that searching need not "
+                 "make them."),
 
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),

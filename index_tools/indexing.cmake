@@ -48,6 +48,7 @@ set(commands
   program/index_command.cpp
   program/verify_command.cpp
 )
-target_sources(relucent_index_tools PRIVATE ${readers} ${indexing} ${commands} indexing/index_contents.cpp)
-# No Lucene++ in these (all but index_contents.cpp): its precompiled header would only cost time.
+target_sources(relucent_index_tools PRIVATE ${readers} ${indexing} ${commands} indexing/index_contents.cpp
+                                            indexing/stored_token_ids.cpp)
+# No Lucene++ in these (all but the last two): its precompiled header would only cost time.
 set_source_files_properties(${readers} ${indexing} ${commands} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -62,16 +62,19 @@ class LoadedCrossEncoder final : public CrossEncoder {
     backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
   }
 
-  PairScores score(std::string_view query, std::span<const std::string_view> documents,
-                   const StopSignal& stop) const override;
+  PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
+                             const StopSignal& stop) const override;
 
+  const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
   const EncoderDescription& description() const noexcept override { return description_; }
   const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
   std::int32_t max_length() const noexcept override { return max_length_; }
 
  private:
-  TokenizedBatch tokenize(std::string_view query, std::span<const std::string_view> documents,
+  std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
+                                             std::vector<std::int32_t>& room) const;
+  TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents,
                           const StopSignal& stop, PairScores& scores) const;
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop) const;
 
@@ -83,8 +86,21 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::unique_ptr<const Backend> backend_;
 };
 
+/// The document's first `limit` ids: those it came with where they are as good as its text's, or the text's, in `room`.
+std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocument& document, std::size_t limit,
+                                                               std::vector<std::int32_t>& room) const {
+  const auto ids = document.ids.first(std::min(limit, document.ids.size()));
+  const bool enough = document.which == PairDocument::Ids::all ||
+                      (document.which == PairDocument::Ids::first && ids.size() == limit);
+  const auto is_entry = [size = tokenizer_->vocabulary_size()](std::int32_t id) { return id >= 0 && id < size; };
+  if (enough && std::all_of(ids.begin(), ids.end(), is_entry)) return ids;
+  room.clear();
+  tokenizer_->encode(document.text, limit, room);
+  return room;
+}
+
 TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
-                                            std::span<const std::string_view> documents,
+                                            std::span<const PairDocument> documents,
                                             const StopSignal& stop, PairScores& scores) const {
   const auto query_limit = static_cast<std::size_t>(std::min(longest_query, max_length_ - special_tokens));
   TokenizedBatch batch;
@@ -97,14 +113,13 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
   std::vector<std::int32_t> pieces;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     stop.throw_if_due("tokenizing the documents");
-    pieces.clear();
     // One more than wanted shows that chunks, or a cut, are needed; what lies behind it does not matter.
-    tokenizer_->encode(documents[i], pieces_wanted(room, options_) + 1, pieces);
-    const auto chunks = document_chunks(pieces.size(), room, options_);
+    const auto ids = document_ids(documents[i], pieces_wanted(room, options_) + 1, pieces);
+    const auto chunks = document_chunks(ids.size(), room, options_);
     PairScore& score = scores.documents[i];
-    score.truncated = chunks.back().begin + chunks.back().size < pieces.size();
+    score.truncated = chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
-      batch.add(std::span(pieces).subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
+      batch.add(ids.subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
       score.tokens += static_cast<std::int32_t>(before + chunk.size + 1);
     }
   }
@@ -127,8 +142,9 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
   return logits;
 }
 
-PairScores LoadedCrossEncoder::score(std::string_view query, std::span<const std::string_view> documents,
-                                     const StopSignal& stop) const {
+PairScores LoadedCrossEncoder::score_documents(std::string_view query,
+                                               std::span<const PairDocument> documents,
+                                               const StopSignal& stop) const {
   PairScores scores;
   scores.documents.resize(documents.size());
   auto start = std::chrono::steady_clock::now();
@@ -151,6 +167,14 @@ PairScores LoadedCrossEncoder::score(std::string_view query, std::span<const std
 }
 
 }  // namespace
+
+PairScores CrossEncoder::score(std::string_view query, std::span<const std::string_view> texts,
+                               const StopSignal& stop) const {
+  std::vector<PairDocument> documents;
+  documents.reserve(texts.size());
+  for (const std::string_view text : texts) documents.push_back({text});
+  return score_documents(query, documents, stop);
+}
 
 std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::path& checkpoint,
                                                        const CrossEncoderOptions& options) {

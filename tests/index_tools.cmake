@@ -9,6 +9,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       fault/indexing_foreign.cpp
                       fault/indexing_inputs.cpp
                       fault/indexing_runs.cpp
+                      fault/indexing_token_ids.cpp
                       fault/markup_memory.cpp
                       fuzz/indexing_truncation.cpp
                       fuzz/markup_truncation.cpp

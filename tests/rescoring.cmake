@@ -8,6 +8,7 @@ relucent_test(rescoring_tests LABELS unit fault plugin
               SOURCES unit/rescoring_query.cpp
                       unit/rescoring_rescorer.cpp
                       unit/rescoring_searcher.cpp
+                      unit/rescoring_token_ids.cpp
                       unit/rescoring_words.cpp
                       fault/rescoring_failures.cpp
                       fault/rescoring_modules.cpp

@@ -72,6 +72,7 @@ class IndexRun {
     options.fields = job_.fields;
     options.first_stage = job_.first_stage;
     options.threads = job_.threads;
+    options.token_ids_of = job_.token_ids_of;
     const IndexBuilder::Mode mode = mode_of(job_);
     builder_ = IndexBuilder::open(job_.index, mode, options);
     if (mode == IndexBuilder::Mode::append) {

@@ -32,6 +32,7 @@ struct IndexJob {
   bool quiet = false;                    ///< no progress
   IndexConfig fields;
   FirstStageConfig first_stage;
+  std::filesystem::path token_ids_of;    ///< IndexBuilder::Options::token_ids_of
   std::function<bool()> interrupted;     ///< asked for every document; empty: never
 };
 

@@ -8,6 +8,7 @@
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/readers/corpora.h"
 #include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
@@ -151,6 +152,7 @@ class Verification {
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable");
     check_faults("ids", contents.without_id, "without an id", "every document has an id");
     check_repeated(contents, checkpoint && checkpoint->duplicates == Duplicates::keep);
+    check_token_ids();
     check_statistics(contents);
     check_corpus(contents.documents);
   }
@@ -208,6 +210,18 @@ class Verification {
     } else {
       add("ids", allowed ? Status::note : Status::damaged,
           with_commas(contents.repeated_ids.count) + " documents with an id seen before: " + list(contents.repeated_ids));
+    }
+  }
+
+  void check_token_ids() {
+    const StoredTokenIds stored = read_token_ids(job_.index, fields_, job_.model, job_.quiet);
+    if (stored.tokenizer.empty()) return;
+    check_faults("token ids", stored.unreadable, "with token ids that cannot be read", "every document has token ids");
+    if (stored.made_again) {
+      check_faults("token ids", stored.different, "with token ids that are not their texts'",
+                   "they are what the tokenizer " + stored.tokenizer + " makes of the texts");
+    } else {
+      add("token ids", Status::note, "of the tokenizer " + stored.tokenizer + ", which is not the model's; not made again");
     }
   }
 

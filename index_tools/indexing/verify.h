@@ -16,7 +16,7 @@ struct Check {
     note,     ///< nothing is wrong, but worth knowing
     damaged,
   };
-  std::string name;    ///< checksums, commits, contents, documents, texts, ids, statistics, lengths, corpus, progress
+  std::string name;    ///< checksums, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
   Status status = Status::ok;
   std::string detail;  ///< one line
 };
@@ -35,6 +35,7 @@ struct VerifyJob {
   bool quiet = false;
   IndexConfig fields;           ///< for an index that `relucent index` did not make
   FirstStageConfig first_stage;
+  std::filesystem::path model;  ///< stored token ids are made again where its tokenizer made them; empty: the bundled one
 };
 
 /// Checks the files against the checksums recorded when they were written; reads every document and posting; compares counts

@@ -11,6 +11,7 @@
 #include "index_tools/program/commands.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
+#include "relucent/model/cross_encoder.h"
 
 namespace relucent::program {
 namespace {
@@ -22,7 +23,8 @@ using index_tools::with_commas;
 
 struct IndexOptions {
   IndexJob job;
-  std::string config;
+  std::string config, token_ids_of;
+  bool token_ids = false;
   std::string duplicates = "error";
   double most_malformed_percent = 0.1;
   bool resume = false, force_resume = false, overwrite = false, json = false;
@@ -48,6 +50,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"input_files", summary.input_files},
                            {"input_bytes", summary.input_bytes},
                            {"files_left_out", summary.left_out_files},
+                           {"token_ids_of", job.token_ids_of.string()},
                            {"index_bytes", summary.index_bytes},
                            {"seconds", summary.seconds}};
   if (official > 0) result["official_documents"] = official;
@@ -103,6 +106,10 @@ int run(IndexOptions& options) {
   job.duplicates = index_tools::duplicates_from(options.duplicates);
   job.most_malformed = options.most_malformed_percent / 100;
   const Config config = options.config.empty() ? Config{} : load_config(options.config);
+  if (options.token_ids || config.index.token_ids) {
+    const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
+    job.token_ids_of = model.empty() ? default_model() : std::filesystem::path(model);
+  }
   job.fields = config.index;
   job.first_stage = config.first_stage;
 
@@ -166,11 +173,18 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--commit-every", job.commit_every, "Documents between commits (default 1000000)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  auto* token_ids = command->add_option(
+      "--token-ids", options->token_ids_of,
+      "Store the token ids of each text, too, for models with the tokenizer of MODEL (default: the profile's, or the bundled one)");
+  token_ids->type_name("[MODEL]")->expected(0, 1);
   command->add_option("--config", options->config, "Profile whose [index] and [first_stage] to use")->type_name("FILE");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->add_flag("--quiet", job.quiet, "No progress on standard error");
   command->footer(footer());
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  command->callback([options, token_ids, &chosen] {
+    options->token_ids = token_ids->count() > 0;
+    chosen = [options] { return run(*options); };
+  });
 }
 
 }  // namespace relucent::program

@@ -95,16 +95,14 @@ double share_below(const std::vector<double>& sorted, double share) {
 }
 
 void print_statistics(const std::vector<SearchResult>& results) {
-  std::vector<double> total, first_stage, model;
   std::size_t no_words = 0, no_hits = 0;
   for (const SearchResult& result : results) {
     no_words += result.no_words ? 1 : 0;
     no_hits += result.hits.empty() ? 1 : 0;
-    total.push_back(result.total_ms);
-    first_stage.push_back(result.first_stage_ms);
-    model.push_back(result.score_ms);
   }
-  const auto line = [](const char* name, std::vector<double> times) {
+  const auto line = [&results](const char* name, double SearchResult::* part) {
+    std::vector<double> times;
+    for (const SearchResult& result : results) times.push_back(result.*part);
     std::sort(times.begin(), times.end());
     const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
     std::fprintf(stderr, "  %-12s mean %9.2f  median %9.2f  95 %% %9.2f  longest %9.2f ms\n", name, mean,
@@ -113,9 +111,14 @@ void print_statistics(const std::vector<SearchResult>& results) {
   std::fprintf(stderr, "%zu queries", results.size());
   if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of stop words alone)", no_hits, no_words);
   std::fprintf(stderr, "; time per query:\n");
-  line("all", total);
-  line("BM25", first_stage);
-  if (results.front().rescoring) line("model", model);
+  line("all", &SearchResult::total_ms);
+  line("parse", &SearchResult::parse_ms);
+  line("BM25", &SearchResult::first_stage_ms);
+  if (!results.front().rescoring) return;
+  line("fetch text", &SearchResult::fetch_ms);
+  line("tokenize", &SearchResult::tokenize_ms);
+  line("encode", &SearchResult::encode_ms);
+  line("combine", &SearchResult::combine_ms);
 }
 
 /// Where the answers to topics go: a run, JSON, a rerank file; to files or standard output.

@@ -122,15 +122,17 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"logit", hit.logit ? Json(*hit.logit) : Json(nullptr)}, {"truncated", hit.truncated}, {"text", hit.text}});
   }
   json["milliseconds"] = {{"parse", result.parse_ms}, {"first_stage", result.first_stage_ms}, {"fetch", result.fetch_ms},
-                          {"score", result.score_ms}, {"combine", result.combine_ms}, {"total", result.total_ms}};
+                          {"tokenize", result.tokenize_ms}, {"encode", result.encode_ms}, {"combine", result.combine_ms},
+                          {"total", result.total_ms}};
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
 std::string timings_line(const SearchResult& result) {
-  std::array<char, 200> line{};
+  std::array<char, 250> line{};
   std::snprintf(line.data(), line.size(),
-                "analysis %.2f ms, BM25 %.2f ms, stored texts %.2f ms, model %.2f ms, combination %.2f ms, all %.2f ms",
-                result.parse_ms, result.first_stage_ms, result.fetch_ms, result.score_ms, result.combine_ms, result.total_ms);
+                "parse %.2f ms, BM25 %.2f ms, fetch text %.2f ms, tokenize %.2f ms, encode %.2f ms, combine %.2f ms, all %.2f ms",
+                result.parse_ms, result.first_stage_ms, result.fetch_ms, result.tokenize_ms, result.encode_ms, result.combine_ms,
+                result.total_ms);
   return line.data();
 }
 

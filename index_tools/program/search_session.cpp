@@ -79,7 +79,8 @@ struct SearchSession::Implementation {
     result.reason = rescored->reason;
     result.first_stage_ms = rescored->milliseconds.firstStage;
     result.fetch_ms = rescored->milliseconds.fetch;
-    result.score_ms = rescored->milliseconds.score;
+    result.tokenize_ms = rescored->milliseconds.tokenize;
+    result.encode_ms = rescored->milliseconds.encode;
     result.combine_ms = rescored->milliseconds.combine;
   }
 

@@ -39,7 +39,7 @@ struct SearchResult {
   bool query_truncated = false;
   bool degraded = false;
   std::string reason;      ///< why it is degraded
-  double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, score_ms = 0, combine_ms = 0;
+  double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, tokenize_ms = 0, encode_ms = 0, combine_ms = 0;
   double total_ms = 0;     ///< from the text to the hits, stored ids and texts read included
 };
 

@@ -46,6 +46,7 @@ int run(VerifyOptions& options) {
     const Config config = load_config(options.config);
     options.job.fields = config.index;
     options.job.first_stage = config.first_stage;
+    options.job.model = config.rescorer.model;
   }
   exit_when_interrupted();  // verifying leaves nothing behind
   const VerifyReport report = verify_index(options.job);

@@ -62,4 +62,11 @@ Checkpoint read_checkpoint(const fs::path& folder) {
           max_length};
 }
 
+CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
+  check_folder(folder);
+  const JsonFile config = JsonFile::read(folder / "config.json");
+  const EncoderDescription description = find_family(config).read_configuration(config).description;
+  return {load_tokenizer(folder, description.vocabulary_size).tokenizer, description.max_positions};
+}
+
 }  // namespace relucent

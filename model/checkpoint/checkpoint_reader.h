@@ -7,7 +7,7 @@
 #include "families/family.h"
 #include "formats/json_file.h"
 #include "formats/safetensors.h"
-#include "tokenizer/tokenizer.h"
+#include "relucent/model/tokenizer.h"
 
 namespace relucent {
 

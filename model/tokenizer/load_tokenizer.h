@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "tokenizer/tokenizer.h"
+#include "relucent/model/tokenizer.h"
 
 namespace relucent {
 

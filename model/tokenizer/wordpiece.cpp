@@ -12,6 +12,25 @@ namespace {
 constexpr std::size_t longest_word = 100;  // characters; a longer word is unknown
 constexpr std::string_view continuation_prefix = "##";
 
+/// Raise it when the same vocabulary gives other ids than before.
+constexpr std::string_view algorithm = "WordPiece uncased 1";
+
+/// FNV-1a, 64 bits, of what decides over the ids: the way of splitting, the entries in their order, which one is unknown.
+std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  const auto add = [&hash](std::string_view bytes) {
+    for (const char byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3;
+  };
+  const auto add_text = [&](std::string_view text) {
+    add(std::to_string(text.size()) + ":");  // so that no two lists of texts look the same
+    add(text);
+  };
+  add_text(algorithm);
+  add_text(std::to_string(vocabulary.unknown));
+  for (const std::string& entry : vocabulary.entries) add_text(entry);
+  return hash != 0 ? hash : 1;
+}
+
 /// The entries as the trie knows them: should two ids have the same text, both find the same one of them.
 WordTable make_word_table(const std::vector<std::string>& entries, const VocabularyTrie& trie) {
   std::vector<WordTable::Entry> words;
@@ -55,6 +74,7 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
       sep_(vocabulary.sep),
       unknown_(vocabulary.unknown),
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
+      fingerprint_(fingerprint_of(vocabulary)),
       source_(std::move(vocabulary.source)) {
   word_ends_.fill(no_word_end);
   for (char32_t c = 0; c < 0x80; ++c) {

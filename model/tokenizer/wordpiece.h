@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/tokenizer.h"
+#include "relucent/model/tokenizer.h"
 #include "tokenizer/unicode_table.h"
 #include "tokenizer/vocabulary_trie.h"
 #include "tokenizer/word_table.h"
@@ -32,6 +32,7 @@ class WordPieceTokenizer final : public Tokenizer {
   std::int32_t cls_id() const noexcept override { return cls_; }
   std::int32_t sep_id() const noexcept override { return sep_; }
   std::int32_t vocabulary_size() const noexcept override { return size_; }
+  std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
   std::string summary() const override;
 
  private:
@@ -48,6 +49,7 @@ class WordPieceTokenizer final : public Tokenizer {
   WordTable words_;
   std::uint32_t continuation_;  // the node of "##"
   std::int32_t cls_, sep_, unknown_, size_;
+  std::uint64_t fingerprint_;
   std::string source_;
 
   static constexpr std::int32_t adds_nothing = -1, no_word_end = -2;

@@ -1,9 +1,11 @@
 #include "index/commit_data.h"
 
+#include <LuceneException.h>
 #include <LuceneObject.h>
 
 #include <charconv>
 
+#include "index/segment/checksum.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 const std::string kPrefix = "relucent.";
 constexpr const char* kFormat = "1";
+constexpr const char* kTokenizer = "tokenizer";
 
 }  // namespace
 
@@ -33,6 +36,10 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   put(kPrefix + "documents", std::to_string(data.totals.documents));
   put(kPrefix + "documents_with_tokens", std::to_string(data.totals.documents_with_tokens));
   put(kPrefix + "tokens", std::to_string(data.totals.tokens));
+  if (data.tokenizer != 0) {
+    put(kPrefix + kTokenizer, to_hex(data.tokenizer));
+    put(kPrefix + "most_token_ids", std::to_string(data.most_token_ids));
+  }
   return map;
 }
 
@@ -69,7 +76,24 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
     return value;
   };
   data.totals = {number("documents"), number("documents_with_tokens"), number("tokens")};
+  if (own.contains(kTokenizer)) {
+    data.tokenizer = from_hex(own[kTokenizer], place);
+    data.most_token_ids = static_cast<std::int32_t>(number("most_token_ids"));
+  }
   return data;
+}
+
+std::uint64_t tokenizer_of_token_ids(const Lucene::IndexReaderPtr& reader) {
+  try {
+    auto data = reader->getCommitUserData();
+    if (!data) return 0;
+    const auto found = data.find(to_lucene(kPrefix + kTokenizer));
+    return found == data.end() ? 0 : from_hex(to_utf8(found->second), "tokenizer");
+  } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
+    return 0;
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 }  // namespace relucent

@@ -14,12 +14,14 @@
 #include "analysis/analyzer_terms.h"
 #include "bm25/field_lengths.h"
 #include "index/commit_data.h"
+#include "index/segment/checksum.h"
 #include "index/segment/segment_pipeline.h"
 #include "index/segment_list.h"
 #include "index/segments_file.h"
 #include "lucene_errors.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_reader.h"
+#include "relucent/model/tokenizer.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -62,7 +64,9 @@ class Builder final : public IndexBuilder {
   void close() override;
 
  private:
+  void load_tokenizer();
   void read_last_commit();
+  void check_token_ids(const CommitData& data) const;
   void start_pipeline();
   void merge_by_lucene(int segments);
   Totals count_again() const;
@@ -82,6 +86,7 @@ class Builder final : public IndexBuilder {
 
   std::filesystem::path folder_;
   Options options_;
+  TokenIdsMaker token_ids_;
   std::unique_ptr<SegmentList> list_;
   std::unique_ptr<segment::SegmentPipeline> pipeline_;
   CommitData last_commit_;
@@ -96,6 +101,7 @@ class Builder final : public IndexBuilder {
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
     : folder_(std::move(folder)), options_(options) {
   prepare_file_names();
+  load_tokenizer();
   const std::string place = folder_.string();
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
@@ -120,10 +126,31 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     } else {
       last_commit_.fields = options_.fields;
       last_commit_.analyzer = options_.first_stage.analyzer;
+      last_commit_.tokenizer = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
+      last_commit_.most_token_ids = token_ids_.most;
       changed_ = true;
     }
     start_pipeline();
   });
+}
+
+void Builder::load_tokenizer() {
+  if (options_.token_ids_of.empty()) return;
+  auto [tokenizer, most] = load_checkpoint_tokenizer(options_.token_ids_of);
+  token_ids_ = {std::move(tokenizer), most};
+}
+
+/// All documents have token ids of one kind, or none has any.
+void Builder::check_token_ids(const CommitData& data) const {
+  const std::uint64_t wanted = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
+  if (data.tokenizer == wanted && data.most_token_ids == token_ids_.most) return;
+  const auto described = [](std::uint64_t tokenizer, std::int32_t most) {
+    return tokenizer == 0 ? std::string("no token ids")
+                          : "at most " + std::to_string(most) + " token ids a document of the tokenizer " + to_hex(tokenizer);
+  };
+  throw Error(ErrorKind::usage, folder_.string(),
+              "the index has " + described(data.tokenizer, data.most_token_ids) + ", not " + described(wanted, token_ids_.most),
+              "say the same about token ids (--token-ids) as when it was made");
 }
 
 void Builder::read_last_commit() {
@@ -141,17 +168,19 @@ void Builder::read_last_commit() {
                     " and the analyzer " + data->analyzer + ", not what is configured now",
                 "use the same [index] and [first_stage] settings as when it was made");
   }
+  check_token_ids(*data);
   last_commit_ = *data;
   recovered_ = list_->dropped();
   if (list_->identity() != data->segments) last_commit_.totals = count_again();
 }
 
 void Builder::start_pipeline() {
-  const auto& [fields, first_stage, buffer_mb, threads] = options_;
+  const auto& [fields, first_stage, buffer_mb, threads, token_ids_of] = options_;
   segment::SegmentPipeline::Options settings{
-      folder_, segment::Fields(fields.id_field, fields.text_field, fields.contents_field),
+      folder_, segment::Fields(fields.id_field, fields.text_field, fields.contents_field, token_ids_.tokenizer != nullptr),
       threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte), [first_stage] { return make_term_source(first_stage); }};
+      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte), [first_stage] { return make_term_source(first_stage); },
+      token_ids_};
   pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
   before_ = last_commit_.totals;
   added_ = 0;

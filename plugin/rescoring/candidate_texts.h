@@ -2,11 +2,13 @@
 
 #include <Searcher.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "relucent/config.h"
+#include "relucent/scorer.h"
 #include "relucent/stop.h"
 
 namespace relucent {
@@ -22,11 +24,21 @@ struct FirstStageHit {
 struct CandidateTexts {
   std::vector<std::string> ids;
   std::vector<std::string> texts;  ///< empty where nothing but white space is stored
+
+  /// The hit's token ids, where they were asked for and are stored. The view lives as long as this.
+  std::optional<CandidateTokens> tokens(std::size_t hit) const;
+
+  struct TokensPlace {
+    std::size_t begin = 0, size = 0;  ///< in token_ids
+    bool all = true;
+  };
+  std::vector<std::int32_t> token_ids;  ///< of all hits
+  std::vector<std::optional<TokensPlace>> token_places;
 };
 
-/// Reads id and text of the hits, visiting documents in the order of their numbers, as they lie on the disk. Throws Error
+/// Reads id and text of the hits, and their token ids where `with_token_ids`, visiting documents in the order of their numbers, as they lie on the disk. Throws Error
 /// when `stop` is due, and what Lucene++ throws.
 CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
-                           const IndexConfig& fields, const StopSignal& stop);
+                           const IndexConfig& fields, bool with_token_ids, const StopSignal& stop);
 
 }  // namespace relucent

@@ -37,21 +37,34 @@ std::shared_ptr<const CrossEncoder> load(const RescorerConfig& config) {
   }
 }
 
+PairDocument document_of(const Candidate& candidate) {
+  if (!candidate.tokens) return {candidate.text};
+  return {candidate.text, candidate.tokens->ids, candidate.tokens->all ? PairDocument::Ids::all : PairDocument::Ids::first};
+}
+
 class CrossEncoderScorer final : public Scorer {
  public:
   explicit CrossEncoderScorer(std::shared_ptr<const CrossEncoder> encoder) : encoder_(std::move(encoder)) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
-    std::vector<std::string_view> texts;
-    texts.reserve(candidates.size());
-    for (const auto& candidate : candidates) texts.push_back(candidate.text);
-    const PairScores pairs = encoder_->score(query, texts, stop);
+    timed_score(query, candidates, scores, stop);
+  }
+
+  ScoringTimes timed_score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+                           const StopSignal& stop) const override {
+    std::vector<PairDocument> documents;
+    documents.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) documents.push_back(document_of(candidate));
+    const PairScores pairs = encoder_->score_documents(query, documents, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const PairScore& pair = pairs.documents.at(i);
       scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated};
     }
+    return {pairs.tokenize_ms};
   }
+
+  std::uint64_t tokenizer() const override { return encoder_->tokenizer().fingerprint(); }
 
   std::string describe() const override {
     const BackendInfo& backend = encoder_->backend();

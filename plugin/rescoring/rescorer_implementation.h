@@ -14,8 +14,9 @@ struct Rescorer::Implementation {
   std::shared_ptr<const Scorer> scorer;
   Log log;
   std::once_flag said_that_terms_are_read = {};
+  mutable std::once_flag said_that_token_ids_are_others = {};
 
-  SecondStage stage() const { return {config, *scorer, log}; }
+  SecondStage stage() const { return {config, *scorer, log, said_that_token_ids_are_others}; }
 };
 
 }  // namespace relucent

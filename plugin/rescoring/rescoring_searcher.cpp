@@ -91,7 +91,7 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
               std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
               std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
               " truncated" + (answer->queryTruncated ? ", the query too" : "") + "; ms: first stage " + std::to_string(ms.firstStage) + ", fetch " + std::to_string(ms.fetch) +
-              ", score " + std::to_string(ms.score) + ", combine " + std::to_string(ms.combine));
+              ", tokenize " + std::to_string(ms.tokenize) + ", encode " + std::to_string(ms.encode) + ", combine " + std::to_string(ms.combine));
   }
   return answer;
 }

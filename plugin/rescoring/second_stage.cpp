@@ -1,8 +1,12 @@
 #include "rescoring/second_stage.h"
 
+#include <IndexSearcher.h>
+
 #include <algorithm>
 #include <chrono>
 
+#include "index/commit_data.h"
+#include "index/segment/checksum.h"
 #include "lucene_errors.h"
 #include "relucent/error.h"
 #include "rescoring/restore_words.h"
@@ -39,6 +43,21 @@ void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   }
 }
 
+/// Whether the index has token ids that the scorer can use.
+bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher) {
+  const std::uint64_t wanted = stage.scorer.tokenizer();
+  if (wanted == 0) return false;
+  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
+  if (!over_one_reader) return false;
+  const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
+  if (stored == wanted || stored == 0) return stored == wanted;
+  std::call_once(stage.said_that_token_ids_are_others, [&] {
+    stage.log.warning("the index's token ids are of the tokenizer " + to_hex(stored) + ", the model's is " + to_hex(wanted) +
+                      ": the texts are tokenized instead (said once)");
+  });
+  return false;
+}
+
 void score_texts(const SecondStage& stage, std::string_view query, const CandidateTexts& texts, const StopSignal& stop,
                  SecondStageResult& result) {
   std::vector<Candidate> candidates;
@@ -46,7 +65,7 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
   for (std::size_t i = 0; i < texts.texts.size(); ++i) {
     if (texts.texts[i].empty()) continue;
     const FirstStageHit& hit = result.hits[i];
-    candidates.push_back({texts.ids[i], texts.texts[i], hit.score, hit.rank});
+    candidates.push_back({texts.ids[i], texts.texts[i], hit.score, hit.rank, texts.tokens(i)});
     places.push_back(i);
   }
   if (candidates.empty()) {
@@ -54,8 +73,11 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
     return;
   }
   std::vector<CandidateScore> scores(candidates.size());
+  const auto start = Clock::now();
   try {
-    stage.scorer.score(query, candidates, scores, stop);
+    const ScoringTimes times = stage.scorer.timed_score(query, candidates, scores, stop);
+    result.milliseconds.tokenize = times.tokenize;
+    result.milliseconds.encode = milliseconds_since(start) - times.tokenize;
   } catch (const std::exception&) {
     throw;
   } catch (...) {  // a module may throw anything
@@ -72,14 +94,12 @@ void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searche
 
   auto start = Clock::now();
   const CandidateTexts texts =
-      fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index, stop);
+      fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index, has_token_ids(stage, searcher), stop);
   if (!query.stems.empty()) result.query_text = restore_words(query.stems, texts.texts, stop);
   result.milliseconds.fetch = milliseconds_since(start);
 
-  start = Clock::now();
   result.scores.resize(window);
   score_texts(stage, result.query_text, texts, stop, result);
-  result.milliseconds.score = milliseconds_since(start);
   // A scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");
 

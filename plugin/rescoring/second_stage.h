@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ struct SecondStage {
   const Config& config;
   const Scorer& scorer;
   const Log& log;
+  std::once_flag& said_that_token_ids_are_others;
 
   /// @param hits  in first-stage order
   /// A failure gives the first stage's order, or throws Error with on_error = fail.

@@ -70,7 +70,7 @@ class Search(ProgramTest):
         self.assertNotIn("\033", table.stdout)
         self.assertIn("BM25 #", table.stdout)
         self.assertRegex(table.stdout, r"[↑↓] \d+|=")
-        self.assertIn("model", table.stderr)
+        self.assertIn("encode", table.stderr)
 
     def test_on_a_terminal_the_querys_words_are_marked(self):
         def on_terminal(**environment):

@@ -85,6 +85,55 @@ TEST_F(TinyCrossEncoder, OnlyTheDocumentIsCutAndItsSeparatorStays) {
   EXPECT_NE(fits.logit, score(*model, "q x", words(58)).logit);
 }
 
+TEST_F(TinyCrossEncoder, IdsMadeBeforehandGiveTheSameBitsAsTheirText) {
+  const auto tokenizer = load_checkpoint_tokenizer(folder.path());
+  EXPECT_EQ(tokenizer.max_positions, 64);
+  for (const LongDocuments mode :
+       {LongDocuments::truncate, LongDocuments::maxp, LongDocuments::firstp, LongDocuments::sump}) {
+    CrossEncoderOptions options = plain(mode);
+    options.chunk = 25;
+    options.stride = 20;
+    const auto model = load(options);
+    EXPECT_EQ(model->tokenizer().fingerprint(), tokenizer.tokenizer->fingerprint());
+    for (const std::size_t length : {0U, 1U, 58U, 59U, 60U, 61U, 63U, 64U, 65U, 200U}) {
+      for (const std::size_t stored : {0U, 1U, 57U, 59U, 60U, 61U, 64U, 1000U}) {
+        SCOPED_TRACE(std::to_string(length) + " pieces, " + std::to_string(stored) + " stored");
+        const std::string text = words(length);
+        std::vector<std::int32_t> ids;
+        const bool more = tokenizer.tokenizer->encode(text, stored, ids);
+        const PairDocument document{text, ids, more ? PairDocument::Ids::first : PairDocument::Ids::all};
+        const PairScore expected = score(*model, "q x", text);
+        const PairScore got = model->score_documents("q x", {&document, 1}).documents.at(0);
+        EXPECT_EQ(std::bit_cast<int>(got.logit), std::bit_cast<int>(expected.logit));
+        EXPECT_EQ(got.tokens, expected.tokens);
+        EXPECT_EQ(got.truncated, expected.truncated);
+      }
+    }
+  }
+}
+
+TEST_F(TinyCrossEncoder, IdsAreReadInsteadOfTheTextWhereTheyAreEnough) {
+  const auto model = load(plain());
+  std::vector<std::int32_t> other;
+  model->tokenizer().encode(words(70, 3), 70, other);
+  const std::string text = words(40), other_text = words(70, 3);
+  const auto with = [&](std::vector<std::int32_t> ids, PairDocument::Ids which) {
+    const PairDocument document{text, ids, which};
+    return model->score_documents("q x", {&document, 1}).documents.at(0).logit;
+  };
+  const float of_text = score(*model, "q x", text).logit, of_other = score(*model, "q x", other_text).logit;
+  ASSERT_NE(of_text, of_other);
+  EXPECT_EQ(with(other, PairDocument::Ids::all), of_other);
+  EXPECT_EQ(with(other, PairDocument::Ids::first), of_other);
+  EXPECT_EQ(with(other, PairDocument::Ids::none), of_text);
+  EXPECT_EQ(with({other.begin(), other.begin() + 40}, PairDocument::Ids::first), of_text) << "too few";
+  for (const std::int32_t no_entry : {-1, model->tokenizer().vocabulary_size()}) {
+    std::vector<std::int32_t> damaged = other;
+    damaged[7] = no_entry;
+    EXPECT_EQ(with(damaged, PairDocument::Ids::all), of_text) << no_entry;
+  }
+}
+
 TEST_F(TinyCrossEncoder, MaxLengthCutsEarlier) {
   CrossEncoderOptions options = plain();
   options.max_length = 20;

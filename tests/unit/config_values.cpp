@@ -12,7 +12,7 @@ namespace {
 
 Config far_from_the_defaults() {
   Config config;
-  config.index = {"some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms"};
+  config.index = {"some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true};
   config.first_stage = {1.2, 0.75, "whitespace", 7};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;

@@ -21,6 +21,7 @@ struct IndexConfig {
   std::string id_field = "id";             ///< stored, not analyzed
   std::string text_field = "text";         ///< stored; what the rescorer reads
   std::string contents_field = "contents"; ///< indexed; what BM25 searches
+  bool token_ids = false;                  ///< whether indexing stores the token ids of [rescorer] model, too
 
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };

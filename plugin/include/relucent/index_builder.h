@@ -28,6 +28,9 @@ class RELUCENT_API IndexBuilder {
     FirstStageConfig first_stage;
     double buffer_mb = 256;  ///< about so much memory for documents that are not written yet
     int threads = 1;         ///< 1: none of its own, each call does its work itself; 0: one a core
+    /// A checkpoint's folder: the token ids that its tokenizer makes of each text are stored, too, as many as the model has
+    /// positions, so that a search with a model of the same tokenizer need not make them. Empty: none are.
+    std::filesystem::path token_ids_of;
   };
 
   /// What the last commit says.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,12 +14,20 @@
 
 namespace relucent {
 
+/// Token ids of a text that its index has stored, without special tokens.
+struct CandidateTokens {
+  std::span<const std::int32_t> ids;
+  bool all = true;  ///< false: the text has more, these are the first
+};
+
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
   std::string_view id;            ///< the document's external id, may be empty
   std::string_view text;          ///< UTF-8, never empty
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
+  /// Where the index has the ids of the tokenizer that Scorer::tokenizer() names. Only a short cut: the text says the same.
+  std::optional<CandidateTokens> tokens = {};
 };
 
 struct CandidateScore {
@@ -26,6 +35,11 @@ struct CandidateScore {
   std::int32_t tokens = 0;        ///< 0 where the scorer does not count them
   bool truncated = false;         ///< the end of the text was not seen
   bool query_truncated = false;   ///< the end of the query was not seen
+};
+
+/// Where the milliseconds of a call went, as far as a scorer knows.
+struct ScoringTimes {
+  double tokenize = 0;            ///< making tokens of the texts
 };
 
 /// Second-stage scorer: a query's text and its candidates' texts in, a score each out. No Lucene++ type in it, so
@@ -37,6 +51,14 @@ class RELUCENT_API Scorer {
   /// candidate alone. Throws Error; `deadline` when `stop` is due.
   virtual void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
                      const StopSignal& stop) const = 0;
+  /// The same with an account of the time, for scorers that can give one.
+  virtual ScoringTimes timed_score(std::string_view query, std::span<const Candidate> candidates,
+                                   std::span<CandidateScore> scores, const StopSignal& stop) const {
+    score(query, candidates, scores, stop);
+    return {};
+  }
+  /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads texts.
+  virtual std::uint64_t tokenizer() const { return 0; }
   /// One line for explain() and logs: what this is, on what device, with which checkpoint.
   virtual std::string describe() const = 0;
 };
@@ -46,7 +68,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);  // caller owns; may throw Error
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 1;
+inline constexpr int kScorerAbi = 2;
 
 }  // namespace relucent
 

@@ -1,5 +1,6 @@
 #include "index/segment/segment.h"
 
+#include "index/token_ids.h"
 #include "relucent/error.h"
 
 namespace relucent::segment {
@@ -10,20 +11,25 @@ constexpr std::uint8_t kIndexed = 0x01, kOmitNorms = 0x10, kOmitFrequencies = 0x
 
 }  // namespace
 
-Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name)
-    : id(id_name), text(text_name), contents(contents_name) {
+Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name, bool with_token_ids)
+    : id(id_name), text(text_name), contents(contents_name), token_ids(with_token_ids) {
   if (id == text || id == contents) {
     throw Error(ErrorKind::usage, "[index] id_field", "\"" + id + "\" is the name of another field too",
                 "give the id a field of its own");
   }
+  if (token_ids && (id == kTokenIdsField || text == kTokenIdsField || contents == kTokenIdsField)) {
+    throw Error(ErrorKind::usage, "[index]", std::string("\"") + kTokenIdsField + "\" is the field of the token ids",
+                "give the other fields other names");
+  }
   if (text == contents) contents_number = text_number;
+  token_ids_number = contents_number + 1;
 }
 
 FileSum Fields::write(const std::filesystem::path& file) const {
   FileOutput out(file);
   const bool shared = text == contents;
   out.negative_number(kFormat);
-  out.number(shared ? 2 : 3);
+  out.number((shared ? 2 : 3) + (token_ids ? 1 : 0));
   out.string(id);
   out.byte(kIndexed | kOmitNorms | kOmitFrequencies);
   if (!shared) {
@@ -32,6 +38,10 @@ FileSum Fields::write(const std::filesystem::path& file) const {
   }
   out.string(contents);
   out.byte(kIndexed);
+  if (token_ids) {
+    out.string(kTokenIdsField);
+    out.byte(kOmitNorms);
+  }
   return out.finish();
 }
 

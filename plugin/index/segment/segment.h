@@ -11,7 +11,7 @@
 namespace relucent::segment {
 
 /// A segment in Lucene 3.0's file format: NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx, for documents of a stored id, a
-/// stored text and indexed contents.
+/// stored text, indexed contents and, as an option, stored token ids.
 struct Segment {
   std::string name;            ///< "_" and a number to base 36
   std::int32_t documents = 0;
@@ -35,10 +35,11 @@ inline std::filesystem::path file_of(const std::filesystem::path& folder, const 
 /// The fields of each of our segments.
 struct Fields {
   std::string id, text, contents;  ///< names
-  std::uint32_t id_number = 0, text_number = 1, contents_number = 2;
+  bool token_ids;                  ///< stored, too, in kTokenIdsField
+  std::uint32_t id_number = 0, text_number = 1, contents_number = 2, token_ids_number = 3;
 
-  /// Throws Error `usage` where the id's field is another one too.
-  Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name);
+  /// Throws Error `usage` where the id's field, or that of the token ids, is another one too.
+  Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name, bool with_token_ids = false);
   /// In the dictionary a field's terms come all before the next one's, by name.
   bool contents_first() const { return contents < id; }
   /// Writes NAME.fnm.

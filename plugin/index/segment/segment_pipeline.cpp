@@ -132,7 +132,7 @@ void SegmentPipeline::write(std::unique_lock<std::mutex>& lock, analysis::TermSo
   const std::string name = next.slot->segment.name;
   lock.unlock();
   changed_.notify_all();
-  Segment written = write_segment(options_.folder, name, options_.fields, next.documents, source);
+  Segment written = write_segment(options_.folder, name, options_.fields, next.documents, source, options_.token_ids);
   next.documents = {};
   lock.lock();
   documents_with_tokens_ += written.documents_with_tokens;

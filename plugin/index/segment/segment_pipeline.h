@@ -20,6 +20,7 @@
 #include "analysis/term_source.h"
 #include "index/segment/document_range.h"
 #include "index/segment/segment.h"
+#include "index/token_ids.h"
 
 namespace relucent::segment {
 
@@ -34,6 +35,7 @@ class SegmentPipeline {
     int threads = 1;                      ///< 1: all work is done by the caller's own
     std::size_t buffer_bytes = 256 << 20; ///< of memory for what is not written yet
     std::function<std::unique_ptr<analysis::TermSource>()> make_source;
+    TokenIdsMaker token_ids = {};         ///< for those that the fields have
   };
 
   /// @param segments    those that are there

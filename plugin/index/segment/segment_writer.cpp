@@ -118,7 +118,7 @@ void write_ids(std::uint32_t field, const std::vector<std::string>& ids, Posting
 }  // namespace
 
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
-                      const DocumentRange& documents, analysis::TermSource& source) {
+                      const DocumentRange& documents, analysis::TermSource& source, const TokenIdsMaker& token_ids) {
   const auto file = [&](const char* extension) { return file_of(folder, name, extension); };
   Segment segment{name, static_cast<std::int32_t>(documents.size()), {}, 0, 0};
   auto& files = segment.files;
@@ -127,10 +127,11 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
   std::vector<std::string> ids;
   ids.reserve(documents.size());
   StoredFieldsWriter stored(file("fdt"), file("fdx"));
-  std::string id_room, text_room;
+  std::string id_room, text_room, token_ids_bytes;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::string_view id = well_formed_id(documents[i].id, id_room), text = well_formed(documents[i].text, text_room);
-    stored.add(fields, id, text);
+    if (fields.token_ids) write_token_ids(token_ids, text, token_ids_bytes);
+    stored.add(fields, id, text, token_ids_bytes);
     inverted.add_document(source.terms_of(text));
     ids.emplace_back(id);
   }

@@ -6,12 +6,13 @@
 #include "analysis/term_source.h"
 #include "index/segment/document_range.h"
 #include "index/segment/segment.h"
+#include "index/token_ids.h"
 
 namespace relucent::segment {
 
 /// Writes a range of documents as the segment `name`. Several threads may do so at once, each with a source of its own.
-/// Throws Error `io`.
+/// `token_ids` makes those that `fields` has. Throws Error `io`.
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
-                      const DocumentRange& documents, analysis::TermSource& source);
+                      const DocumentRange& documents, analysis::TermSource& source, const TokenIdsMaker& token_ids = {});
 
 }  // namespace relucent::segment

@@ -9,7 +9,7 @@
 
 namespace relucent::segment {
 
-/// Writes NAME.fdt, the stored ids and texts, and NAME.fdx, where each document begins there.
+/// Writes NAME.fdt, the stored ids and texts and token ids, and NAME.fdx, where each document begins there.
 class StoredFieldsWriter {
  public:
   static constexpr std::int32_t kFormat = 2;
@@ -19,17 +19,22 @@ class StoredFieldsWriter {
     documents_.int32(kFormat);
     index_.int32(kFormat);
   }
-  /// Both well-formed UTF-8; the id is stored as a string, the text as bytes.
-  void add(const Fields& fields, std::string_view id, std::string_view text) {
+  /// Id and text are well-formed UTF-8; the id is stored as a string, the text as bytes, and so are the token ids where the
+  /// fields have them.
+  void add(const Fields& fields, std::string_view id, std::string_view text, std::string_view token_ids) {
     constexpr std::uint8_t kString = 0, kBinary = 2;
     start_document();
-    documents_.number(2);
+    documents_.number(fields.token_ids ? 3 : 2);
     documents_.number(fields.id_number);
     documents_.byte(kString);
     documents_.string(id);
     documents_.number(fields.text_number);
     documents_.byte(kBinary);
     documents_.string(text);
+    if (!fields.token_ids) return;
+    documents_.number(fields.token_ids_number);
+    documents_.byte(kBinary);
+    documents_.string(token_ids);
   }
   /// For documents that are copied as they are: notes where the next one starts.
   void start_document() { index_.int64(documents_.position()); }

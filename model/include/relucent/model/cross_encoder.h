@@ -11,6 +11,7 @@
 
 #include "relucent/export.h"
 #include "relucent/kernels/backend.h"
+#include "relucent/model/tokenizer.h"
 
 namespace relucent {
 
@@ -26,6 +27,15 @@ struct CrossEncoderOptions {
   LongDocuments long_documents = LongDocuments::truncate;
   std::int32_t chunk = 225;     ///< document word pieces a chunk (maxp, firstp, sump)
   std::int32_t stride = 200;    ///< word pieces from one chunk's start to the next one's
+};
+
+/// A document to score. Views live as long as the call.
+struct PairDocument {
+  std::string_view text;  ///< UTF-8; invalid bytes count as U+FFFD
+  /// Ids that CrossEncoder::tokenizer() gave for the text, without special tokens, so that it need not be read again: all
+  /// of them, or the first ones. The text counts where they are not enough for this model's limits.
+  std::span<const std::int32_t> ids = {};
+  enum class Ids { none, first, all } which = Ids::none;
 };
 
 struct PairScore {
@@ -52,12 +62,16 @@ class RELUCENT_API CrossEncoder {
   static std::shared_ptr<const CrossEncoder> load(const std::filesystem::path& checkpoint,
                                                   const CrossEncoderOptions& options = {});
 
-  /// Scores `documents` (UTF-8; invalid bytes count as U+FFFD) against `query`. A document's score depends on
+  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). A document's score depends on
   /// nothing but the query and its own text. An empty document is scored as such; callers that treat missing
   /// text otherwise leave it out.
-  virtual PairScores score(std::string_view query, std::span<const std::string_view> documents,
-                           const StopSignal& stop = {}) const = 0;
+  virtual PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
+                                     const StopSignal& stop = {}) const = 0;
+  /// The same of texts alone.
+  PairScores score(std::string_view query, std::span<const std::string_view> texts,
+                   const StopSignal& stop = {}) const;
 
+  virtual const Tokenizer& tokenizer() const noexcept = 0;
   virtual const BackendInfo& backend() const noexcept = 0;
   virtual const EncoderDescription& description() const noexcept = 0;
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "relucent/export.h"
+
 namespace relucent {
 
 /// Text to the ids of a vocabulary. Immutable, thread-safe.
-class Tokenizer {
+class RELUCENT_API Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
@@ -20,8 +24,21 @@ class Tokenizer {
   virtual std::int32_t sep_id() const noexcept = 0;
   virtual std::int32_t vocabulary_size() const noexcept = 0;
 
+  /// A hash of all that the ids of a text depend on: two tokenizers with the same one give the same ids. Never 0.
+  virtual std::uint64_t fingerprint() const noexcept = 0;
+
   /// For people: "WordPiece, 30522 entries, lower-cased (vocab.txt)".
   virtual std::string summary() const = 0;
 };
+
+/// A checkpoint's tokenizer by itself, for making ids before there is a query.
+struct CheckpointTokenizer {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::int32_t max_positions = 0;  ///< of the position table: no input of the model is longer
+};
+
+/// Reads config.json and the tokenizer's files of a checkpoint folder, not its weights. Throws Error as
+/// CrossEncoder::load does.
+RELUCENT_API CheckpointTokenizer load_checkpoint_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace relucent

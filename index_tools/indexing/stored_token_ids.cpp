@@ -1,0 +1,80 @@
+#include "index_tools/indexing/stored_token_ids.h"
+
+#include <LuceneHeaders.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "index_tools/indexing/progress.h"
+#include "plugin/index/commit_data.h"
+#include "plugin/index/segment/checksum.h"
+#include "plugin/index/token_ids.h"
+#include "plugin/lucene_errors.h"
+#include "relucent/error.h"
+#include "relucent/index_reader.h"
+#include "relucent/model/cross_encoder.h"
+#include "relucent/stored_text.h"
+
+namespace relucent::index_tools {
+namespace {
+
+/// The model's tokenizer where it is the one with the fingerprint.
+std::shared_ptr<const Tokenizer> tokenizer_with(std::uint64_t fingerprint, const std::filesystem::path& model) {
+  try {
+    auto tokenizer = load_checkpoint_tokenizer(model.empty() ? default_model() : model).tokenizer;
+    return tokenizer->fingerprint() == fingerprint ? tokenizer : nullptr;
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+std::optional<std::string> stored_bytes(const Lucene::DocumentPtr& document) {
+  const Lucene::FieldablePtr stored = document->getFieldable(to_lucene(kTokenIdsField));
+  if (!stored || !stored->isBinary() || !stored->getBinaryValue()) return std::nullopt;
+  return std::string(reinterpret_cast<const char*>(stored->getBinaryValue().get()) + stored->getBinaryOffset(),
+                     static_cast<std::size_t>(stored->getBinaryLength()));
+}
+
+void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, const TokenIdsMaker& maker, bool quiet,
+              StoredTokenIds& result) {
+  Progress progress("reading token ids", Progress::Unit::documents, reader->maxDoc(), quiet);
+  std::string made;
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < reader->maxDoc(); ++i) {
+    progress.update(0, i);
+    if (reader->isDeleted(i)) continue;
+    const Lucene::DocumentPtr document = reader->document(i);
+    const auto stored = stored_bytes(document);
+    bool all = true;
+    ids.clear();
+    if (!stored || !relucent::read_token_ids(*stored, ids, all)) {
+      result.unreadable.add("document " + std::to_string(i));
+      continue;
+    }
+    if (!maker.tokenizer) continue;
+    write_token_ids(maker, stored_text(document, fields.text_field).value_or(""), made);
+    if (made != *stored) result.different.add("document " + std::to_string(i));
+  }
+}
+
+}  // namespace
+
+StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexConfig& fields, const std::filesystem::path& model,
+                              bool quiet) {
+  return with_errors(index.string(), "reading the token ids", [&] {
+    StoredTokenIds result;
+    const Lucene::IndexReaderPtr reader = open_reader(index);
+    const auto data = from_user_data(reader->getCommitUserData(), index.string());
+    if (data && data->tokenizer != 0) {
+      result.tokenizer = to_hex(data->tokenizer);
+      const TokenIdsMaker maker{tokenizer_with(data->tokenizer, model), data->most_token_ids};
+      result.made_again = maker.tokenizer != nullptr;
+      read_all(reader, fields, maker, quiet, result);
+    }
+    reader->close();
+    return result;
+  });
+}
+
+}  // namespace relucent::index_tools
