@@ -136,7 +136,7 @@ struct Way {
   }
 };
 
-/// Every instruction set of this machine in every precision, and what is chosen when nothing is asked for.
+/// Every instruction set of this machine in every precision.
 inline std::vector<Way> ways(int threads = 2) {
   std::vector<Way> all;
   const auto add = [&](const std::string& level) {
@@ -145,14 +145,12 @@ inline std::vector<Way> ways(int threads = 2) {
     // Made-up weights are harder than trained ones: their rows' widest elements are far from the others.
     all.push_back({{"cpu", Precision::int8, threads, level}, 2e-1});
   };
-  add("");
   for (const cpu::VectorKernels* level : all_levels()) add(level->name);
   return all;
 }
 
 inline std::string name_of(const Way& way) {
-  return (way.options.instruction_set.empty() ? "best" : way.options.instruction_set) + '_' +
-         to_string(way.options.precision);
+  return way.options.instruction_set + '_' + to_string(way.options.precision);
 }
 
 inline double furthest(const std::vector<float>& a, const std::vector<float>& b) {
