@@ -79,21 +79,6 @@ void IndexContents::Faults::add(const std::string& example) {
   if (examples.size() < kExamples) examples.push_back(example);
 }
 
-IndexState index_state(const std::filesystem::path& index) {
-  bool any = false;
-  std::error_code failure;
-  for (std::filesystem::directory_iterator i(index, failure), end; !failure && i != end; i.increment(failure)) {
-    any = any || i->path().filename().string().starts_with("segments_");
-  }
-  if (!any) return IndexState::none;
-  const Lucene::IndexReaderPtr reader = open_reader(index);
-  return readable(index, [&] {
-    const bool empty = reader->maxDoc() == 0;
-    reader->close();
-    return empty ? IndexState::empty : IndexState::with_documents;
-  });
-}
-
 std::map<std::string, std::string> committed_user_data(const std::filesystem::path& index) {
   const Lucene::IndexReaderPtr reader = open_reader(index);
   return readable(index, [&] {

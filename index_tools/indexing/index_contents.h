@@ -28,12 +28,6 @@ struct IndexContents {
   Faults without_id, without_text, repeated_ids;
 };
 
-enum class IndexState { none, empty, with_documents };
-
-/// What a folder holds. Lucene++ makes an empty index of a new folder at once, before anything is committed. Throws Error
-/// `invalid_data` for an index that cannot be opened.
-IndexState index_state(const std::filesystem::path& index);
-
 /// The user data of the last commit. Throws Error `io` or `invalid_data` where there is no index or it cannot be read.
 std::map<std::string, std::string> committed_user_data(const std::filesystem::path& index);
 

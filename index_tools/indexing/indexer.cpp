@@ -6,26 +6,30 @@
 #include <optional>
 
 #include "index_tools/indexing/document_feed.h"
-#include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/readers/corpus_reader.h"
 #include "relucent/error.h"
+#include "relucent/index_files.h"
 
 namespace relucent::index_tools {
 namespace {
 
 constexpr std::int64_t kCommitBytes = std::int64_t{1} << 30;
 
+bool has_commit(const std::filesystem::path& index) {
+  std::error_code failure;
+  for (std::filesystem::directory_iterator i(index, failure), end; !failure && i != end; i.increment(failure)) {
+    if (i->path().filename().string().starts_with("segments_")) return true;
+  }
+  return false;
+}
+
 IndexBuilder::Mode mode_of(const IndexJob& job) {
   if (job.start == IndexJob::Start::overwrite) return IndexBuilder::Mode::overwrite;
-  if (job.start == IndexJob::Start::fresh) return IndexBuilder::Mode::create;
-  switch (index_state(job.index)) {
-    case IndexState::with_documents: return IndexBuilder::Mode::append;
-    case IndexState::empty: return IndexBuilder::Mode::overwrite;  // the run was killed before its first commit
-    case IndexState::none: break;
-  }
-  return IndexBuilder::Mode::create;
+  if (job.start == IndexJob::Start::fresh || !has_commit(job.index)) return IndexBuilder::Mode::create;
+  // Without a document: the run was stopped before it had any.
+  return index_files(job.index).documents > 0 ? IndexBuilder::Mode::append : IndexBuilder::Mode::overwrite;
 }
 
 class IndexRun {

@@ -20,7 +20,7 @@
 #include "index/segments_file.h"
 #include "lucene_errors.h"
 #include "relucent/english_analyzer.h"
-#include "relucent/index_reader.h"
+#include "relucent/index_files.h"
 #include "relucent/model/tokenizer.h"
 #include "relucent/stored_text.h"
 
@@ -42,10 +42,7 @@ void need_free_space(const std::filesystem::path& folder, double megabytes) {
 /// An index without a document: what is left of a run that ended before it had any.
 bool has_no_document(const std::filesystem::path& folder) {
   try {
-    const auto reader = open_reader(folder);
-    const bool empty = reader->maxDoc() == 0;
-    reader->close();
-    return empty;
+    return index_files(folder).documents == 0;
   } catch (const Error&) {
     return false;  // damaged, but an index: its owner decides
   }

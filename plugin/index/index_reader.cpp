@@ -58,8 +58,9 @@ Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder) {
 
 IndexFiles index_files(const std::filesystem::path& folder) {
   return with_commit(folder, "reading the list of segments", [](const auto&, const WholeCommit& found) {
-    IndexFiles files{found.commit.file, {}, found.damage};
+    IndexFiles files{found.commit.file, 0, {}, found.damage};
     for (const segment::Segment& segment : found.commit.segments) {
+      files.documents += segment.documents;
       for (const auto& [extension, sum] : segment.files) {
         files.recorded.push_back({segment.name + "." + extension, sum.size, sum.checksum});
       }

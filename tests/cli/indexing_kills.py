@@ -123,7 +123,9 @@ class Trial:
         folder = self.path("a.index")
         names = [name for name in os.listdir(folder) if name.startswith(("_", "segments"))]
         names.sort(key=lambda name: os.stat(os.path.join(folder, name)).st_mtime_ns)
-        for name in names[-self.rng.randrange(1, 12):]:
+        # A disk may have written them in any order.
+        newest = names[-self.rng.randrange(1, 25):]
+        for name in self.rng.sample(newest, self.rng.randrange(1, len(newest) + 1)):
             size = os.path.getsize(os.path.join(folder, name))
             keep = self.rng.choice((0, self.rng.randrange(size + 1), max(size - 1, 0)))
             with open(os.path.join(folder, name), "r+b") as file:

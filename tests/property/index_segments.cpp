@@ -215,7 +215,7 @@ std::string contents_of(const fs::path& folder) {
 }
 
 TEST(IndexBuilders, OfAnyNumberOfThreadsMakeTheSameIndex) {
-  const auto documents = random_documents(20000, 5);
+  const auto documents = random_documents(8000, 5);
   std::string expected;
   for (const int threads : {1, 2, 4, 7}) {
     for (const bool merged : {false, true}) {
@@ -227,12 +227,12 @@ TEST(IndexBuilders, OfAnyNumberOfThreadsMakeTheSameIndex) {
       const auto builder = IndexBuilder::open(folder.path(), IndexBuilder::Mode::create, options);
       for (std::size_t i = 0; i < documents.size(); ++i) {
         builder->add(documents[i].id, documents[i].text);
-        if (i % 3001 == 0) builder->commit({});
+        if (i % 1201 == 0) builder->commit({});
       }
       if (merged) builder->merge(1);
       builder->close();
       const auto totals = builder->totals();
-      EXPECT_EQ(totals.documents, 20000);
+      EXPECT_EQ(totals.documents, 8000);
       const std::string contents = contents_of(folder.path());
       if (expected.empty()) expected = contents;
       EXPECT_TRUE(contents == expected);

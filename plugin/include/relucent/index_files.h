@@ -17,6 +17,7 @@ struct IndexFiles {
     std::uint64_t checksum = 0;  ///< CRC-64 (ECMA-182, reflected, as in xz)
   };
   std::string commit;            ///< segments_N, the newest commit whose files are there with their sizes
+  std::int64_t documents = 0;    ///< of that commit, deleted ones included
   std::vector<File> recorded;    ///< of segments that IndexBuilder wrote
   std::string damage;            ///< what is wrong with a newer commit; empty where there is none
 };

@@ -29,7 +29,8 @@ FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
 FileInput::~FileInput() { ::close(descriptor_); }
 
 void FileInput::damaged(const std::string& problem) const {
-  throw Error(ErrorKind::invalid_data, path_.string(), problem, "the disk or another program has damaged it; index again");
+  throw Error(ErrorKind::invalid_data, path_.string(), problem,
+              "the disk or another program has damaged it; index again with --overwrite");
 }
 
 void FileInput::fill() {
