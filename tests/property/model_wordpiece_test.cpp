@@ -1,6 +1,8 @@
 // The tokenizer against WordPiece as it is defined: a character at a time, the longest entry by trying all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
 #include <unordered_map>
 
@@ -160,7 +162,9 @@ TEST(WordPieceProperty, AnyVocabularyGivesWhatTheDefinitionGives) {
     while (vocabulary.entries.size() < size) {
       std::string entry = random() % 2 == 0 ? "##" : "";
       for (std::size_t length = 1 + random() % 20; length > 0; --length) {
-        entry += random() % 40 == 0 ? std::string(1, '\0') : random() % 30 == 0 ? "\xC3\xA6" : std::string(1, static_cast<char>("ab1."[random() % 4]));
+        entry += random() % 40 == 0   ? std::string(1, '\0')
+                 : random() % 30 == 0 ? std::string("\xC3\xA6")
+                                      : std::string(1, "ab1."[random() % 4]);
       }
       const auto known = std::find(vocabulary.entries.begin(), vocabulary.entries.end(), entry);
       if (known == vocabulary.entries.end()) vocabulary.entries.push_back(entry);
