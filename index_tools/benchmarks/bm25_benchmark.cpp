@@ -2,7 +2,10 @@
 
 #include <LuceneHeaders.h>
 
+#include <bit>
 #include <chrono>
+#include <fstream>
+#include <functional>
 #include <ostream>
 
 #include "index_tools/benchmarks/generated_collection.h"
@@ -48,6 +51,28 @@ Lucene::QueryPtr disjunction(const std::vector<std::string>& words) {
   return query;
 }
 
+/// Calls write(file) unless the name is empty.
+void write_file(const std::filesystem::path& name, const std::function<void(std::ostream&)>& write) {
+  if (name.empty()) return;
+  std::ofstream file(name);
+  if (file) write(file);
+  file.close();
+  if (!file) throw Error(ErrorKind::io, name.string(), "the file cannot be written", "check the folder and the space");
+}
+
+void write_texts(const Bm25Benchmark& settings, std::ostream& file) {
+  GeneratedCollection collection;
+  for (int i = 0; i < settings.documents; ++i) file << collection.next_document() << '\n';
+}
+
+void write_hits(const Lucene::TopDocsPtr& hits, std::ostream& file) {
+  file << std::dec << hits->totalHits;
+  for (const auto& hit : hits->scoreDocs) {
+    file << ' ' << std::dec << hit->doc << ' ' << std::hex << std::bit_cast<std::uint32_t>(static_cast<float>(hit->score));
+  }
+  file << '\n';
+}
+
 }  // namespace
 
 std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
@@ -57,10 +82,25 @@ std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
   const auto stock = Lucene::newLucene<Lucene::IndexSearcher>(reader);
 
   GeneratedCollection collection(2);
+  std::vector<std::vector<std::string>> queries;
+  for (int i = 0; i < settings.queries; ++i) queries.push_back(collection.next_query(settings.terms));
+  write_file(settings.write_texts, [&](std::ostream& file) { write_texts(settings, file); });
+  write_file(settings.write_queries, [&](std::ostream& file) {
+    for (const auto& words : queries) {
+      for (const std::string& word : words) file << (&word == &words.front() ? "" : " ") << word;
+      file << '\n';
+    }
+  });
+  write_file(settings.write_hits, [&](std::ostream& file) {
+    for (const auto& words : queries) {
+      write_hits(boost::static_pointer_cast<Lucene::Searcher>(ours)->search(disjunction(words), settings.hits), file);
+    }
+  });
+
   std::vector<double> ours_ms, stock_ms;
   double postings = 0;
   for (int i = 0; i < settings.queries; ++i) {
-    const auto words = collection.next_query(settings.terms);
+    const auto& words = queries[static_cast<std::size_t>(i)];
     const auto query = disjunction(words);
     for (const std::string& word : words) {
       postings += reader->docFreq(Lucene::newLucene<Lucene::Term>(L"contents", Lucene::StringUtils::toUnicode(word)));

@@ -78,6 +78,9 @@ void add_bm25_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<O
   command->add_option("--terms", bm25.terms, "Terms a query")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--hits", bm25.hits, "Hits a query")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--runs", bm25.rounds, "Timed runs of each query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--write-texts", bm25.write_texts, "Write the documents, a line each, for other programs to index");
+  command->add_option("--write-queries", bm25.write_queries, "Write the queries, a line each");
+  command->add_option("--write-hits", bm25.write_hits, "Write what each query finds, a line each");
   command->add_flag("--json", options->json, "Print an array of objects");
   command->callback([&chosen, options] {
     chosen = [options] {

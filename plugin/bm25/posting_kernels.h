@@ -22,7 +22,8 @@ struct PostingKernels {
   /// Finds the sums above `limit` (not negative), and makes the sums zero again.
   /// @param sums [size, a multiple of 64], aligned to 64 bytes; zero where `seen` is
   /// @param seen [size], 0 or 1
-  /// @param places, found  [size], the places in `sums` in order, and what stood there
+  /// @param places, found  [size], the places in `sums` in order, and what stood there; may be written up to kWriteAhead
+  /// behind
   /// @return how many were found
   std::size_t (*take_above)(double* sums, const std::uint8_t* seen, std::size_t size, double limit, std::int32_t* places,
                             double* found);

@@ -37,36 +37,38 @@ const std::uint8_t* decode_one_by_one(const std::uint8_t* bytes, std::int32_t co
 constexpr auto decode = decode_one_by_one;
 #endif
 
+#if RELUCENT_VBMI2
+#include "bm25/take_above_compressing.inl"
+#else
 using Doubles = double __attribute__((vector_size(64)));
 using Longs = long long __attribute__((vector_size(64)));
-using Words = unsigned long long __attribute__((vector_size(64)));
 
-inline bool any(Words words) {
-  return (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) != 0;
+inline bool any(const Longs& mask) {
+  return (mask[0] | mask[1] | mask[2] | mask[3] | mask[4] | mask[5] | mask[6] | mask[7]) != 0;
 }
 
 std::size_t take_above(double* sums, const std::uint8_t* seen, std::size_t size, double limit, std::int32_t* places,
                        double* found) {
   std::size_t count = 0;
   for (std::size_t group = 0; group < size; group += 64) {
-    Words marks;
+    Longs marks;
     __builtin_memcpy(&marks, seen + group, sizeof marks);
     if (!any(marks)) continue;
-    auto* eights = reinterpret_cast<Doubles*>(sums + group);
-    Longs above = {};
-    for (int i = 0; i < 8; ++i) above |= eights[i] > limit;
-    if (any(reinterpret_cast<Words>(above))) {
-      for (std::size_t i = group; i < group + 64; ++i) {
-        if (sums[i] > limit) {
+    for (std::size_t eight = group; eight < group + 64; eight += 8) {
+      auto& eight_sums = *reinterpret_cast<Doubles*>(sums + eight);
+      if (any(eight_sums > limit)) {
+        for (std::size_t i = eight; i < eight + 8; ++i) {
           places[count] = static_cast<std::int32_t>(i);
-          found[count++] = sums[i];
+          found[count] = sums[i];
+          count += sums[i] > limit ? 1 : 0;
         }
       }
+      eight_sums = Doubles{};
     }
-    for (int i = 0; i < 8; ++i) eights[i] = Doubles{};
   }
   return count;
 }
+#endif
 
 std::size_t count_seen(std::uint8_t* seen, std::size_t size) {
   std::size_t count = 0;

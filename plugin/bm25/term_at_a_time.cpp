@@ -16,13 +16,14 @@
 namespace relucent::bm25 {
 namespace {
 
-constexpr std::int32_t kWindow = 1 << 15;  // documents; the sums take 256 KiB, which stays in the second cache
+constexpr std::int32_t kWindow = 1 << 14;  // documents; the sums take 128 KiB, which stays in the second cache
 constexpr std::int32_t kGroup = 64;        // documents that the kernels take at once
 
 /// Documents of the window that may still become hits, in order, with what the terms so far gave them.
 struct Candidates {
-  std::array<std::int32_t, kWindow> places;  ///< in the window
-  std::array<double, kWindow> sums;
+  static constexpr std::size_t kRoom = kWindow + PostingKernels::kWriteAhead;
+  std::array<std::int32_t, kRoom> places;  ///< in the window
+  std::array<double, kRoom> sums;
   std::size_t count = 0;
 
   /// Drops those that are not above `limit`.
@@ -41,12 +42,15 @@ struct Candidates {
 struct Window {
   alignas(64) std::array<double, kWindow> sums{};
   alignas(64) std::array<std::uint8_t, kWindow> seen{};  ///< 1: some term matches
+  /// How often the term that is looked up occurs, 0 where it is not there; zero between terms.
+  alignas(64) std::array<std::uint8_t, kWindow> frequencies{};
   Candidates candidates;
   std::array<std::uint8_t, kWindow> allowed;  ///< by the filter, if there is one
 
   void clear() {
     sums.fill(0);
     seen.fill(0);
+    frequencies.fill(0);
   }
 };
 
@@ -89,19 +93,29 @@ class TermCursor {
   /// Marks the documents and adds to the candidates' sums alone.
   void look_up_to(std::int32_t end, std::int32_t start, Window& window) {
     Candidates& candidates = window.candidates;
-    std::size_t candidate = 0;
+    if (candidates.count == 0) {
+      each_stretch(end, [&](const std::int32_t* documents, const std::int32_t*, std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i) window.seen[static_cast<std::size_t>(documents[i] - start)] = 1;
+      });
+      return;
+    }
     each_stretch(end, [&](const std::int32_t* documents, const std::int32_t* frequencies, std::size_t size) {
-      for (std::size_t i = 0; i < size; ++i) window.seen[static_cast<std::size_t>(documents[i] - start)] = 1;
-      const std::int32_t* from = documents;
-      for (; candidate < candidates.count; ++candidate) {
-        const std::int32_t document = start + candidates.places[candidate];
-        if (document > documents[size - 1]) break;
-        from = std::lower_bound(from, documents + size, document);
-        if (*from != document) continue;
-        candidates.sums[candidate] +=
-            contributions_(frequencies[from - documents], lengths_ == nullptr ? 1 : lengths_[document]);
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto place = static_cast<std::size_t>(documents[i] - start);
+        window.seen[place] = 1;
+        if (static_cast<std::uint32_t>(frequencies[i]) <= 255) {
+          window.frequencies[place] = static_cast<std::uint8_t>(frequencies[i]);
+        } else {
+          add_to_candidate(documents[i] - start, start, frequencies[i], candidates);
+        }
       }
     });
+    for (std::size_t i = 0; i < candidates.count; ++i) {
+      const std::int32_t place = candidates.places[i];
+      const std::uint8_t frequency = window.frequencies[static_cast<std::size_t>(place)];
+      if (frequency != 0) candidates.sums[i] += contributions_(frequency, length(start + place));
+    }
+    window.frequencies.fill(0);
   }
 
  private:
@@ -128,15 +142,25 @@ class TermCursor {
   }
 
   template <typename Length>
-  void add_up_to(std::int32_t end, std::int32_t start, Window& window, Length&& length) {
+  void add_up_to(std::int32_t end, std::int32_t start, Window& window, Length&& length_of) {
     each_stretch(end, [&](const std::int32_t* documents, const std::int32_t* frequencies, std::size_t size) {
       for (std::size_t i = 0; i < size; ++i) {
         const std::int32_t document = documents[i];
         const auto place = static_cast<std::size_t>(document - start);
-        window.sums[place] += contributions_(frequencies[i], length(document));
+        window.sums[place] += contributions_(frequencies[i], length_of(document));
         window.seen[place] = 1;
       }
     });
+  }
+
+  std::uint8_t length(std::int32_t document) const { return lengths_ == nullptr ? 1 : lengths_[document]; }
+
+  void add_to_candidate(std::int32_t place, std::int32_t start, std::int32_t frequency, Candidates& candidates) const {
+    const auto end = candidates.places.begin() + static_cast<std::ptrdiff_t>(candidates.count);
+    const auto found = std::lower_bound(candidates.places.begin(), end, place);
+    if (found == end || *found != place) return;
+    candidates.sums[static_cast<std::size_t>(found - candidates.places.begin())] +=
+        contributions_(frequency, length(start + place));
   }
 
   double find_largest() const {
@@ -155,7 +179,7 @@ class TermCursor {
         const auto documents = postings.documents();
         const auto frequencies = postings.frequencies();
         for (std::size_t i = 0; i < documents.size(); ++i) {
-          const float factor = factors[lengths_ == nullptr ? 1 : lengths_[documents[i]]];
+          const float factor = factors[length(documents[i])];
           largest = std::max(*largest, static_cast<float>(frequencies[i]) * factor);
         }
       }

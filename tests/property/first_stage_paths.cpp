@@ -361,6 +361,53 @@ TEST(FirstStagePaths, SeveralWindowsGiveTheExhaustiveBits) {
   }
 }
 
+/// Documents for which a few hits decide early, so that frequent terms are skipped: many equal ones (ties), and now and
+/// then a word that a document repeats hundreds of times.
+Collection skippable_collection(Random& random, std::size_t size) {
+  Collection collection;
+  std::vector<Tokens> kinds;
+  for (int i = 0; i < 300; ++i) {
+    auto& kind = kinds.emplace_back();
+    for (std::size_t j = 1 + random() % 12; j > 0; --j) kind.push_back(random_word(random) / 2);
+    if (i % 50 == 0) kind.insert(kind.end(), 200 + random() % 400, random_word(random) / 2);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    auto& document = collection.documents.emplace_back(kinds[random() % (random() % 3 == 0 ? 300 : 20)]);
+    if (random() % 200 == 0) document.push_back(kWords / 2 + static_cast<int>(random() % (kWords / 2)));
+  }
+  collection.deleted.assign(size, false);
+  return collection;
+}
+
+TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
+  Random random(19);
+  Collection collection = skippable_collection(random, 50000);
+  TemporaryFolder folder;
+  write_own(folder.path(), written(collection), 40000);
+  for (const bool deletions : {false, true}) {
+    if (deletions) delete_some(folder.path(), collection, random);
+    const Exhaustive exhaustive(collection, 0.9F, 0.4F);
+    const auto searcher = open_bm25(folder.path());
+    for (int i = 0; i < 40; ++i) {
+      Node node;
+      node.kind = Node::boolean;
+      const std::size_t terms = 1 + random() % 6;
+      for (std::size_t j = 0; j < terms; ++j) {
+        Node& part = node.clauses.emplace_back(BooleanClause::SHOULD, random_term(random)).second;
+        if (j == 0) part.words = {static_cast<int>(random() % 3)};  // frequent
+        if (i % 5 == 0) part.boost = j == 0 ? 1 : 1e-12F;          // so far apart that the order of additions counts
+      }
+      for (const std::int32_t n : {1, 7, 100, 1000}) {
+        const TestHits wanted = exhaustive.search(node, static_cast<std::size_t>(n));
+        ASSERT_TRUE(search(searcher, to_query(node), n) == wanted) << to_utf8(to_query(node)->toString()) << " n=" << n;
+      }
+      const auto filter = Lucene::newLucene<Lucene::QueryWrapperFilter>(term_query(word(4)));
+      const auto allowed = [&](std::size_t document) { return std::ranges::count(collection.documents[document], 4) > 0; };
+      ASSERT_TRUE(search(searcher, to_query(node), 10, filter) == exhaustive.search(node, 10, allowed));
+    }
+  }
+}
+
 /// Lets a test see what the searcher makes of a query.
 class OpenedSearcher : public BM25Searcher {
  public:

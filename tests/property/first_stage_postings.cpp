@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -137,8 +138,8 @@ TEST(FirstStagePostings, SumsAboveTheLimitAreTakenInOrderAndMarksCounted) {
     }
     for_each_level([&](const PostingKernels& kernels) {
       const auto arrays = std::make_unique<Arrays>(*filled);
-      std::vector<std::int32_t> places(kSize);
-      std::vector<double> found(kSize);
+      std::vector<std::int32_t> places(kSize + PostingKernels::kWriteAhead);
+      std::vector<double> found(places.size());
       places.resize(kernels.take_above(arrays->sums, arrays->seen, kSize, limit, places.data(), found.data()));
       ASSERT_EQ(places, wanted);
       for (std::size_t i = 0; i < places.size(); ++i) {
