@@ -30,19 +30,16 @@ def onnx_runtime(task: Task, precision: str):
 
     encode = Encoded(task)
 
-    def scorer(model: str, size: int):
+    def scorer(size: int):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = task.threads
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         return lambda: numpy.concatenate([session.run(["logits"], inputs)[0][:, 0]
                                           for _, inputs in batches(encode(), size)])
 
-    models = {"fp32": [onnx_models.fused, onnx_models.exported],
-              "int8": [onnx_models.dynamic_int8]}[precision]
-    for make in models:
-        model = str(make(task))
-        for size in task.batch_sizes():
-            yield f"{make.__name__}, batches of {size}", lambda model=model, size=size: scorer(model, size)
+    model = str(onnx_models.fused(task) if precision == "fp32" else onnx_models.dynamic_int8(task))
+    for size in task.batch_sizes():
+        yield f"batches of {size}", lambda size=size: scorer(size)
 
 
 def openvino(task: Task, precision: str):

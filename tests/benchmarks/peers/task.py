@@ -14,7 +14,7 @@ class Task:
     def batch_sizes(self) -> list[int]:
         """Sizes to try; all divide the number of documents, so that a compiled shape fits every batch."""
         count = len(self.documents)
-        return sorted({count} | {size for size in (1, 5, 10, 25, 50) if size < count and count % size == 0})
+        return sorted({count} | {size for size in (5, 10, 25) if size < count and count % size == 0})
 
 
 class Encoded:
