@@ -16,7 +16,7 @@ struct Segment {
   std::string name;            ///< "_" and a number to base 36
   std::int32_t documents = 0;
   std::map<std::string, FileSum> files;  ///< by extension without the point; empty where another program wrote the segment
-  /// Only known for a segment that was written and not merged since.
+  /// Counted where the segment was written in this run; 0 for one that was there before.
   std::int64_t documents_with_tokens = 0, tokens = 0;
 
   std::int64_t bytes() const {
