@@ -34,16 +34,13 @@ struct PostingKernels {
 
 /// Those that this processor runs, the fastest last.
 struct PostingLevels {
-  const PostingKernels* levels[3];
+  const PostingKernels* levels[2];
   std::size_t count;
 };
 PostingLevels available_posting_kernels();
 const PostingKernels& best_posting_kernels();
 
 namespace plain {
-extern const PostingKernels posting_kernels;
-}
-namespace avx2 {
 extern const PostingKernels posting_kernels;
 }
 namespace avx512 {
