@@ -172,7 +172,8 @@ def main() -> int:
         largest = f"{differences[name]:.1e}" if name in differences else ""
         print(f"| {name} | {medians[name]:,.0f} | {min(turn[1] for turn in of):,.0f} | {max(turn[2] for turn in of):,.0f} "
               f"| {' | '.join(ratios)} | {largest} | {settings.get(name, '')} |")
-    print("\n".join(["", *left_out]) if left_out else "", end="\n" if left_out else "")
+    for line in left_out:
+        print(f"\n{line}")
 
     # Low precisions differ; in fp32 everybody must have computed the same thing.
     wrong = [name for name in differences if "fp32" in name and differences[name] > 1e-3]
