@@ -16,10 +16,12 @@ function(relucent_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   # GCC 12 sees overflows that are not there in its own std::string operator+ (GCC bugs 105329 and 105651).
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow>)
+  target_compile_options(${name} PRIVATE
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-stringop-overflow>")
   # BM25 scores are compared bit for bit: no fused multiply-add unless written as such.
-  target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-                                         -ffp-contract=off $<$<BOOL:${RELUCENT_WERROR}>:-Werror>)
+  set(options -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -ffp-contract=off
+              $<$<BOOL:${RELUCENT_WERROR}>:-Werror>)
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
   if(RELUCENT_SANITIZE)
     # With sanitizers GCC 12 takes parts of std::regex and std::function for uninitialized.
     target_compile_options(${name} PRIVATE -fsanitize=${RELUCENT_SANITIZE} -fno-omit-frame-pointer

@@ -43,21 +43,12 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
   throw Error(ErrorKind::usage, "device " + device, "is not known", "the devices are auto, ref, cpu and cuda:N");
 }
 
-const char* to_string(Precision precision) noexcept {
-  switch (precision) {
-    case Precision::automatic: return "auto";
-    case Precision::fp32: return "fp32";
-    case Precision::bf16: return "bf16";
-    case Precision::int8: return "int8";
-  }
-  return "?";
-}
-
-Precision parse_precision(const std::string& name) {
-  for (const Precision p : {Precision::automatic, Precision::fp32, Precision::bf16, Precision::int8}) {
-    if (name == to_string(p)) return p;
-  }
-  throw Error(ErrorKind::usage, "precision " + name, "is not known", "the precisions are auto, fp32, bf16 and int8");
+std::string describe(const BackendInfo& info) {
+  std::string text = info.device + " (";
+  if (!info.device_name.empty()) text += info.device_name + ", ";
+  text += info.instruction_set + ", " + to_string(info.precision);
+  if (info.device_name.empty()) text += ", " + std::to_string(info.threads) + (info.threads == 1 ? " thread" : " threads");
+  return text + ")";
 }
 
 }  // namespace relucent

@@ -172,6 +172,10 @@ Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
     case Precision::fp32: return Arithmetic::fp32;
     case Precision::int8: return Arithmetic::int8;
     case Precision::bf16: return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::bf16_emulated;
+    case Precision::fp16:
+    case Precision::tf32:
+      throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(wanted), "is not one of the CPU backend",
+                  "use precision = \"auto\", \"fp32\", \"bf16\" or \"int8\", or a GPU");
     case Precision::automatic: break;
   }
   return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::fp32;

@@ -28,17 +28,26 @@ struct HiddenStates {
   float logit = 0;
 };
 
-enum class Precision { automatic, fp32, bf16, int8 };
+/// What products are computed in; sums are fp32 (int8: exact). tf32 and fp16 are the CUDA backend's alone, int8 the CPU's.
+enum class Precision { automatic, fp32, tf32, bf16, fp16, int8 };
 
 struct BackendInfo {
-  std::string device;           ///< "ref", "cpu", "cuda:0"
+  std::string device;           ///< "ref", "cpu", "cuda:0"; "cuda:0,1" where queries are spread over several GPUs
   Precision precision = Precision::fp32;
-  std::string instruction_set;  ///< what was chosen at run time: "plain", "avx2", "avx512", "avx512_bf16", "amx"
+  std::string instruction_set;  ///< what was chosen at run time: "plain", "avx2", "avx512", "avx512_bf16", "amx", "sm_90"
   int threads = 1;
+  std::string device_name;      ///< of a GPU: "NVIDIA H100 80GB HBM3"
+  std::string why_no_gpu;       ///< why device = "auto" took the CPU; empty where it did not
+};
+
+/// What a call cost on an accelerator; zeros where there is none.
+struct DeviceCost {
+  double milliseconds = 0;  ///< from the ids to the logits by the device's own clock, both copies included
+  std::uint64_t bytes = 0;  ///< memory of the device that the call's activations took at most; weights not counted
 };
 
 struct BackendOptions {
-  std::string device = "auto";  ///< auto | ref | cpu | cuda:N
+  std::string device = "auto";  ///< auto | ref | cpu | cuda:N | cuda (every usable GPU of the first one's kind)
   Precision precision = Precision::automatic;
   int threads = 0;              ///< 0: as many as this process may use
   std::string instruction_set;  ///< empty: the best the machine has; for tests: a level to force
@@ -58,6 +67,13 @@ class RELUCENT_API Backend {
   /// table has; `deadline` or `interrupted` when `stop` is due. Nothing is promised about `logits` then.
   virtual void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop = {}) const = 0;
 
+  /// score() with an account of what it cost on the device.
+  virtual DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
+                                     const StopSignal& stop = {}) const {
+    score(batch, logits, stop);
+    return {};
+  }
+
   virtual HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
                                      std::span<const std::int32_t> document) const = 0;
 };
@@ -68,8 +84,11 @@ class RELUCENT_API Backend {
 RELUCENT_API std::unique_ptr<Backend> create_backend(const EncoderDescription& description,
                                                      const EncoderWeights& weights, const BackendOptions& options);
 
+/// One line for people: "cpu (amx, bf16, 2 threads)", "cuda:0 (NVIDIA H100 80GB HBM3, sm_90, fp16)".
+RELUCENT_API std::string describe(const BackendInfo& info);
+
 RELUCENT_API const char* to_string(Precision precision) noexcept;
-/// "auto", "fp32", "bf16", "int8"; throws Error of kind `usage` for anything else.
+/// "auto", "fp32", "tf32", "bf16", "fp16", "int8"; throws Error of kind `usage` for anything else.
 RELUCENT_API Precision parse_precision(const std::string& name);
 
 }  // namespace relucent

@@ -1,0 +1,52 @@
+// How a chunk (one query and as many candidates as fit) lies in device memory; read by host and device.
+//
+// Rows of every activation matrix, one a token: first the [CLS] of each sequence, then the query (once if it does not
+// depend on the candidate, else once a sequence), then the documents, one after another, without padding.
+#pragma once
+
+#include <cstdint>
+
+namespace relucent::cuda {
+
+/// What a token's embedding is made of.
+struct alignas(8) Token {
+  std::int32_t id;
+  std::int32_t position_and_type;  ///< position, and the token type in bit 30
+};
+inline constexpr int kTypeBit = 30;
+
+/// One candidate. Its [CLS] is in the row of its own number.
+struct alignas(16) Sequence {
+  std::int32_t query_row;     ///< first row of its query
+  std::int32_t document_row;  ///< first row of its document
+  std::int32_t document_tokens;
+  std::int32_t first_segment;  ///< of its Segments
+};
+
+enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2 };
+
+/// Up to kTileRows tokens of one group of one sequence, whose attention one block computes for one head.
+struct alignas(16) AttentionTile {
+  std::int32_t row;     ///< of its first token
+  std::int32_t tokens;  ///< 1 .. kTileRows
+  std::int32_t index;   ///< of its first token within the group
+  std::int32_t sequence_and_group;  ///< 4 * sequence + Group
+};
+inline constexpr int kTileRows = 64;
+
+/// Up to kSegmentSlots of the tokens that one [CLS] attends to in the last layer, in the order [CLS], query, document.
+struct alignas(16) Segment {
+  std::int32_t sequence;
+  std::int32_t slot;   ///< of its first token
+  std::int32_t slots;  ///< 1 .. kSegmentSlots
+  std::int32_t unused;
+};
+inline constexpr int kSegmentSlots = 128;
+
+/// AttentionPattern as the kernels take it.
+struct Pattern {
+  std::uint32_t sees;   ///< bit 3 * from + to: Group `from` attends to Group `to`
+  std::int32_t window;  ///< of D -> D; -1: unlimited
+};
+
+}  // namespace relucent::cuda
