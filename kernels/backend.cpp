@@ -1,9 +1,8 @@
 #include "relucent/kernels/backend.h"
 
-#include <string_view>
-
 #include "checks.h"
 #include "cpu/cpu_backend.h"
+#include "cuda_module.h"
 #include "ref/ref_backend.h"
 #include "relucent/error.h"
 
@@ -12,11 +11,33 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 
-/// Whether `device` is "cuda:N" with a number N that a machine may have.
-bool names_cuda_device(const std::string& device) {
-  constexpr std::string_view prefix = "cuda:";
-  if (!device.starts_with(prefix) || device.size() == prefix.size() || device.size() > prefix.size() + 3) return false;
-  return device.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+/// The first GPU that works and can run this encoder in this precision, else the CPU, which then knows why.
+std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description, const EncoderWeights& weights,
+                                           const BackendOptions& options) {
+  std::string why_no_gpu = "no GPU is usable";
+  // Only the CPU has these.
+  if (!options.instruction_set.empty()) return cpu::make_backend(description, weights, options);
+  if (options.precision == Precision::int8) {
+    return cpu::make_backend(description, weights, options, "precision int8 is the CPU's alone");
+  }
+  try {
+    for (const cuda::DeviceInfo& device : cuda::devices()) {
+      BackendOptions on_gpu = options;
+      on_gpu.device = "cuda:" + std::to_string(device.index);
+      try {
+        return cuda::make_backend(description, weights, on_gpu);
+      } catch (const Error& error) {  // perhaps the next one
+        why_no_gpu = error.what();
+      }
+    }
+  } catch (const Error& error) {
+    why_no_gpu = error.what();
+  }
+  if (options.precision == Precision::fp16 || options.precision == Precision::tf32) {
+    throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
+                "needs a GPU, and there is none: " + why_no_gpu, "use precision = \"auto\"");
+  }
+  return cpu::make_backend(description, weights, options, why_no_gpu);
 }
 
 }  // namespace
@@ -36,11 +57,10 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
     }
     return ref::make_backend(description, weights);
   }
-  if (device == "cpu" || device == "auto") return cpu::make_backend(description, weights, options);
-  if (names_cuda_device(device)) {
-    throw Error(ErrorKind::device, "device " + device, "this build has no CUDA backend", "use device = \"cpu\" or \"auto\"");
-  }
-  throw Error(ErrorKind::usage, "device " + device, "is not known", "the devices are auto, ref, cpu and cuda:N");
+  if (device == "cpu") return cpu::make_backend(description, weights, options);
+  if (device == "auto") return make_best_backend(description, weights, options);
+  if (cuda::names_device(device)) return cuda::make_backend(description, weights, options);
+  throw Error(ErrorKind::usage, "device " + device, "is not known", "the devices are auto, ref, cpu, cuda and cuda:N");
 }
 
 std::string describe(const BackendInfo& info) {

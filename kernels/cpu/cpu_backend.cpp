@@ -194,7 +194,7 @@ Precision precision_of(Arithmetic arithmetic) {
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
-                                      const BackendOptions& options) {
+                                      const BackendOptions& options, const std::string& why_no_gpu) {
   const VectorKernels& kernels = choose_kernels(options.instruction_set);
   const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
   const auto pool = shared_pool(options.threads > 0 ? options.threads : available_cores());
@@ -203,6 +203,7 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
   info.precision = precision_of(arithmetic);
   info.instruction_set = kernels.name;
   info.threads = pool->size();
+  info.why_no_gpu = why_no_gpu;
   auto encoder = std::make_unique<const Encoder>(description, weights, arithmetic, kernels);
   return std::make_unique<CpuBackend>(description, std::move(encoder), pool, std::move(info));
 }

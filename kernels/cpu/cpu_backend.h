@@ -1,13 +1,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cpu {
 
 /// The fast backend for CPUs. Checked weights are presumed (checks.h). Throws what create_backend says.
+/// @param why_no_gpu  for BackendInfo
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
-                                      const BackendOptions& options);
+                                      const BackendOptions& options, const std::string& why_no_gpu = {});
 
 }  // namespace relucent::cpu

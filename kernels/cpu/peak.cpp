@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cpu/vector_kernels.h"
+#include "cuda_module.h"
 
 namespace relucent {
 namespace {
@@ -16,7 +17,8 @@ cpu::Arithmetic arithmetic_of(const BackendInfo& info, const cpu::VectorKernels&
   return info.precision == Precision::bf16 && kernels.native_bf16 ? cpu::Arithmetic::bf16 : cpu::Arithmetic::fp32;
 }
 
-double seconds_of(const cpu::VectorKernels& kernels, cpu::Arithmetic arithmetic, std::size_t rounds, double& operations) {
+double seconds_of(const cpu::VectorKernels& kernels, cpu::Arithmetic arithmetic, std::size_t rounds,
+                  double& operations) {
   const auto start = std::chrono::steady_clock::now();
   operations = kernels.spin(arithmetic, rounds);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -25,6 +27,7 @@ double seconds_of(const cpu::VectorKernels& kernels, cpu::Arithmetic arithmetic,
 }  // namespace
 
 double measured_peak(const BackendInfo& info) {
+  if (info.device.starts_with("cuda")) return cuda::measure_peak(info);
   const cpu::VectorLevels levels = cpu::available_vector_kernels();
   const auto* const end = levels.levels + levels.count;
   const auto* const found =

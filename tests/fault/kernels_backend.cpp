@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "cuda_support.h"
 #include "kernels_support.h"
 #include "relucent/error.h"
 
@@ -25,6 +26,7 @@ void expect_error(ErrorKind kind, const std::vector<std::string>& words, const A
 BackendOptions device(const std::string& name) { return {name, Precision::automatic, 1, ""}; }
 
 TEST(CreateBackend, ChoosesTheDevice) {
+  const auto none = no_cuda_module();
   const RandomModel model({});
   EXPECT_EQ(model.on(device("ref"))->info().device, "ref");
   EXPECT_EQ(model.on(device("cpu"))->info().device, "cpu");
@@ -42,6 +44,11 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
   for (const Precision precision : {Precision::int8, Precision::bf16}) {
     expect_error(ErrorKind::unsupported, {to_string(precision), "fp32"}, [&] { model.on({"ref", precision, 1, ""}); });
   }
+  for (const Precision precision : {Precision::fp16, Precision::tf32}) {
+    for (const char* device : {"ref", "cpu"}) {
+      expect_error(ErrorKind::unsupported, {to_string(precision), "auto"}, [&] { model.on({device, precision, 1, ""}); });
+    }
+  }
   expect_error(ErrorKind::usage, {"threads", "-1"}, [&] { model.on({"cpu", Precision::fp32, -1, ""}); });
   expect_error(ErrorKind::usage, {"threads", "1000000"}, [&] { model.on({"cpu", Precision::fp32, 1'000'000, ""}); });
   expect_error(ErrorKind::usage, {"sse9", "plain"}, [&] { model.on({"cpu", Precision::fp32, 1, "sse9"}); });
@@ -56,11 +63,12 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
 }
 
 TEST(Precisions, AreReadAsTheyAreWritten) {
-  for (const Precision precision : {Precision::automatic, Precision::fp32, Precision::bf16, Precision::int8}) {
+  for (const Precision precision : {Precision::automatic, Precision::fp32, Precision::tf32, Precision::bf16,
+                                    Precision::fp16, Precision::int8}) {
     EXPECT_EQ(parse_precision(to_string(precision)), precision);
   }
-  for (const char* name : {"", "FP32", "fp16", "automatic"}) {
-    expect_error(ErrorKind::usage, {name, "auto, fp32, bf16"}, [&] { parse_precision(name); });
+  for (const char* name : {"", "FP32", "half", "automatic"}) {
+    expect_error(ErrorKind::usage, {name, "auto, fp32, tf32"}, [&] { parse_precision(name); });
   }
 }
 
@@ -90,7 +98,8 @@ TEST(Weights, OfAWrongShapeAreNamedWithBothShapes) {
   refuse({"window"}, [](RandomModel& m) { m.description.patterns[1].window = -1; });
   refuse({"sizes"}, [](RandomModel& m) { m.description.hidden_size = 0; });
   refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = -1; });
-  refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = std::numeric_limits<float>::quiet_NaN(); });
+  refuse({"norm epsilon"},
+         [](RandomModel& m) { m.description.norm_epsilon = std::numeric_limits<float>::quiet_NaN(); });
 }
 
 class Batches : public ::testing::TestWithParam<const char*> {
@@ -98,10 +107,12 @@ class Batches : public ::testing::TestWithParam<const char*> {
   RandomModel model_{{.vocabulary = 50, .positions = 32}};
   std::unique_ptr<Backend> backend_ = model_.on(device(GetParam()));
 };
-INSTANTIATE_TEST_SUITE_P(Devices, Batches, ::testing::Values("ref", "cpu"), [](const auto& name) { return name.param; });
+INSTANTIATE_TEST_SUITE_P(Devices, Batches, ::testing::Values("ref", "cpu"),
+                         [](const auto& name) { return name.param; });
 
 TEST_P(Batches, WithIdsOutsideTheVocabularyAreRefused) {
-  for (const std::int32_t id : {-1, 50, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()}) {
+  for (const std::int32_t id :
+       {-1, 50, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()}) {
     expect_error(ErrorKind::usage, {"the query", "token 2", std::to_string(id)},
                  [&] { Pairs{{1, 2, id}, {{3}}}.logits(*backend_); });
     expect_error(ErrorKind::usage, {"document 1", "token 0", std::to_string(id)},

@@ -1,0 +1,188 @@
+#include "cuda_module.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFile = "librelucent_cuda.so";
+constexpr const char* kVariable = "RELUCENT_CUDA_MODULE";
+constexpr const char* kSymbol = "relucent_cuda_module";
+constexpr std::string_view kPrefix = "cuda:";
+constexpr const char* kReport = "please report it; until then use device = \"cpu\"";
+constexpr const char* kUseTheCpu = "use device = \"cpu\" or \"auto\"";
+
+[[noreturn]] void refuse(std::string_view place, const std::string& problem, const std::string& remedy) {
+  throw Error(ErrorKind::device, place, problem, remedy);
+}
+
+/// The folder of the file this code was loaded from: the shared library's, or the program's it is linked into.
+fs::path own_folder() {
+  std::error_code error;
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&module), &info) != 0 && info.dli_fname != nullptr) {
+    const fs::path file = info.dli_fname;
+    // For a program the name is only what it was called by.
+    if (file.is_absolute() && fs::exists(file, error)) return fs::canonical(file, error).parent_path();
+  }
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// What dlopen is to open: a file that is there, or the bare name for the linker to look for.
+fs::path find_file() {
+  std::error_code error;
+  if (const char* stated = std::getenv(kVariable); stated != nullptr && *stated != '\0') {
+    if (fs::is_regular_file(stated, error)) return fs::absolute(stated, error);
+    refuse(stated, std::string("the environment variable ") + kVariable + " names no file",
+           "set it to a librelucent_cuda.so, or unset it");
+  }
+  const fs::path folder = own_folder();
+  for (const char* place : {".", "../lib", "../" RELUCENT_LIBDIR}) {
+    const fs::path file = folder / place / kFile;
+    if (fs::is_regular_file(file, error)) return fs::canonical(file, error);
+  }
+  return kFile;
+}
+
+// The CUDA libraries that the module needs are the user's to install; ours come with it.
+std::string remedy_for(const std::string& message) {
+  if (message.find("libcublas") != std::string::npos || message.find("libcudart") != std::string::npos) {
+    return "install the CUDA libraries of the version it was built with (docs/installation.md), or name their folder in "
+           "LD_LIBRARY_PATH";
+  }
+  return "install the library and its CUDA module from one build";
+}
+
+void* open(const fs::path& file) {
+  // Never closed again: backends, exceptions and CUDA's own threads outlive every caller.
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library != nullptr) return library;
+  const char* said = ::dlerror();
+  const std::string message = said != nullptr ? said : "unknown reason";
+  if (!file.has_parent_path() && message.starts_with(std::string(kFile) + ": cannot open shared object file")) {
+    refuse(kFile, "is not installed, so this machine's GPUs cannot be used",
+           std::string("build it with -DRELUCENT_CUDA=on, name it in ") + kVariable + ", or " + kUseTheCpu);
+  }
+  refuse(file.string(), "cannot be loaded: " + message, remedy_for(message));
+}
+
+const Module& load(const fs::path& file) {
+  void* library = open(file);
+  const auto entry = reinterpret_cast<decltype(&relucent_cuda_module)>(::dlsym(library, kSymbol));
+  if (entry == nullptr) {
+    refuse(file.string(), std::string("is no CUDA module: it does not export ") + kSymbol,
+           std::string("set ") + kVariable + " to a librelucent_cuda.so");
+  }
+  const Module* found = entry();
+  // The number comes first: what follows it is known only where it is the same.
+  if (found == nullptr || found->abi != kModuleAbi) {
+    refuse(file.string(), "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) +
+               ", this library has " + std::to_string(kModuleAbi), "install both from one build");
+  }
+  if (std::strcmp(found->version, RELUCENT_VERSION) != 0) {
+    refuse(file.string(), std::string("is of Relucent ") + found->version + ", this library is " RELUCENT_VERSION,
+           "install both from one build");
+  }
+  return *found;
+}
+
+/// Runs `work` in the module; whatever it throws that is not ours becomes an Error.
+template <typename Work>
+auto in_module(const char* doing, Work&& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::device, kFile, std::string(doing) + " failed: " + error.what(), kReport);
+  } catch (...) {
+    throw Error(ErrorKind::device, kFile, std::string(doing) + " failed: it threw something unknown", kReport);
+  }
+}
+
+/// The N of "cuda:N"; nothing for "cuda".
+std::optional<int> index_of(const std::string& device) {
+  if (!device.starts_with(kPrefix)) return std::nullopt;
+  return std::atoi(device.c_str() + kPrefix.size());
+}
+
+std::string list(const std::vector<DeviceInfo>& devices) {
+  std::string text;
+  for (const DeviceInfo& device : devices) {
+    text += (text.empty() ? "cuda:" : ", cuda:") + std::to_string(device.index) + " (" + device.name +
+            (device.problem.empty() ? "" : ": " + device.problem) + ")";
+  }
+  return text.empty() ? "no GPU" : text;
+}
+
+void require_usable(const std::string& name) {
+  const std::vector<DeviceInfo> all = devices();
+  const std::optional<int> wanted = index_of(name);
+  bool usable = false;
+  for (const DeviceInfo& device : all) {
+    if (wanted && device.index != *wanted) continue;
+    if (wanted && !device.problem.empty()) {
+      refuse("device " + name, device.name + ": " + device.problem, kUseTheCpu);
+    }
+    usable = usable || device.problem.empty();
+  }
+  if (usable) return;
+  refuse("device " + name, (wanted ? "is not there: this machine has " : "no GPU is usable: this machine has ") + list(all),
+         "take another one, or " + std::string(kUseTheCpu));
+}
+
+}  // namespace
+
+const Module& module() {
+  static std::mutex mutex;
+  static std::map<fs::path, const Module*> loaded;
+  const std::lock_guard lock(mutex);
+  const fs::path file = find_file();
+  const Module*& known = loaded[file];
+  if (known == nullptr) known = &load(file);
+  return *known;
+}
+
+std::vector<DeviceInfo> devices() {
+  return in_module("asking for the GPUs", [] { return module().devices(); });
+}
+
+std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
+                                      const BackendOptions& options) {
+  require_usable(options.device);
+  auto backend = in_module("making the CUDA backend",
+                           [&] { return module().make_backend(description, weights, options); });
+  if (!backend) refuse("device " + options.device, "the CUDA module made no backend", kReport);
+  return backend;
+}
+
+bool names_device(const std::string& device) {
+  if (device == "cuda") return true;
+  if (!device.starts_with(kPrefix) || device.size() == kPrefix.size() || device.size() > kPrefix.size() + 3) return false;
+  return device.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
+double measure_peak(const BackendInfo& info) {
+  const int index = index_of(info.device).value_or(0);
+  return in_module("measuring the GPU's peak", [&] { return module().measure_peak(index, info.precision); });
+}
+
+std::string describe(const DeviceInfo& device) {
+  const auto gigabytes = [](std::uint64_t bytes) { return std::to_string((bytes + 500'000'000) / 1'000'000'000) + " GB"; };
+  return device.name + ", compute capability " + std::to_string(device.major) + "." + std::to_string(device.minor) + ", " +
+         gigabytes(device.memory_bytes) + " (" + gigabytes(device.free_bytes) + " free)";
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,39 @@
+#include "relucent/kernels/devices.h"
+
+#include "cpu/thread_pool.h"
+#include "cpu/vector_kernels.h"
+#include "cuda_module.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr const char* kDocumentation = "see docs/installation.md, \"GPU\"";
+
+void add_gpus(std::vector<DeviceSummary>& all) {
+  try {
+    const auto gpus = cuda::devices();
+    if (gpus.empty()) {
+      all.push_back({"cuda", "", "the driver sees no GPU", "check that nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none"});
+    }
+    for (const auto& gpu : gpus) {
+      all.push_back({"cuda:" + std::to_string(gpu.index), cuda::describe(gpu), gpu.problem,
+                     gpu.problem.empty() ? "" : kDocumentation});
+    }
+  } catch (const Error& error) {
+    all.push_back({"cuda", "", error.place() + ": " + error.problem(), error.remedy()});
+  }
+}
+
+}  // namespace
+
+std::vector<DeviceSummary> list_devices() {
+  const int threads = cpu::available_cores();
+  std::vector<DeviceSummary> all;
+  all.push_back({"cpu", std::string(cpu::best_vector_kernels().name) + ", " + std::to_string(threads) +
+                            (threads == 1 ? " thread" : " threads"), "", ""});
+  add_gpus(all);
+  return all;
+}
+
+}  // namespace relucent

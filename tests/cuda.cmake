@@ -1,0 +1,38 @@
+# Tests of everything round the CUDA backend that need neither a toolkit nor a GPU: fake modules stand for the real one.
+set(fakes ${PROJECT_BINARY_DIR}/tests/cuda)
+function(relucent_fake_cuda name)
+  add_library(${name} MODULE ${ARGN})
+  relucent_target(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+  target_compile_definitions(${name} PRIVATE RELUCENT_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(${name} PRIVATE relucent_kernels)
+  set_target_properties(${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${fakes})
+  add_dependencies(fake_cuda_modules ${name})
+endfunction()
+add_custom_target(fake_cuda_modules)
+relucent_fake_cuda(fake_cuda cuda/fake_module.cpp)
+relucent_fake_cuda(fake_cuda_other_abi cuda/fake_module.cpp)
+target_compile_definitions(fake_cuda_other_abi PRIVATE FAKE_ABI=relucent::cuda::kModuleAbi+1)
+relucent_fake_cuda(fake_cuda_other_version cuda/fake_module.cpp)
+target_compile_definitions(fake_cuda_other_version PRIVATE FAKE_VERSION="0.0.9")
+relucent_fake_cuda(fake_cuda_empty cuda/empty.cpp)
+# A module that needs a library which is not there when it is loaded.
+add_library(cublasLt_not_there SHARED cuda/not_there.cpp)
+relucent_target(cublasLt_not_there)
+set_target_properties(cublasLt_not_there PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${fakes}/removed)
+relucent_fake_cuda(fake_cuda_missing_library cuda/fake_module.cpp)
+target_link_libraries(fake_cuda_missing_library PRIVATE -Wl,--no-as-needed cublasLt_not_there -Wl,--as-needed)
+set_target_properties(fake_cuda_missing_library PROPERTIES SKIP_BUILD_RPATH ON)
+
+relucent_test(cuda_module_tests LABELS fault unit cuda threads kernels
+              SOURCES fault/cuda_module.cpp
+              LIBRARIES relucent_kernels)
+target_include_directories(cuda_module_tests PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+set(built "")
+if(TARGET relucent_cuda)
+  set(built "$<TARGET_FILE:relucent_cuda>")
+  add_dependencies(cuda_module_tests relucent_cuda)
+endif()
+target_compile_definitions(cuda_module_tests PRIVATE RELUCENT_FAKE_CUDA_MODULES="${fakes}"
+                                                     RELUCENT_CUDA_MODULE_BUILT="${built}")
+add_dependencies(cuda_module_tests fake_cuda_modules)

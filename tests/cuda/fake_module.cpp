@@ -1,0 +1,84 @@
+// CUDA modules without CUDA, for tests of everything round the real one: they score on the CPU and fail as
+// $RELUCENT_FAKE_CUDA says, which is read at every call. FAKE_ABI and FAKE_VERSION make modules that do not fit.
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "cuda/module.h"
+#include "relucent/error.h"
+
+#ifndef FAKE_ABI
+#define FAKE_ABI relucent::cuda::kModuleAbi
+#endif
+#ifndef FAKE_VERSION
+#define FAKE_VERSION RELUCENT_VERSION
+#endif
+
+namespace relucent::cuda {
+namespace {
+
+bool told(const char* word) {
+  const char* words = std::getenv("RELUCENT_FAKE_CUDA");
+  return words != nullptr && (',' + std::string(words) + ',').find(',' + std::string(word) + ',') != std::string::npos;
+}
+
+std::vector<DeviceInfo> devices() {
+  if (told("no_driver")) throw Error(ErrorKind::device, "CUDA driver", "there is none", "install NVIDIA's driver");
+  if (told("odd_error")) throw std::runtime_error("an odd error");
+  if (told("integer")) throw 42;
+  if (told("no_gpu")) return {};
+  std::vector<DeviceInfo> all = {{0, "Fake GPU", 9, 0, 80'000'000'000, 79'000'000'000, ""}};
+  if (told("old_gpu")) all[0].problem = "compute capability 7.5 is below 8.0";
+  if (told("two")) all.push_back({1, "Fake GPU", 9, 0, 80'000'000'000, 78'000'000'000, ""});
+  return all;
+}
+
+class FakeBackend final : public Backend {
+ public:
+  FakeBackend(std::unique_ptr<Backend> cpu, const BackendOptions& options) : cpu_(std::move(cpu)) {
+    info_.device = options.device == "cuda" ? "cuda:0,1" : options.device;
+    info_.precision = options.precision == Precision::automatic ? Precision::fp16 : options.precision;
+    info_.instruction_set = "sm_90";
+    info_.device_name = "Fake GPU";
+  }
+  const BackendInfo& info() const noexcept override { return info_; }
+  void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+    if (told("fail_score")) throw Error(ErrorKind::device, info_.device, "is out of memory", "rescore fewer hits");
+    if (told("odd_score")) throw std::runtime_error("an odd error");
+    cpu_->score(batch, logits, stop);
+  }
+  DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+    score(batch, logits, stop);
+    return {0.125, 1'000'000 * batch.documents.size()};
+  }
+  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
+                             std::span<const std::int32_t> document) const override {
+    return cpu_->hidden_states(cls_id, query, document);
+  }
+
+ private:
+  std::unique_ptr<Backend> cpu_;
+  BackendInfo info_;
+};
+
+std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
+                                      const BackendOptions& options) {
+  if (told("fail_make")) throw Error(ErrorKind::device, options.device, "is out of memory", "free some");
+  if (told("refuse")) throw Error(ErrorKind::unsupported, "head size 48", "is not one of the CUDA backend");
+  if (told("null")) return nullptr;
+  BackendOptions cpu = options;
+  cpu.device = "cpu";
+  cpu.precision = Precision::fp32;
+  return std::make_unique<FakeBackend>(create_backend(description, weights, cpu), options);
+}
+
+double measure_peak(int, Precision precision) { return precision == Precision::fp16 ? 2e12 : 1e12; }
+
+}  // namespace
+}  // namespace relucent::cuda
+
+extern "C" RELUCENT_API const relucent::cuda::Module* relucent_cuda_module() noexcept {
+  static const relucent::cuda::Module module = {FAKE_ABI, FAKE_VERSION, relucent::cuda::devices,
+                                                relucent::cuda::make_backend, relucent::cuda::measure_peak};
+  return &module;
+}
