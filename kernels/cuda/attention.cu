@@ -1,0 +1,261 @@
+// Attention of all three groups in one pass, on the tensor cores: 16-bit elements, fp32 scores and sums, no score ever
+// leaves the registers.
+//
+// A block computes up to 64 rows of one group of one sequence for one head; each of its four warps holds 16 rows, their
+// queries as fragments of mma.m16n8k16, and walks over the keys 16 at a time with a running maximum and sum (Milakov and
+// Gimelshein, "Online normalizer calculation for softmax", 2018). Keys and values pass through shared memory in chunks,
+// the next one on its way while one is used. A window costs what it holds: warps skip the 16-key steps outside their own
+// band, so that with w = 4 a warp computes 32 document keys for its 16 rows. Where there are at most 16 rows, above all
+// for [CLS], the warps share out the keys instead and their sums are put together at the end, in a fixed order.
+#include <cmath>
+
+#include "cuda/exact_attention.h"
+#include "cuda/keys.h"
+#include "cuda/numbers.h"
+#include "instructions.h"
+
+namespace relucent::cuda {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kThreads = 32 * kWarps;
+static_assert(kTileRows == 16 * kWarps);
+
+/// Shared memory of a block: two chunks of keys, then two of values, rows of kStride elements; before the first chunk the
+/// tile's queries, after the last one its results.
+template <int Dim>
+struct Buffers {
+  static constexpr int kChunk = Dim > 64 ? 32 : 64;  // slots
+  static constexpr int kStride = Dim + 8;            // 16 bytes more: rows of a matrix fall into different banks
+  static constexpr int kMergeStride = Dim + 2;       // fp32: a row's sum, its maximum and its total
+  static constexpr int kBytes = 4 * kChunk * kStride * 2;
+  static_assert(kBytes >= kWarps * 16 * kMergeStride * 4 && kBytes <= 48 * 1024 && 2 * kChunk >= kTileRows);
+};
+
+/// 16 rows' running softmax, spread as an accumulator of mma: this lane has rows lane / 4 and lane / 4 + 8.
+template <int Dim>
+struct Sums {
+  float values[Dim / 8][4] = {};
+  float highest[2] = {-INFINITY, -INFINITY};  // of the scores, times log2(e)
+  float total[2] = {0, 0};                    // of this lane's columns alone
+
+  /// Takes 16 more keys' scores in; they become the weights exp2(score - highest).
+  __device__ __forceinline__ void rescale(float (&scores)[2][4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float next = fmaxf(fmaxf(scores[0][2 * half], scores[0][2 * half + 1]),
+                         fmaxf(scores[1][2 * half], scores[1][2 * half + 1]));
+      next = fmaxf(next, __shfl_xor_sync(kWholeWarp, next, 1));
+      next = fmaxf(next, __shfl_xor_sync(kWholeWarp, next, 2));
+      next = fmaxf(next, highest[half]);
+      const float base = next == -INFINITY ? 0.0F : next;  // nothing seen yet
+      const float keep = exp2f(highest[half] - base);
+      highest[half] = next;
+      float sum = 0;
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int e = 2 * half; e < 2 * half + 2; ++e) {
+          scores[n][e] = exp2f(scores[n][e] - base);
+          sum += scores[n][e];
+        }
+      }
+      total[half] = total[half] * keep + sum;
+#pragma unroll
+      for (int n = 0; n < Dim / 8; ++n) values[n][2 * half] *= keep, values[n][2 * half + 1] *= keep;
+    }
+  }
+
+  __device__ __forceinline__ void finish() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      total[half] += __shfl_xor_sync(kWholeWarp, total[half], 1);
+      total[half] += __shfl_xor_sync(kWholeWarp, total[half], 2);
+    }
+  }
+};
+
+// grid: (tiles, heads). Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
+// qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8.
+template <typename T, int Dim>
+__global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* qkv, T* context) {
+  using B = Buffers<Dim>;
+  T* const shared = reinterpret_cast<T*>(shared_memory());
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+  const AttentionTile tile = work.tiles[blockIdx.x];
+  const Keys keys(work, tile);
+  const int head_size = work.head_size, hidden = work.heads * head_size;
+  const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
+  const T* const of_head = qkv + static_cast<std::int64_t>(blockIdx.y) * head_size;
+  const bool windowed = Keys::windowed(work, tile);
+  const bool share_keys = tile.tokens <= 16;
+  const int first_row = share_keys ? 0 : 16 * warp;  // of this warp, within the tile
+
+  // Features [8 * piece, 8 * piece + 8) of a row's query, key or value.
+  const auto copy = [&](T* to, int row, int kind, int piece) {
+    const bool valid = row >= 0 && 8 * piece < head_size;
+    cp_async_16(to + 8 * piece, of_head + (valid ? row * stride + kind * hidden + 8 * piece : 0), valid);
+  };
+  const auto start_chunk = [&](int chunk) {
+    T* const to = shared + chunk % 2 * B::kChunk * B::kStride;
+    for (int i = thread; i < B::kChunk * (Dim / 8); i += kThreads) {
+      const int slot = i / (Dim / 8), piece = i % (Dim / 8);
+      if (chunk * B::kChunk + slot >= keys.slots) break;
+      const int row = keys.row(chunk * B::kChunk + slot);
+      copy(to + slot * B::kStride, row, 1, piece);
+      copy(to + (2 * B::kChunk + slot) * B::kStride, row, 2, piece);
+    }
+    cp_async_commit();
+  };
+
+  // The queries, into registers.
+  for (int i = thread; i < kTileRows * (Dim / 8); i += kThreads) {
+    const int row = i / (Dim / 8);
+    copy(shared + row * B::kStride, row < tile.tokens ? tile.row + row : -1, 0, i % (Dim / 8));
+  }
+  cp_async_commit();
+  cp_async_wait<0>();
+  __syncthreads();
+  std::uint32_t query[Dim / 16][4];
+#pragma unroll
+  for (int k = 0; k < Dim / 16; ++k) {
+    ldmatrix_x4(query[k], shared + (first_row + lane % 16) * B::kStride + 16 * k + lane / 16 * 8);
+  }
+  __syncthreads();
+
+  const float scale = 1.4426950408889634F / sqrtf(static_cast<float>(head_size));
+  const int window = work.pattern.window;
+  const int index = tile.index + first_row;  // of this warp's first row in its group
+  const auto sees = [&](int slot, int row) {
+    if (slot < keys.padded) return slot < keys.global;
+    const int token = keys.first + slot - keys.padded, distance = index + row - token;
+    return token >= 0 && token < keys.end && (!windowed || (distance <= window && -distance <= window));
+  };
+
+  Sums<Dim> sums;
+  const int chunks = (keys.slots + B::kChunk - 1) / B::kChunk;
+  start_chunk(0);
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    if (chunk + 1 < chunks) {
+      start_chunk(chunk + 1);
+      cp_async_wait<1>();
+    } else {
+      cp_async_wait<0>();
+    }
+    __syncthreads();
+    const T* const key_rows = shared + chunk % 2 * B::kChunk * B::kStride;
+    const T* const value_rows = key_rows + 2 * B::kChunk * B::kStride;
+    for (int in_chunk = 0; in_chunk < B::kChunk; in_chunk += 16) {
+      const int slot = chunk * B::kChunk + in_chunk;
+      if (slot >= keys.slots || first_row >= tile.tokens) break;
+      if (share_keys && slot / 16 % kWarps != warp) continue;
+      if (windowed && slot >= keys.padded) {
+        const int token = keys.first + slot - keys.padded;
+        if (token + 15 < index - window || token > index + 15 + window) continue;
+      }
+      float scores[2][4] = {};
+#pragma unroll
+      for (int k = 0; k < Dim / 16; ++k) {
+        std::uint32_t key[4];
+        ldmatrix_x4(key, key_rows + (in_chunk + lane / 16 * 8 + lane % 8) * B::kStride + 16 * k + lane / 8 % 2 * 8);
+        const std::uint32_t low[2] = {key[0], key[1]}, high[2] = {key[2], key[3]};
+        mma_m16n8k16<T>(scores[0], query[k], low);
+        mma_m16n8k16<T>(scores[1], query[k], high);
+      }
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const bool seen = sees(slot + 8 * n + lane % 4 * 2 + e % 2, lane / 4 + e / 2 * 8);
+          scores[n][e] = seen ? scores[n][e] * scale : -INFINITY;
+        }
+      }
+      sums.rescale(scores);
+      const std::uint32_t weights[4] = {pair<T>(scores[0][0], scores[0][1]), pair<T>(scores[0][2], scores[0][3]),
+                                        pair<T>(scores[1][0], scores[1][1]), pair<T>(scores[1][2], scores[1][3])};
+#pragma unroll
+      for (int n = 0; n < Dim / 16; ++n) {
+        std::uint32_t value[4];
+        ldmatrix_x4_trans(value, value_rows + (in_chunk + lane % 16) * B::kStride + 16 * n + lane / 16 * 8);
+        const std::uint32_t low[2] = {value[0], value[1]}, high[2] = {value[2], value[3]};
+        mma_m16n8k16<T>(sums.values[2 * n], weights, low);
+        mma_m16n8k16<T>(sums.values[2 * n + 1], weights, high);
+      }
+    }
+    __syncthreads();
+  }
+  sums.finish();
+
+  T* const results = context + static_cast<std::int64_t>(tile.row) * hidden + blockIdx.y * head_size;
+  if (share_keys) {
+    float* const parts = reinterpret_cast<float*>(shared);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float* const row = parts + (16 * warp + lane / 4 + 8 * half) * B::kMergeStride;
+#pragma unroll
+      for (int n = 0; n < Dim / 8; ++n) {
+        row[8 * n + lane % 4 * 2] = sums.values[n][2 * half];
+        row[8 * n + lane % 4 * 2 + 1] = sums.values[n][2 * half + 1];
+      }
+      if (lane % 4 == 0) row[Dim] = sums.highest[half], row[Dim + 1] = sums.total[half];
+    }
+    __syncthreads();
+    for (int i = thread; i < tile.tokens * head_size; i += kThreads) {
+      const float* const row = parts + i / head_size * B::kMergeStride;
+      float highest = -INFINITY, value = 0, total = 0;
+      for (int part = 0; part < kWarps; ++part) highest = fmaxf(highest, row[part * 16 * B::kMergeStride + Dim]);
+      for (int part = 0; part < kWarps; ++part) {
+        const float* const of_part = row + part * 16 * B::kMergeStride;
+        const float weight = exp2f(of_part[Dim] - highest);
+        value += of_part[i % head_size] * weight;
+        total += of_part[Dim + 1] * weight;
+      }
+      results[static_cast<std::int64_t>(i / head_size) * hidden + i % head_size] = from_float<T>(value / total);
+    }
+    return;
+  }
+
+  // Through shared memory, so that whole rows are written.
+  T* const rows = shared + 16 * warp * B::kStride;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float inverse = 1.0F / sums.total[half];
+#pragma unroll
+    for (int n = 0; n < Dim / 8; ++n) {
+      const std::uint32_t word = pair<T>(sums.values[n][2 * half] * inverse, sums.values[n][2 * half + 1] * inverse);
+      *reinterpret_cast<std::uint32_t*>(rows + (lane / 4 + 8 * half) * B::kStride + 8 * n + lane % 4 * 2) = word;
+    }
+  }
+  __syncwarp();
+  for (int i = lane; i < 16 * (head_size / 8); i += 32) {
+    const int row = i / (head_size / 8), piece = i % (head_size / 8);
+    if (first_row + row >= tile.tokens) break;
+    *reinterpret_cast<uint4*>(results + static_cast<std::int64_t>(first_row + row) * hidden + 8 * piece) =
+        *reinterpret_cast<const uint4*>(rows + row * B::kStride + 8 * piece);
+  }
+}
+
+template <typename T, int Dim>
+cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(work.tile_count), static_cast<unsigned>(work.heads));
+  return launch(attend<T, Dim>, grid, dim3(kThreads), Buffers<Dim>::kBytes, stream, work, static_cast<const T*>(qkv),
+                static_cast<T*>(context));
+}
+
+template <typename T>
+cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
+  if (work.head_size <= 16) return start<T, 16>(work, qkv, context, stream);
+  if (work.head_size <= 32) return start<T, 32>(work, qkv, context, stream);
+  if (work.head_size <= 64) return start<T, 64>(work, qkv, context, stream);
+  return start<T, 128>(work, qkv, context, stream);
+}
+
+}  // namespace
+
+cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
+  if (element == Element::f16) return start<__half>(work, qkv, context, stream);
+  if (element == Element::bf16) return start<__nv_bfloat16>(work, qkv, context, stream);
+  return exact_attention(work, static_cast<const float*>(qkv), static_cast<float*>(context), stream);
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,51 @@
+// Which candidates go to the device together, and what the kernels must know of them. Host code.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "cuda/layout.h"
+#include "relucent/kernels/backend.h"
+
+namespace relucent::cuda {
+
+/// Counts that decide how much memory a chunk takes; also the most that a workspace has room for.
+struct ChunkSize {
+  std::size_t rows = 0, sequences = 0, tiles = 0, segments = 0;
+
+  bool fits(const ChunkSize& room) const {
+    return rows <= room.rows && sequences <= room.sequences && tiles <= room.tiles && segments <= room.segments;
+  }
+};
+
+/// How an encoder's patterns shape a chunk.
+struct ChunkShape {
+  bool shares_query = false;       ///< the query's rows stand once
+  bool last_sees_query = true;     ///< [CLS] in the last layer
+  bool last_sees_document = true;
+  bool document_type = true;       ///< documents have token type 1
+};
+
+/// Consecutive candidates of a batch.
+struct Chunk {
+  std::size_t first = 0;  ///< candidate
+  ChunkSize size;
+};
+
+/// Cuts the batch into chunks of about the same size that fit into `room`, which must have room for any one candidate.
+std::vector<Chunk> chunks_of(const ScoringBatch& batch, const ChunkShape& shape, const ChunkSize& room);
+
+/// The size of one candidate alone.
+ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape);
+
+/// Where a chunk's tables start in the memory that is copied to the device.
+struct ChunkTables {
+  explicit ChunkTables(const ChunkSize& size);
+
+  std::size_t tokens, sequences, tiles, segments, bytes;
+};
+
+/// Writes the tables of `chunk` to `to`, ChunkTables(chunk.size).bytes of memory aligned to 16 bytes.
+void write_tables(const ScoringBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to);
+
+}  // namespace relucent::cuda

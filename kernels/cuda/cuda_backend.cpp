@@ -1,0 +1,136 @@
+#include "cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "checks.h"
+#include "cuda/devices.h"
+#include "cuda/gpu.h"
+#include "cuda/kernels.h"
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+constexpr int kMostHeads = 64;  // of the last layer's scores in shared memory
+
+[[noreturn]] void refuse(const std::string& what, int value, const std::string& limit) {
+  throw Error(ErrorKind::unsupported, "CUDA backend", what + " is " + std::to_string(value) + "; it takes " + limit,
+              "use device = \"cpu\"");
+}
+
+void check_supported(const EncoderDescription& d) {
+  if (d.hidden_size % 8 != 0 || d.hidden_size > kMostHidden) {
+    refuse("hidden_size", d.hidden_size, "multiples of 8 up to " + std::to_string(kMostHidden));
+  }
+  if (d.head_size() % 8 != 0 || d.head_size() > kMostHeadSize) {
+    refuse("the size of a head", d.head_size(), "multiples of 8 up to " + std::to_string(kMostHeadSize));
+  }
+  if (d.heads > kMostHeads) refuse("the number of heads", d.heads, "up to " + std::to_string(kMostHeads));
+}
+
+Precision effective(Precision asked) {
+  switch (asked) {
+    case Precision::automatic: return Precision::fp16;
+    case Precision::fp32:
+    case Precision::tf32:
+    case Precision::bf16:
+    case Precision::fp16: return asked;
+    case Precision::int8: break;
+  }
+  throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(asked), "is not one of the CUDA backend",
+              "it has auto (fp16), fp16, bf16, tf32 and fp32");
+}
+
+Element element_of(Precision precision) {
+  if (precision == Precision::fp16) return Element::f16;
+  if (precision == Precision::bf16) return Element::bf16;
+  return Element::f32;
+}
+
+/// The GPUs that `name`, "cuda:N" or "cuda", means.
+std::vector<DeviceInfo> chosen(const std::string& name) {
+  const std::vector<DeviceInfo> all = devices();
+  std::vector<DeviceInfo> found;
+  std::string problems;
+  int index = -1;
+  if (name.size() > 5) std::from_chars(name.data() + 5, name.data() + name.size(), index);
+  for (const DeviceInfo& info : all) {
+    if (index >= 0 && info.index != index) continue;
+    if (!info.problem.empty()) {
+      problems += (problems.empty() ? "" : "; ") + device_name(info.index) + " " + info.problem;
+    } else if (found.empty() || (info.name == found.front().name)) {
+      found.push_back(info);  // alike, so that their bits are
+    }
+  }
+  if (!found.empty()) return found;
+  if (problems.empty()) {
+    problems = all.empty() ? "there is no GPU" : "there is no such GPU, but " + std::to_string(all.size()) + " other" +
+               (all.size() == 1 ? "" : "s");
+  }
+  throw Error(ErrorKind::device, name, problems, "`relucent model info --device` lists the devices; device = \"cpu\" works");
+}
+
+/// One or several GPUs; a call goes to the one with the fewest others, and to the next where that one fails.
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const EncoderDescription& description, const EncoderWeights& weights, const std::vector<DeviceInfo>& devices,
+              Precision precision)
+      : description_(description), weights_(description, weights, element_of(precision)) {
+    info_.precision = precision;
+    info_.instruction_set = "sm_" + std::to_string(devices.front().major) + std::to_string(devices.front().minor);
+    info_.device_name = devices.front().name;
+    for (const DeviceInfo& device : devices) {
+      gpus_.push_back(std::make_unique<Gpu>(device.index, description_, weights_, precision == Precision::tf32));
+      info_.device += (info_.device.empty() ? "cuda:" : ",") + std::to_string(device.index);
+    }
+  }
+
+  const BackendInfo& info() const noexcept override { return info_; }
+
+  void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+    score_with_cost(batch, logits, stop);
+  }
+
+  DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+    check_batch(description_, batch, logits.size());
+    if (batch.documents.empty()) return {};
+    std::vector<std::pair<int, Gpu*>> order;  // searches in flight, as they are now
+    for (const auto& gpu : gpus_) order.emplace_back(gpu->in_flight(), gpu.get());
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0;; ++i) {
+      try {
+        return order[i].second->score(batch, logits, stop);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::device || i + 1 == order.size()) throw;
+      }
+    }
+  }
+
+  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
+                             std::span<const std::int32_t> document) const override {
+    const std::span<const std::int32_t> documents[] = {document};
+    const ScoringBatch pair{cls_id, query, documents};
+    check_batch(description_, pair, 1);
+    return gpus_.front()->hidden_states(pair);
+  }
+
+ private:
+  EncoderDescription description_;
+  PackedWeights weights_;
+  BackendInfo info_;
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
+                                      const BackendOptions& options) {
+  const Precision precision = effective(options.precision);
+  check_supported(description);
+  return std::make_unique<CudaBackend>(description, weights, chosen(options.device), precision);
+}
+
+}  // namespace relucent::cuda

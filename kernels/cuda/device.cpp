@@ -1,0 +1,90 @@
+#include "cuda/device.h"
+
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+std::string megabytes(std::size_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
+
+const char* remedy_for(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation: return "free memory of the GPU, or use another device";
+    case cudaErrorInsufficientDriver: return "install a driver that is at least as new as the CUDA toolkit of this build";
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice: return "`relucent model info --device` lists the devices";
+    default: return "use device = \"cpu\" if it goes on; a GPU that is lost needs a new process";
+  }
+}
+
+}  // namespace
+
+std::string device_name(int device) { return "cuda:" + std::to_string(device); }
+
+void check(cudaError_t error, int device, const std::string& doing) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // so that nobody else in this process takes it for theirs
+  throw Error(ErrorKind::device, device_name(device), doing + " failed: " + cudaGetErrorString(error) + " (" +
+              cudaGetErrorName(error) + ")", remedy_for(error));
+}
+
+CurrentDevice::CurrentDevice(int device) {
+  if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+  check(cudaSetDevice(device), device, "choosing the device");
+}
+
+CurrentDevice::~CurrentDevice() {
+  if (before_ >= 0) cudaSetDevice(before_);
+}
+
+DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {
+  check(cudaMalloc(&data_, bytes), device, "taking " + megabytes(bytes) + " for " + what);
+}
+DeviceMemory::~DeviceMemory() { cudaFree(data_); }
+
+PinnedMemory::PinnedMemory(int device, std::size_t bytes) {
+  check(cudaMallocHost(&data_, bytes), device, "taking " + megabytes(bytes) + " of pinned host memory");
+}
+PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
+
+Stream::Stream(int device) : device_(device) {
+  try {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), device, "making a stream");
+    check(cudaEventCreate(&start_), device, "making an event");
+    check(cudaEventCreate(&stop_), device, "making an event");
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+Stream::~Stream() {
+  cudaStreamSynchronize(stream_);
+  destroy();
+}
+
+void Stream::destroy() noexcept {
+  if (stop_ != nullptr) cudaEventDestroy(stop_);
+  if (start_ != nullptr) cudaEventDestroy(start_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+void Stream::copy_to_device(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), device_, "copying to the device");
+}
+
+void Stream::copy_to_host(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), device_, "copying from the device");
+}
+
+void Stream::start_clock() { check(cudaEventRecord(start_, stream_), device_, "recording an event"); }
+void Stream::stop_clock() { check(cudaEventRecord(stop_, stream_), device_, "recording an event"); }
+void Stream::wait() { check(cudaStreamSynchronize(stream_), device_, "running the model"); }
+
+double Stream::milliseconds() const {
+  float elapsed = 0;
+  check(cudaEventElapsedTime(&elapsed, start_, stop_), device_, "reading the clock");
+  return elapsed;
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,84 @@
+// The CUDA runtime's objects with owners, and its return codes as Errors. Host code.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+namespace relucent::cuda {
+
+/// "cuda:N".
+std::string device_name(int device);
+
+/// Throws Error `device` that names the device, what was tried and what CUDA said of it, unless `error` is cudaSuccess.
+void check(cudaError_t error, int device, const std::string& doing);
+
+/// Makes `device` the calling thread's until the end of the scope.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device);
+  ~CurrentDevice();
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = -1;
+};
+
+/// Memory of the current device.
+class DeviceMemory {
+ public:
+  /// `what` names it in errors. Throws Error `device`.
+  DeviceMemory(int device, std::size_t bytes, const std::string& what);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// Host memory that the device copies from and to by itself.
+class PinnedMemory {
+ public:
+  PinnedMemory(int device, std::size_t bytes);
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+
+  std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// A stream of the current device and the two events that time what runs on it.
+class Stream {
+ public:
+  explicit Stream(int device);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  operator cudaStream_t() const noexcept { return stream_; }
+  void copy_to_device(void* to, const void* from, std::size_t bytes);
+  void copy_to_host(void* to, const void* from, std::size_t bytes);
+  void start_clock();
+  void stop_clock();
+  /// Waits for all that was started.
+  void wait();
+  /// Between start_clock() and stop_clock(), once both are waited for.
+  double milliseconds() const;
+
+ private:
+  void destroy() noexcept;
+
+  int device_;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+};
+
+}  // namespace relucent::cuda

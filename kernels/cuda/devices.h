@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "module.h"
+
+namespace relucent::cuda {
+
+/// Module::devices.
+std::vector<DeviceInfo> devices();
+
+/// Module::measure_peak.
+double measure_peak(int device, Precision precision);
+
+}  // namespace relucent::cuda

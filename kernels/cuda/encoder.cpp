@@ -1,0 +1,299 @@
+#include "cuda/encoder.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace relucent::cuda {
+namespace {
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>(value); }
+
+Pattern pattern_of(const AttentionPattern& p, int max_positions) {
+  const auto bit = [](bool sees, Group from, Group to) { return static_cast<std::uint32_t>(sees) << (3 * from + to); };
+  Pattern pattern{};
+  pattern.sees = bit(true, kCls, kCls) | bit(p.cls_query, kCls, kQuery) | bit(p.cls_document, kCls, kDocument) |
+                 bit(p.query_cls, kQuery, kCls) | bit(true, kQuery, kQuery) | bit(p.query_document, kQuery, kDocument) |
+                 bit(p.document_cls, kDocument, kCls) | bit(p.document_query, kDocument, kQuery) |
+                 bit(true, kDocument, kDocument);
+  pattern.window = p.window && *p.window < max_positions ? *p.window : -1;
+  return pattern;
+}
+
+ChunkShape shape_of(const EncoderDescription& d) {
+  ChunkShape shape;
+  shape.shares_query = std::all_of(d.patterns.begin(), d.patterns.end(),
+                                   [](const AttentionPattern& p) { return p.query_is_independent(); });
+  shape.last_sees_query = d.patterns.back().cls_query;
+  shape.last_sees_document = d.patterns.back().cls_document;
+  shape.document_type = d.document_token_type;
+  return shape;
+}
+
+}  // namespace
+
+Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes)
+    : room(chunk_room),
+      stream(device),
+      tables_on_host(device, ChunkTables(room).bytes),
+      tables(device, ChunkTables(room).bytes, "tables of a batch"),
+      activations(device, activation_bytes, "activations"),
+      results(device, room.sequences * sizeof(float)) {}
+
+/// x [rows, hidden] through all layers; wide: query, key, value [rows, 3 * hidden] and the context [rows, hidden] behind
+/// them, or the intermediate [rows, intermediate]; y [rows, hidden]: what is added to x.
+struct Encoder::Places {
+  Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
+    const std::size_t row = static_cast<std::size_t>(e.hidden_) * size_of(e.element_);
+    x = base;
+    wide = x + aligned(size.rows * row);
+    context = wide + aligned(3 * size.rows * row);
+    const std::size_t intermediate = size.rows * static_cast<std::size_t>(e.intermediate_) * size_of(e.element_);
+    y = wide + std::max(aligned(3 * size.rows * row) + aligned(size.rows * row), aligned(intermediate));
+    end = y + aligned(size.rows * row);
+  }
+
+  std::byte *x, *wide, *context, *y, *end;
+};
+
+/// What the last layer takes for [CLS] alone, in the place of `wide`. All but `partial` has one row a sequence.
+struct Encoder::LastPlaces {
+  LastPlaces(const Encoder& e, std::byte* base, const ChunkSize& size) {
+    const std::size_t hidden = static_cast<std::size_t>(e.hidden_), heads = static_cast<std::size_t>(e.heads_);
+    const std::size_t row = size.sequences * hidden;
+    std::byte* next = base;
+    const auto take = [&next](std::size_t bytes) { return std::exchange(next, next + aligned(bytes)); };
+    query = take(row * size_of(e.element_));
+    absorbed = reinterpret_cast<float*>(take(row * heads * sizeof(float)));
+    partial = reinterpret_cast<float*>(take(size.segments * heads * (hidden + 2) * sizeof(float)));
+    mixed = take(row * heads * size_of(e.element_));
+    context = take(row * size_of(e.element_));
+    wide = take(size.sequences * static_cast<std::size_t>(e.intermediate_) * size_of(e.element_));
+    y = take(row * size_of(e.element_));
+    pooled = reinterpret_cast<float*>(take(row * sizeof(float)));
+    logits = reinterpret_cast<float*>(take(size.sequences * sizeof(float)));
+    end = next;
+  }
+
+  std::byte *query, *mixed, *context, *wide, *y, *end;
+  float *absorbed, *partial, *pooled, *logits;
+};
+
+Encoder::Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
+    : description_(description),
+      device_(device),
+      hidden_(description.hidden_size),
+      heads_(description.heads),
+      head_size_(description.head_size()),
+      intermediate_(weights.intermediate_size),
+      element_(weights.element),
+      tf32_(tf32),
+      shape_(shape_of(description)),
+      weights_(device, weights.bytes.size(), "the model's weights"),
+      library_(device),
+      tables_{at(weights.word), at(weights.position), at(weights.type)},
+      embedding_norm_(norm_at(weights.embedding_norm)),
+      pooler_bias_(floats_at(weights.pooler_bias)),
+      classifier_(floats_at(weights.classifier)),
+      classifier_bias_(floats_at(weights.classifier_bias)) {
+  check(cudaMemcpy(weights_.data(), weights.bytes.data(), weights.bytes.size(), cudaMemcpyHostToDevice), device,
+        "copying the model's weights");
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const PackedLayer& from = weights.layers[i];
+    Layer layer;
+    layer.qkv = linear(3 * hidden_, hidden_, from.qkv.weight, from.qkv.bias);
+    layer.attention_output = linear(hidden_, hidden_, from.attention_output.weight, from.attention_output.bias);
+    layer.intermediate = linear(intermediate_, hidden_, from.intermediate.weight, from.intermediate.bias, true);
+    layer.output = linear(hidden_, intermediate_, from.output.weight, from.output.bias);
+    layer.attention_norm = norm_at(from.attention_norm);
+    layer.output_norm = norm_at(from.output_norm);
+    layer.pattern = pattern_of(description.patterns[i], description.max_positions);
+    layers_.push_back(std::move(layer));
+  }
+
+  // For [CLS] alone there are as many rows as candidates.
+  constexpr int usual_candidates = 128;
+  const PackedLinear& qkv = weights.layers.back().qkv;
+  const std::size_t square = static_cast<std::size_t>(hidden_) * static_cast<std::size_t>(hidden_) * size_of(element_);
+  MatmulForm query = form(hidden_, hidden_, qkv.weight);
+  query.bias = at(qkv.bias);
+  query.usual_rows = usual_candidates;
+  last_.query = std::make_unique<Matmul>(library_, query);
+
+  // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
+  MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
+  key.weight_is_transposed = true;
+  key.float_result = true;
+  key.batch = heads_;
+  key.x_stride = hidden_, key.x_batch = head_size_;
+  key.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
+  key.y_stride = heads_ * hidden_, key.y_batch = hidden_;
+  key.usual_rows = usual_candidates;
+  last_.absorbed_key = std::make_unique<Matmul>(library_, key);
+
+  MatmulForm value = form(head_size_, hidden_, qkv.weight + 2 * square);
+  value.batch = heads_;
+  value.x_stride = heads_ * hidden_, value.x_batch = hidden_;
+  value.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
+  value.y_stride = hidden_, value.y_batch = head_size_;
+  value.usual_rows = usual_candidates;
+  last_.value = std::make_unique<Matmul>(library_, value);
+
+  MatmulForm output = form(hidden_, hidden_, weights.layers.back().attention_output.weight);
+  output.bias = at(weights.last_output_bias);
+  output.usual_rows = usual_candidates;
+  last_.attention_output = std::make_unique<Matmul>(library_, output);
+
+  MatmulForm pooler = form(hidden_, hidden_, weights.pooler_weight);
+  pooler.float_result = true;
+  pooler.usual_rows = usual_candidates;
+  pooler_ = std::make_unique<Matmul>(library_, pooler);
+}
+
+Norm Encoder::norm_at(const PackedNorm& norm) const {
+  return {floats_at(norm.gamma), floats_at(norm.beta), description_.norm_epsilon};
+}
+
+MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
+  MatmulForm form;
+  form.element = element_;
+  form.tf32 = tf32_;
+  form.out = form.y_stride = out;
+  form.in = form.x_stride = in;
+  form.weight = at(weight);
+  return form;
+}
+
+std::unique_ptr<Matmul> Encoder::linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu) const {
+  MatmulForm linear = form(out, in, weight);
+  linear.bias = at(bias);
+  linear.gelu = gelu && element_ != Element::f32;  // in 16 bits, tanh's approximation is below the rounding of y
+  return std::make_unique<Matmul>(library_, linear);
+}
+
+std::size_t Encoder::activation_bytes(const ChunkSize& size) const {
+  const Places places(*this, reinterpret_cast<std::byte*>(std::uintptr_t{256}), size);  // anywhere aligned
+  const LastPlaces last(*this, places.wide, size);
+  return static_cast<std::size_t>(std::max(places.end, last.end) - places.x);
+}
+
+std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const {
+  return std::make_unique<Workspace>(device_, room, activation_bytes(room));
+}
+
+void Encoder::embed(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
+  const ChunkTables tables(chunk.size);
+  write_tables(batch, shape_, chunk, w.tables_on_host.data());
+  w.stream.copy_to_device(w.tables.data(), w.tables_on_host.data(), tables.bytes);
+  check(cuda::embed(element_, reinterpret_cast<const Token*>(w.tables.data() + tables.tokens), tables_, embedding_norm_,
+                    hidden_, as_int(chunk.size.rows), places.x, w.stream), device_, "starting the embedding");
+}
+
+void Encoder::feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const {
+  layer.intermediate->run(x, wide, rows, w.stream);
+  if (element_ == Element::f32) {
+    check(gelu(static_cast<float*>(wide), static_cast<std::int64_t>(rows) * intermediate_, w.stream), device_,
+          "starting GELU");
+  }
+  layer.output->run(wide, y, rows, w.stream);
+  check(add_norm(element_, y, layer.output_norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
+}
+
+void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
+                    const Places& places) const {
+  const ChunkTables tables(chunk.size);
+  const int rows = as_int(chunk.size.rows);
+  AttentionWork work{};
+  work.tiles = reinterpret_cast<const AttentionTile*>(w.tables.data() + tables.tiles);
+  work.tile_count = as_int(chunk.size.tiles);
+  work.sequences = reinterpret_cast<const Sequence*>(w.tables.data() + tables.sequences);
+  work.query_tokens = as_int(batch.query.size());
+  work.pattern = layer.pattern;
+  work.heads = heads_, work.head_size = head_size_;
+
+  layer.qkv->run(places.x, places.wide, rows, w.stream);
+  check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
+  layer.attention_output->run(places.context, places.y, rows, w.stream);
+  check(add_norm(element_, places.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
+        "starting LayerNorm");
+  feed_forward(layer, places.x, places.wide, places.y, rows, w);
+}
+
+void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
+  const ChunkTables tables(chunk.size);
+  const LastPlaces last(*this, places.wide, chunk.size);
+  const int rows = as_int(chunk.size.sequences);
+  LastAttentionWork work{};
+  work.segments = reinterpret_cast<const Segment*>(w.tables.data() + tables.segments);
+  work.segment_count = as_int(chunk.size.segments);
+  work.sequences = reinterpret_cast<const Sequence*>(w.tables.data() + tables.sequences);
+  work.sequence_count = rows;
+  work.query_tokens = as_int(batch.query.size());
+  work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
+  work.heads = heads_, work.head_size = head_size_;
+
+  last_.query->run(places.x, last.query, rows, w.stream);
+  last_.absorbed_key->run(last.query, last.absorbed, rows, w.stream);
+  check(last_attention(element_, work, places.x, last.absorbed, last.partial, last.mixed, w.stream), device_,
+        "starting the last attention");
+  last_.value->run(last.mixed, last.context, rows, w.stream);
+  last_.attention_output->run(last.context, last.y, rows, w.stream);
+  const Layer& layer = layers_.back();
+  check(add_norm(element_, last.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
+        "starting LayerNorm");
+  feed_forward(layer, places.x, last.wide, last.y, rows, w);
+  head(places.x, last.pooled, last.logits, rows, w);
+}
+
+void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const {
+  pooler_->run(cls, pooled, rows, w.stream);
+  check(cuda::head(pooled, pooler_bias_, classifier_, classifier_bias_, hidden_, rows, logits, w.stream), device_,
+        "starting the head");
+  w.stream.copy_to_host(w.results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
+}
+
+void Encoder::start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
+  const Places places(*this, w.activations.data(), chunk.size);
+  embed(batch, chunk, w, places);
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, w, places);
+  last_block(batch, chunk, w, places);
+}
+
+HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) const {
+  const Chunk chunk = chunks_of(pair, shape_, w.room).front();
+  const Places places(*this, w.activations.data(), chunk.size);
+  const auto hidden = static_cast<std::size_t>(hidden_);
+  std::vector<std::byte> raw(chunk.size.rows * hidden * size_of(element_));
+  const auto rows_of_x = [&](std::size_t first, std::size_t rows) {
+    std::vector<float> values(rows * hidden);
+    w.stream.copy_to_host(raw.data(), places.x + first * hidden * size_of(element_), values.size() * size_of(element_));
+    w.stream.wait();
+    with_element(element_, [&]<typename T>(T) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        T value;
+        std::memcpy(&value, raw.data() + i * sizeof(T), sizeof(T));
+        values[i] = static_cast<float>(value);
+      }
+    });
+    return values;
+  };
+
+  HiddenStates states;
+  embed(pair, chunk, w, places);
+  for (const Layer& layer : layers_) {
+    block(layer, pair, chunk, w, places);
+    states.cls.push_back(rows_of_x(0, 1));
+  }
+  states.query_last = rows_of_x(1, pair.query.size());
+  states.document_last = rows_of_x(1 + pair.query.size(), pair.documents.front().size());
+  const LastPlaces last(*this, places.wide, chunk.size);
+  head(places.x, last.pooled, last.logits, 1, w);
+  w.stream.wait();
+  std::memcpy(&states.logit, w.results.data(), sizeof(float));
+  return states;
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,84 @@
+// Attention in fp32: one warp a row, lanes over 32 keys at a time for the scores and over the features for the sums.
+#include <cmath>
+
+#include "cuda/exact_attention.h"
+#include "cuda/keys.h"
+#include "cuda/numbers.h"
+#include "instructions.h"
+
+namespace relucent::cuda {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kMostFeatures = kMostHeadSize / 32;  // a lane
+
+// grid: (tiles, heads). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most kMostHeadSize.
+__global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work, const float* qkv, float* context) {
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const AttentionTile tile = work.tiles[blockIdx.x];
+  const Keys keys(work, tile);
+  const int head_size = work.head_size, hidden = work.heads * head_size;
+  const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
+  const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.y) * head_size;
+  const bool windowed = Keys::windowed(work, tile);
+  const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
+
+  for (int row = warp; row < tile.tokens; row += kWarps) {
+    const float* const query = of_head + (tile.row + row) * stride;
+    const int index = tile.index + row;
+    float highest = -INFINITY, total = 0, sums[kMostFeatures] = {};
+    for (int first = 0; first < keys.slots; first += 32) {
+      const int slot = first + lane;
+      int key_row = slot < keys.slots ? keys.row(slot) : -1;
+      if (windowed && slot >= keys.padded) {
+        const int distance = index - (keys.first + slot - keys.padded);
+        if (distance > work.pattern.window || -distance > work.pattern.window) key_row = -1;
+      }
+      float score = -INFINITY;
+      if (key_row >= 0) {
+        const float* const key = of_head + key_row * stride + hidden;
+        float product = 0;
+        for (int i = 0; i < head_size; i += 4) {
+          float a[4], b[4];
+          load(query + i, a);
+          load(key + i, b);
+#pragma unroll
+          for (int k = 0; k < 4; ++k) product = fmaf(a[k], b[k], product);
+        }
+        score = product * scale;
+      }
+      const float next = fmaxf(highest, warp_max(score));
+      if (next == -INFINITY) continue;  // none of these is seen, nor any before
+      const float weight = expf(score - next), keep = expf(highest - next);
+      highest = next;
+      total = total * keep + weight;
+#pragma unroll
+      for (float& sum : sums) sum *= keep;
+      for (int k = 0; k < 32; ++k) {
+        const int value_row = __shfl_sync(kWholeWarp, key_row, k);
+        const float of_key = __shfl_sync(kWholeWarp, weight, k);
+        if (value_row < 0) continue;
+        const float* const value = of_head + value_row * stride + 2 * hidden;
+#pragma unroll
+        for (int i = 0; i < kMostFeatures; ++i) {
+          if (lane + 32 * i < head_size) sums[i] = fmaf(of_key, value[lane + 32 * i], sums[i]);
+        }
+      }
+    }
+    const float inverse = 1.0F / warp_sum(total);
+    float* const to = context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.y * head_size;
+#pragma unroll
+    for (int i = 0; i < kMostFeatures; ++i) {
+      if (lane + 32 * i < head_size) to[lane + 32 * i] = sums[i] * inverse;
+    }
+  }
+}
+
+}  // namespace
+
+cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(work.tile_count), static_cast<unsigned>(work.heads));
+  return launch(attend_exactly, grid, dim3(32 * kWarps), 0, stream, work, qkv, context);
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,185 @@
+#include "cuda/gpu.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cuda/device.h"
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside others.
+constexpr std::size_t kMostRows = 65'536;
+constexpr std::size_t kMostSequences = 1024;
+// Searches at once on one GPU; the next one waits. Two keep it busy while a third's tables are written.
+constexpr std::size_t kMostWorkspaces = 3;
+
+}  // namespace
+
+/// Everything on the device.
+class Gpu::State {
+ public:
+  State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
+      : encoder(device, description, weights, tf32),
+        longest_(static_cast<std::size_t>(description.max_positions)) {
+    free_.push_back(make_first());
+    made_ = 1;
+  }
+
+  /// A workspace that is the caller's alone; waits while all are taken.
+  std::unique_ptr<Workspace> take(const StopSignal& stop) {
+    std::unique_lock lock(mutex_);
+    while (free_.empty()) {
+      if (made_ < most_) {
+        ++made_;
+        lock.unlock();
+        std::unique_ptr<Workspace> made = make_another();
+        lock.lock();
+        if (made != nullptr) return made;
+        most_ = --made_;  // no memory for more: wait for one of those there are
+        continue;
+      }
+      const auto ready = [&] { return !free_.empty() || made_ < most_; };
+      if (stop.deadline) {
+        returned_.wait_until(lock, stop.stop, *stop.deadline, ready);
+      } else {
+        returned_.wait(lock, stop.stop, ready);
+      }
+      stop.throw_if_due("waiting for the GPU");
+    }
+    std::unique_ptr<Workspace> taken = std::move(free_.back());
+    free_.pop_back();
+    return taken;
+  }
+
+  void give_back(std::unique_ptr<Workspace> workspace) {
+    {
+      const std::lock_guard lock(mutex_);
+      free_.push_back(std::move(workspace));
+    }
+    returned_.notify_one();
+  }
+
+  const Encoder encoder;
+
+ private:
+  /// Room for `rows` and what goes with them, at least for the longest input there may be.
+  ChunkSize room_for(std::size_t rows) const {
+    const std::size_t most_query = longest_;
+    ChunkSize room = size_of_one(most_query, longest_, encoder.shape());
+    room.rows = std::max(room.rows, rows);
+    room.sequences = std::min(kMostSequences, std::max<std::size_t>(1, rows / 16));
+    room.tiles += rows / kTileRows + 3 * room.sequences;
+    room.segments += rows / kSegmentSlots + 2 * room.sequences;
+    return room;
+  }
+
+  std::unique_ptr<Workspace> make_first() const {
+    for (std::size_t rows = kMostRows;; rows /= 2) {
+      try {
+        return encoder.make_workspace(room_for(rows));
+      } catch (const Error&) {
+        if (rows <= longest_ / 2 || rows < 64) throw;  // not even room for one long document
+      }
+    }
+  }
+
+  std::unique_ptr<Workspace> make_another() const {
+    try {
+      return encoder.make_workspace(room_for(kMostRows));
+    } catch (const Error&) {
+      return nullptr;
+    }
+  }
+
+  std::size_t longest_;
+  std::mutex mutex_;
+  std::condition_variable_any returned_;
+  std::vector<std::unique_ptr<Workspace>> free_;
+  std::size_t made_ = 0, most_ = kMostWorkspaces;
+};
+
+/// A workspace for the length of a scope, given back when nothing runs in it any more.
+class Gpu::Borrowed {
+ public:
+  Borrowed(State& state, const StopSignal& stop) : state_(state), workspace_(state.take(stop)) {}
+  ~Borrowed() {
+    try {
+      workspace_->stream.wait();
+    } catch (const Error&) {
+      // The state is forgotten with the error that led here.
+    }
+    state_.give_back(std::move(workspace_));
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+  Workspace& operator*() const { return *workspace_; }
+  Workspace* operator->() const { return workspace_.get(); }
+
+ private:
+  State& state_;
+  std::unique_ptr<Workspace> workspace_;
+};
+
+Gpu::Gpu(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
+    : device_(device), description_(description), weights_(weights), tf32_(tf32) {
+  const CurrentDevice current(device_);
+  state_ = std::make_shared<State>(device_, description_, weights_, tf32_);
+}
+
+std::shared_ptr<Gpu::State> Gpu::state() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == nullptr) state_ = std::make_shared<State>(device_, description_, weights_, tf32_);
+  return state_;
+}
+
+void Gpu::forget(const std::shared_ptr<State>& failed) {
+  const std::lock_guard lock(mutex_);
+  if (state_ == failed) state_.reset();
+}
+
+template <typename Work>
+auto Gpu::on_device(const Work& work) {
+  const CurrentDevice current(device_);
+  const std::shared_ptr<State> now = state();
+  try {
+    return work(*now);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device) forget(now);
+    throw;
+  }
+}
+
+DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) {
+  ++in_flight_;
+  const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> leaving(&in_flight_, [](auto* count) { --*count; });
+  return on_device([&](State& on) {
+    const Borrowed workspace(on, stop);
+    DeviceCost cost;
+    for (const Chunk& chunk : chunks_of(batch, on.encoder.shape(), workspace->room)) {
+      stop.throw_if_due("scoring the candidates");
+      workspace->stream.start_clock();
+      on.encoder.start(batch, chunk, *workspace);
+      workspace->stream.stop_clock();
+      workspace->stream.wait();
+      const float* const results = reinterpret_cast<const float*>(workspace->results.data());
+      std::copy_n(results, chunk.size.sequences, logits.begin() + static_cast<std::ptrdiff_t>(chunk.first));
+      cost.milliseconds += workspace->stream.milliseconds();
+      const std::uint64_t bytes = on.encoder.activation_bytes(chunk.size) + ChunkTables(chunk.size).bytes;
+      cost.bytes = std::max(cost.bytes, bytes);
+    }
+    return cost;
+  });
+}
+
+HiddenStates Gpu::hidden_states(const ScoringBatch& pair) {
+  return on_device([&](State& on) {
+    const Borrowed workspace(on, {});
+    return on.encoder.hidden_states(pair, *workspace);
+  });
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,48 @@
+// One GPU with an encoder on it, shared by any number of threads, and made anew after a failure. Host code.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cuda/encoder.h"
+#include "relucent/kernels/backend.h"
+#include "relucent/stop.h"
+
+namespace relucent::cuda {
+
+class Gpu {
+ public:
+  /// Both must outlive it. Copies the weights to the device at once. Throws Error `device`.
+  Gpu(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
+
+  int device() const noexcept { return device_; }
+  /// Calls that are in score() now.
+  int in_flight() const noexcept { return in_flight_; }
+
+  /// After an Error `device` everything on the GPU is let go; the next call sets it up again.
+  DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);
+  HiddenStates hidden_states(const ScoringBatch& pair);
+
+ private:
+  /// What a failure makes worthless: the weights on the device and the workspaces.
+  class State;
+  class Borrowed;
+
+  std::shared_ptr<State> state();
+  void forget(const std::shared_ptr<State>& failed);
+  template <typename Work>
+  auto on_device(const Work& work);
+
+  int device_;
+  const EncoderDescription& description_;
+  const PackedWeights& weights_;
+  bool tf32_;
+  std::atomic<int> in_flight_ = 0;
+  std::mutex mutex_;
+  std::shared_ptr<State> state_;  // guarded by mutex_
+};
+
+}  // namespace relucent::cuda

@@ -1,0 +1,163 @@
+#include "cuda/matmul.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "cuda/device.h"
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+void check(cublasStatus_t status, int device, const char* doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  cudaGetLastError();
+  throw Error(ErrorKind::device, device_name(device), std::string(doing) + " failed: " + cublasLtGetStatusString(status) +
+              " (cublasLt " + std::to_string(cublasLtGetVersion()) + ")", "use device = \"cpu\" if it goes on");
+}
+
+cudaDataType_t type_of(Element element) {
+  switch (element) {
+    case Element::f16: return CUDA_R_16F;
+    case Element::bf16: return CUDA_R_16BF;
+    case Element::f32: break;
+  }
+  return CUDA_R_32F;
+}
+
+/// cublasLt's matrices are column-major: our [rows, columns] is its columns x rows.
+class Layout {
+ public:
+  Layout(int device, cudaDataType_t type, int columns, int rows, int stride, int batch, std::int64_t batch_stride) {
+    check(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(columns),
+                                     static_cast<std::uint64_t>(rows), stride), device, "describing a matrix");
+    if (batch == 1) return;
+    try {
+      check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), device,
+            "describing a batch of matrices");
+      check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
+                                             sizeof batch_stride), device, "describing a batch of matrices");
+    } catch (...) {
+      cublasLtMatrixLayoutDestroy(layout_);
+      throw;
+    }
+  }
+  ~Layout() {
+    if (layout_ != nullptr) cublasLtMatrixLayoutDestroy(layout_);
+  }
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+
+  cublasLtMatrixLayout_t get() const noexcept { return layout_; }
+  cublasLtMatrixLayout_t release() noexcept { return std::exchange(layout_, nullptr); }
+
+ private:
+  cublasLtMatrixLayout_t layout_ = nullptr;
+};
+
+Layout layout_of_x(const MatmulForm& f, int rows, int device) {
+  return {device, type_of(f.element), f.in, rows, f.x_stride, f.batch, f.x_batch};
+}
+
+Layout layout_of_y(const MatmulForm& f, int rows, int device) {
+  return {device, f.float_result ? CUDA_R_32F : type_of(f.element), f.out, rows, f.y_stride, f.batch, f.y_batch};
+}
+
+constexpr float kOne = 1, kZero = 0;
+
+}  // namespace
+
+MatmulLibrary::MatmulLibrary(int device) : device_(device) {
+  check(cublasLtCreate(&handle_), device, "starting cublasLt");
+}
+MatmulLibrary::~MatmulLibrary() { cublasLtDestroy(handle_); }
+
+Matmul::Matmul(const MatmulLibrary& library, const MatmulForm& form) : library_(library), form_(form) {
+  try {
+    describe();
+    choose_algorithm();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+Matmul::~Matmul() { destroy(); }
+
+void Matmul::destroy() noexcept {
+  if (weight_ != nullptr) cublasLtMatrixLayoutDestroy(weight_);
+  if (description_ != nullptr) cublasLtMatmulDescDestroy(description_);
+}
+
+void Matmul::describe() {
+  const int device = library_.device();
+  const cublasComputeType_t compute = form_.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  check(cublasLtMatmulDescCreate(&description_, compute, CUDA_R_32F), device, "describing a product");
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check(cublasLtMatmulDescSetAttribute(description_, attribute, &value, sizeof value), device, "describing a product");
+  };
+  // y^T = W x^T: W is the first operand, and row-major W is column-major W^T.
+  set(CUBLASLT_MATMUL_DESC_TRANSA, form_.weight_is_transposed ? CUBLAS_OP_N : CUBLAS_OP_T);
+  if (form_.bias != nullptr) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, form_.gelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, form_.bias);
+  }
+  const int columns = form_.weight_is_transposed ? form_.out : form_.in;
+  const int rows = form_.weight_is_transposed ? form_.in : form_.out;
+  weight_ = Layout(device, type_of(form_.element), columns, rows, columns, form_.batch, form_.weight_batch).release();
+}
+
+void Matmul::choose_algorithm() {
+  const int device = library_.device();
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&preference), device, "choosing an algorithm");
+  std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
+  int count = 0;
+  try {
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), device,
+            "choosing an algorithm");
+    };
+    // Neither workspace nor split sums: each element of y is one sum in one order, whatever the number of rows.
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{0});
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+    const Layout x = layout_of_x(form_, form_.usual_rows, device), y = layout_of_y(form_, form_.usual_rows, device);
+    check(cublasLtMatmulAlgoGetHeuristic(library_.handle(), description_, weight_, x.get(), y.get(), y.get(), preference,
+                                         static_cast<int>(found.size()), found.data(), &count), device,
+          "choosing an algorithm");
+  } catch (...) {
+    cublasLtMatmulPreferenceDestroy(preference);
+    throw;
+  }
+  cublasLtMatmulPreferenceDestroy(preference);
+
+  // The fastest of those that also take other numbers of rows.
+  for (int i = 0; i < count; ++i) {
+    bool fits = found[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS;
+    for (const int rows : {1, 13, form_.usual_rows + 1}) {
+      if (!fits) break;
+      const Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+      cublasLtMatmulHeuristicResult_t result{};
+      fits = cublasLtMatmulAlgoCheck(library_.handle(), description_, weight_, x.get(), y.get(), y.get(),
+                                     &found[static_cast<std::size_t>(i)].algo, &result) == CUBLAS_STATUS_SUCCESS &&
+             result.workspaceSize == 0;
+    }
+    if (fits) {
+      algorithm_ = found[static_cast<std::size_t>(i)].algo;
+      return;
+    }
+  }
+  throw Error(ErrorKind::device, device_name(device), "cublasLt has no algorithm for a product of " +
+              std::to_string(form_.in) + " by " + std::to_string(form_.out) + " features",
+              "use another precision or device = \"cpu\"");
+}
+
+void Matmul::run(const void* x, void* y, int rows, cudaStream_t stream) const {
+  const int device = library_.device();
+  const Layout of_x = layout_of_x(form_, rows, device), of_y = layout_of_y(form_, rows, device);
+  check(cublasLtMatmul(library_.handle(), description_, &kOne, form_.weight, weight_, x, of_x.get(), &kZero, y, of_y.get(),
+                       y, of_y.get(), &algorithm_, nullptr, 0, stream), device, "starting a product");
+}
+
+}  // namespace relucent::cuda

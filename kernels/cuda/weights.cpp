@@ -1,0 +1,130 @@
+#include "cuda/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+template <typename T>
+T rounded(float value) {
+  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
+  if constexpr (std::is_same_v<T, float>) return value;
+}
+
+/// Appends tensors to the packed bytes.
+class Packer {
+ public:
+  Packer(std::vector<std::byte>& bytes, Element element) : bytes_(bytes), element_(element) {}
+
+  std::size_t floats(const std::vector<float>& values) {
+    const std::size_t at = reserve(values.size() * sizeof(float));
+    std::memcpy(bytes_.data() + at, values.data(), values.size() * sizeof(float));
+    return at;
+  }
+
+  std::size_t elements(const std::vector<float>& values, const std::string& name) {
+    const std::size_t at = reserve(values.size() * size_of(element_));
+    with_element(element_, [&]<typename T>(T) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        check_range(values[i], name);
+        const T element = rounded<T>(values[i]);
+        std::memcpy(bytes_.data() + at + i * sizeof(T), &element, sizeof(T));
+      }
+    });
+    return at;
+  }
+
+  PackedNorm norm(const NormWeights& norm) { return {floats(norm.gamma.to_f32()), floats(norm.beta.to_f32())}; }
+
+  PackedLinear linear(const LinearWeights& linear, const std::string& name) {
+    return {elements(linear.weight.to_f32(), name + " weight"), elements(linear.bias.to_f32(), name + " bias")};
+  }
+
+ private:
+  std::size_t reserve(std::size_t size) {
+    const std::size_t at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_.resize(at + size);
+    return at;
+  }
+
+  void check_range(float value, const std::string& name) const {
+    constexpr float most = 65504;
+    if (element_ == Element::f16 && std::isfinite(value) && std::abs(value) > most) {
+      throw Error(ErrorKind::unsupported, name, "holds " + std::to_string(value) + ", beyond the range of fp16",
+                  "use precision = \"bf16\"");
+    }
+  }
+
+  std::vector<std::byte>& bytes_;
+  Element element_;
+};
+
+void append(std::vector<float>& to, const std::vector<float>& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+}  // namespace
+
+PackedWeights::PackedWeights(const EncoderDescription& description, const EncoderWeights& weights, Element element_type)
+    : element(element_type), intermediate_size((description.intermediate_size + 15) / 16 * 16) {
+  const auto hidden = static_cast<std::size_t>(description.hidden_size);
+  const auto given = static_cast<std::size_t>(description.intermediate_size);
+  const auto wide = static_cast<std::size_t>(intermediate_size);
+  Packer pack(bytes, element);
+  word = pack.elements(weights.word_embeddings.to_f32(), "word embeddings");
+  position = pack.elements(weights.position_embeddings.to_f32(), "position embeddings");
+  type = pack.elements(weights.token_type_embeddings.to_f32(), "token type embeddings");
+  embedding_norm = pack.norm(weights.embedding_norm);
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& from = weights.layers[i];
+    const std::string name = "layer " + std::to_string(i) + ' ';
+    PackedLayer layer;
+    std::vector<float> weight = from.query.weight.to_f32(), bias = from.query.bias.to_f32();
+    append(weight, from.key.weight.to_f32());
+    append(weight, from.value.weight.to_f32());
+    append(bias, from.key.bias.to_f32());
+    append(bias, from.value.bias.to_f32());
+    layer.qkv = {pack.elements(weight, name + "query, key or value weight"),
+                 pack.elements(bias, name + "query, key or value bias")};
+    layer.attention_output = pack.linear(from.attention_output, name + "attention output");
+    layer.attention_norm = pack.norm(from.attention_norm);
+
+    weight = from.intermediate.weight.to_f32(), bias = from.intermediate.bias.to_f32();
+    weight.resize(wide * hidden), bias.resize(wide);
+    layer.intermediate = {pack.elements(weight, name + "intermediate weight"),
+                          pack.elements(bias, name + "intermediate bias")};
+    const std::vector<float> output = from.output.weight.to_f32();
+    weight.assign(hidden * wide, 0);
+    for (std::size_t row = 0; row < hidden; ++row) {
+      std::copy_n(output.begin() + static_cast<std::ptrdiff_t>(row * given), given,
+                  weight.begin() + static_cast<std::ptrdiff_t>(row * wide));
+    }
+    layer.output = {pack.elements(weight, name + "output weight"),
+                    pack.elements(from.output.bias.to_f32(), name + "output bias")};
+    layer.output_norm = pack.norm(from.output_norm);
+    layers.push_back(layer);
+  }
+
+  const LayerWeights& last = weights.layers.back();
+  const std::vector<float> output = last.attention_output.weight.to_f32(), value_bias = last.value.bias.to_f32();
+  std::vector<float> bias = last.attention_output.bias.to_f32();
+  for (std::size_t row = 0; row < hidden; ++row) {
+    double sum = bias[row];
+    for (std::size_t i = 0; i < hidden; ++i) sum += static_cast<double>(output[row * hidden + i]) * value_bias[i];
+    bias[row] = static_cast<float>(sum);
+  }
+  last_output_bias = pack.elements(bias, "last attention output bias");
+  pooler_weight = pack.elements(weights.pooler.weight.to_f32(), "pooler weight");
+  pooler_bias = pack.floats(weights.pooler.bias.to_f32());
+  classifier = pack.floats(weights.classifier.weight.to_f32());
+  classifier_bias = pack.floats(weights.classifier.bias.to_f32());
+}
+
+}  // namespace relucent::cuda
