@@ -6,11 +6,8 @@
 #include <SerialMergeScheduler.h>
 #include <TopScoreDocCollector.h>
 
-#include <unistd.h>
-
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,28 +18,9 @@
 #include "relucent/index_builder.h"
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
+#include "temporary_folder.h"
 
 namespace relucent::testing {
-
-/// A folder that goes away with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "relucent-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct TestDocument {
   std::string id, text;

@@ -2,9 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,37 +13,9 @@
 #include <vector>
 
 #include "index_tools/readers/corpus_reader.h"
+#include "temporary_folder.h"
 
 namespace relucent::testing {
-
-/// A folder of its own that goes away with it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "relucent-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-
-  std::filesystem::path write(std::string_view name, std::string_view bytes) const {
-    const std::filesystem::path file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << bytes;
-    return file;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string bytes_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -93,7 +63,8 @@ inline void pack(const std::filesystem::path& file, const char* format, const ch
     ::archive_entry_set_filetype(entry, AE_IFREG);
     ::archive_entry_set_perm(entry, 0644);
     check(::archive_write_header(out, entry));
-    if (::archive_write_data(out, bytes.data(), bytes.size()) != static_cast<la_ssize_t>(bytes.size())) check(ARCHIVE_FATAL);
+    if (::archive_write_data(out, bytes.data(), bytes.size()) != static_cast<la_ssize_t>(bytes.size()))
+      check(ARCHIVE_FATAL);
     ::archive_entry_free(entry);
   }
   check(::archive_write_close(out));

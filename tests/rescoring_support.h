@@ -19,30 +19,11 @@
 #include "relucent/rescorer.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
+#include "temporary_folder.h"
 
 namespace relucent::testing {
 
 using Lucene::newLucene;
-
-/// A folder of the test's own, removed afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "relucent-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct StoredDocument {
   std::string id;

@@ -58,7 +58,9 @@ TEST(BadInput, CutOffArchivesAreErrorsNamingTheFile) {
     pack(folder / "whole", "raw", filter, {{"data", text}});
     const std::string bytes = testing::bytes_of(folder / "whole");
     for (const double share : {0.1, 0.5, 0.99}) {
-      const auto part = folder.write("part", std::string_view(bytes).substr(0, static_cast<std::size_t>(share * static_cast<double>(bytes.size()))));
+      const auto part = folder.write(
+          "part",
+          std::string_view(bytes).substr(0, static_cast<std::size_t>(share * static_cast<double>(bytes.size()))));
       const Error error = error_of([&] { read_corpus("tsv", {part.string()}); });
       EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
       EXPECT_NE(error.place().find(part.string()), std::string::npos) << error.what();
@@ -92,7 +94,8 @@ TEST(BadInput, FlippedBytesInCompressedFilesNeverChangeTheTextUnnoticed) {
       try {
         const auto read = read_corpus("tsv", {file.string()});
         ASSERT_EQ(read.documents.size(), expected.size()) << "byte " << at;
-        for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(read.documents[i].text, expected[i].text) << "byte " << at;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          ASSERT_EQ(read.documents[i].text, expected[i].text) << "byte " << at;
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
         ++noticed;
@@ -108,7 +111,8 @@ TEST(BadInput, GzipMembersFollowEachOtherAndNothingElseDoes) {
   pack(folder / "two", "raw", "gzip", {{"data", "2\ttwo\n"}});
   const std::string members = testing::bytes_of(folder / "one") + testing::bytes_of(folder / "two");
   EXPECT_EQ(read_corpus("tsv", {folder.write("both", members).string()}).documents.size(), 2u);
-  EXPECT_EQ(read_corpus("tsv", {folder.write("padded", members + std::string(512, '\0')).string()}).documents.size(), 2u);
+  EXPECT_EQ(read_corpus("tsv", {folder.write("padded", members + std::string(512, '\0')).string()}).documents.size(),
+            2u);
   const Error error = error_of([&] { read_corpus("tsv", {folder.write("more", members + "more").string()}); });
   EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
 }
@@ -147,14 +151,16 @@ TEST(BadInput, AFileOfAnotherFormatIsGivenUpEarly) {
 
 TEST(BadInput, RandomBytesAreReadWithoutHarm) {
   std::mt19937 random(3);
+  const testing::TemporaryFolder folder;  // one for all: making it takes longer than reading
   for (int trial = 0; trial < 200; ++trial) {
     std::string bytes(random() % 3000, '\0');
     const int width = trial % 2 == 0 ? 256 : 64;
     for (char& c : bytes) c = static_cast<char>(random() % static_cast<unsigned>(width) + (width == 64 ? 32 : 0));
     for (std::size_t i = 0; i < bytes.size(); i += 1 + random() % 60) bytes[i] = "\n.I\t{<"[random() % 6];
+    const std::string file = folder.write("input", bytes).string();
     for (const auto& corpus : index_tools::corpora()) {
       try {
-        const auto read = testing::read_text(corpus.id, bytes);
+        const auto read = testing::read_corpus(corpus.id, {file});
         for (const auto& document : read.documents) {
           std::string text = document.text;
           EXPECT_EQ(index_tools::replace_malformed_utf8(text), 0u);

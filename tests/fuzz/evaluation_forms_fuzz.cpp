@@ -85,13 +85,13 @@ bool succeeds(const Work& work, const std::string& input) {
 
 template <typename Read>
 void damage(const std::vector<std::string>& seeds, const Read& read) {
-  const testing::Scratch scratch;
+  const testing::TemporaryFolder scratch;
   std::mt19937 random(112358);
   std::size_t answers = 0;
   for (int round = 0; round < kRounds; ++round) {
     const std::string input = damaged(seeds[static_cast<std::size_t>(round) % seeds.size()], random);
     const auto file = scratch.write("input", input);
-    answers += succeeds([&] { read(file, scratch.folder() / "again"); }, input) ? 1 : 0;
+    answers += succeeds([&] { read(file, scratch.path() / "again"); }, input) ? 1 : 0;
   }
   // Neither everything nor nothing is refused, or the damage shows nothing.
   EXPECT_GT(answers, 0U);

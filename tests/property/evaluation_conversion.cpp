@@ -11,7 +11,7 @@ namespace relucent::index_tools {
 namespace {
 
 using testing::error_of;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 constexpr TopicForm kTopicForms[] = {TopicForm::trec, TopicForm::trec_xml, TopicForm::smart, TopicForm::jsonl,
                                      TopicForm::tsv};
@@ -33,7 +33,7 @@ std::string random_text(std::mt19937& random, int most_words) {
 }
 
 TEST(TopicConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   std::mt19937 random(351);
   for (int round = 0; round < 200; ++round) {
     std::vector<Topic> topics;
@@ -82,7 +82,7 @@ TEST(TopicConversion, NamesSayTheForm) {
 }
 
 TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   std::mt19937 random(4);
   for (int round = 0; round < 100; ++round) {
     std::vector<Judgment> judgments;
@@ -114,7 +114,7 @@ std::vector<std::string> docnos_of(std::vector<RunHit> hits, ScoreType type) {
 }
 
 TEST(RunConversion, EveryFormKeepsTheOrderThatTrecEvalReads) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   std::mt19937 random(9);
   for (int round = 0; round < 100; ++round) {
     std::string text;
@@ -141,7 +141,7 @@ TEST(RunConversion, EveryFormKeepsTheOrderThatTrecEvalReads) {
 }
 
 TEST(RunConversion, RanksDecideWhereTheyAreAskedTo) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const index_tools::Run run = read_run(scratch.write("r", "1 Q0 a 3 7 t\n1 Q0 b 1 5 t\n1 Q0 c 2 5 t\n"));
   EXPECT_EQ(check_run(run).queries_ranked_otherwise, 1U);
   EXPECT_EQ(check_run(run).ties_as_double, 1U);
@@ -159,7 +159,7 @@ TEST(RunConversion, RanksDecideWhereTheyAreAskedTo) {
 }
 
 TEST(RunConversion, MistakesNameTheLine) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const auto message = [&](const std::string& content) {
     return error_of(ErrorKind::invalid_data, [&] { read_run(scratch.write("r", content)); });
   };

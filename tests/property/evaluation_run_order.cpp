@@ -27,18 +27,19 @@ std::vector<RankedQuery> random_queries(std::mt19937& random) {
       }
       query.hits.push_back({"文" + std::to_string((i * 7919) % 1000), score});
     }
-    std::stable_sort(query.hits.begin(), query.hits.end(), [](const RunHit& a, const RunHit& b) { return a.score > b.score; });
+    std::stable_sort(query.hits.begin(), query.hits.end(),
+                     [](const RunHit& a, const RunHit& b) { return a.score > b.score; });
     queries.push_back(std::move(query));
   }
   return queries;
 }
 
 TEST(RunOrder, SurvivesWritingAndReading) {
-  const testing::Scratch scratch;
+  const testing::TemporaryFolder scratch;
   std::mt19937 random(20240612);
   for (int round = 0; round < 300; ++round) {
     const auto queries = random_queries(random);
-    const auto file = scratch.folder() / (round % 2 == 0 ? "a.run" : "a.run.gz");
+    const auto file = scratch.path() / (round % 2 == 0 ? "a.run" : "a.run.gz");
     write_run(file, queries, "tag");
     const index_tools::Run run = read_run(file);
     EXPECT_EQ(run.tag, "tag");
@@ -49,7 +50,8 @@ TEST(RunOrder, SurvivesWritingAndReading) {
         std::shuffle(hits.begin(), hits.end(), random);
         sort_as_trec_eval(hits, type);
         ASSERT_EQ(hits.size(), query.hits.size());
-        for (std::size_t i = 0; i < hits.size(); ++i) ASSERT_EQ(hits[i].docno, query.hits[i].docno) << round << " " << i;
+        for (std::size_t i = 0; i < hits.size(); ++i)
+          ASSERT_EQ(hits[i].docno, query.hits[i].docno) << round << " " << i;
       }
     }
   }
@@ -80,7 +82,7 @@ TEST(Measures, StayBetweenZeroAndOneAndKnowThePerfectRun) {
 }
 
 TEST(OutputFile, LeavesNothingBehindWithoutCommit) {
-  const testing::Scratch scratch;
+  const testing::TemporaryFolder scratch;
   const auto file = scratch.write("out.txt", "old");
   {
     OutputFile output(file);
@@ -89,7 +91,7 @@ TEST(OutputFile, LeavesNothingBehindWithoutCommit) {
   std::string content;
   for_each_line(file, [&](const std::string& line, std::int64_t) { content += line; });
   EXPECT_EQ(content, "old");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.folder()), {}), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
   OutputFile output(file);
   output.write("new");
   output.commit();

@@ -14,18 +14,20 @@ namespace relucent::index_tools {
 namespace {
 
 using testing::error_of;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 TEST(Topics, FormsSayTheSame) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const std::vector<std::string> forms = {
       "1\tsafe rice\n2\tfish & chips\n",
       "{\"qid\": 1, \"query\": \"safe  rice\"}\n\n{\"qid\": \"2\", \"query\": \"fish & chips\"}\n",
       "{\"_id\": \"1\", \"text\": \"safe rice\"}\n{\"_id\": \"2\", \"text\": \"fish & chips\"}",
       ".I 7\r\n.W\r\nsafe\r\n rice\r\n.I 9\r\n.A\r\nnobody\r\n.W\r\nfish & chips\r\n",
-      "<top>\n<num> Number: 1\n<title> safe rice\n<desc> Description:\nx\n</top>\n<top><num>2</num><title>fish & chips</title></top>\n",
+      "<top>\n<num> Number: 1\n<title> safe rice\n<desc> Description:\nx\n</top>\n<top><num>2</num><title>fish & "
+      "chips</title></top>\n",
       "<TOP>\n<NUM>1<TITLE>Topic: safe rice\n</TOP><top><num> Number: 2 <title> fish &amp; chips\n</top>",
-      "<?xml version=\"1.0\"?><!-- <topic> --><topics><topic number=\"1\"><query>safe\nrice</query><subtopic number=\"3\">no</subtopic></topic>"
+      "<?xml version=\"1.0\"?><!-- <topic> --><topics><topic number=\"1\"><query>safe\nrice</query><subtopic "
+      "number=\"3\">no</subtopic></topic>"
       "<topic number='2'><title><![CDATA[fish & chips]]></title></topic></topics>",
   };
   for (const std::string& form : forms) {
@@ -39,7 +41,7 @@ TEST(Topics, FormsSayTheSame) {
 }
 
 TEST(Topics, MistakesNameTheLine) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const auto message = [&](const std::string& content) {
     return error_of(ErrorKind::invalid_data, [&] { read_topics(scratch.write("t", content)); });
   };
@@ -48,26 +50,30 @@ TEST(Topics, MistakesNameTheLine) {
   EXPECT_NE(message("1\ta\n2\t  \n").find("t:2:"), std::string::npos);
   EXPECT_NE(message("{\"qid\": 1, \"query\": \"a\"}\n{\"qid\": 2, \"query\"\n").find("t:2:"), std::string::npos);
   EXPECT_NE(message("{\"query\": \"a\"}\n").find("t:1: has no field \"qid\""), std::string::npos);
-  EXPECT_NE(message("<top>\n<num> 1\n<title> a\n</top>\n\n<top>\n<num> 2\n<title> b\n").find("t:6:"), std::string::npos);
+  EXPECT_NE(message("<top>\n<num> 1\n<title> a\n</top>\n\n<top>\n<num> 2\n<title> b\n").find("t:6:"),
+            std::string::npos);
   EXPECT_NE(message("<top>\n<title> a\n</top>\n").find("no number"), std::string::npos);
   EXPECT_NE(message("<top>\n<num> 1\n</top>\n").find("neither a title"), std::string::npos);
   EXPECT_NE(message("\n \n").find("holds no topic"), std::string::npos);
-  EXPECT_NE(error_of(ErrorKind::io, [&] { read_topics(scratch.folder() / "absent"); }).find("no such file"), std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::io, [&] { read_topics(scratch.path() / "absent"); }).find("no such file"),
+            std::string::npos);
 }
 
 TEST(Topics, TheChosenTextMustBeThere) {
   const Topic topic{"7", "a", "", ""};
   EXPECT_EQ(topic_text(topic, TopicText::title), "a");
-  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { topic_text(topic, TopicText::narrative); }).find("topic 7"), std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { topic_text(topic, TopicText::narrative); }).find("topic 7"),
+            std::string::npos);
 }
 
 TEST(QrelsForms, SayTheSame) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const Qrels expected = {{"1", {{"a", 2}, {"b", -1}}}, {"2", {{"a", 0}}}};
-  for (const char* form : {"1 0 a 2\n1 Q0 b -1\n\n2\t0\ta\t0\n", "1 a 2 \n1 b  -1\r\n2 a 0\n",
-                           "{\"qid\": 1, \"docno\": \"a\", \"relevance\": 2}\n{\"query_id\": \"1\", \"doc_id\": \"b\", \"rel\": -1}\n"
-                           "{\"qid\": \"2\", \"docid\": \"a\", \"grade\": 0}\n",
-                           "query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t-1\n2\ta\t0\n"}) {
+  for (const char* form :
+       {"1 0 a 2\n1 Q0 b -1\n\n2\t0\ta\t0\n", "1 a 2 \n1 b  -1\r\n2 a 0\n",
+        "{\"qid\": 1, \"docno\": \"a\", \"relevance\": 2}\n{\"query_id\": \"1\", \"doc_id\": \"b\", \"rel\": -1}\n"
+        "{\"qid\": \"2\", \"docid\": \"a\", \"grade\": 0}\n",
+        "query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t-1\n2\ta\t0\n"}) {
     EXPECT_EQ(read_qrels(scratch.write("qrels", form)), expected) << form;
   }
   const Qrels relevant = {{"1", {{"13", 1}, {"14", 1}}}};
@@ -75,7 +81,7 @@ TEST(QrelsForms, SayTheSame) {
 }
 
 TEST(QrelsForms, MistakesNameTheLine) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const auto message = [&](const std::string& content) {
     return error_of(ErrorKind::invalid_data, [&] { read_qrels(scratch.write("q", content)); });
   };
@@ -88,7 +94,7 @@ TEST(QrelsForms, MistakesNameTheLine) {
 }
 
 TEST(RunFile, MistakesNameTheLine) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const auto message = [&](const std::string& content) {
     return error_of(ErrorKind::invalid_data, [&] { read_run(scratch.write("r", content)); });
   };
@@ -97,11 +103,12 @@ TEST(RunFile, MistakesNameTheLine) {
   EXPECT_NE(message("1 Q0 a 1 nan t\n").find("no number"), std::string::npos);
   EXPECT_NE(message("1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n").find("r:2: lists document \"a\" a second time"), std::string::npos);
   EXPECT_NE(message("\n").find("holds no hit"), std::string::npos);
-  EXPECT_NE(error_of(ErrorKind::io, [&] { read_run(scratch.folder()); }).find("is a folder"), std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::io, [&] { read_run(scratch.path()); }).find("is a folder"), std::string::npos);
 }
 
 TEST(RunFile, TiesAreWrittenAsDifferentFloatsInTheGivenOrder) {
-  const std::string text = format_run({{"1", {{"a", 1.0}, {"b", 1.0}, {"c", 0.99999994}, {"d", -0.0}, {"e", 0.0}}}}, "t");
+  const std::string text =
+      format_run({{"1", {{"a", 1.0}, {"b", 1.0}, {"c", 0.99999994}, {"d", -0.0}, {"e", 0.0}}}}, "t");
   EXPECT_EQ(text,
             "1 Q0 a 1 1 t\n"
             "1 Q0 b 2 0.99999994 t\n"
@@ -124,7 +131,8 @@ TEST(RunFile, WhatWouldBreakItsColumnsIsRefused) {
 TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
   const auto same = [](const char* a, const char* b) {
     const Measure first = parse_measure(a), second = parse_measure(b);
-    EXPECT_TRUE(first.kind == second.kind && first.cutoff == second.cutoff && first.relevant == second.relevant) << a << " " << b;
+    EXPECT_TRUE(first.kind == second.kind && first.cutoff == second.cutoff && first.relevant == second.relevant)
+        << a << " " << b;
     EXPECT_EQ(first.name, a);
   };
   same("nDCG@10", "ndcg_cut_10");
@@ -136,17 +144,19 @@ TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
   EXPECT_EQ(parse_measure("ndcg_cut.10").name, "ndcg_cut_10");
   same("P@10(rel>=2)", "P(rel=2)@10");
   EXPECT_EQ(parse_measures("nDCG@10, MAP(rel>=2),num_rel_ret").size(), 3U);
-  for (const char* name : {"nDGC@10", "P", "P@0", "P@-3", "P@ten", "num_q@3", "MAP(rel>=", "MAP(grade=2)", "", "recall"}) {
+  for (const char* name :
+       {"nDGC@10", "P", "P@0", "P@-3", "P@ten", "num_q@3", "MAP(rel>=", "MAP(grade=2)", "", "recall"}) {
     error_of(ErrorKind::usage, [&] { parse_measures(name); });
   }
 }
 
 TEST(RerankFile, IsReadInAnyOrderAndWithWhatIsMissing) {
-  const Scratch scratch;
-  const auto file = scratch.write("rerank.jsonl",
-                                  "{\"qid\": \"1\", \"query\": \"a b\", \"docno\": \"x\", \"text\": \"X\", \"rank\": 2, \"score\": 1.5}\n"
-                                  "{\"qid\": 2, \"query\": \"c\", \"docno\": 7, \"text\": \"  \"}\n\n"
-                                  "{\"qid\": \"1\", \"query\": \"a b\", \"docno\": \"y\", \"rank\": 1, \"score\": 2, \"extra\": [1]}\n");
+  const TemporaryFolder scratch;
+  const auto file = scratch.write(
+      "rerank.jsonl",
+      "{\"qid\": \"1\", \"query\": \"a b\", \"docno\": \"x\", \"text\": \"X\", \"rank\": 2, \"score\": 1.5}\n"
+      "{\"qid\": 2, \"query\": \"c\", \"docno\": 7, \"text\": \"  \"}\n\n"
+      "{\"qid\": \"1\", \"query\": \"a b\", \"docno\": \"y\", \"rank\": 1, \"score\": 2, \"extra\": [1]}\n");
   const RerankInput input = read_rerank_input(file, true);
   ASSERT_EQ(input.queries.size(), 2U);
   EXPECT_EQ(input.candidates, 3U);
@@ -156,25 +166,31 @@ TEST(RerankFile, IsReadInAnyOrderAndWithWhatIsMissing) {
   EXPECT_EQ(input.queries[0].candidates[1].rank, 2);
   EXPECT_EQ(input.queries[1].candidates[0].docno, "7");
   EXPECT_TRUE(input.queries[1].candidates[0].text.empty());
-  EXPECT_EQ(rerank_file_in(scratch.folder()), file);
+  EXPECT_EQ(rerank_file_in(scratch.path()), file);
 }
 
 TEST(RerankFile, MistakesNameTheLine) {
-  const Scratch scratch;
-  const std::string good = "{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"x\", \"text\": \"X\", \"rank\": 1, \"score\": 1}\n";
+  const TemporaryFolder scratch;
+  const std::string good =
+      "{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"x\", \"text\": \"X\", \"rank\": 1, \"score\": 1}\n";
   const auto message = [&](const std::string& line) {
     return error_of(ErrorKind::invalid_data, [&] { read_rerank_input(scratch.write("j", good + line + "\n"), false); });
   };
   EXPECT_NE(message("{\"qid\": \"1\", ").find("j:2: is not JSON"), std::string::npos);
   EXPECT_NE(message("[1]").find("j:2: is no JSON object"), std::string::npos);
   EXPECT_NE(message("{\"qid\": 1e999}").find("j:2: holds a number that is too large"), std::string::npos);
-  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"text\": \"X\"}").find("no field \"docno\""), std::string::npos);
-  EXPECT_NE(message("{\"qid\": \"2\", \"query\": \" \", \"docno\": \"x\"}").find("has no text in \"query\""), std::string::npos);
-  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"b\", \"docno\": \"y\"}").find("reads \"b\" here"), std::string::npos);
+  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"text\": \"X\"}").find("no field \"docno\""),
+            std::string::npos);
+  EXPECT_NE(message("{\"qid\": \"2\", \"query\": \" \", \"docno\": \"x\"}").find("has no text in \"query\""),
+            std::string::npos);
+  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"b\", \"docno\": \"y\"}").find("reads \"b\" here"),
+            std::string::npos);
   EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"x\"}").find("a second time"), std::string::npos);
-  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"y\", \"score\": \"1\"}").find("\"score\""), std::string::npos);
-  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"y\", \"text\": 5}").find("\"text\""), std::string::npos);
-  EXPECT_NE(error_of(ErrorKind::io, [&] { rerank_file_in(scratch.folder()); }).find("rerank.jsonl"), std::string::npos);
+  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"y\", \"score\": \"1\"}").find("\"score\""),
+            std::string::npos);
+  EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"y\", \"text\": 5}").find("\"text\""),
+            std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::io, [&] { rerank_file_in(scratch.path()); }).find("rerank.jsonl"), std::string::npos);
 }
 
 TEST(RerankFile, FormsKeepWhatTheyPromise) {
@@ -191,7 +207,8 @@ TEST(RerankFile, FormsKeepWhatTheyPromise) {
     result.order.push_back(hit);
   }
   EXPECT_EQ(format_reranked(RerankForm::logits, query, result, "t"), "1 a 0.1\n1 c 0.33333334\n");
-  EXPECT_EQ(format_reranked(RerankForm::run, query, result, "t"), "1 Q0 c 1 0.33333334 t\n1 Q0 a 2 0.1 t\n1 Q0 b 3 -2 t\n");
+  EXPECT_EQ(format_reranked(RerankForm::run, query, result, "t"),
+            "1 Q0 c 1 0.33333334 t\n1 Q0 a 2 0.1 t\n1 Q0 b 3 -2 t\n");
   EXPECT_EQ(format_reranked(RerankForm::jsonl, query, result, "t"),
             "{\"docno\":\"c\",\"rank\":1,\"score\":0.3333333432674408}\n"
             "{\"docno\":\"a\",\"rank\":2,\"score\":0.10000000149011612,\"keep\":true}\n"
