@@ -16,12 +16,15 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
                               mapping->bytes().size());
 
   std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::string last_key;
   const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-      throw Error(ErrorKind::invalid_data, path.string() + ", key " + value.get<std::string>(),
-                  "is stated twice", "keep one of the two");
+    if (event != Json::parse_event_t::key) return true;
+    last_key = value.get<std::string>();
+    if (!keys.back().insert(last_key).second) {
+      throw Error(ErrorKind::invalid_data, path.string() + ", key " + last_key, "is stated twice",
+                  "keep one of the two");
     }
     return true;
   };
@@ -32,6 +35,10 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte),
                 "is not valid JSON", "correct the file or download it again");
+  } catch (const Json::exception& error) {
+    // Valid JSON that no variable holds, such as 1e999: the library says what, but not where.
+    throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
+                std::string("cannot be read: ") + error.what(), "correct the file or download it again");
   }
   if (!file.object_.is_object()) {
     throw Error(ErrorKind::invalid_data, path.string(), "holds no JSON object", "download the file again");

@@ -96,6 +96,16 @@ TEST_F(FaultyCheckpoint, FolderThatIsAFileAndFilesThatAreFolders) {
   refused(ErrorKind::io, "config.json", "", "not a regular file");
 }
 
+TEST_F(FaultyCheckpoint, JsonThatNoNumberTypeHolds) {
+  checkpoint.write(folder);
+  write_file(folder / "config.json", R"({"model_type": "bert", "layer_norm_eps": 1e999})");
+  refused(ErrorKind::invalid_data, "config.json", "after key layer_norm_eps", "1e999", "correct the file");
+  write_file(folder / "config.json", R"({"a": {"b": [0, -1e999]}})");
+  refused(ErrorKind::invalid_data, "config.json", "after key b", "1e999", "correct the file");
+  write_file(folder / "config.json", "1e999");
+  refused(ErrorKind::invalid_data, "config.json", "", "1e999", "correct the file");
+}
+
 TEST_F(FaultyCheckpoint, WeightsInAnotherForm) {
   checkpoint.write(folder);
   fs::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
