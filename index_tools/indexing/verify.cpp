@@ -176,7 +176,8 @@ class Verification {
       const auto now = after.find(name);
       if (now == after.end() || now->second.checksum == sum.checksum) continue;
       // Of another size it is likelier to be of an older state of the index.
-      add("lengths", now->second.size == sum.size ? Status::damaged : Status::note, name + " did not fit and was made anew");
+      add("lengths", now->second.size == sum.size ? Status::damaged : Status::note,
+          name + " did not fit and was made anew");
     }
   }
 
@@ -209,7 +210,8 @@ class Verification {
       add("ids", Status::ok, "ids are unique");
     } else {
       add("ids", allowed ? Status::note : Status::damaged,
-          with_commas(contents.repeated_ids.count) + " documents with an id seen before: " + list(contents.repeated_ids));
+          with_commas(contents.repeated_ids.count) +
+              " documents with an id seen before: " + list(contents.repeated_ids));
     }
   }
 
@@ -221,7 +223,8 @@ class Verification {
       check_faults("token ids", stored.different, "with token ids that are not their texts'",
                    "they are what the tokenizer " + stored.tokenizer + " makes of the texts");
     } else {
-      add("token ids", Status::note, "of the tokenizer " + stored.tokenizer + ", which is not the model's; not made again");
+      add("token ids", Status::note,
+          "of the tokenizer " + stored.tokenizer + ", which is not the model's; not made again");
     }
   }
 
@@ -246,12 +249,14 @@ class Verification {
     const auto corpus = std::find_if(known.begin(), known.end(), [&](const Corpus& each) { return each.id == id; });
     if (corpus == known.end() || corpus->official_documents == 0) return;
     if (!job_.corpus.empty() && !report_.corpus.empty() && job_.corpus != report_.corpus) {
-      add("corpus", Status::damaged, "the index is of " + report_.corpus + ", not of " + job_.corpus);
+      add("corpus", Status::mismatch, "the index is of " + report_.corpus + ", not of " + job_.corpus);
     } else if (documents == corpus->official_documents) {
       add("corpus", Status::ok, "all " + with_commas(documents) + " documents of " + id);
     } else {
-      add("corpus", job_.corpus.empty() ? Status::note : Status::damaged,
-          with_commas(documents) + " documents, the whole of " + id + " has " + with_commas(corpus->official_documents));
+      const bool partial = documents < corpus->official_documents;
+      add("corpus", job_.corpus.empty() ? Status::note : Status::mismatch,
+          (partial ? "partial: " : "more than there should be: ") + with_commas(documents) + " of the " +
+              with_commas(corpus->official_documents) + " documents of " + id);
     }
   }
 
@@ -278,6 +283,7 @@ const char* to_string(Check::Status status) noexcept {
   switch (status) {
     case Check::Status::ok: return "ok";
     case Check::Status::note: return "note";
+    case Check::Status::mismatch: return "mismatch";
     case Check::Status::damaged: break;
   }
   return "damaged";
@@ -285,6 +291,11 @@ const char* to_string(Check::Status status) noexcept {
 
 bool VerifyReport::sound() const {
   return std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.status == Status::damaged; });
+}
+
+bool VerifyReport::matches() const {
+  return std::none_of(checks.begin(), checks.end(),
+                      [](const Check& check) { return check.status >= Status::mismatch; });
 }
 
 VerifyReport verify_index(const VerifyJob& job) { return Verification(job).run(); }

@@ -13,10 +13,12 @@ namespace relucent::index_tools {
 struct Check {
   enum class Status {
     ok,
-    note,     ///< nothing is wrong, but worth knowing
+    note,      ///< nothing is wrong, but worth knowing
+    mismatch,  ///< nothing is damaged, but this is not the whole of the corpus that was asked for
     damaged,
   };
-  std::string name;    ///< checksums, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
+  /// checksums, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
+  std::string name;
   Status status = Status::ok;
   std::string detail;  ///< one line
 };
@@ -26,7 +28,8 @@ struct VerifyReport {
   std::string corpus;           ///< empty where the index does not say
   std::int64_t documents = 0;
   std::vector<Check> checks;
-  bool sound() const;
+  bool sound() const;    ///< nothing is damaged
+  bool matches() const;  ///< and no mismatch
 };
 
 struct VerifyJob {
@@ -35,12 +38,13 @@ struct VerifyJob {
   bool quiet = false;
   IndexConfig fields;           ///< for an index that `relucent index` did not make
   FirstStageConfig first_stage;
-  std::filesystem::path model;  ///< stored token ids are made again where its tokenizer made them; empty: the bundled one
+  /// Stored token ids are made again where its tokenizer made them; empty: the bundled one.
+  std::filesystem::path model;
 };
 
-/// Checks the files against the checksums recorded when they were written; reads every document and posting; compares counts
-/// and statistics with the recorded ones and the corpus's official number. An index whose files differ is not read further.
-/// Throws Error `io` where there is no index, `usage` for an unknown corpus.
+/// Checks the files against the checksums recorded when they were written; reads every document and posting; compares
+/// counts and statistics with the recorded ones and the corpus's official number. An index whose files differ is not
+/// read further. Throws Error `io` where there is no index, `usage` for an unknown corpus.
 VerifyReport verify_index(const VerifyJob& job);
 
 }  // namespace relucent::index_tools

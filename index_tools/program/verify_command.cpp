@@ -26,9 +26,15 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
   for (const auto& check : report.checks) {
     checks.push_back({{"name", check.name}, {"status", to_string(check.status)}, {"detail", check.detail}});
   }
-  const nlohmann::json result = {{"index", job.index.string()}, {"sound", report.sound()}, {"corpus", report.corpus},
+  const nlohmann::json result = {{"index", job.index.string()},   {"sound", report.sound()},
+                                 {"matches", report.matches()},   {"corpus", report.corpus},
                                  {"documents", report.documents}, {"checks", checks}};
   std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+std::string verdict(const VerifyJob& job, const VerifyReport& report) {
+  if (!report.sound()) return "the index is damaged; index again with --overwrite";
+  return report.matches() ? "the index is sound" : "the index is sound, but not the whole of " + job.corpus;
 }
 
 void print(const VerifyJob& job, const VerifyReport& report) {
@@ -37,8 +43,7 @@ void print(const VerifyJob& job, const VerifyReport& report) {
     std::cout << status << std::string(9 - status.size(), ' ') << check.name
               << std::string(check.name.size() < 12 ? 12 - check.name.size() : 1, ' ') << check.detail << "\n";
   }
-  std::cout << job.index.string()
-            << (report.sound() ? ": the index is sound" : ": the index is damaged; index again with --overwrite") << "\n";
+  std::cout << job.index.string() << ": " << verdict(job, report) << "\n";
 }
 
 int run(VerifyOptions& options) {
@@ -55,7 +60,7 @@ int run(VerifyOptions& options) {
   } else {
     print(options.job, report);
   }
-  return report.sound() ? ok : bad_data;
+  return report.matches() ? ok : bad_data;
 }
 
 }  // namespace
@@ -70,7 +75,7 @@ void add_verify(CLI::App& program, Action& chosen) {
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--quiet", options->job.quiet, "No progress on standard error");
   command->footer(
-      "Ends with 0 where the index is sound and with 3 where it is damaged.\n\n"
+      "Ends with 0 where the index is sound, and with 3 where it is damaged or not the whole of --corpus.\n\n"
       "Example:\n"
       "  relucent verify --index vaswani.index --corpus vaswani\n");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

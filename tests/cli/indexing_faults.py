@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands index and verify from outside: exit codes, messages, and what is left after kills, signals and full disks.
+"""The commands index and verify from outside: exit codes, messages, and what kills, signals and full disks leave.
 
 Usage: indexing_faults.py PROGRAM [unittest's arguments]
 """
@@ -23,7 +23,10 @@ COMMIT_EVERY = 500
 
 def write_collection(path, documents, seed=1):
     rng = random.Random(seed)
-    words = [f"{a}{b}" for a in "river stone lamp winter boat quick gold index".split() for b in "a b c d e ing s ed".split()]
+    words = [
+        f"{a}{b}" for a in "river stone lamp winter boat quick gold index".split()
+        for b in "a b c d e ing s ed".split()
+    ]
     with open(path, "w", encoding="utf-8") as out:
         for i in range(documents):
             out.write(f"d{i}\t{' '.join(rng.choices(words, k=rng.randrange(5, 60)))}\n")
@@ -151,11 +154,25 @@ class Indexing(unittest.TestCase):
         self.assertEqual(json.loads(result.stdout)["tokens"], 2_000_001)
         self.assertEqual(self.verify("a.index")[0], 0)
 
+    def test_a_part_of_a_corpus_is_sound_but_not_the_whole(self):
+        self.write("doc-text", "1\none document\n   /\n2\nanother\n   /\n")
+        self.assertEqual(self.index("part.index", source="doc-text", corpus="vaswani").returncode, 0)
+        self.assertEqual(self.verify("part.index")[0], 0)
+        code, report = self.verify("part.index", "--corpus", "vaswani")
+        self.assertEqual((code, report["sound"], report["matches"]), (3, True, False))
+        self.assertIn({"name": "corpus", "status": "mismatch",
+                       "detail": "partial: 2 of the 11,429 documents of vaswani"}, report["checks"])
+        text = self.run_program("verify", "--index", self.path("part.index"), "--corpus", "vaswani").stdout
+        self.assertIn("sound, but not the whole of vaswani", text)
+        self.assertNotIn("damaged", text)
+
     def test_a_flipped_byte_in_any_file_ends_verify_with_3(self):
         write_collection(self.path("docs.tsv"), 300)
         self.assertEqual(self.index("a.index").returncode, 0)
         rng = random.Random(3)
-        names = [name for name in os.listdir(self.path("a.index")) if name.startswith(("_", "segments", "relucent.manifest"))]
+        names = [
+            name for name in os.listdir(self.path("a.index")) if name.startswith(("_", "segments", "relucent.manifest"))
+        ]
         self.assertGreater(len(names), 2)
         for name in names:
             with open(self.path(f"a.index/{name}"), "r+b") as file:
@@ -207,7 +224,10 @@ class Indexing(unittest.TestCase):
     def test_a_full_disk_leaves_the_last_commit_and_resume_finishes(self):
         disk = self.path("disk")
         os.mkdir(disk)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, text=True, check=False)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk],
+                                 capture_output=True,
+                                 text=True,
+                                 check=False)
         if mounted.returncode != 0:
             self.skipTest("SKIPPED: a small tmpfs cannot be mounted here: " + mounted.stderr.strip())
         self.addCleanup(subprocess.run, ["umount", disk], check=False)
