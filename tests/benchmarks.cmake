@@ -10,3 +10,7 @@ if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
   target_link_libraries(product_benchmark PRIVATE relucent_kernels ${DNNL_LIBRARY})
   set_target_properties(product_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endif()
+
+# The comparison with other libraries, as far as it needs none of them.
+add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/peers_settings.py)
+set_tests_properties(peers_settings PROPERTIES LABELS "cli" TIMEOUT 60)

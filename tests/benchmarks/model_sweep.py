@@ -8,7 +8,9 @@ Prints two Markdown tables of medians in milliseconds. Inputs of more than 512 t
 import argparse
 import json
 import pathlib
+import signal
 import subprocess
+import sys
 import tempfile
 
 POSITIONS = 4096
@@ -22,9 +24,10 @@ def main() -> None:
     parser.add_argument("--candidates", default="1,10,100,1000")
     parser.add_argument("--tokens", default="16,64,174,512,4096")
     parser.add_argument("--windows", default="174,512,4096", help="lengths at which w = 4 is timed against no window")
-    parser.add_argument("--seconds", type=float, default=20, help="about how long a cell is timed, over as many runs as fit")
-    parser.add_argument("--longest", type=float, default=120, help="cells that one query would take longer are left out")
+    parser.add_argument("--seconds", type=float, default=20, help="about how long a cell is timed: as many runs as fit")
+    parser.add_argument("--longest", type=float, default=120, help="cells that would take a query longer are left out")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the temporary folder goes
 
     with tempfile.TemporaryDirectory() as folder:
         longer = pathlib.Path(folder) / "longer"
@@ -33,10 +36,10 @@ def main() -> None:
 
         def bench(candidates: int, tokens: int, runs: int, *more: str) -> list[dict]:
             model = options.model if tokens <= 512 else longer
-            return json.loads(subprocess.run(
-                [options.program, "bench", "model", "--json", "--device", "cpu", "--precision", options.precision,
-                 "--model", model, "--candidates", str(candidates), "--tokens", str(tokens), "--runs", str(runs), *more],
-                check=True, capture_output=True, text=True).stdout)
+            command = [options.program, "bench", "model", "--json", "--device", "cpu", "--precision", options.precision,
+                       "--model", model, "--candidates", str(candidates), "--tokens", str(tokens), "--runs", str(runs)]
+            result = subprocess.run([*command, *more], check=True, capture_output=True, text=True)
+            return json.loads(result.stdout)
 
         def median(candidates: int, tokens: int, expected: float, *more: str) -> dict:
             return bench(candidates, tokens, max(1, min(31, int(options.seconds * 1e3 / expected))), *more)[0]

@@ -11,11 +11,13 @@ import multiprocessing
 import os
 import pathlib
 import platform
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 
+import settings
 import worker
 from peers import PEERS
 from task import Task
@@ -40,10 +42,10 @@ class Relucent:
 
 
 class Peer:
-    def __init__(self, name: str, task: Task):
+    def __init__(self, name: str, task: Task, wanted: str | None):
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=worker.serve, args=(theirs, *PEERS[name], task), daemon=True)
+        self.process = context.Process(target=worker.serve, args=(theirs, *PEERS[name], task, wanted), daemon=True)
         self.process.start()
         theirs.close()
         self.state, *self.answer = self.connection.recv()
@@ -78,9 +80,10 @@ def relucent_logits(options, precision: str, model: pathlib.Path, task: Task) ->
                    for i, text in enumerate(task.documents))
     source, scores = task.scratch / "pairs.jsonl", task.scratch / "logits.tsv"
     source.write_text(rows)
-    subprocess.run([options.program, "rerank", "--input", source, "--output", scores, "--model", model, "--device", "cpu",
-                    "--precision", precision], check=True, capture_output=True)
-    logits = {int(docno): float(logit) for _, docno, logit in (line.split() for line in scores.read_text().splitlines())}
+    subprocess.run([options.program, "rerank", "--input", source, "--output", scores, "--model", model,
+                    "--device", "cpu", "--precision", precision], check=True, capture_output=True)
+    lines = (line.split() for line in scores.read_text().splitlines())
+    logits = {int(docno): float(logit) for _, docno, logit in lines}
     return [logits[i] for i in range(len(task.documents))]
 
 
@@ -100,7 +103,8 @@ def versions() -> str:
             return "missing"
 
     packages = ("sentence-transformers", "torch", "onnxruntime", "openvino", "nncf")
-    return ", ".join([f"{package} {version(package)}" for package in packages] + [f"Python {platform.python_version()}"])
+    return ", ".join([f"{package} {version(package)}" for package in packages] +
+                     [f"Python {platform.python_version()}"])
 
 
 def main() -> int:
@@ -111,14 +115,24 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=174)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=3, help="timed runs of each contender a round, after one to warm up")
+    parser.add_argument("--runs", type=int, default=3,
+                        help="timed runs of each contender a round, after one to warm up")
     parser.add_argument("--precisions", default="fp32,bf16,int8", help="of Relucent, by commas")
     parser.add_argument("--peers", default=",".join(PEERS), help="by commas; default: %(default)s")
+    parser.add_argument("--settings", type=pathlib.Path, metavar="FILE",
+                        help="settings of peers as --save-settings wrote them; the others' are searched for")
+    parser.add_argument("--save-settings", type=pathlib.Path, metavar="FILE",
+                        help="write the settings that peers ran with")
     options = parser.parse_args()
     precisions, names = options.precisions.split(","), options.peers.split(",")
     if unknown := [name for name in names if name not in PEERS]:
         parser.error(f"no peer is called {unknown[0]}; known are {', '.join(PEERS)}")
+    try:
+        fixed = settings.read(options.settings, PEERS) if options.settings else {}
+    except ValueError as error:
+        parser.error(str(error))
     worker.limit_threads(options.threads)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the temporary folder goes, and the peers
 
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
@@ -135,14 +149,14 @@ def main() -> int:
             return max(abs(float(a) - b) for a, b in zip(logits, truth, strict=True))
 
         differences = {f"Relucent {p}, dense": difference(relucent_logits(options, p, dense, task)) for p in precisions}
-        settings: dict[str, str] = {}
+        chosen: dict[str, str] = {}
         left_out, failed = [], False
         for name in names:
-            print(f"{name}: trying settings", file=sys.stderr, flush=True)
-            peer = Peer(name, task)
+            print(f"{name}: {'loading' if name in fixed else 'trying settings'}", file=sys.stderr, flush=True)
+            peer = Peer(name, task, fixed.get(name))
             if peer.state == "ready":
                 contenders[name] = peer
-                settings[name], differences[name] = peer.answer[0], difference(peer.answer[1])
+                chosen[name], differences[name] = peer.answer[0], difference(peer.answer[1])
             else:
                 why = peer.answer[0].strip().splitlines()[-1]
                 left_out.append(f"SKIPPED {name}: {why}" if peer.state == "missing" else f"FAILED {name}: {why}")
@@ -150,6 +164,8 @@ def main() -> int:
                     print(peer.answer[0], file=sys.stderr)
                     failed = True
 
+        if options.save_settings:
+            settings.write(options.save_settings, chosen)
         turns: dict[str, list[tuple[float, float, float]]] = {name: [] for name in contenders}
         for number in range(options.rounds):
             order = list(contenders)
@@ -170,15 +186,17 @@ def main() -> int:
     for name, of in turns.items():
         ratios = [f"{other / medians[name]:.2f}" if other else "" for other in (base, best)]
         largest = f"{differences[name]:.1e}" if name in differences else ""
-        print(f"| {name} | {medians[name]:,.0f} | {min(turn[1] for turn in of):,.0f} | {max(turn[2] for turn in of):,.0f} "
-              f"| {' | '.join(ratios)} | {largest} | {settings.get(name, '')} |")
+        least, most = min(turn[1] for turn in of), max(turn[2] for turn in of)
+        print(f"| {name} | {medians[name]:,.0f} | {least:,.0f} | {most:,.0f} "
+              f"| {' | '.join(ratios)} | {largest} | {chosen.get(name, '')} |")
     for line in left_out:
         print(f"\n{line}")
 
     # Low precisions differ; in fp32 everybody must have computed the same thing.
     wrong = [name for name in differences if "fp32" in name and differences[name] > 1e-3]
     for name in wrong:
-        print(f"{name}: logits differ from Relucent's by {differences[name]:.1e}: not the same function", file=sys.stderr)
+        print(f"{name}: logits differ from Relucent's by {differences[name]:.1e}: not the same function",
+              file=sys.stderr)
     return 1 if wrong or failed else 0
 
 

@@ -1,11 +1,11 @@
-"""The checkpoint as ONNX and OpenVINO models, as their users make them. Files are made once in the task's scratch folder."""
+"""The checkpoint as ONNX and OpenVINO models, as their users make them; each is made once, in the task's folder."""
 import pathlib
 
 from task import Encoded, Task
 
 
 def exported(task: Task) -> pathlib.Path:
-    """torch.onnx.export's TorchScript form with plain attention: the one that ONNX Runtime's and OpenVINO's fusions know."""
+    """torch.onnx.export's TorchScript form with plain attention: what ONNX Runtime's and OpenVINO's fusions know."""
     path = task.scratch / "exported.onnx"
     if not path.exists():
         import onnx  # noqa: F401  torch needs it, and should be named where it is missing

@@ -1,14 +1,21 @@
 """A peer in a process of its own, so that no library's threads or settings touch another's."""
 import os
-import time
 import traceback
 
+from settings import fastest, fixed, timed
 
-def serve(connection, settings, precision: str, task) -> None:
-    """Answers ("ready", setting, logits), ("missing", why) or ("failed", trace), then times of as many runs as are asked for."""
+
+def serve(connection, settings, precision: str, task, wanted: str | None) -> None:
+    """Answers ("ready", setting, logits), ("missing", why) or ("failed", trace), then times of as many runs as asked for.
+
+    `wanted` is the name of the setting to run with; without one the fastest is searched for.
+    """
     os.dup2(2, 1)  # progress that libraries print is not part of the table
     try:
-        setting, scorer = fastest(settings(task, precision))
+        tried = settings(task, precision)
+        setting, scorer = fastest(tried) if wanted is None else fixed(tried, wanted)
+        if wanted is not None:
+            scorer()  # the search warms up too
     except ImportError as error:
         connection.send(("missing", str(error)))
         return
@@ -19,26 +26,6 @@ def serve(connection, settings, precision: str, task) -> None:
     while (runs := connection.recv()) > 0:
         scorer()  # after the others' turns caches are cold: Relucent has such a run before too
         connection.send([timed(scorer) for _ in range(runs)])
-
-
-def timed(scorer) -> float:
-    start = time.perf_counter()
-    scorer()
-    return 1e3 * (time.perf_counter() - start)
-
-
-def fastest(settings):
-    best = None
-    for name, make in settings:
-        scorer = make()
-        scorer()
-        took = timed(scorer)
-        if best is not None and took > 1.5 * best[0]:
-            continue  # no second run will make up for that
-        took = min(took, timed(scorer))
-        if best is None or took < best[0]:
-            best = (took, name, scorer)
-    return best[1:]
 
 
 def limit_threads(count: int) -> None:
