@@ -24,6 +24,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+TEMPORARY = tempfile.TemporaryDirectory()  # removed at the end, with all that is made in it
+tempfile.tempdir = TEMPORARY.name
 os.environ["IR_DATASETS_HOME"] = tempfile.mkdtemp()
 
 import lxml.etree  # noqa: E402
