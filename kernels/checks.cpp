@@ -51,15 +51,17 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
                 "sizes must be positive, positions at least 3, and hidden_size a multiple of heads");
   }
   if (!(d.norm_epsilon >= 0) || std::isinf(d.norm_epsilon)) {
-    throw Error(ErrorKind::invalid_data, "norm epsilon", "is " + std::to_string(d.norm_epsilon) + ", not a finite number "
-                "of 0 or more");
+    throw Error(ErrorKind::invalid_data, "norm epsilon",
+                "is " + std::to_string(d.norm_epsilon) + ", not a finite number of 0 or more");
   }
   if (d.document_token_type && d.token_types < 2) {
-    throw Error(ErrorKind::invalid_data, "encoder description", "documents have token type 1, but there is one type only");
+    throw Error(ErrorKind::invalid_data, "encoder description",
+                "documents have token type 1, but there is one type only");
   }
   const auto layers = static_cast<std::size_t>(d.layers);
   if (d.patterns.size() != layers || w.layers.size() != layers) {
-    throw Error(ErrorKind::invalid_data, "encoder description", "needs one attention pattern and one set of weights a layer");
+    throw Error(ErrorKind::invalid_data, "encoder description",
+                "needs one attention pattern and one set of weights a layer");
   }
   for (const AttentionPattern& pattern : d.patterns) {
     if (pattern.window && *pattern.window < 0) {
@@ -88,8 +90,9 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
 
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
   if (logits != batch.documents.size()) {
-    throw Error(ErrorKind::usage, "batch", "has " + std::to_string(batch.documents.size()) + " documents and room for " +
-                std::to_string(logits) + " logits");
+    throw Error(ErrorKind::usage, "batch",
+                "has " + std::to_string(batch.documents.size()) + " documents and room for " + std::to_string(logits) +
+                    " logits");
   }
   check_sequence(description, {&batch.cls_id, 1}, "[CLS]");
   check_sequence(description, batch.query, "the query");
@@ -97,8 +100,10 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
     check_sequence(description, batch.documents[i], "document " + std::to_string(i));
     const std::size_t positions = 1 + batch.query.size() + batch.documents[i].size();
     if (positions > static_cast<std::size_t>(description.max_positions)) {
-      throw Error(ErrorKind::usage, "document " + std::to_string(i), "makes an input of " + std::to_string(positions) +
-                  " tokens; the position table has " + std::to_string(description.max_positions), "truncate the document");
+      throw Error(ErrorKind::usage, "document " + std::to_string(i),
+                  "makes an input of " + std::to_string(positions) + " tokens; the position table has " +
+                      std::to_string(description.max_positions),
+                  "truncate the document");
     }
   }
 }

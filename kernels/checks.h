@@ -10,8 +10,8 @@ namespace relucent {
 /// description; it names the tensor, the shape found and the shape wanted.
 void check_weights(const EncoderDescription& description, const EncoderWeights& weights);
 
-/// Throws Error `usage` for what Backend::score refuses: an empty sequence, an id outside the vocabulary, more positions
-/// than the table has, or `logits` not one a document.
+/// Throws Error `usage` for what Backend::score refuses: an empty sequence, an id outside the vocabulary, more
+/// positions than the table has, or `logits` not one a document.
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits);
 
 }  // namespace relucent

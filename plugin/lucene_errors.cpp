@@ -18,7 +18,8 @@
 namespace relucent {
 namespace {
 
-constexpr unsigned long long kFull = 4ULL << 20;  // a write that fails with less free space than this failed for lack of it
+constexpr unsigned long long kFull = 4ULL
+                                     << 20;  // a write that fails with less free space than this failed for lack of it
 
 bool disk_is_full(std::string_view place) {
   struct statvfs system;

@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   TopDocsPtr hits = searcher->search(parser->parse(StringUtils::toUnicode(argv[2])), 5);
   for (int32_t i = 0; i < hits->scoreDocs.size(); ++i) {
     DocumentPtr document = searcher->doc(hits->scoreDocs[i]->doc);
-    std::cout << i + 1 << '\t' << hits->scoreDocs[i]->score << '\t' << StringUtils::toUTF8(document->get(L"id")) << '\n';
+    std::cout << i + 1 << '\t' << hits->scoreDocs[i]->score << '\t' << StringUtils::toUTF8(document->get(L"id"))
+              << '\n';
   }
   return 0;
 }

@@ -68,7 +68,8 @@ void write_texts(const Bm25Benchmark& settings, std::ostream& file) {
 void write_hits(const Lucene::TopDocsPtr& hits, std::ostream& file) {
   file << std::dec << hits->totalHits;
   for (const auto& hit : hits->scoreDocs) {
-    file << ' ' << std::dec << hit->doc << ' ' << std::hex << std::bit_cast<std::uint32_t>(static_cast<float>(hit->score));
+    file << ' ' << std::dec << hit->doc << ' ' << std::hex
+         << std::bit_cast<std::uint32_t>(static_cast<float>(hit->score));
   }
   file << '\n';
 }

@@ -15,13 +15,13 @@ struct Bm25Benchmark {
   int terms = 4;
   int hits = 100;
   int rounds = 5;
-  /// For other programs, where not empty: the texts and the queries, a line each, and a line a query of how many documents
-  /// match, then document and score (the float's bits in hexadecimal) of each hit.
+  /// For other programs, where not empty: the texts and the queries, a line each, and a line a query of how many
+  /// documents match, then document and score (the float's bits in hexadecimal) of each hit.
   std::filesystem::path write_texts, write_queries, write_hits;
 };
 
-/// Times top-k BM25 by BM25Searcher against Lucene++'s own IndexSearcher over the same generated index, query by query in
-/// alternating order, one thread; a sample is a query, its time the median of `rounds`. Progress goes to `log`.
+/// Times top-k BM25 by BM25Searcher against Lucene++'s own IndexSearcher over the same generated index, query by query
+/// in alternating order, one thread; a sample is a query, its time the median of `rounds`. Progress goes to `log`.
 std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log);
 
 }  // namespace relucent::benchmarks

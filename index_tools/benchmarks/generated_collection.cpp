@@ -77,7 +77,8 @@ std::string GeneratedCollection::next_document() {
 }
 
 std::string GeneratedCollection::next_passage() {
-  constexpr const char* stop_words[] = {"the", "of", "and", "to", "a", "in", "is", "for", "that", "with", "as", "are", "by"};
+  constexpr const char* stop_words[] = {"the", "of",   "and",  "to", "a",   "in", "is",
+                                        "for", "that", "with", "as", "are", "by"};
   constexpr const char* marks[] = {".", ".", ".", ".", ",", ",", ",", "'s", ":", "\xE2\x80\x99s", " \xE2\x80\x93"};
   const int length = document_length();
   std::string text;

@@ -7,8 +7,8 @@
 namespace relucent::benchmarks {
 
 /// Documents and queries made from a fixed seed with the statistics of MS MARCO passages after stop words: about 40
-/// indexed tokens a document (log-normal), 300,000 different words, word frequencies ~ 1 / (rank + 30). Words end in "k",
-/// so that the stemmer leaves them alone. The same seed gives the same text on every machine.
+/// indexed tokens a document (log-normal), 300,000 different words, word frequencies ~ 1 / (rank + 30). Words end in
+/// "k", so that the stemmer leaves them alone. The same seed gives the same text on every machine.
 class GeneratedCollection {
  public:
   explicit GeneratedCollection(std::uint64_t seed = 1);

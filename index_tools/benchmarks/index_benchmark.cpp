@@ -33,7 +33,8 @@ class WorkFolder {
   explicit WorkFolder(const fs::path& parent) {
     std::string name = ((parent.empty() ? fs::temp_directory_path() : parent) / "relucent-bench-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::io, name, std::string("the folder cannot be made: ") + std::strerror(errno), "name another one");
+      throw Error(ErrorKind::io, name, std::string("the folder cannot be made: ") + std::strerror(errno),
+                  "name another one");
     }
     path_ = name;
   }
@@ -131,7 +132,8 @@ Sample sample(const std::function<void()>& work) {
   return result;
 }
 
-Measurement measurement_of(const std::string& name, const std::vector<Sample>& samples, std::int64_t documents, std::int64_t bytes) {
+Measurement measurement_of(const std::string& name, const std::vector<Sample>& samples, std::int64_t documents,
+                           std::int64_t bytes) {
   std::vector<double> times;
   double peak_mb = 0;
   for (const Sample& each : samples) {

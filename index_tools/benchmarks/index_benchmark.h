@@ -14,12 +14,13 @@ struct IndexBenchmark {
   int threads = 0;               ///< 0: one a core
   int runs = 1;
   bool stock = true;             ///< time Lucene++'s own loop too
-  std::filesystem::path folder;  ///< for the generated text and the indexes, removed afterwards; empty: the system's for such
+  /// For the generated text and the indexes, removed afterwards; empty: the system's for such.
+  std::filesystem::path folder;
 };
 
-/// Times indexing of a generated TSV file of MS MARCO's statistics, from the file to the closed index: by run_index, and by a
-/// loop with Lucene++'s StandardAnalyzer and IndexWriter in their stock settings. Each run is a process of its own, whose
-/// largest memory is reported; the contenders take turns. Progress goes to `log`.
+/// Times indexing of a generated TSV file of MS MARCO's statistics, from the file to the closed index: by run_index,
+/// and by a loop with Lucene++'s StandardAnalyzer and IndexWriter in their stock settings. Each run is a process of its
+/// own, whose largest memory is reported; the contenders take turns. Progress goes to `log`.
 std::vector<Measurement> run(const IndexBenchmark& settings, std::ostream& log);
 
 }  // namespace relucent::benchmarks

@@ -23,7 +23,8 @@ Measurement summarize(std::string name, std::vector<double> samples_ms);
 /// The smallest of `samples` (not empty) that at least `share` of them do not exceed; 0 < share <= 1.
 double percentile(std::vector<double> samples, double share);
 
-/// Calls work(client) on `clients` threads at once; after all have ended, throws what the first of them threw, if any did.
+/// Calls work(client) on `clients` threads at once; after all have ended, throws what the first of them threw, if any
+/// did.
 void run_clients(int clients, const std::function<void(int client)>& work);
 
 struct MemoryUse {

@@ -25,7 +25,8 @@ std::vector<std::string> whole_words(const std::filesystem::path& model) {
       words.push_back(line);
     }
   }
-  if (words.empty()) throw Error(ErrorKind::invalid_data, file.string(), "holds no plain word of three letters or more");
+  if (words.empty())
+    throw Error(ErrorKind::invalid_data, file.string(), "holds no plain word of three letters or more");
   return words;
 }
 
@@ -99,7 +100,8 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
       (pattern.query_is_independent() ? once : a_candidate) += 4 * hidden * hidden * query_rows;
     } else {
       a_candidate += a_row * (1 + document_rows) + 4 * hidden * (all_rows + document_rows * keys_of_document);
-      const double keys_of_query = query_rows + (pattern.query_cls ? 1 : 0) + (pattern.query_document ? document_rows : 0);
+      const double keys_of_query =
+          query_rows + (pattern.query_cls ? 1 : 0) + (pattern.query_document ? document_rows : 0);
       (pattern.query_is_independent() ? once : a_candidate) += query_rows * (a_row + 4 * hidden * keys_of_query);
     }
   }
@@ -108,7 +110,8 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
 
 std::vector<Measurement> run(const ModelBenchmark& settings) {
   if (settings.tokens < settings.query_tokens + 4 || settings.query_tokens < 1 || settings.candidates < 1) {
-    throw Error(ErrorKind::usage, "bench model", "--tokens must leave room for the query, a word and three special tokens");
+    throw Error(ErrorKind::usage, "bench model",
+                "--tokens must leave room for the query, a word and three special tokens");
   }
   const auto folder = settings.model.empty() ? default_model() : settings.model;
   std::shared_ptr<const CrossEncoder> encoder;

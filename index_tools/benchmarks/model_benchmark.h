@@ -15,7 +15,7 @@ struct ModelBenchmark {
   int tokens = 174;       ///< of each whole input, special tokens included
   int query_tokens = 10;  ///< word pieces of the query
   int runs = 11;          ///< of each client
-  int clients = 1;        ///< threads that score at once through the same cross-encoder, each its next query after its last
+  int clients = 1;  ///< threads that score at once through the same cross-encoder, each its next query after its last
   std::filesystem::path write_pairs;  ///< where to write the texts as JSON lines for other programs; empty: nowhere
 };
 

@@ -46,7 +46,8 @@ std::string with_characters(std::string_view text) {
     const std::size_t end = text[i] == '&' ? text.find(';', i) : std::string_view::npos;
     if (end != std::string_view::npos && end - i <= 10) {
       const std::string_view name = text.substr(i + 1, end - i - 1);
-      const auto found = std::find_if(named.begin(), named.end(), [&](const auto& entry) { return entry.first == name; });
+      const auto found =
+          std::find_if(named.begin(), named.end(), [&](const auto& entry) { return entry.first == name; });
       if (found != named.end()) {
         result += found->second;
         i = end;
@@ -56,7 +57,8 @@ std::string with_characters(std::string_view text) {
         const bool hexadecimal = name[1] == 'x' || name[1] == 'X';
         const std::string_view digits = name.substr(hexadecimal ? 2 : 1);
         std::uint32_t code = 0;
-        const auto [last, status] = std::from_chars(digits.data(), digits.data() + digits.size(), code, hexadecimal ? 16 : 10);
+        const auto [last, status] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), code, hexadecimal ? 16 : 10);
         const bool scalar = code > 0 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
         if (status == std::errc() && last == digits.data() + digits.size() && scalar) {
           append_utf8(result, code);
@@ -121,7 +123,8 @@ class MarkupReader {
       text_begin = place_;
       use(*tag, open);
     }
-    if (in_topic_) bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </top> or </topic>");
+    if (in_topic_)
+      bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </top> or </topic>");
     return {xml_ ? TopicForm::trec_xml : TopicForm::trec, std::move(topics_)};
   }
 
@@ -136,7 +139,8 @@ class MarkupReader {
     const auto skip = [&](std::string_view start, std::string_view end) -> std::optional<std::string_view> {
       if (!rest.starts_with(start)) return std::nullopt;
       const std::size_t close = rest.find(end, start.size());
-      if (close == std::string_view::npos) bad_line(file_, line_of(open), std::string(start) + " does not end", "close it: " + std::string(end));
+      if (close == std::string_view::npos)
+        bad_line(file_, line_of(open), std::string(start) + " does not end", "close it: " + std::string(end));
       place_ = open + close + end.size();
       return rest.substr(start.size(), close - start.size());
     };
@@ -160,8 +164,9 @@ class MarkupReader {
     const std::size_t end = std::min(inside.find_first_of(" \t\r\n"), inside.size());
     tag.name = lower(inside.substr(0, end));
     tag.attributes = inside.substr(end);
-    constexpr std::array known = {"top", "topic", "num", "number", "title", "query", "desc", "description", "question", "narr",
-                                  "narrative", "topics", "subtopic", "dom", "smry", "con", "fac", "def", "nat", "time", "head"};
+    constexpr std::array known = {"top",         "topic",    "num",  "number",    "title",  "query",    "desc",
+                                  "description", "question", "narr", "narrative", "topics", "subtopic", "dom",
+                                  "smry",        "con",      "fac",  "def",       "nat",    "time",     "head"};
     const std::string_view bare = std::string_view(tag.name).substr(tag.name.starts_with('/') ? 1 : 0);
     // XML has tags of its own about the topics; inside a topic an unknown one ends the field, too.
     const bool word = !bare.empty() && std::all_of(bare.begin(), bare.end(), [](unsigned char c) {
@@ -175,7 +180,9 @@ class MarkupReader {
   void use(const Tag& tag, std::size_t place) {
     field_ = nullptr;
     if (tag.name == "top" || tag.name == "topic") {
-      if (in_topic_) bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </" + tag.name + ">");
+      if (in_topic_)
+        bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end",
+                 "close it: </" + tag.name + ">");
       xml_ = tag.name == "topic";
       in_topic_ = true;
       topic_begin_ = place;
@@ -218,7 +225,8 @@ class MarkupReader {
       if (rest.starts_with(':')) return std::string(trim(rest.substr(1)));
       // Without a colon it is a label only where it stands on a line of its own.
       const std::size_t line_end = trim(text).find('\n');
-      if (line_end != std::string_view::npos && trim(trim(text).substr(0, line_end)).size() == label.size()) return std::string(rest);
+      if (line_end != std::string_view::npos && trim(trim(text).substr(0, line_end)).size() == label.size())
+        return std::string(rest);
     }
     return plain;
   }
@@ -226,7 +234,8 @@ class MarkupReader {
   void finish() {
     in_topic_ = false;
     if (xml_) {
-      for (std::string* text : {&topic_.id, &topic_.title, &topic_.description, &topic_.narrative}) *text = collapse_blanks(*text);
+      for (std::string* text : {&topic_.id, &topic_.title, &topic_.description, &topic_.narrative})
+        *text = collapse_blanks(*text);
     } else {
       topic_.id = without_label(topic_.id, {"number", "topic"});
       topic_.title = without_label(topic_.title, {"topic", "title"});
@@ -234,8 +243,10 @@ class MarkupReader {
       topic_.narrative = without_label(topic_.narrative, {"narrative"});
     }
     const std::int64_t line = line_of(topic_begin_);
-    if (topic_.id.empty()) bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
-    if (topic_.id.find(' ') != std::string::npos) bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " has blanks in it");
+    if (topic_.id.empty())
+      bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
+    if (topic_.id.find(' ') != std::string::npos)
+      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " has blanks in it");
     if (topic_.title.empty() && topic_.description.empty()) {
       bad_line(file_, line, "topic " + topic_.id + " has neither a title nor a description", "add <title> or <query>");
     }

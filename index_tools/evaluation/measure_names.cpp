@@ -70,8 +70,9 @@ int take_relevance(std::string& rest, std::string_view name) {
 }  // namespace
 
 std::string_view measure_names() noexcept {
-  return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k, Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's map, "
-         "recip_rank, P_k, recall_k, ndcg, ndcg_cut_k (or P.k ...) are the same; (rel>=2) after a name counts grades from 2";
+  return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k, Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's "
+         "map, recip_rank, P_k, recall_k, ndcg, ndcg_cut_k (or P.k ...) are the same; (rel>=2) after a name counts "
+         "grades from 2";
 }
 
 Measure parse_measure(std::string_view name) {
@@ -87,7 +88,8 @@ Measure parse_measure(std::string_view name) {
   std::size_t cut = rest.find('@');
   if (cut == std::string::npos) {
     cut = rest.find_last_of("_.");
-    if (cut != std::string::npos && rest.find_first_not_of("0123456789", cut + 1) != std::string::npos) cut = std::string::npos;
+    if (cut != std::string::npos && rest.find_first_not_of("0123456789", cut + 1) != std::string::npos)
+      cut = std::string::npos;
   }
   if (cut != std::string::npos) {
     base = std::string_view(rest).substr(0, cut);
@@ -114,7 +116,8 @@ std::vector<Measure> parse_measures(std::string_view names) {
     if (!name.empty()) measures.push_back(parse_measure(name));
     begin = end + 1;
   }
-  if (measures.empty()) throw Error(ErrorKind::usage, "measures", "none is named", "choose from " + std::string(measure_names()));
+  if (measures.empty())
+    throw Error(ErrorKind::usage, "measures", "none is named", "choose from " + std::string(measure_names()));
   return measures;
 }
 

@@ -42,7 +42,8 @@ class QueryMeasure {
       case Kind::ndcg: return ndcg();
       case Kind::average_precision: return average_precision();
       case Kind::reciprocal_rank: return reciprocal_rank();
-      case Kind::precision: return ratio(relevant_returned(), measure_.cutoff > 0 ? measure_.cutoff : ranking_.grades.size());
+      case Kind::precision:
+        return ratio(relevant_returned(), measure_.cutoff > 0 ? measure_.cutoff : ranking_.grades.size());
       case Kind::recall: return ratio(relevant_returned(), relevant());
       case Kind::judged: return judged();
       case Kind::returned: return static_cast<double>(ranking_.grades.size());
@@ -58,7 +59,9 @@ class QueryMeasure {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
   }
 
-  bool is_relevant(std::size_t hit) const { return ranking_.grades[hit].value_or(measure_.relevant - 1) >= measure_.relevant; }
+  bool is_relevant(std::size_t hit) const {
+    return ranking_.grades[hit].value_or(measure_.relevant - 1) >= measure_.relevant;
+  }
 
   std::size_t relevant() const {
     return static_cast<std::size_t>(std::count_if(ranking_.all_grades.begin(), ranking_.all_grades.end(),

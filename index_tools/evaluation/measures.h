@@ -31,8 +31,8 @@ struct Measure {
 };
 
 /// Reads a measure's name: nDCG@10, MAP or AP, RR, RR@10, MRR, P@10, R@100, Judged@10, num_q, num_ret, num_rel,
-/// num_rel_ret, each in any case; trec_eval's map, recip_rank, P_10, recall_100, ndcg, ndcg_cut_10; with a grade as P@10(rel>=2) or
-/// P(rel=2)@10. Throws Error `usage` with the nearest names for anything else.
+/// num_rel_ret, each in any case; trec_eval's map, recip_rank, P_10, recall_100, ndcg, ndcg_cut_10; with a grade as
+/// P@10(rel>=2) or P(rel=2)@10. Throws Error `usage` with the nearest names for anything else.
 Measure parse_measure(std::string_view name);
 /// The names between commas, outside of parentheses.
 std::vector<Measure> parse_measures(std::string_view names);

@@ -115,7 +115,8 @@ void OutputFile::commit() {
   const int descriptor = self.descriptor;
   self.descriptor = -1;
   if (::close(descriptor) != 0) self.fail("written", errno);
-  if (!self.temporary.empty() && ::rename(self.temporary.c_str(), self.file.c_str()) != 0) self.fail("put in place", errno);
+  if (!self.temporary.empty() && ::rename(self.temporary.c_str(), self.file.c_str()) != 0)
+    self.fail("put in place", errno);
   self.committed = true;
 }
 

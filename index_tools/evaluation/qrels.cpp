@@ -17,7 +17,8 @@ constexpr std::string_view kForms =
 struct Reader {
   const std::filesystem::path& file;
   JudgmentFile result = {};
-  bool form_known = false, weighted = false;  // weighted: SMART's *.REL, whose fourth column is a weight such as 0.000000
+  bool form_known = false;
+  bool weighted = false;  // SMART's *.REL, whose fourth column is a weight such as 0.000000
   std::unordered_map<std::string, std::unordered_set<std::string>> seen = {};
 
   void line(const std::string& text, std::int64_t number) {
@@ -59,7 +60,8 @@ struct Reader {
     const JsonRecord record = parse_record(text, file, number);
     const JsonRecord* grade = find_field(record, {"relevance", "rel", "grade", "label"});
     if (grade == nullptr || !grade->is_number_integer()) {
-      bad_line(file, number, "has no whole number \"relevance\"", "write {\"qid\": ..., \"docno\": ..., \"relevance\": 1}");
+      bad_line(file, number, "has no whole number \"relevance\"",
+               "write {\"qid\": ..., \"docno\": ..., \"relevance\": 1}");
     }
     const JsonRecord* iteration = find_field(record, {"iteration"});
     add(id_field(record, {"qid", "query_id", "topic"}, file, number),
@@ -67,7 +69,8 @@ struct Reader {
         id_field(record, {"docno", "doc_id", "docid", "corpus_id"}, file, number), grade->get<std::int64_t>(), number);
   }
 
-  void add(std::string_view query, std::string_view iteration, std::string_view docno, std::int64_t grade, std::int64_t number) {
+  void add(std::string_view query, std::string_view iteration, std::string_view docno, std::int64_t grade,
+           std::int64_t number) {
     if (grade < std::numeric_limits<int>::min() || grade > std::numeric_limits<int>::max()) {
       bad_line(file, number, "the grade " + std::to_string(grade) + " is out of range");
     }
@@ -75,7 +78,8 @@ struct Reader {
       bad_line(file, number, "judges document " + excerpt(docno) + " a second time for query " + excerpt(query),
                "keep one of the judgments");
     }
-    result.judgments.push_back({std::string(query), std::string(docno), std::string(iteration), static_cast<int>(grade)});
+    result.judgments.push_back(
+        {std::string(query), std::string(docno), std::string(iteration), static_cast<int>(grade)});
   }
 };
 

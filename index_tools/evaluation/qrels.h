@@ -32,7 +32,8 @@ struct JudgmentFile {
 /// Reads judgments; the form is found out from the first line that is not blank:
 ///   TREC   qid iteration docno grade
 ///   SMART  qid docno grade (as cranqrel), or qid docno 0 0.000000 (as *.REL: every line is relevant, grade 1)
-///   JSONL  {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ..., "relevance" or "rel" or "grade" or "label": ...}
+///   JSONL  {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ...,
+///          "relevance" or "rel" or "grade" or "label": ...}
 ///   BEIR   three columns under a header line "query-id corpus-id score"
 /// Grades are taken as they stand, also cranqrel's, where 1 is the best. Plain or compressed.
 /// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and for a

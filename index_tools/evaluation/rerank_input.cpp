@@ -42,7 +42,8 @@ class Reader {
     // Records without a rank stay behind those with one, in the order of the lines.
     candidate.rank = std::numeric_limits<std::int64_t>::max();
     if (const JsonRecord* rank = stated(record, "rank"); rank != nullptr) {
-      if (!rank->is_number_integer()) bad_line(file_, number, "\"rank\" is no whole number", "write the first stage's rank");
+      if (!rank->is_number_integer())
+        bad_line(file_, number, "\"rank\" is no whole number", "write the first stage's rank");
       candidate.rank = rank->get<std::int64_t>();
     }
     if (keep_lines_) candidate.line = line;
@@ -73,7 +74,8 @@ class Reader {
   std::string string_of(const JsonRecord& record, const char* name, std::int64_t number) const {
     const JsonRecord* value = stated(record, name);
     if (value == nullptr) return {};
-    if (!value->is_string()) bad_line(file_, number, std::string("\"") + name + "\" is no string", "write it as a string");
+    if (!value->is_string())
+      bad_line(file_, number, std::string("\"") + name + "\" is no string", "write it as a string");
     return value->get<std::string>();
   }
 
@@ -87,7 +89,8 @@ class Reader {
     if (is_new) input_.queries.push_back({id, text, {}});
     RerankQuery& query = input_.queries[place->second];
     if (query.text != text) {
-      bad_line(file_, number, "query " + excerpt(id) + " reads " + excerpt(text) + " here and " + excerpt(query.text) + " before",
+      bad_line(file_, number,
+               "query " + excerpt(id) + " reads " + excerpt(text) + " here and " + excerpt(query.text) + " before",
                "give different queries different ids");
     }
     return query;
@@ -113,7 +116,8 @@ std::filesystem::path rerank_file_in(const std::filesystem::path& folder) {
     if (std::filesystem::exists(folder / name)) return folder / name;
   }
   if (std::filesystem::exists(folder / "queries.jsonl")) {
-    throw Error(ErrorKind::io, folder.string(), "is an input to retrieve from (documents and queries.jsonl), without candidates to rerank",
+    throw Error(ErrorKind::io, folder.string(),
+                "is an input to retrieve from (documents and queries.jsonl), without candidates to rerank",
                 "index the documents with `relucent index` and search the queries with `relucent search --topics`");
   }
   throw Error(ErrorKind::io, folder.string(), "holds neither rerank.jsonl.gz nor rerank.jsonl",
@@ -133,7 +137,8 @@ std::string dataset_id_in(const std::filesystem::path& folder) {
   }
 }
 
-std::string format_rerank_line(const std::string& query_id, const std::string& query, const RerankCandidate& candidate) {
+std::string format_rerank_line(const std::string& query_id, const std::string& query,
+                               const RerankCandidate& candidate) {
   const JsonRecord record = {{"qid", query_id}, {"query", query}, {"docno", candidate.docno}, {"text", candidate.text},
                              {"rank", candidate.rank}, {"score", candidate.score}};
   return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";

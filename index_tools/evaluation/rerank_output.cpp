@@ -49,7 +49,8 @@ RerankForm rerank_form(const std::filesystem::path& file) {
   return RerankForm::run;
 }
 
-std::string format_reranked(RerankForm form, const RerankQuery& query, const RerankedQuery& result, const std::string& tag) {
+std::string format_reranked(RerankForm form, const RerankQuery& query, const RerankedQuery& result,
+                            const std::string& tag) {
   if (form == RerankForm::jsonl) return format_jsonl(query, result);
   const std::string run = format_run({ranked(query, result)}, tag);  // also checks the ids
   return form == RerankForm::run ? run : format_logits(query, result);

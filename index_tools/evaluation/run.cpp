@@ -68,7 +68,8 @@ class Reader {
     const std::string query = id_field(record, {"qid", "query_id"}, file_, number);
     RunHit hit{id_field(record, {"docno", "doc_id", "docid"}, file_, number)};
     const JsonRecord* score = find_field(record, {"score"});
-    if (score == nullptr || !score->is_number()) bad_line(file_, number, "has no number \"score\"", "add it, or remove the line");
+    if (score == nullptr || !score->is_number())
+      bad_line(file_, number, "has no number \"score\"", "add it, or remove the line");
     hit.score = score->get<double>();
     if (const JsonRecord* rank = find_field(record, {"rank"}); rank != nullptr && rank->is_number_integer()) {
       hit.rank = rank->get<std::int64_t>();
@@ -117,10 +118,11 @@ RankedQuery with_scores_apart(const RankedQuery& query) {
   RankedQuery result = query;
   for (const RunHit& hit : result.hits) {
     if (std::isfinite(static_cast<float>(hit.score))) continue;
-    throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno, "the score is not finite as a 32-bit float",
-                "look at the model and the score mode");
+    throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno,
+                "the score is not finite as a 32-bit float", "look at the model and the score mode");
   }
-  std::stable_sort(result.hits.begin(), result.hits.end(), [](const RunHit& a, const RunHit& b) { return a.score > b.score; });
+  std::stable_sort(result.hits.begin(), result.hits.end(),
+                   [](const RunHit& a, const RunHit& b) { return a.score > b.score; });
   float above = std::numeric_limits<float>::infinity();
   for (RunHit& hit : result.hits) {
     float score = static_cast<float>(hit.score);

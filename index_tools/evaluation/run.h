@@ -32,11 +32,11 @@ struct Run {
 /// Reads a run, plain or compressed; the form is found out from the first line that is not blank:
 ///   TREC      qid Q0 docno rank score tag
 ///   MS MARCO  qid docno rank; the score is 1 / rank
-///   JSONL     {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ..., "score": ..., "rank" and "tag" where there are any}:
-///             a rerank file, too
+///   JSONL     {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ..., "score": ...,
+///             "rank" and "tag" where there are any}: a rerank file, too
 /// What counts is the score: the order of the hits is that of sort_as_trec_eval(), whatever the ranks say.
-/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and a document
-/// listed twice for a query.
+/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and a
+/// document listed twice for a query.
 Run read_run(const std::filesystem::path& file);
 
 /// How a score is kept before hits are compared: trec_eval keeps 32-bit floats up to its version 9.0.8, doubles since.
@@ -51,12 +51,13 @@ struct RankedQuery {
   std::vector<RunHit> hits;
 };
 
-/// The query's hits by score (equal ones stay in their order), scores as 32-bit floats: where two would be equal the later one is
-/// lowered to the next float, so that every trec_eval reads this order. Throws Error `invalid_data` for a score that is not finite.
+/// The query's hits by score (equal ones stay in their order), scores as 32-bit floats: where two would be equal the
+/// later one is lowered to the next float, so that every trec_eval reads this order. Throws Error `invalid_data` for a
+/// score that is not finite.
 RankedQuery with_scores_apart(const RankedQuery& query);
 
-/// A run's text: queries in the order given, each with_scores_apart(), ranks from 1. Throws Error `invalid_data` naming the id
-/// where a query id, docno or the tag is empty or holds a blank, and for a score that is not finite.
+/// A run's text: queries in the order given, each with_scores_apart(), ranks from 1. Throws Error `invalid_data` naming
+/// the id where a query id, docno or the tag is empty or holds a blank, and for a score that is not finite.
 std::string format_run(const std::vector<RankedQuery>& queries, std::string_view tag);
 
 /// Writes format_run() to `file`, which appears whole or not at all.

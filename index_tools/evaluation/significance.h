@@ -9,8 +9,8 @@ namespace relucent::index_tools {
 /// Two one-sided tests call a difference within these bounds equivalent.
 inline constexpr double kEquivalenceBound = 0.02;
 
-/// Paired tests of one measure between two runs, over the same queries. With d = a - b, m its mean, s its sample standard
-/// deviation and se = s / sqrt(n):
+/// Paired tests of one measure between two runs, over the same queries. With d = a - b, m its mean, s its sample
+/// standard deviation and se = s / sqrt(n):
 ///   t-test: t = m / se, p_t = 2 P(T >= |t|) with n - 1 degrees of freedom;
 ///   TOST:   t_low = (m + bound) / se, p_low = P(T >= t_low); t_high = (m - bound) / se, p_high = P(T <= t_high);
 ///           p_tost = the larger of the two.

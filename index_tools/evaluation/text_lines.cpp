@@ -24,7 +24,8 @@ std::string_view without_plus(std::string_view field) {
 void for_each_line(const std::filesystem::path& file, const LineUse& use) {
   std::error_code problem;
   const auto status = std::filesystem::status(file, problem);
-  if (!std::filesystem::exists(status)) throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
+  if (!std::filesystem::exists(status))
+    throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
   if (std::filesystem::is_directory(status)) {
     throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
   }

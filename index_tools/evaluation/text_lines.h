@@ -28,7 +28,8 @@ std::string collapse_blanks(std::string_view text);
 bool parse_number(std::string_view field, double& value) noexcept;
 bool parse_whole_number(std::string_view field, std::int64_t& value) noexcept;
 
-/// Throws Error `invalid_data` where a word is empty or holds a blank. @param holder  what cannot hold it, such as "a run's columns"
+/// Throws Error `invalid_data` where a word is empty or holds a blank.
+/// @param holder  what cannot hold it, such as "a run's columns"
 void require_word(std::string_view word, std::string_view what, std::string_view holder);
 
 /// Throws Error `invalid_data` whose place is "file:line".

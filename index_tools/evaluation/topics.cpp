@@ -34,7 +34,8 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
   }
   for (Topic& topic : topics) {
     topic.title = collapse_blanks(topic.title);
-    if (topic.title.empty()) throw Error(ErrorKind::invalid_data, file.string(), "query " + topic.id + " has no text (.W)");
+    if (topic.title.empty())
+      throw Error(ErrorKind::invalid_data, file.string(), "query " + topic.id + " has no text (.W)");
   }
   return topics;
 }
@@ -54,11 +55,13 @@ std::vector<Topic> parse_jsonl(const Lines& lines, const std::filesystem::path& 
     topic.title = text_field(record, {"query", "title", "text"});
     topic.description = text_field(record, {"description"});
     topic.narrative = text_field(record, {"narrative"});
-    if (const JsonRecord* original = find_field(record, {"original_query"}); original != nullptr && original->is_object()) {
+    if (const JsonRecord* original = find_field(record, {"original_query"});
+        original != nullptr && original->is_object()) {
       if (topic.description.empty()) topic.description = text_field(*original, {"description"});
       if (topic.narrative.empty()) topic.narrative = text_field(*original, {"narrative"});
     }
-    if (topic.title.empty()) bad_line(file, number, "topic " + topic.id + " has no text in \"query\"", "add it, or remove the line");
+    if (topic.title.empty())
+      bad_line(file, number, "topic " + topic.id + " has no text in \"query\"", "add it, or remove the line");
     topics.push_back(std::move(topic));
   }
   return topics;
@@ -74,7 +77,8 @@ std::vector<Topic> parse_tsv(const Lines& lines, const std::filesystem::path& fi
     topic.id = trim(std::string_view(line).substr(0, tab));
     topic.title = collapse_blanks(std::string_view(line).substr(tab + 1));
     if (topic.id.empty()) bad_line(file, number, "has no id before the tab: " + excerpt(line), kForms);
-    if (topic.title.empty()) bad_line(file, number, "topic " + topic.id + " has no query behind the tab", "add it, or remove the line");
+    if (topic.title.empty())
+      bad_line(file, number, "topic " + topic.id + " has no query behind the tab", "add it, or remove the line");
     topics.push_back(std::move(topic));
   }
   return topics;

@@ -30,11 +30,11 @@ struct TopicFile {
 ///   TREC     <top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>, fields closed or not
 ///   TREC XML <topic number="1"> with <query> or <title>, <description> or <question>, <narrative>
 ///   SMART    .I and .W lines; numbered by position from 1, as Cranfield's judgments count, whatever .I says
-///   JSONL    {"qid" or "query_id" or "_id" or "id": ..., "query" or "title" or "text": ...}; "description" and "narrative" also
-///            from TIREx's "original_query"
+///   JSONL    {"qid" or "query_id" or "_id" or "id": ..., "query" or "title" or "text": ...};
+///            "description" and "narrative" also from TIREx's "original_query"
 ///   TSV      id, tab, query
-/// Plain or compressed. Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a topic without an
-/// id or a title, two with the same id, a malformed line, and a file without a topic.
+/// Plain or compressed. Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a topic
+/// without an id or a title, two with the same id, a malformed line, and a file without a topic.
 TopicFile read_topic_file(const std::filesystem::path& file);
 /// The topics alone.
 std::vector<Topic> read_topics(const std::filesystem::path& file);

@@ -87,7 +87,8 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
     }
     return checkpoint;
   } catch (const nlohmann::json::exception& reason) {
-    throw Error(ErrorKind::invalid_data, place, std::string("the checkpoint in the index cannot be read: ") + reason.what(),
+    throw Error(ErrorKind::invalid_data, place,
+                std::string("the checkpoint in the index cannot be read: ") + reason.what(),
                 "index again with --overwrite");
   }
 }
@@ -123,7 +124,8 @@ void check_same_run(const Checkpoint& before, const Checkpoint& now, const std::
                              : old_file.modified_ns != new_file.modified_ns ? "time of change"
                                                                             : nullptr;
     if (difference == nullptr) continue;
-    const std::string name = old_file.path == new_file.path ? new_file.path : new_file.path + " (then " + old_file.path + ")";
+    const std::string name =
+        old_file.path == new_file.path ? new_file.path : new_file.path + " (then " + old_file.path + ")";
     refuse("input " + name + " has another " + difference + " than when indexing began", remedy);
   }
 }

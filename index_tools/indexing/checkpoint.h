@@ -28,8 +28,8 @@ Duplicates duplicates_from(const std::string& name);
 /// The user data's key of a checkpoint.
 inline constexpr const char* kCheckpointKey = "indexing.checkpoint";
 
-/// How far an indexing run is; travels in each commit's user data, so that index and checkpoint are one atomic write. The
-/// reader's position is the number of documents: a resumed run reads the input again and passes over that many.
+/// How far an indexing run is; travels in each commit's user data, so that index and checkpoint are one atomic write.
+/// The reader's position is the number of documents: a resumed run reads the input again and passes over that many.
 struct Checkpoint {
   std::string corpus;
   std::int64_t documents = 0;

@@ -7,8 +7,8 @@
 
 namespace relucent::index_tools {
 
-/// Which ids were seen, as 128-bit fingerprints: 32 to 64 bytes an id however long it is. Two different ids share one with
-/// a chance of about n²/2^129, which is none in practice.
+/// Which ids were seen, as 128-bit fingerprints: 32 to 64 bytes an id however long it is. Two different ids share one
+/// with a chance of about n²/2^129, which is none in practice.
 class IdSet {
  public:
   /// False where the id was there already.

@@ -34,7 +34,8 @@ auto readable(const std::filesystem::path& index, Work&& work) {
   }
 }
 
-void read_documents(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, bool quiet, IndexContents& contents) {
+void read_documents(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, bool quiet,
+                    IndexContents& contents) {
   Progress progress("reading documents", Progress::Unit::documents, reader->maxDoc(), quiet);
   IdSet ids;
   for (std::int32_t i = 0; i < reader->maxDoc(); ++i) {
@@ -52,7 +53,8 @@ void read_documents(const Lucene::IndexReaderPtr& reader, const IndexConfig& fie
   }
 }
 
-void read_postings(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, bool quiet, IndexContents& contents) {
+void read_postings(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, bool quiet,
+                   IndexContents& contents) {
   Progress progress("reading postings", Progress::Unit::documents, 0, quiet);
   const Lucene::String field = to_lucene(fields.contents_field);
   std::vector<bool> has_tokens(static_cast<std::size_t>(reader->maxDoc()));

@@ -164,8 +164,8 @@ class IndexRun {
                   "mend the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
     }
     if (checkpoint_.documents == 0) {
-      throw Error(ErrorKind::invalid_data, input_.files.front().path.string(), "holds no document of the corpus " + corpus_.id,
-                  "is it " + corpus_.format + "?");
+      throw Error(ErrorKind::invalid_data, input_.files.front().path.string(),
+                  "holds no document of the corpus " + corpus_.id, "is it " + corpus_.format + "?");
     }
     checkpoint_.complete = true;
     commit();

@@ -63,7 +63,8 @@ bool in_manifest(const std::string& file_name) {
 
 Manifest make_manifest(const fs::path& index) {
   Manifest manifest;
-  for (const IndexFiles::File& file : index_files(index).recorded) manifest.files[file.name] = {file.size, file.checksum};
+  for (const IndexFiles::File& file : index_files(index).recorded)
+    manifest.files[file.name] = {file.size, file.checksum};
   std::error_code failure;
   for (fs::directory_iterator i(index, failure), end; !failure && i != end; i.increment(failure)) {
     const std::string name = i->path().filename().string();

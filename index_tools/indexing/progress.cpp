@@ -23,8 +23,13 @@ std::string clock_time(double seconds) {
 }  // namespace
 
 Progress::Progress(std::string doing, Unit unit, std::int64_t total, bool quiet)
-    : doing_(std::move(doing)), unit_(unit), total_(total), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) == 1),
-      started_(Clock::now()), next_(started_ + (terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kLineEvery))) {}
+    : doing_(std::move(doing)),
+      unit_(unit),
+      total_(total),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      started_(Clock::now()),
+      next_(started_ + (terminal_ ? Clock::duration(kTerminalEvery) : Clock::duration(kLineEvery))) {}
 
 Progress::~Progress() {
   if (shown_ && terminal_) std::fputs("\r\033[K", stderr);

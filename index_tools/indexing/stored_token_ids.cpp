@@ -60,8 +60,8 @@ void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, c
 
 }  // namespace
 
-StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexConfig& fields, const std::filesystem::path& model,
-                              bool quiet) {
+StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexConfig& fields,
+                              const std::filesystem::path& model, bool quiet) {
   return with_errors(index.string(), "reading the token ids", [&] {
     StoredTokenIds result;
     const Lucene::IndexReaderPtr reader = open_reader(index);

@@ -17,7 +17,7 @@ struct StoredTokenIds {
 
 /// @param model  a checkpoint's folder; empty: the bundled one. One that cannot be read counts as another.
 /// Throws Error `invalid_data` where the index cannot be read.
-StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexConfig& fields, const std::filesystem::path& model,
-                              bool quiet);
+StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexConfig& fields,
+                              const std::filesystem::path& model, bool quiet);
 
 }  // namespace relucent::index_tools

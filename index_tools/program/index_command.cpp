@@ -80,7 +80,8 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
     std::cout << "  " << counted(summary.report.empty_texts(), "document", "documents") << " without text\n";
   }
   if (summary.report.replaced_sequences() > 0) {
-    std::cout << "  " << counted(summary.report.replaced_sequences(), "malformed UTF-8 sequence", "malformed UTF-8 sequences")
+    std::cout << "  "
+              << counted(summary.report.replaced_sequences(), "malformed UTF-8 sequence", "malformed UTF-8 sequences")
               << " became U+FFFD\n";
   }
   if (summary.duplicates > 0) {
@@ -132,7 +133,8 @@ int run(IndexOptions& options) {
 std::string footer() {
   std::string text = "Corpora:\n";
   for (const auto& corpus : index_tools::corpora()) {
-    text += "  " + corpus.id + std::string(corpus.id.size() < 20 ? 20 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
+    text +=
+        "  " + corpus.id + std::string(corpus.id.size() < 20 ? 20 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
   }
   return text +
          "Every file may be compressed (gz, bz2, xz, zstd, Z) or sit in a tar or zip; it is read in place.\n\n"
@@ -158,7 +160,8 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_flag("--overwrite", options->overwrite, "Replace an index that is there");
   command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
       ->type_name("PATTERN");
-  command->add_option("--threads", job.threads, "Threads that index; 0: one a core (the default). The result is the same")
+  command->add_option("--threads", job.threads,
+                      "Threads that index; 0: one a core (the default). The result is the same")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
   command->add_flag("--strict", job.strict, "Fail at the first malformed record");
@@ -173,9 +176,9 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--commit-every", job.commit_every, "Documents between commits (default 1000000)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  auto* token_ids = command->add_option(
-      "--token-ids", options->token_ids_of,
-      "Store the token ids of each text, too, for models with the tokenizer of MODEL (default: the profile's, or the bundled one)");
+  auto* token_ids = command->add_option("--token-ids", options->token_ids_of,
+                                        "Store the token ids of each text, too, for models with the tokenizer of MODEL "
+                                        "(default: the profile's, or the bundled one)");
   token_ids->type_name("[MODEL]")->expected(0, 1);
   command->add_option("--config", options->config, "Profile whose [index] and [first_stage] to use")->type_name("FILE");
   command->add_flag("--json", options->json, "Print the summary as JSON");

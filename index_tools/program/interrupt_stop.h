@@ -22,7 +22,8 @@ class InterruptStop {
   std::jthread watcher_;
 };
 
-/// From here on Ctrl-C ends the process at once with the program's exit code for it; for work that leaves nothing behind.
+/// From here on Ctrl-C ends the process at once with the program's exit code for it; for work that leaves nothing
+/// behind.
 void exit_when_interrupted();
 
 }  // namespace relucent::program

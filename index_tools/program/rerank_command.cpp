@@ -34,7 +34,8 @@ struct RerankOptions {
 };
 
 struct Tally {
-  std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0, degraded = 0;
+  std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0;
+  std::size_t degraded = 0, in_first_stage_order = 0;
   std::string reason;  // of the first degraded query
 };
 
@@ -92,7 +93,8 @@ std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery&
   std::vector<std::optional<float>> logits(window);
   if (candidates.empty()) return logits;
   std::vector<CandidateScore> scores(candidates.size());
-  scorer.score(query.text, candidates, scores, stop);
+  const std::string fallback = scorer.timed_score(query.text, candidates, scores, stop).fallback;
+  if (!fallback.empty() && tally.degraded++ == 0) tally.reason = fallback;
   for (std::size_t i = 0; i < places.size(); ++i) {
     logits[places[i]] = scores[i].score;
     ++tally.scored;
@@ -113,14 +115,16 @@ std::vector<CombinedHit> first_stage_order(const RerankQuery& query) {
 
 // As the plugin does: a failed or late second stage leaves the query's first-stage order, whole, unless told to fail.
 bool may_degrade(const Error& error) {
-  return error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::device || error.kind() == ErrorKind::internal;
+  return error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::device ||
+         error.kind() == ErrorKind::internal;
 }
 
 RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const RescorerConfig& config,
                      const std::stop_token& stop, Tally& tally) {
   StopSignal signal;
   signal.stop = stop;
-  if (config.timeout_ms > 0) signal.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(config.timeout_ms);
+  if (config.timeout_ms > 0)
+    signal.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(config.timeout_ms);
   std::vector<double> first_stage;
   for (const RerankCandidate& candidate : query.candidates) first_stage.push_back(candidate.score);
   const std::size_t window = std::min(query.candidates.size(), static_cast<std::size_t>(config.window));
@@ -137,8 +141,8 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
   }
 }
 
-void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, double seconds, const std::string& scorer,
-               const std::filesystem::path& output) {
+void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, double seconds,
+               const std::string& scorer, const std::filesystem::path& output) {
   std::fprintf(stderr, "Reranked %s candidates of %s queries%s in %.1f s (%.1f ms a query) with %s -> %s\n",
                index_tools::with_commas(static_cast<std::int64_t>(tally.scored)).c_str(),
                index_tools::with_commas(static_cast<std::int64_t>(input.queries.size())).c_str(),
@@ -157,11 +161,13 @@ int run(const RerankOptions& asked) {
   const RerankOptions options = with_tiras_folders(asked);
   const Config config = load_profile(options.profile, true);
   if (!config.rescorer.enabled) {
-    throw Error(ErrorKind::usage, options.profile.config, "[rescorer] enabled is false, so there is nothing to rerank with",
+    throw Error(ErrorKind::usage, options.profile.config,
+                "[rescorer] enabled is false, so there is nothing to rerank with",
                 "remove the key, or choose another profile");
   }
   const bool folder = std::filesystem::is_directory(options.input);
-  const std::filesystem::path input_file = folder ? index_tools::rerank_file_in(options.input) : std::filesystem::path(options.input);
+  const std::filesystem::path input_file =
+      folder ? index_tools::rerank_file_in(options.input) : std::filesystem::path(options.input);
   const std::string dataset = folder ? index_tools::dataset_id_in(options.input) : std::string();
   const std::filesystem::path output_name = output_file(options);
   const index_tools::RerankForm form = index_tools::rerank_form(output_name);
@@ -170,7 +176,8 @@ int run(const RerankOptions& asked) {
   const RerankInput input = index_tools::read_rerank_input(input_file, form == index_tools::RerankForm::jsonl);
   if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
     throw Error(ErrorKind::invalid_data, input_file.string(),
-                "some records state no \"score\", which score_mode = \"" + std::string(to_string(config.rescorer.score_mode)) + "\" needs",
+                "some records state no \"score\", which score_mode = \"" +
+                    std::string(to_string(config.rescorer.score_mode)) + "\" needs",
                 "add the first stage's scores, or use score_mode = \"replace\"");
   }
   // Before the long work: a place that cannot be written to is better known now.
@@ -205,18 +212,22 @@ int run(const RerankOptions& asked) {
 void add_rerank(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("rerank", "Rescore the candidates of a TIREx file");
   auto options = std::make_shared<RerankOptions>();
-  command->add_option("--input", options->input, "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), or a folder with one "
-                                                 "(default: $inputDataset)")
+  command
+      ->add_option("--input", options->input,
+                   "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), or a folder with one "
+                   "(default: $inputDataset)")
       ->type_name("FILE|DIR");
-  command->add_option("--output", options->output, "X.tsv: qid docno logit; X.jsonl[.gz]: the input with new ranks and scores; "
-                                                   "other names: a TREC run; a folder gets run.txt (default: $outputDir)")
+  command
+      ->add_option("--output", options->output,
+                   "X.tsv: qid docno logit; X.jsonl[.gz]: the input with new ranks and scores; "
+                   "other names: a TREC run; a folder gets run.txt (default: $outputDir)")
       ->type_name("FILE|DIR");
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();
   command->add_flag("--quiet", options->quiet, "No progress and no summary on standard error");
   command->footer(
-      "Every candidate is rescored unless the profile or --window sets a limit. score_mode, weights and normalize of the\n"
-      "profile fuse the model's scores with the input's.\n\n"
+      "Every candidate is rescored unless the profile or --window sets a limit. score_mode, weights and normalize of\n"
+      "the profile fuse the model's scores with the input's.\n\n"
       "Example:\n"
       "  relucent rerank --input rerank.jsonl.gz --output model.run\n"
       "  relucent rerank --input rerank.jsonl.gz --output fused.run --config config/fusion.toml\n"

@@ -41,7 +41,8 @@ struct SearchOptions {
 void note_texts_missing(const SearchResult& result, const std::string& query) {
   if (!result.rescoring || result.degraded || result.rescored > 0 || result.without_text == 0) return;
   std::cout.flush();
-  std::cerr << "relucent: note: " << query << ": none of the " << result.without_text << " hits has stored text to read\n";
+  std::cerr << "relucent: note: " << query << ": none of the " << result.without_text
+            << " hits has stored text to read\n";
 }
 
 void note_degraded(const SearchResult& result, const std::string& query) {
@@ -60,7 +61,7 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   if (options.timings) std::cerr << timings_line(result) << "\n";
   note_texts_missing(result, "the first stage's order stands");
   if (!result.degraded) return ok;
-  note_degraded(result, "answered in the first stage's order");
+  note_degraded(result, result.rescored > 0 ? "not answered as configured" : "answered in the first stage's order");
   return degraded;
 }
 
@@ -118,6 +119,7 @@ void print_statistics(const std::vector<SearchResult>& results) {
   line("fetch text", &SearchResult::fetch_ms);
   line("tokenize", &SearchResult::tokenize_ms);
   line("encode", &SearchResult::encode_ms);
+  if (results.front().device_ms > 0) line("of it device", &SearchResult::device_ms);
   line("combine", &SearchResult::combine_ms);
 }
 
@@ -147,7 +149,8 @@ class TopicAnswers {
     }
     if (!rerank_) return;
     for (const SearchHit& hit : result.hits) {
-      rerank_->write(index_tools::format_rerank_line(topic.id, result.query, {hit.id, hit.text, hit.score, hit.rank, ""}));
+      rerank_->write(
+          index_tools::format_rerank_line(topic.id, result.query, {hit.id, hit.text, hit.score, hit.rank, ""}));
     }
   }
 
@@ -170,15 +173,17 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0;
   {
-    index_tools::Progress progress("searching", index_tools::Progress::Unit::documents, static_cast<std::int64_t>(topics.size()));
+    index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
+                                   static_cast<std::int64_t>(topics.size()));
     for (const index_tools::Topic& topic : topics) {
       interrupt.throw_if_interrupted("searching");
       SearchResult result = session.search(index_tools::topic_text(topic, text), hits, answers.need_texts());
       answers.add(topic, result);
       note_texts_missing(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
+      if (result.degraded && result.rescored == 0) ++first_stage_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
       results.push_back(std::move(result));
       progress.update(0, static_cast<std::int64_t>(results.size()));
@@ -187,7 +192,8 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   answers.commit();
   print_statistics(results);
   if (degraded_queries == 0) return ok;
-  std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size() << " queries are in the first stage's order\n";
+  std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()
+            << " queries were not answered as configured, " << first_stage_queries << " are in the first stage's order\n";
   return degraded;
 }
 
@@ -196,7 +202,8 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, "search", "a query and --topics cannot go together", "choose one");
   }
   if (!options.run.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--run", "needs --topics, whose ids stand in a run", "name a topics file, or use --json");
+    throw Error(ErrorKind::usage, "--run", "needs --topics, whose ids stand in a run",
+                "name a topics file, or use --json");
   }
   if (!options.rerank_file.empty() && options.topics.empty()) {
     throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, whose ids stand in it", "name a topics file");
@@ -220,6 +227,7 @@ int run(const SearchOptions& options) {
   // Answering leaves nothing behind, except a run, which is put in order first.
   if (options.topics.empty()) exit_when_interrupted();
   SearchSession session(options.index, config, syntax);
+  if (options.timings && config.rescorer.enabled) std::cerr << session.scorer() << "\n";
   if (!options.topics.empty()) return answer_topics(session, options, config);
   if (!query.empty()) return answer(session, query, options);
   return answer_lines(session, options);
@@ -231,20 +239,30 @@ void add_search(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("search", "Search an index and rescore the hits");
   auto options = std::make_shared<SearchOptions>();
   command->add_option("QUERY", options->query, "The question; without one, a question a line from standard input");
-  command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")->type_name("DIR");
-  command->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, JSON lines, TSV)")
+  command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")
+      ->type_name("DIR");
+  command
+      ->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, JSON lines, TSV)")
       ->type_name("FILE");
-  command->add_option("--run,--output", options->run, "Write a TREC run of the topics; \"-\" or nothing: to standard output")->type_name("FILE");
-  command->add_option("--rerank-file", options->rerank_file,
-                      "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other rerankers; "
-                      "implies --no-rescore")
+  command
+      ->add_option("--run,--output", options->run,
+                   "Write a TREC run of the topics; \"-\" or nothing: to standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("--rerank-file", options->rerank_file,
+                   "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other "
+                   "rerankers; implies --no-rescore")
       ->type_name("FILE");
   add_topic_text_flag(*command, options->topic_text);
-  command->add_option("--hits", options->hits, "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
+  command
+      ->add_option("--hits", options->hits,
+                   "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
-  command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")->type_name("NUMBER");
-  command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")->type_name("NUMBER");
+  command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
+      ->type_name("NUMBER");
+  command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
+      ->type_name("NUMBER");
   command->add_flag("--no-rescore,--bm25", options->no_rescore, "BM25 alone");
   command->add_option("--syntax", options->syntax,
                       "words: plain words; lucene: \"a phrase\", +must, -not, field:word")

@@ -13,8 +13,8 @@ struct TableStyle {
   std::size_t columns = 100;  ///< of the screen
 };
 
-/// A query's hits for people: rank, how far the second stage moved each, score, BM25's rank and score, id, and a piece of the
-/// text with the query's words marked.
+/// A query's hits for people: rank, how far the second stage moved each, score, BM25's rank and score, id, and a piece
+/// of the text with the query's words marked.
 void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style);
 
 /// A query's hits as one JSON object on one line. `id` is the topic's; empty for a query without one.

@@ -63,7 +63,8 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
     for (std::size_t first = 0; first < matches.size(); ++first) {
       std::set<std::string_view> different;
       std::size_t last_end = matches[first].begin;
-      for (std::size_t i = first; i < matches.size() && column[matches[i].end] - column[matches[first].begin] <= room; ++i) {
+      for (std::size_t i = first; i < matches.size() && column[matches[i].end] - column[matches[first].begin] <= room;
+           ++i) {
         different.insert(matches[i].stem);
         last_end = matches[i].end;
       }
@@ -77,13 +78,15 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
       if (column[last_end] <= columns) {
         first_byte = 0;
       } else {
-        const auto begin = std::find_if(word_begins.begin(), word_begins.end(), [&](std::size_t b) { return column[b] >= wanted; });
+        const auto begin =
+            std::find_if(word_begins.begin(), word_begins.end(), [&](std::size_t b) { return column[b] >= wanted; });
         if (begin != word_begins.end()) first_byte = std::min(*begin, first_byte);
       }
     }
     // Near the end of the text there is more to show before than behind.
     const std::size_t last_column = column.back() - std::min(column.back(), room);
-    const auto latest = std::find_if(word_begins.begin(), word_begins.end(), [&](std::size_t b) { return column[b] >= last_column; });
+    const auto latest =
+        std::find_if(word_begins.begin(), word_begins.end(), [&](std::size_t b) { return column[b] >= last_column; });
     if (!goes_on && latest != word_begins.end()) first_byte = std::min(first_byte, *latest);
   }
 

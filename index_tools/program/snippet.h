@@ -12,7 +12,8 @@ namespace relucent::program {
 /// A piece of a text for a result list.
 struct Snippet {
   std::string text;                                        ///< one printable line; "…" where the text goes on
-  std::vector<std::pair<std::size_t, std::size_t>> marks;  ///< bytes [first, second) of the words that the query has, too
+  std::vector<std::pair<std::size_t, std::size_t>>
+      marks;  ///< bytes [first, second) of the words that the query has, too
 };
 
 /// The stems of a query's words, as the first stage searches them.

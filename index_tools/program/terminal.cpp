@@ -19,7 +19,8 @@ wchar_t decode(std::string_view sequence) {
     case 2: return static_cast<wchar_t>(((byte(0) & 0x1F) << 6) | (byte(1) & 0x3F));
     case 3: return static_cast<wchar_t>(((byte(0) & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F));
     default:
-      return static_cast<wchar_t>(((byte(0) & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) | (byte(3) & 0x3F));
+      return static_cast<wchar_t>(((byte(0) & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) |
+                                  (byte(3) & 0x3F));
   }
 }
 

@@ -65,9 +65,10 @@ struct ArchiveReader::Implementation {
     const char* reason = ::archive_error_string(handle);
     std::string place = entry.empty() ? name : name + ":" + entry;
     place += ": byte " + std::to_string(entry_bytes);
-    throw Error(ErrorKind::invalid_data, place,
-                std::string("the archive is damaged or cut off (") + (reason != nullptr ? reason : "no reason given") + ")",
-                "fetch or make the file again");
+    throw Error(
+        ErrorKind::invalid_data, place,
+        std::string("the archive is damaged or cut off (") + (reason != nullptr ? reason : "no reason given") + ")",
+        "fetch or make the file again");
   }
 };
 

@@ -9,8 +9,8 @@
 
 namespace relucent::index_tools {
 
-/// Looks through compression (gz, bz2, xz, lzma, zstd, Z) and containers (tar, zip) of a stream, in one pass and without
-/// holding more than a buffer. What is neither is one entry without a name. One thread at a time.
+/// Looks through compression (gz, bz2, xz, lzma, zstd, Z) and containers (tar, zip) of a stream, in one pass and
+/// without holding more than a buffer. What is neither is one entry without a name. One thread at a time.
 class ArchiveReader {
  public:
   /// `source` must outlive this; `name` stands for it in errors.

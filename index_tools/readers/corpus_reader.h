@@ -10,8 +10,8 @@
 
 namespace relucent::index_tools {
 
-/// All documents of a corpus's files in order. What no reader of a format need know is checked here: ids that are empty,
-/// hold white space or are very long make a malformed record. One thread at a time.
+/// All documents of a corpus's files in order. What no reader of a format need know is checked here: ids that are
+/// empty, hold white space or are very long make a malformed record. One thread at a time.
 class CorpusReader {
  public:
   /// `corpus` outlives this. `names` replaces the corpus's own patterns for archive entries where it is not empty.

@@ -21,8 +21,8 @@ class ReadReport {
   explicit ReadReport(bool strict = false) : strict_(strict) {}
 
   /// One record is skipped. `kind` says what is wrong with it in a few words, the same for all of its kind.
-  /// Throws Error `invalid_data` where the report is strict, and where more than half of many records are malformed: the
-  /// file is then something else.
+  /// Throws Error `invalid_data` where the report is strict, and where more than half of many records are malformed:
+  /// the file is then something else.
   void malformed(std::string_view kind, std::string_view part, std::int64_t line);
   void document() { ++documents_; }
   void empty_text() { ++empty_texts_; }

@@ -10,8 +10,8 @@ namespace relucent::index_tools {
 /// overlong forms, no surrogates, nothing above U+10FFFF.
 std::size_t utf8_sequence_length(std::string_view bytes) noexcept;
 
-/// Replaces each maximal malformed part by U+FFFD, as the Unicode standard recommends (section 3.9). Returns how many were
-/// replaced; a well-formed text is left untouched.
+/// Replaces each maximal malformed part by U+FFFD, as the Unicode standard recommends (section 3.9). Returns how many
+/// were replaced; a well-formed text is left untouched.
 std::size_t replace_malformed_utf8(std::string& text);
 
 /// The same with nothing in their place.

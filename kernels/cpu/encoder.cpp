@@ -6,7 +6,9 @@
 namespace relucent::cpu {
 namespace {
 
-void append(std::vector<float>& all, const std::vector<float>& more) { all.insert(all.end(), more.begin(), more.end()); }
+void append(std::vector<float>& all, const std::vector<float>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 }  // namespace
 
@@ -49,7 +51,8 @@ void Encoder::put_token(const float* values, float* activation, std::size_t feat
   for (std::size_t f = 0; f < features; ++f) to[f * kernels_.panel] = values[f];
 }
 
-void Encoder::embed(std::int32_t id, std::size_t position, std::size_t type, float* activation, std::size_t token) const {
+void Encoder::embed(std::int32_t id, std::size_t position, std::size_t type, float* activation,
+                    std::size_t token) const {
   const float* word = word_.data() + static_cast<std::size_t>(id) * hidden_;
   const float* place_of = position_.data() + position * hidden_;
   const float* type_of = token_type_.data() + type * hidden_;
@@ -79,7 +82,8 @@ void Encoder::embedding_norm(std::size_t vectors, Workspace& w) const {
 }
 
 template <typename Attend>
-void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team, const Attend& attend) const {
+void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team,
+                    const Attend& attend) const {
   const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
   // Room before the first token and behind the last for what the band reads beyond them.
   const std::size_t stride = kReach + all_panels * panel + kReach;
@@ -110,7 +114,8 @@ void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors,
     const std::size_t first = index * together, wide = panel / kernels_.lanes;
     const std::size_t count = std::min(vectors - first * wide, together * wide);
     float* x = group.x.data() + first * rows * panel;
-    multiply(layer.attention_output, context + first * rows * panel, hidden_, count, Product::Output::add, x, hidden_, own);
+    multiply(layer.attention_output, context + first * rows * panel, hidden_, count, Product::Output::add, x, hidden_,
+             own);
     const OperandOut next{projection_arithmetic_, group.operand.data() + first * steps * panel,
                           group.token_scales.data() + first * panel};
     feed_forward(layer.attention_norm, layer.intermediate, layer.output, layer.output_norm, x, count, next, own);
@@ -247,8 +252,8 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
   return states;
 }
 
-void Encoder::copy_tokens(const float* activation, std::size_t features, std::size_t first, std::size_t tokens, float* rows,
-                          std::size_t stride) const {
+void Encoder::copy_tokens(const float* activation, std::size_t features, std::size_t first, std::size_t tokens,
+                          float* rows, std::size_t stride) const {
   const std::size_t panel = kernels_.panel;
   for (std::size_t done = 0; done < tokens;) {
     const std::size_t token = first + done, count = std::min(tokens - done, panel - token % panel);

@@ -75,9 +75,9 @@ class Encoder {
   std::size_t tokens(std::size_t query, std::size_t document) const {
     return 1 + (shares_query_ ? 0 : query) + document;
   }
-  /// Every block but what only [CLS] needs of the last one, for a group of candidates. For candidate i, [CLS]'s input of
-  /// the last block and its context there go to cls + 2 i hidden. `shared` is the query's states where shares_query(),
-  /// else null.
+  /// Every block but what only [CLS] needs of the last one, for a group of candidates. For candidate i, [CLS]'s input
+  /// of the last block and its context there go to cls + 2 i hidden. `shared` is the query's states where
+  /// shares_query(), else null.
   void encode(std::int32_t cls_id, std::span<const std::int32_t> query,
               std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
               Team& team, const StopSignal& stop) const;
@@ -132,8 +132,8 @@ class Encoder {
   void feed_forward(const NormParameters& before, const PackedLinear& up, const PackedLinear& down,
                     const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
-  void attend_group(const AttentionPattern& pattern, const Group& group, const float* query_keys, std::size_t query_stride,
-                    std::size_t stride, Workspace& workspace) const;
+  void attend_group(const AttentionPattern& pattern, const Group& group, const float* query_keys,
+                    std::size_t query_stride, std::size_t stride, Workspace& workspace) const;
   /// Multiplies an activation of `vectors` vectors: to = W activation + b, or to += that.
   void multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
                 Product::Output output, float* to, std::size_t to_features, Workspace& workspace) const;

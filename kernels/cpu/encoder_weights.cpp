@@ -5,8 +5,8 @@
 namespace relucent::cpu {
 namespace {
 
-// Queries and keys meet in the softmax, which magnifies their rounding; over few inputs it hardly averages out (logits of
-// 64-wide encoders move by up to 0.06, against 0.02 at 384), and so small a product gains nothing from fewer bits.
+// Queries and keys meet in the softmax, which magnifies their rounding; over few inputs it hardly averages out (logits
+// of 64-wide encoders move by up to 0.06, against 0.02 at 384), and so small a product gains nothing from fewer bits.
 Arithmetic projection_arithmetic(Arithmetic arithmetic, std::int32_t hidden_size) {
   return hidden_size < 128 ? Arithmetic::fp32 : arithmetic;
 }
@@ -14,7 +14,8 @@ Arithmetic projection_arithmetic(Arithmetic arithmetic, std::int32_t hidden_size
 // [CLS] alone goes through the last block: eight bits would save nothing there.
 Arithmetic last_arithmetic(Arithmetic, std::int32_t) { return Arithmetic::fp32; }
 
-std::vector<float> rows_of(const std::vector<float>& matrix, std::size_t columns, std::size_t first, std::size_t count) {
+std::vector<float> rows_of(const std::vector<float>& matrix, std::size_t columns, std::size_t first,
+                           std::size_t count) {
   const auto begin = matrix.begin() + static_cast<std::ptrdiff_t>(first * columns);
   return {begin, begin + static_cast<std::ptrdiff_t>(count * columns)};
 }
@@ -23,15 +24,19 @@ std::vector<float> transposed(const std::vector<float>& matrix, std::size_t colu
   const std::size_t rows = matrix.size() / columns;
   std::vector<float> result(matrix.size());
   for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t column = 0; column < columns; ++column) result[column * rows + row] = matrix[row * columns + column];
+    for (std::size_t column = 0; column < columns; ++column)
+      result[column * rows + row] = matrix[row * columns + column];
   }
   return result;
 }
 
-void append(std::vector<float>& all, const std::vector<float>& more) { all.insert(all.end(), more.begin(), more.end()); }
+void append(std::vector<float>& all, const std::vector<float>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 // Each head's query, key and value rows, one head after the other, each filled up to whole blocks.
-PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerWeights& from, std::size_t heads, std::size_t hidden) {
+PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerWeights& from, std::size_t heads,
+                        std::size_t hidden) {
   const std::size_t head_size = hidden / heads, filled = padded(3 * head_size);
   const LinearWeights* parts[] = {&from.query, &from.key, &from.value};
   std::vector<float> weights[3], biases[3], weight, bias;
@@ -78,9 +83,9 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   };
   embedding_norm_ = norm(weights.embedding_norm);
   for (const LayerWeights& from : weights.layers) {
-    layers_.push_back({pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_), linear(arithmetic, from.attention_output),
-                       linear(arithmetic, from.intermediate), linear(arithmetic, from.output), norm(from.attention_norm),
-                       norm(from.output_norm)});
+    layers_.push_back({pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_),
+                       linear(arithmetic, from.attention_output), linear(arithmetic, from.intermediate),
+                       linear(arithmetic, from.output), norm(from.attention_norm), norm(from.output_norm)});
   }
   const LayerWeights& from = weights.layers.back();
   last_.query = linear(last_arithmetic_, from.query);
@@ -94,8 +99,9 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   for (std::size_t head = 0; head < heads_; ++head) {
     const std::size_t first = head * head_size_;
     // The key bias adds the same to every score and cancels in the softmax.
-    last_.key.emplace_back(last_arithmetic_, kernels.layout, transposed(rows_of(key, hidden_, first, head_size_), hidden_),
-                           std::vector<float>{}, head_size_);
+    last_.key.emplace_back(last_arithmetic_, kernels.layout,
+                           transposed(rows_of(key, hidden_, first, head_size_), hidden_), std::vector<float>{},
+                           head_size_);
     last_.value.emplace_back(last_arithmetic_, kernels.layout, rows_of(value, hidden_, first, head_size_),
                              rows_of(value_bias, 1, first, head_size_), hidden_);
   }

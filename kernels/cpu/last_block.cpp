@@ -45,7 +45,8 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
     for (std::size_t p = 0; p < room / panel; ++p) {
       std::copy_n(query + (p * rows + head * head_size_) * panel, head_size_ * panel, part + p * head_rows * panel);
     }
-    multiply(last_.key[head], part, head_size_, vectors, Product::Output::store, absorbed + head * head_room, hidden_, w);
+    multiply(last_.key[head], part, head_size_, vectors, Product::Output::store, absorbed + head * head_room, hidden_,
+             w);
   }
 
   // Scores and weighted sums of the tokens, a sequence at a time; the sums of all heads replace `absorbed`'s use.
@@ -101,7 +102,8 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
   // Each head's value of its mixed token is its share of the context.
   float* value = w.cls_value.grow(head_rows * room);
   for (std::size_t head = 0; head < heads_; ++head) {
-    multiply(last_.value[head], mixed + head * head_room, hidden_, vectors, Product::Output::store, value, head_size_, w);
+    multiply(last_.value[head], mixed + head * head_room, hidden_, vectors, Product::Output::store, value, head_size_,
+             w);
     for (std::size_t i = 0; i < count; ++i) {
       copy_tokens(value, head_size_, i, 1, states + (2 * i + 1) * hidden_ + head * head_size_, 1);
     }

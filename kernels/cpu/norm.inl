@@ -2,7 +2,8 @@
 
 // One value a token from all its features: four partial results, so that one addition need not wait for the other.
 template <typename Take, typename Join>
-RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Floats start, const Take& take, const Join& join) {
+RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Floats start, const Take& take,
+                                     const Join& join) {
   Floats part[4] = {start, start, start, start};
   std::size_t f = 0;
   for (; f + 4 <= features; f += 4) {
@@ -13,10 +14,13 @@ RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Float
   return join(join(part[0], part[1]), join(part[2], part[3]));
 }
 
-// One vector of tokens of an activation's panel as operand units. x: feature f at x[f * kPanel]; units: likewise by steps.
-RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmetic arithmetic, float* units, float* scales) {
+// One vector of tokens of an activation's panel as operand units. x: feature f at x[f * kPanel]; units: likewise by
+// steps.
+RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmetic arithmetic, float* units,
+                                 float* scales) {
   const std::size_t rows = padded(features);
-  const auto value = [&](std::size_t f) { return f < features ? load(x + f * kPanel) : Floats{}; };  // the rest is padding
+  // What lies beyond the features is padding.
+  const auto value = [&](std::size_t f) { return f < features ? load(x + f * kPanel) : Floats{}; };
   switch (arithmetic) {
     case Arithmetic::fp32:
       for (std::size_t f = 0; f < rows; ++f) store(units + f * kPanel, value(f));
@@ -28,8 +32,8 @@ RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmeti
       for (std::size_t f = 0; f < rows; f += 2) store_units(units + f / 2 * kPanel, bf16_pair(value(f), value(f + 1)));
       break;
     case Arithmetic::int8: {
-      const Floats most = over_features(x, features, all(1e-30F),
-                                        [](Floats so_far, Floats one) { return higher(so_far, magnitude(one)); }, higher);
+      const Floats most = over_features(
+          x, features, all(1e-30F), [](Floats so_far, Floats one) { return higher(so_far, magnitude(one)); }, higher);
       store(scales, most / 127.0F);
       const Floats inverse = 127.0F / most;
       constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the low byte of the sum's bits is the nearest integer's

@@ -31,7 +31,8 @@ PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std
     }
   }
   constexpr std::size_t block = kFeatureBlock;
-  const bool tiles = layout == WeightLayout::tiles && (arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::int8);
+  const bool tiles =
+      layout == WeightLayout::tiles && (arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::int8);
   block_units_ = (tiles ? (steps_ + block - 1) / block * block : steps_) * block;
   const auto place = [&](std::size_t out, std::size_t step) {
     const std::size_t row = out % block, start = out / block * block_units_;

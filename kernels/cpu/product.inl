@@ -1,7 +1,7 @@
 // Matrix products. Included by vector_kernels.inl.
 //
-// A tile of F output features x V vectors of tokens stays in registers while one pass over the inputs loads V vectors of
-// the operand and F broadcast weights a step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads. The
+// A tile of F output features x V vectors of tokens stays in registers while one pass over the inputs loads V vectors
+// of the operand and F broadcast weights a step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads. The
 // operand's panel stays in the first- or second-level cache; the weights stream past it, 32 bytes a step.
 
 struct DotF32 {
@@ -138,7 +138,8 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
 #pragma GCC unroll 3
     for (std::size_t v = 0; v < V; ++v) {
       const std::size_t token = panel * kPanel + v * kLanes;
-      store(results + (f * V + v) * kLanes, Dot::value(product, sums[f][v], feature + f, token) + product.bias[feature + f]);
+      store(results + (f * V + v) * kLanes,
+            Dot::value(product, sums[f][v], feature + f, token) + product.bias[feature + f]);
     }
   }
   finish_tile<F, V>(product, panel, feature, results);

@@ -51,7 +51,8 @@ class ThreadPool {
 /// The cores this process may use: its affinity, and its control group's quota rounded up where that is less.
 int available_cores();
 
-/// The process's pool of `threads` threads, made when first asked for and shared by all who ask while one of them holds it.
+/// The process's pool of `threads` threads, made when first asked for and shared by all who ask while one of them holds
+/// it.
 std::shared_ptr<ThreadPool> shared_pool(int threads);
 
 }  // namespace relucent::cpu

@@ -62,7 +62,8 @@ RELUCENT_INLINE void tile_block(Tiles& tiles, const Product& product, std::size_
   for (std::size_t f = 0; f < features; ++f) {
     for (std::size_t v = 0; v < V; ++v) {
       const std::size_t at = (f * V + v) * kLanes;
-      store(results + at, Kind::value(product, sums + at, feature + f, panel * kPanel + v * kLanes) + product.bias[feature + f]);
+      store(results + at,
+            Kind::value(product, sums + at, feature + f, panel * kPanel + v * kLanes) + product.bias[feature + f]);
     }
   }
   finish_tile<features, V>(product, panel, feature, results);
@@ -78,7 +79,8 @@ void tile_product(const Product& product) {
     for (std::size_t panel = 0; panel < panels; ++panel) {
       std::int32_t rest[kTile * kPanel] = {};
       if (left > 0) {
-        const auto* units = static_cast<const std::int32_t*>(product.operand) + (panel * product.steps + whole) * kPanel;
+        const auto* units =
+            static_cast<const std::int32_t*>(product.operand) + (panel * product.steps + whole) * kPanel;
         __builtin_memcpy(rest, units, left * kPanel * 4);
       }
       const bool full = product.vectors - panel * kPanelVectors >= kPanelVectors;

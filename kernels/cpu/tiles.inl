@@ -35,8 +35,8 @@ struct Tiles {
   }
 };
 #else
-/// As Intel's manual defines each instruction, rounding included: every product and sum of tdpbf16ps is rounded on its own
-/// for even and odd inputs, which meet at the end; denormals count as zero.
+/// As Intel's manual defines each instruction, rounding included: every product and sum of tdpbf16ps is rounded on its
+/// own for even and odd inputs, which meet at the end; denormals count as zero.
 struct Tiles {
   std::uint32_t tiles[8][kTile][kTile];
 

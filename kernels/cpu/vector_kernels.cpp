@@ -10,8 +10,8 @@ namespace relucent::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Whether the processor has AMX with bf16 and int8 and the system lets this process use it. Linux grants the tiles' state
-// to a process that asks (arch_prctl(2)).
+// Whether the processor has AMX with bf16 and int8 and the system lets this process use it. Linux grants the tiles'
+// state to a process that asks (arch_prctl(2)).
 bool may_use_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
@@ -34,8 +34,8 @@ VectorLevels available_vector_kernels() {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return found;
   found.levels[found.count++] = &avx2::kernels;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
-      !__builtin_cpu_supports("avx512vl")) {
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return found;
   }
   found.levels[found.count++] = &avx512::kernels;

@@ -9,13 +9,16 @@ namespace relucent::cpu {
 enum class Arithmetic {
   fp32,
   bf16,           ///< pairs of 16-bit operands
-  bf16_emulated,  ///< operands rounded to bf16 but held in fp32: the same function on any processor, no faster than fp32
+  bf16_emulated,  ///< operands rounded to bf16 but held in fp32: the same function on any processor, no faster than
+                  ///< fp32
   int8,           ///< weights in 8 bits with a scale a feature, activations in 8 bits with a scale a token, sums exact
 };
 
 /// Weights are packed in blocks of so many output features; sizes of both sides are padded to multiples of it.
 constexpr std::size_t kFeatureBlock = 16;
-constexpr std::size_t padded(std::size_t features) { return (features + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock; }
+constexpr std::size_t padded(std::size_t features) {
+  return (features + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
+}
 
 /// Inputs of a product that lie together in four bytes: one float, two bf16, four bytes.
 constexpr std::size_t inputs_together(Arithmetic arithmetic) {
@@ -28,8 +31,8 @@ constexpr std::size_t inputs_together(Arithmetic arithmetic) {
 ///   activation  float [panels][features][panel]
 ///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together();
 ///               int8 operands are unsigned with zero at 128, and have a scale a token
-/// A panel is `vectors` vectors of VectorKernels::lanes tokens wide; those of the last one beyond the tokens are computed
-/// from whatever is there and never read.
+/// A panel is `vectors` vectors of VectorKernels::lanes tokens wide; those of the last one beyond the tokens are
+/// computed from whatever is there and never read.
 
 /// Y = W X + b for a range of output features, X an operand of `vectors` vectors of tokens.
 struct Product {
@@ -52,7 +55,7 @@ struct Product {
     gelu_operand,  ///< out = GELU(Y) as the next product's operand of the same arithmetic; not int8
   };
   Output output = Output::store;
-  void* out = nullptr;                  ///< feature f of panel p at out + p * panel_stride + f * feature_stride, in 4-byte units
+  void* out = nullptr;  ///< feature f of panel p at out + p * panel_stride + f * feature_stride, in 4-byte units
   std::size_t panel_stride = 0, feature_stride = 0;  ///< gelu_operand: panel_stride alone, the operand's layout
 };
 
@@ -80,7 +83,8 @@ struct Keys {
   std::size_t count = 0;
 };
 
-/// What a run of consecutive tokens attends to in one head: all of `segments`, and of `band` what lies within the window.
+/// What a run of consecutive tokens attends to in one head: all of `segments`, and of `band` what lies within the
+/// window.
 struct Attention {
   const float* query = nullptr;         ///< dimension d of token i at query[d * query_stride + i]
   std::size_t query_stride = 0;
@@ -112,8 +116,8 @@ enum class WeightLayout {
   tiles,    ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], filled up with zeros
 };
 
-/// The kernels of one instruction set. Lengths are as stated above; nothing is written outside the outputs named. A token's
-/// results depend on its own and its keys' values alone, never on the lane or the panel that it stands in.
+/// The kernels of one instruction set. Lengths are as stated above; nothing is written outside the outputs named. A
+/// token's results depend on its own and its keys' values alone, never on the lane or the panel that it stands in.
 struct VectorKernels {
   const char* name;
   std::size_t lanes;   ///< tokens a vector
@@ -133,9 +137,10 @@ struct VectorKernels {
   void (*attend_one)(const Attention& attention);
 
   /// products[h * stride + token] = sum_f vectors[f * count + h] x[f][token], h < count.
-  void (*token_products)(const TokenRows& x, const float* vectors, std::size_t count, float* products, std::size_t stride);
-  /// sums[h * sums_stride + f] += sum over the tokens of weights[h * stride + token] x[f][token], h < count; the weights
-  /// behind the last token, to a whole vector, are 0.
+  void (*token_products)(const TokenRows& x, const float* vectors, std::size_t count, float* products,
+                         std::size_t stride);
+  /// sums[h * sums_stride + f] += sum over the tokens of weights[h * stride + token] x[f][token], h < count; the
+  /// weights behind the last token, to a whole vector, are 0.
   void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,
                      std::size_t sums_stride);
   /// Rounds of multiply-adds that touch registers alone; returns how many operations they were.
@@ -147,8 +152,8 @@ struct VectorKernels {
 /// Keys of a band that may be read before the first and behind the last.
 constexpr std::size_t kReach = 64;
 
-/// The levels of this build that the processor can run, the best one last. The first is "amx_emulated", the tile kernels
-/// over plain C++, for tests; the second "plain".
+/// The levels of this build that the processor can run, the best one last. The first is "amx_emulated", the tile
+/// kernels over plain C++, for tests; the second "plain".
 struct VectorLevels {
   const VectorKernels* levels[8];
   std::size_t count;

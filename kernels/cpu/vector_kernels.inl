@@ -5,8 +5,8 @@
 //   RELUCENT_REGISTERS  vector registers, 16 or 32
 //   RELUCENT_BF16, RELUCENT_VNNI  1 where it multiplies bf16 pairs, 8-bit quads
 //   RELUCENT_AMX        1 where it multiplies by tiles, 2 for the same in plain C++
-// Written in GCC's vector types, so that the source is the same for all. Nothing from the standard library's templates is
-// used: an inline function compiled here for a newer processor must never be the one that the linker keeps.
+// Written in GCC's vector types, so that the source is the same for all. Nothing from the standard library's templates
+// is used: an inline function compiled here for a newer processor must never be the one that the linker keeps.
 #if RELUCENT_BF16 || RELUCENT_VNNI
 #include <immintrin.h>
 #endif

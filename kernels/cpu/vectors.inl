@@ -74,8 +74,8 @@ RELUCENT_INLINE Floats exponential(Floats x) {
   return x < all(-87.0F) ? all(0.0F) : result;
 }
 
-// 0.5 x (1 + erf(x / sqrt 2)); erf(x / sqrt 2) = x P(x^2) / Q(x^2) for |x| <= 5.6, a least-squares fit weighted towards the
-// largest error, which is 2.7e-7; 1 beyond. GELU's own absolute error is below 2e-6.
+// 0.5 x (1 + erf(x / sqrt 2)); erf(x / sqrt 2) = x P(x^2) / Q(x^2) for |x| <= 5.6, a least-squares fit weighted towards
+// the largest error, which is 2.7e-7; 1 beyond. GELU's own absolute error is below 2e-6.
 RELUCENT_INLINE Floats gelu(Floats x) {
   constexpr float limit = 5.6F;
   const Floats bounded = lower(higher(x, all(-limit)), all(limit));
@@ -109,8 +109,9 @@ RELUCENT_INLINE Words rounded_to_bf16(Floats value) {
 // Two features of bf16 side by side, the first in the lower half.
 RELUCENT_INLINE Ints bf16_pair(Floats first, Floats second) {
 #if RELUCENT_BF16
-  alignas(64) static constexpr std::uint16_t interleaved[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                                                8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  alignas(64) static constexpr std::uint16_t interleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                                21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                                11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
   return (Ints)_mm512_permutexvar_epi16(_mm512_load_si512(interleaved), both);
 #else

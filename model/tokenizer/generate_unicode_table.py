@@ -100,7 +100,8 @@ def main():
 
     print("// Made by generate_unicode_table.py; do not edit.")
     print("constexpr Row rows[] = {")
-    wrap("{0x%X,0x%X,%d,%s,%d}" % (*row[:3], row[3].replace("sequence", "sequence_kind"), row[4]) for row in merge(kinds))
+    wrap("{0x%X,0x%X,%d,%s,%d}" % (*row[:3], row[3].replace("sequence", "sequence_kind"), row[4])
+         for row in merge(kinds))
     print("};\nconstexpr char32_t sequences[] = {")
     wrap("0x%X" % value for value in sequences)
     print("};")

@@ -9,8 +9,8 @@
 
 namespace relucent {
 
-/// The short ones of a vocabulary's entries, each found by one look-up: most words of a text are among them. Immutable once
-/// built, thread-safe.
+/// The short ones of a vocabulary's entries, each found by one look-up: most words of a text are among them. Immutable
+/// once built, thread-safe.
 class WordTable {
  public:
   struct Entry {

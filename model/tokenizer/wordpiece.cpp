@@ -15,7 +15,8 @@ constexpr std::string_view continuation_prefix = "##";
 /// Raise it when the same vocabulary gives other ids than before.
 constexpr std::string_view algorithm = "WordPiece uncased 1";
 
-/// FNV-1a, 64 bits, of what decides over the ids: the way of splitting, the entries in their order, which one is unknown.
+/// FNV-1a, 64 bits, of what decides over the ids: the way of splitting, the entries in their order, which one is
+/// unknown.
 std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
   std::uint64_t hash = 0xCBF29CE484222325;
   const auto add = [&hash](std::string_view bytes) {
@@ -157,8 +158,9 @@ void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& wor
   }
 }
 
-/// Adds the words from `text[at]` on that are all ASCII letters and digits, short, and end at white space or punctuation:
-/// nearly all of an English text's. Returns where it stopped, in front of a word of another kind or near the end.
+/// Adds the words from `text[at]` on that are all ASCII letters and digits, short, and end at white space or
+/// punctuation: nearly all of an English text's. Returns where it stopped, in front of a word of another kind or near
+/// the end.
 std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size_t at, std::size_t most,
                                                 std::vector<std::int32_t>& ids) const {
   while (at + ShortWord::longest < text.size() && ids.size() <= most) {

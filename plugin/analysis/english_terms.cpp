@@ -33,8 +33,8 @@ std::span<const Term> EnglishTerms::terms_of(std::string_view text) {
   words_.clear();
   skipped_ = 0;
   used_ = 0;
-  // A term is at most half as long again as its word (lower case may take three bytes for two), and short ones are copied
-  // with what is behind them.
+  // A term is at most half as long again as its word (lower case may take three bytes for two), and short ones are
+  // copied with what is behind them.
   bytes_.resize(std::max(bytes_.size(), 2 * text.size() + 2 * kLongest));
   if (is_ascii(text)) {
     ascii_words(text, 0, words_);

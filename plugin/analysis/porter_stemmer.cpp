@@ -132,7 +132,8 @@ constexpr Rule kStep2[] = {
 };
 
 constexpr Rule kStep3[] = {
-    {u"icate", u"ic"}, {u"ative", u""}, {u"alize", u"al"}, {u"iciti", u"ic"}, {u"ical", u"ic"}, {u"ful", u""}, {u"ness", u""},
+    {u"icate", u"ic"}, {u"ative", u""}, {u"alize", u"al"}, {u"iciti", u"ic"},
+    {u"ical", u"ic"},  {u"ful", u""},   {u"ness", u""},
 };
 
 constexpr Suffix kStep4[] = {u"al",  u"ance", u"ence", u"er",  u"ic",  u"able", u"ible", u"ant", u"ement", u"ment",

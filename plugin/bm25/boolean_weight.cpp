@@ -98,7 +98,10 @@ Lucene::ScorerPtr BooleanWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool
       if (occur == BooleanClause::MUST) return {};
       continue;
     }
-    (occur == BooleanClause::MUST ? required : occur == BooleanClause::SHOULD ? optional : prohibited).push_back(scorer);
+    (occur == BooleanClause::MUST     ? required
+     : occur == BooleanClause::SHOULD ? optional
+                                      : prohibited)
+        .push_back(scorer);
   }
   if (required.empty() && optional.empty()) return {};
   if (static_cast<std::int32_t>(optional.size()) < minimum_should_match_) return {};
@@ -111,10 +114,12 @@ Lucene::ExplanationPtr BooleanWeight::explain(const Lucene::IndexReaderPtr& leaf
   const bool match = matches && matches->advance(document) == document;
   const auto sum = Lucene::newLucene<Lucene::ComplexExplanation>(
       match, match ? matches->score() : 0.0,
-      to_lucene(match ? "sum of:" : "no match: a required clause is missing, a prohibited one is there, or too few match"));
+      to_lucene(match ? "sum of:"
+                      : "no match: a required clause is missing, a prohibited one is there, or too few match"));
   for (const auto& [occur, weight] : clauses_) {
     const auto part = weight->explain(leaf, document);
-    if (part->isMatch() ? occur != BooleanClause::MUST_NOT || !match : occur == BooleanClause::MUST) sum->addDetail(part);
+    if (part->isMatch() ? occur != BooleanClause::MUST_NOT || !match : occur == BooleanClause::MUST)
+      sum->addDetail(part);
   }
   return sum;
 }

@@ -8,8 +8,8 @@
 
 namespace relucent::bm25 {
 
-/// Any combination of clauses. A document's score is added up in double, clause by clause in the query's order, then made
-/// a float, as modern Lucene does: first the required clauses, then the optional ones.
+/// Any combination of clauses. A document's score is added up in double, clause by clause in the query's order, then
+/// made a float, as modern Lucene does: first the required clauses, then the optional ones.
 class BooleanWeight : public ModelWeight {
  public:
   struct Clause {

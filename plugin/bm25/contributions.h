@@ -8,8 +8,8 @@
 
 namespace relucent::bm25 {
 
-/// What one term adds to a document's score: looked up for small frequencies, where there are enough postings to make the
-/// table worth its while, and computed for others; the same bits.
+/// What one term adds to a document's score: looked up for small frequencies, where there are enough postings to make
+/// the table worth its while, and computed for others; the same bits.
 class Contributions {
  public:
   /// @param factors length_factors, which must outlive this

@@ -1,8 +1,9 @@
 // Decoding of 64 bytes at a time by AVX-512 VBMI2; part of posting_kernels.inl.
 //
-// Where numbers begin follows from the bytes' high bits. Of the numbers, those are frequencies that stand behind an even
-// code; but a frequency may be even itself, so in a run of even numbers codes and frequencies take turns. Which of a run's
-// numbers are which is found for all runs at once, by letting an addition carry through those that start at even places.
+// Where numbers begin follows from the bytes' high bits. Of the numbers, those are frequencies that stand behind an
+// even code; but a frequency may be even itself, so in a run of even numbers codes and frequencies take turns. Which of
+// a run's numbers are which is found for all runs at once, by letting an addition carry through those that start at
+// even places.
 
 inline __m512i shifted_up(__m512i x, int lanes) {
   const __m512i zero = _mm512_setzero_si512();
@@ -23,8 +24,8 @@ inline std::uint64_t frequency_places(std::uint64_t even) {
   return ((runs_from_even << 1) & ~even_places) | ((runs_from_odd << 1) & even_places);
 }
 
-const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document, std::int32_t* documents,
-                           std::int32_t* frequencies) {
+const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
+                           std::int32_t* documents, std::int32_t* frequencies) {
   constexpr std::int32_t kFew = 8;
   const __m512i one = _mm512_set1_epi8(1), last_lane = _mm512_set1_epi32(15);
   while (count > 0) {

@@ -6,7 +6,8 @@
 namespace relucent::bm25 {
 namespace {
 
-// A tiny float: values below 8 as they are, above as three bits after the leading one, and an exponent in the high bits.
+// A tiny float: values below 8 as they are, above as three bits after the leading one, and an exponent in the high
+// bits.
 constexpr std::int32_t encode(std::uint32_t value) {
   const int bits = std::bit_width(value);
   if (bits < 4) return static_cast<std::int32_t>(value);

@@ -22,11 +22,11 @@ struct PostingKernels {
   /// Finds the sums above `limit` (not negative), and makes the sums zero again.
   /// @param sums [size, a multiple of 64], aligned to 64 bytes; zero where `seen` is
   /// @param seen [size], 0 or 1
-  /// @param places, found  [size], the places in `sums` in order, and what stood there; may be written up to kWriteAhead
-  /// behind
+  /// @param places, found  [size], the places in `sums` in order, and what stood there; may be written up to
+  /// kWriteAhead behind
   /// @return how many were found
-  std::size_t (*take_above)(double* sums, const std::uint8_t* seen, std::size_t size, double limit, std::int32_t* places,
-                            double* found);
+  std::size_t (*take_above)(double* sums, const std::uint8_t* seen, std::size_t size, double limit,
+                            std::int32_t* places, double* found);
 
   /// How many are 1; makes all zero. @param seen [size, a multiple of 64], each 0 or 1
   std::size_t (*count_seen)(std::uint8_t* seen, std::size_t size);

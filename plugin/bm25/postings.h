@@ -12,8 +12,8 @@
 
 namespace relucent::bm25 {
 
-/// One term's postings in one segment, a block at a time, deleted documents included. Reads the bytes of the .frq file in
-/// large pieces and decodes them itself: Lucene++'s own next() costs several times as much.
+/// One term's postings in one segment, a block at a time, deleted documents included. Reads the bytes of the .frq file
+/// in large pieces and decodes them itself: Lucene++'s own next() costs several times as much.
 class Postings {
  public:
   static constexpr std::int32_t kBlock = 512;

@@ -73,7 +73,8 @@ QueryPtr QueryCompiler::resolve(QueryPtr query, float& boost) const {
   for (;;) {
     if (const auto boolean = exactly<Lucene::BooleanQuery>(query)) {
       const auto clauses = boolean->getClauses();
-      if (boolean->getMinimumNumberShouldMatch() != 0 || clauses.size() != 1 || clauses[0]->isProhibited()) return query;
+      if (boolean->getMinimumNumberShouldMatch() != 0 || clauses.size() != 1 || clauses[0]->isProhibited())
+        return query;
       boost *= static_cast<float>(query->getBoost());
       query = clauses[0]->getQuery();
       continue;

@@ -10,10 +10,10 @@
 
 namespace relucent::bm25 {
 
-/// Makes BM25 weights of a query, rewriting it on the way. Terms, Boolean queries, phrases and spans are scored by BM25 at any depth, also
-/// inside DisjunctionMaxQuery and FilteredQuery; queries of constant score and unknown classes keep their own scoring.
-/// Repeated terms become one clause, pure disjunctions inside a disjunction are unfolded. The query itself is left as it
-/// is (Lucene++'s BooleanQuery::rewrite multiplies a boost into its clause at every search).
+/// Makes BM25 weights of a query, rewriting it on the way. Terms, Boolean queries, phrases and spans are scored by BM25
+/// at any depth, also inside DisjunctionMaxQuery and FilteredQuery; queries of constant score and unknown classes keep
+/// their own scoring. Repeated terms become one clause, pure disjunctions inside a disjunction are unfolded. The query
+/// itself is left as it is (Lucene++'s BooleanQuery::rewrite multiplies a boost into its clause at every search).
 class QueryCompiler {
  public:
   /// @param model the numbers of a field, made when first asked for

@@ -67,9 +67,10 @@ struct BM25Searcher::Implementation {
                   "set [index] contents_field");
     }
     if (data && data->analyzer != first_stage.analyzer) {
-      throw Error(ErrorKind::usage, folder,
-                  "the index was made with the analyzer \"" + data->analyzer + "\", not \"" + first_stage.analyzer + "\"",
-                  "set [first_stage] analyzer to the index's");
+      throw Error(
+          ErrorKind::usage, folder,
+          "the index was made with the analyzer \"" + data->analyzer + "\", not \"" + first_stage.analyzer + "\"",
+          "set [first_stage] analyzer to the index's");
     }
     if (data && data->segments == bm25::segments_identity(leaves)) ours = *data;
     contents_model = model(contents);
@@ -92,7 +93,8 @@ struct BM25Searcher::Implementation {
       return made;
     }
     if (ours && name == ours->fields.id_field) {
-      const auto made = std::make_shared<FieldModel>(FieldStatistics{ours->totals.documents, ours->totals.documents}, k1, b);
+      const auto made =
+          std::make_shared<FieldModel>(FieldStatistics{ours->totals.documents, ours->totals.documents}, k1, b);
       for (const auto& leaf : leaves) made->add_norms(leaf, {});
       return made;
     }
@@ -138,7 +140,8 @@ struct BM25Searcher::Implementation {
           Lucene::newLucene<Lucene::ScoreDoc>(hits[i].document, static_cast<double>(hits[i].score));
     }
     return Lucene::newLucene<Lucene::TopDocs>(
-        matches, documents, hits.empty() ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits[0].score));
+        matches, documents,
+        hits.empty() ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits[0].score));
   }
 
   Lucene::IndexReaderPtr reader;
@@ -165,7 +168,9 @@ BM25Searcher::BM25Searcher(const Lucene::IndexReaderPtr& index, const FirstStage
 
 BM25Searcher::~BM25Searcher() = default;
 
-const FieldStatistics& BM25Searcher::statistics() const noexcept { return implementation_->contents_model->statistics(); }
+const FieldStatistics& BM25Searcher::statistics() const noexcept {
+  return implementation_->contents_model->statistics();
+}
 
 Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
   return with_errors(implementation_->folder, "preparing the query", [&] {
@@ -178,7 +183,8 @@ Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
 Lucene::TopDocsPtr BM25Searcher::search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
                                         std::int32_t n) {
   return with_errors(implementation_->folder, "searching", [&] {
-    if (n <= 0) throw Error(ErrorKind::usage, "search", "the number of hits must be positive, not " + std::to_string(n));
+    if (n <= 0)
+      throw Error(ErrorKind::usage, "search", "the number of hits must be positive, not " + std::to_string(n));
     if (reader->maxDoc() == 0) return implementation_->search_flat({}, filter, n);
     const auto flat = boost::dynamic_pointer_cast<bm25::DisjunctionWeight>(weight);
     if (flat && implementation_->only_segments && bm25::can_go_term_at_a_time(flat->terms())) {

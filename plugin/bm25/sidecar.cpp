@@ -75,7 +75,8 @@ std::string safe_file_name(const std::string& field) {
 }  // namespace
 
 Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity)
-    : file_(folder / ("relucent-" + safe_file_name(field) + ".lengths")), identity_(field + '\n' + std::move(identity)) {}
+    : file_(folder / ("relucent-" + safe_file_name(field) + ".lengths")),
+      identity_(field + '\n' + std::move(identity)) {}
 
 std::optional<FieldLengths> Sidecar::read() const {
   std::error_code error;

@@ -8,9 +8,9 @@
 
 namespace relucent::bm25 {
 
-/// Exact lengths recovered from somebody else's index, kept beside it so that they are counted only once. The file is named
-/// relucent-FIELD.lengths, which Lucene++ does not take for one of its own. `identity` says which state of the index
-/// they describe.
+/// Exact lengths recovered from somebody else's index, kept beside it so that they are counted only once. The file is
+/// named relucent-FIELD.lengths, which Lucene++ does not take for one of its own. `identity` says which state of the
+/// index they describe.
 class Sidecar {
  public:
   Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity);

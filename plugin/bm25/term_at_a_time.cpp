@@ -233,8 +233,8 @@ class Acceptance {
   std::int32_t document_ = 0;
 };
 
-/// Whether sums of these terms' contributions come out the same in any order. All contributions are multiples of the last
-/// place of the smallest one, which has 24 bits; a sum of them that is less than 2^53 of these is exact in double.
+/// Whether sums of these terms' contributions come out the same in any order. All contributions are multiples of the
+/// last place of the smallest one, which has 24 bits; a sum of them that is less than 2^53 of these is exact in double.
 bool sums_are_exact(const std::vector<TermWeightPtr>& terms) {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   for (const auto& term : terms) {
@@ -310,7 +310,8 @@ bool can_go_term_at_a_time(const std::vector<TermWeightPtr>& terms) {
 
 TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::FilterPtr& filter, TopHits& top)
     : filter_(filter), top_(top) {
-  std::ranges::copy_if(terms, std::back_inserter(terms_), [](const auto& term) { return term->document_frequency() > 0; });
+  std::ranges::copy_if(terms, std::back_inserter(terms_),
+                       [](const auto& term) { return term->document_frequency() > 0; });
   for (const auto& term : terms_) {
     const FieldModel& model = term->model();
     contributions_.emplace_back(term->weight(), model.factors(), model.longest(), term->document_frequency());

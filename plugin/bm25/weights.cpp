@@ -15,7 +15,10 @@ using Lucene::Scorer;
 /// A document's part of a score from a frequency.
 struct Scoring {
   Scoring(float weight_, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
-      : weight(weight_), factors(model.factors().data()), lengths(model.lengths(leaf.get())), documents(leaf->maxDoc()) {}
+      : weight(weight_),
+        factors(model.factors().data()),
+        lengths(model.lengths(leaf.get())),
+        documents(leaf->maxDoc()) {}
   float operator()(std::int32_t document, float frequency) const {
     if (document < 0 || document >= documents) {
       throw Error(ErrorKind::invalid_data, "BM25", "a list of postings is damaged", "make the index again");
@@ -138,7 +141,8 @@ Lucene::ExplanationPtr TermWeight::explain(const Lucene::IndexReaderPtr& leaf, s
   const std::string what = to_utf8(term_->field()) + ":" + to_utf8(term_->text());
   const auto matches = scorer(leaf, true, false);
   if (!matches || matches->advance(document) != document) return explain_no_match("no matching term " + what);
-  return explain_contribution(what, *model_, importance_, matches->termFreq(), length_of(*model_, leaf.get(), document));
+  return explain_contribution(what, *model_, importance_, matches->termFreq(),
+                              length_of(*model_, leaf.get(), document));
 }
 
 FrequencyWeight::FrequencyWeight(const Lucene::QueryPtr& query, const Lucene::WeightPtr& matcher,
@@ -156,7 +160,8 @@ Lucene::ExplanationPtr FrequencyWeight::explain(const Lucene::IndexReaderPtr& le
   const std::string what = to_utf8(getQuery()->toString());
   const auto matches = scorer(leaf, true, false);
   if (!matches || matches->advance(document) != document) return explain_no_match("no match of " + what);
-  return explain_contribution(what, *model_, importance_, matches->termFreq(), length_of(*model_, leaf.get(), document));
+  return explain_contribution(what, *model_, importance_, matches->termFreq(),
+                              length_of(*model_, leaf.get(), document));
 }
 
 }  // namespace relucent::bm25

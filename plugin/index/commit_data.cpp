@@ -23,7 +23,8 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   const auto put = [&](const std::string& key, const std::string& value) { map.put(to_lucene(key), to_lucene(value)); };
   for (const auto& [key, value] : data.user) {
     if (key.starts_with(kPrefix)) {
-      throw Error(ErrorKind::usage, "commit data \"" + key + "\"", "keys that start with \"relucent.\" are the library's own");
+      throw Error(ErrorKind::usage, "commit data \"" + key + "\"",
+                  "keys that start with \"relucent.\" are the library's own");
     }
     put(key, value);
   }
@@ -57,8 +58,8 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   }
   if (own.empty()) return std::nullopt;
   if (own["format"] != kFormat) {
-    throw Error(ErrorKind::invalid_data, place, "the index was made by another version (format \"" + own["format"] + "\")",
-                "make the index again");
+    throw Error(ErrorKind::invalid_data, place,
+                "the index was made by another version (format \"" + own["format"] + "\")", "make the index again");
   }
   data.fields.id_field = own["id_field"];
   data.fields.text_field = own["text_field"];
@@ -70,8 +71,8 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-      throw Error(ErrorKind::invalid_data, place, "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"",
-                  "make the index again");
+      throw Error(ErrorKind::invalid_data, place,
+                  "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"", "make the index again");
     }
     return value;
   };

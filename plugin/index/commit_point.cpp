@@ -47,13 +47,15 @@ std::string damage_of(const fs::path& folder, const CommitPoint& commit, const L
 CommitPoint read_commit(const std::string& file, const Lucene::DirectoryPtr& directory) {
   CommitPoint commit{file, Lucene::newLucene<Lucene::SegmentInfos>(), {}};
   commit.infos->read(directory, to_lucene(file));
-  for (std::int32_t i = 0; i < commit.infos->size(); ++i) commit.segments.push_back(recorded_segment(commit.infos->info(i)));
+  for (std::int32_t i = 0; i < commit.infos->size(); ++i)
+    commit.segments.push_back(recorded_segment(commit.infos->info(i)));
   return commit;
 }
 
 }  // namespace
 
-std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucene::DirectoryPtr& directory, FileCheck check) {
+std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucene::DirectoryPtr& directory,
+                                             FileCheck check) {
   WholeCommit found;
   for (const std::string& file : segments_files(folder)) {
     std::string damage = (folder / file).string() + ": the list of segments is damaged";

@@ -21,8 +21,8 @@ struct CommitPoint {
   std::vector<segment::Segment> segments;
 };
 
-/// How closely a commit's files are looked at: that they are there and, where their sizes and checksums are recorded (segments
-/// of ours), have the size, or are as they were written to the last byte.
+/// How closely a commit's files are looked at: that they are there and, where their sizes and checksums are recorded
+/// (segments of ours), have the size, or are as they were written to the last byte.
 enum class FileCheck { size, checksum };
 
 /// The newest commit whose files are whole.
@@ -33,8 +33,8 @@ struct WholeCommit {
   std::string damage;
 };
 
-/// Nothing where the folder has no segments_N file. Throws Error `invalid_data`, naming a file, where it has some and no
-/// commit is whole.
+/// Nothing where the folder has no segments_N file. Throws Error `invalid_data`, naming a file, where it has some and
+/// no commit is whole.
 std::optional<WholeCommit> find_whole_commit(const std::filesystem::path& folder, const Lucene::DirectoryPtr& directory,
                                              FileCheck check);
 

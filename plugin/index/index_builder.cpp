@@ -114,7 +114,8 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
                   "continue it (--resume), replace it (--overwrite), or name another folder");
     }
     if (!exists && mode == Mode::append) {
-      throw Error(ErrorKind::usage, place, "the folder holds no index to continue", "make a new one (without --resume)");
+      throw Error(ErrorKind::usage, place, "the folder holds no index to continue",
+                  "make a new one (without --resume)");
     }
     list_ = std::make_unique<SegmentList>(
         folder_, mode == Mode::append ? SegmentList::Start::last_commit : SegmentList::Start::nothing);
@@ -142,12 +143,14 @@ void Builder::check_token_ids(const CommitData& data) const {
   const std::uint64_t wanted = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
   if (data.tokenizer == wanted && data.most_token_ids == token_ids_.most) return;
   const auto described = [](std::uint64_t tokenizer, std::int32_t most) {
-    return tokenizer == 0 ? std::string("no token ids")
-                          : "at most " + std::to_string(most) + " token ids a document of the tokenizer " + to_hex(tokenizer);
+    return tokenizer == 0
+               ? std::string("no token ids")
+               : "at most " + std::to_string(most) + " token ids a document of the tokenizer " + to_hex(tokenizer);
   };
-  throw Error(ErrorKind::usage, folder_.string(),
-              "the index has " + described(data.tokenizer, data.most_token_ids) + ", not " + described(wanted, token_ids_.most),
-              "say the same about token ids (--token-ids) as when it was made");
+  throw Error(
+      ErrorKind::usage, folder_.string(),
+      "the index has " + described(data.tokenizer, data.most_token_ids) + ", not " + described(wanted, token_ids_.most),
+      "say the same about token ids (--token-ids) as when it was made");
 }
 
 void Builder::read_last_commit() {
@@ -161,8 +164,8 @@ void Builder::read_last_commit() {
   if (fields.id_field != options_.fields.id_field || fields.text_field != options_.fields.text_field ||
       fields.contents_field != options_.fields.contents_field || data->analyzer != options_.first_stage.analyzer) {
     throw Error(ErrorKind::usage, place,
-                "the index has the fields " + fields.id_field + ", " + fields.text_field + ", " + fields.contents_field +
-                    " and the analyzer " + data->analyzer + ", not what is configured now",
+                "the index has the fields " + fields.id_field + ", " + fields.text_field + ", " +
+                    fields.contents_field + " and the analyzer " + data->analyzer + ", not what is configured now",
                 "use the same [index] and [first_stage] settings as when it was made");
   }
   check_token_ids(*data);
@@ -174,16 +177,19 @@ void Builder::read_last_commit() {
 void Builder::start_pipeline() {
   const auto& [fields, first_stage, buffer_mb, threads, token_ids_of] = options_;
   segment::SegmentPipeline::Options settings{
-      folder_, segment::Fields(fields.id_field, fields.text_field, fields.contents_field, token_ids_.tokenizer != nullptr),
+      folder_,
+      segment::Fields(fields.id_field, fields.text_field, fields.contents_field, token_ids_.tokenizer != nullptr),
       threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte), [first_stage] { return make_term_source(first_stage); },
+      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
+      [first_stage] { return make_term_source(first_stage); },
       token_ids_};
   pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
   before_ = last_commit_.totals;
   added_ = 0;
 }
 
-/// For an index that another program has merged or added to: the counts from the postings, if the length bytes are ours.
+/// For an index that another program has merged or added to: the counts from the postings, if the length bytes are
+/// ours.
 IndexBuilder::Totals Builder::count_again() const {
   const auto reader = Lucene::IndexReader::open(list_->directory(), true);
   const auto leaves = bm25::leaf_readers(reader);
@@ -195,8 +201,8 @@ IndexBuilder::Totals Builder::count_again() const {
     if (bytes.empty()) continue;
     if (!norms || std::memcmp(norms.get(), bytes.data(), bytes.size()) != 0) {
       reader->close();
-      throw Error(ErrorKind::invalid_data, folder_.string(), "another program has added documents of its own kind to the index",
-                  "make the index again");
+      throw Error(ErrorKind::invalid_data, folder_.string(),
+                  "another program has added documents of its own kind to the index", "make the index again");
     }
   }
   const Totals totals{reader->maxDoc(), lengths.statistics.document_count, lengths.statistics.sum_total_term_freq};
@@ -216,8 +222,8 @@ void Builder::add(std::string_view id, std::string_view text) {
   guarded("adding a document", [&] {
     constexpr std::size_t kLongest = 0x3FFFFFFF;
     if (text.size() > kLongest || id.size() > kLongest) {
-      throw Error(ErrorKind::invalid_data, "document \"" + std::string(id.substr(0, 100)) + "\"", "its text is longer than 1 GiB",
-                  "split it");
+      throw Error(ErrorKind::invalid_data, "document \"" + std::string(id.substr(0, 100)) + "\"",
+                  "its text is longer than 1 GiB", "split it");
     }
     if (before_.documents + added_ == std::numeric_limits<std::int32_t>::max()) {
       throw Error(ErrorKind::unsupported, folder_.string(), "an index holds 2,147,483,647 documents at most",
@@ -272,8 +278,8 @@ void Builder::merge(int segments) {
 /// For segments that another program has written or deleted documents from.
 void Builder::merge_by_lucene(int segments) {
   pipeline_.reset();
-  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(list_->directory(), make_analyzer(options_.first_stage), false,
-                                                             Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(list_->directory(), make_analyzer(options_.first_stage),
+                                                             false, Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setMergeScheduler(Lucene::newLucene<Lucene::SerialMergeScheduler>());
   writer->optimize(segments, true);
   writer->close();
@@ -298,7 +304,8 @@ void Builder::close() {
 
 }  // namespace
 
-std::unique_ptr<IndexBuilder> IndexBuilder::open(const std::filesystem::path& folder, Mode mode, const Options& options) {
+std::unique_ptr<IndexBuilder> IndexBuilder::open(const std::filesystem::path& folder, Mode mode,
+                                                 const Options& options) {
   return std::make_unique<Builder>(folder, mode, options);
 }
 

@@ -31,7 +31,8 @@ void sync(const fs::path& path, int flags) {
   const int reason = errno;
   if (file >= 0) ::close(file);
   if (!done) {
-    throw Error(ErrorKind::io, path.string(), std::string("forcing it to the disk: ") + std::strerror(reason), "check the disk");
+    throw Error(ErrorKind::io, path.string(), std::string("forcing it to the disk: ") + std::strerror(reason),
+                "check the disk");
   }
 }
 
@@ -121,7 +122,8 @@ Lucene::MapStringString SegmentList::user_data() const { return infos_->getUserD
 
 std::string SegmentList::identity() const {
   std::string identity;
-  for (const segment::Segment& segment : segments_) identity += segment.name + ':' + std::to_string(segment.documents) + ' ';
+  for (const segment::Segment& segment : segments_)
+    identity += segment.name + ':' + std::to_string(segment.documents) + ' ';
   return identity;
 }
 
@@ -137,7 +139,8 @@ void SegmentList::set_segments(const std::vector<segment::Segment>& segments, st
       constexpr bool kCompound = false, kOneFileOfNorms = true, kPositions = true;
       constexpr std::int32_t kOwnStoredFields = -1;
       info = Lucene::newLucene<Lucene::SegmentInfo>(to_lucene(segment.name), segment.documents, directory_, kCompound,
-                                                    kOneFileOfNorms, kOwnStoredFields, Lucene::String(), kCompound, kPositions);
+                                                    kOneFileOfNorms, kOwnStoredFields, Lucene::String(), kCompound,
+                                                    kPositions);
       record_files(segment, info);
     }
     infos_->add(info);
@@ -191,7 +194,8 @@ void SegmentList::remove_unneeded_files() const {
   std::vector<fs::path> unneeded;
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
-    if ((is_segment_file(entry.path()) || name.starts_with("segments_")) && !needed.contains(name)) unneeded.push_back(entry.path());
+    if ((is_segment_file(entry.path()) || name.starts_with("segments_")) && !needed.contains(name))
+      unneeded.push_back(entry.path());
   }
   for (const fs::path& file : unneeded) fs::remove(file);
 }

@@ -19,9 +19,9 @@
 
 namespace relucent {
 
-/// An index's segments as its commits have them. Holds the index's lock. A commit is on the disk before it counts: first the
-/// segments' files, then segments_N that names them. The commit before the last one stays until the next, or until close(),
-/// so that there is one to go back to where a power cut has taken the newest files.
+/// An index's segments as its commits have them. Holds the index's lock. A commit is on the disk before it counts:
+/// first the segments' files, then segments_N that names them. The commit before the last one stays until the next, or
+/// until close(), so that there is one to go back to where a power cut has taken the newest files.
 class SegmentList {
  public:
   enum class Start {
@@ -29,8 +29,8 @@ class SegmentList {
     last_commit,  ///< the newest whole one
   };
 
-  /// Throws Error `io` for a locked folder, `invalid_data` where no commit is whole. After a writer that died every file of
-  /// ours is compared with its checksum. Removes what no commit needs.
+  /// Throws Error `io` for a locked folder, `invalid_data` where no commit is whole. After a writer that died every
+  /// file of ours is compared with its checksum. Removes what no commit needs.
   SegmentList(const std::filesystem::path& folder, Start start);
   ~SegmentList();
 

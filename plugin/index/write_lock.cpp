@@ -37,7 +37,8 @@ class WriteLock : public Lucene::Lock {
         const std::string holder = read_holder(opened);
         close(opened);
         if (reason != EAGAIN && reason != EACCES) {
-          throw Error(ErrorKind::io, file_.string(), std::string("the index cannot be locked: ") + std::strerror(reason),
+          throw Error(ErrorKind::io, file_.string(),
+                      std::string("the index cannot be locked: ") + std::strerror(reason),
                       "Put the index on a file system that has locks");
         }
         throw Error(ErrorKind::io, file_.string(), "the index is being written by " + holder,

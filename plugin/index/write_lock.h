@@ -6,9 +6,9 @@
 
 namespace relucent {
 
-/// Locks an index folder for one writer through the system's lock on the file write.lock, so that a writer that died never
-/// blocks the next one, while living writers (Lucene++'s NativeFSLockFactory included) exclude each other. Obtaining never
-/// waits: Error `io` says which process holds the lock. A left-over file alone is no lock.
+/// Locks an index folder for one writer through the system's lock on the file write.lock, so that a writer that died
+/// never blocks the next one, while living writers (Lucene++'s NativeFSLockFactory included) exclude each other.
+/// Obtaining never waits: Error `io` says which process holds the lock. A left-over file alone is no lock.
 class WriteLockFactory : public Lucene::LockFactory {
  public:
   explicit WriteLockFactory(std::filesystem::path folder);

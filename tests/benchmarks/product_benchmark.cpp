@@ -1,5 +1,5 @@
-// One thread's matrix products of MiniLM's shapes: every instruction set and arithmetic of this processor, in GFLOP/s (int8:
-// GOP/s), beside oneDNN's for the same shape in the same run.
+// One thread's matrix products of MiniLM's shapes: every instruction set and arithmetic of this processor, in GFLOP/s
+// (int8: GOP/s), beside oneDNN's for the same shape in the same run.
 //   build/release/tests/product_benchmark
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unistd.h>
@@ -69,7 +69,8 @@ double onednn(dnnl::memory::data_type type, const Shape& shape) try {
   const bool bytes = type == memory::data_type::s8;
   const memory::desc source({rows, in}, bytes ? memory::data_type::u8 : type, memory::format_tag::ab);
   const memory::desc weights({in, out}, type, memory::format_tag::any);
-  const memory::desc destination({rows, out}, bytes ? memory::data_type::s32 : memory::data_type::f32, memory::format_tag::ab);
+  const memory::desc destination({rows, out}, bytes ? memory::data_type::s32 : memory::data_type::f32,
+                                 memory::format_tag::ab);
   const dnnl::matmul::primitive_desc description({source, weights, destination}, engine);
   memory x(source, engine), w(description.weights_desc(), engine), y(destination, engine);
   const dnnl::matmul primitive(description);
@@ -103,8 +104,10 @@ int main(int, char** arguments) {
     const VectorKernels& kernels = *levels.levels[i];
     if (!kernels.automatic) continue;
     line(kernels.name, "fp32", [&](const Shape& shape) { return ours(kernels, Arithmetic::fp32, shape); });
-    if (kernels.native_bf16) line(kernels.name, "bf16", [&](const Shape& shape) { return ours(kernels, Arithmetic::bf16, shape); });
-    if (kernels.native_int8) line(kernels.name, "int8", [&](const Shape& shape) { return ours(kernels, Arithmetic::int8, shape); });
+    if (kernels.native_bf16)
+      line(kernels.name, "bf16", [&](const Shape& shape) { return ours(kernels, Arithmetic::bf16, shape); });
+    if (kernels.native_int8)
+      line(kernels.name, "int8", [&](const Shape& shape) { return ours(kernels, Arithmetic::int8, shape); });
   }
   line("oneDNN", "fp32", [](const Shape& shape) { return onednn(dnnl::memory::data_type::f32, shape); });
   line("oneDNN", "bf16", [](const Shape& shape) { return onednn(dnnl::memory::data_type::bf16, shape); });

@@ -63,8 +63,8 @@ class Trial:
         """Statistics, and the ids and scores of the best hits."""
         summary = json.loads(self.run(self.index_command(name, 1, "--resume", "--json"), 0).stdout)
         run = self.path("run")
-        self.run([self.options.program, "search", "--index", self.path(name), "--no-rescore", "--hits", "100", "--topics",
-                  self.path("topics.tsv"), "--run", run], 0)
+        self.run([self.options.program, "search", "--index", self.path(name), "--no-rescore", "--hits", "100",
+                  "--topics", self.path("topics.tsv"), "--run", run], 0)
         with open(run, encoding="utf-8") as lines:
             hits = [line.split()[:5] for line in lines]
         assert len(hits) == 300, len(hits)
@@ -84,8 +84,10 @@ class Trial:
 
     def run_and_kill(self):
         """Whether it was killed, not finished."""
-        with subprocess.Popen(self.index_command("a.index", self.threads, "--resume", "--quiet"), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(self.index_command("a.index", self.threads, "--resume", "--quiet"),
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE,
+                              text=True) as process:
             # Short runs die while opening, longer ones anywhere in commits and merges.
             time.sleep(self.rng.uniform(0.005, self.seconds / 4))
             process.kill()

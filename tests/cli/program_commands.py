@@ -13,9 +13,9 @@ from pathlib import Path
 from program_support import PROGRAM, ProgramTest, main, run
 
 COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config", "bench"]
-NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"], ["run", "convert"],
-          ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"], ["config", "show"], ["config", "check"],
-          ["bench", "model"], ["bench", "bm25"], ["bench", "pipeline"]]
+NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"],
+          ["run", "convert"], ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"],
+          ["config", "show"], ["config", "check"], ["bench", "model"], ["bench", "bm25"], ["bench", "pipeline"]]
 
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n3 0 x 1\n"
 RUN_A = "1 Q0 a 1 3 A\n1 Q0 b 2 2 A\n1 Q0 c 3 1 A\n2 Q0 b 1 2 A\n2 Q0 a 2 1 A\n"
@@ -72,11 +72,13 @@ class Evaluate(ProgramTest):
         return self.expect(run("evaluate", "--qrels", self.qrels, *arguments), 0).stdout
 
     def test_prints_trec_evals_lines(self):
-        self.assertEqual(self.evaluate("--run", self.a, "--measures", "num_q,num_rel_ret,recip_rank,P@2,nDCG@10"),
-                         "num_q\tall\t2\nnum_rel_ret\tall\t3\nrecip_rank\tall\t0.7500\nP@2\tall\t0.5000\nnDCG@10\tall\t0.6956\n")
+        self.assertEqual(
+            self.evaluate("--run", self.a, "--measures", "num_q,num_rel_ret,recip_rank,P@2,nDCG@10"),
+            "num_q\tall\t2\nnum_rel_ret\tall\t3\nrecip_rank\tall\t0.7500\nP@2\tall\t0.5000\nnDCG@10\tall\t0.6956\n")
 
     def test_complete_counts_missing_queries_as_zero(self):
-        self.assertEqual(self.evaluate("--run", self.a, "--measures", "num_q,RR", "--complete"), "num_q\tall\t3\nRR\tall\t0.5000\n")
+        self.assertEqual(self.evaluate("--run", self.a, "--measures", "num_q,RR", "--complete"),
+                         "num_q\tall\t3\nRR\tall\t0.5000\n")
 
     def test_per_query(self):
         self.assertEqual(self.evaluate("--run", self.b, "--measures", "RR", "--per-query"),
@@ -88,7 +90,8 @@ class Evaluate(ProgramTest):
         self.assertIn(str(self.b), self.evaluate("--run", self.a, "--run", self.b, "--table"))
 
     def test_json_is_json(self):
-        result = json.loads(self.evaluate("--run", self.a, self.b, "--measures", "RR,num_q", "--json", "--per-query", "--compare"))
+        result = json.loads(
+            self.evaluate("--run", self.a, self.b, "--measures", "RR,num_q", "--json", "--per-query", "--compare"))
         self.assertEqual(result["runs"][0]["all"], {"RR": 0.75, "num_q": 2.0})
         self.assertEqual(result["runs"][1]["per_query"]["2"]["RR"], 1.0)
         tests = result["comparisons"][0]["measures"]["RR"]
@@ -99,23 +102,28 @@ class Evaluate(ProgramTest):
 
     def test_a_table_marks_what_differs_from_the_first_run(self):
         queries = range(1, 9)
-        good = self.write("good.run", "".join(f"{q} Q0 {d} 1 {s} good\n" for q in queries for d, s in zip("abc", (3, 2, 1))))
+        good = self.write("good.run",
+                          "".join(f"{q} Q0 {d} 1 {s} good\n" for q in queries for d, s in zip("abc", (3, 2, 1))))
         # Worse everywhere but for the first query: without variance there is no test.
         bad = self.write("bad.run", "".join(f"{q} Q0 {d} 1 {s} bad\n" for q in queries
                                             for d, s in zip("abc", (3, 2, 1) if q == 1 else (1, 2, 3))))
         runs = [good, bad]
         qrels = self.write("many", "".join(f"{q} 0 a 1\n{q} 0 b 1\n" for q in range(1, 9)))
-        table = self.expect(run("evaluate", "--qrels", qrels, "--run", *runs, "-m", "P@2", "--compare", "--format", "table"), 0).stdout
+        table = self.expect(
+            run("evaluate", "--qrels", qrels, "--run", *runs, "-m", "P@2", "--compare", "--format", "table"), 0).stdout
         self.assertRegex(table, r"bad\.run +0\.\d+†")
         self.assertIn("† differs from the first run", table)
-        latex = self.expect(run("evaluate", "--qrels", qrels, "--run", *runs, "-m", "P@2", "--compare", "--format", "latex"), 0).stdout
+        latex = self.expect(
+            run("evaluate", "--qrels", qrels, "--run", *runs, "-m", "P@2", "--compare", "--format", "latex"), 0).stdout
         self.assertIn("good & \\textbf{1.0000}", latex)
         self.assertIn("$^{\\dagger}$", latex)
 
     def test_csv_is_csv(self):
-        rows = list(csv.DictReader(io.StringIO(self.evaluate("--run", self.a, self.b, "-m", "RR", "--format", "csv", "--compare", "-q"))))
+        text = self.evaluate("--run", self.a, self.b, "-m", "RR", "--format", "csv", "--compare", "-q")
+        rows = list(csv.DictReader(io.StringIO(text)))
         self.assertEqual([(row["tag"], row["query"], float(row["value"])) for row in rows],
-                         [("A", "1", 1.0), ("A", "2", 0.5), ("A", "all", 0.75), ("B", "1", 1.0), ("B", "2", 1.0), ("B", "all", 1.0)])
+                         [("A", "1", 1.0), ("A", "2", 0.5), ("A", "all", 0.75),
+                          ("B", "1", 1.0), ("B", "2", 1.0), ("B", "all", 1.0)])
         self.assertEqual((rows[4]["difference"], rows[5]["n"], rows[5]["difference"]), ("-0.5", "2", "-0.25"))
 
     def test_a_plot_has_a_bar_a_query_highest_difference_first(self):
@@ -126,13 +134,16 @@ class Evaluate(ProgramTest):
         self.assertEqual(bars[:2], ["1: 0.0000 (A 1.0000, B 1.0000)", "2: −0.5000 (A 0.5000, B 1.0000)"])
         self.assertEqual(len(bars), 4)
         self.expect_error(2, "--plot", arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, "--plot", file])
-        self.expect_error(2, "only counts", arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, self.b, "-m", "num_q",
-                                                       "--plot", file])
+        self.expect_error(
+            2,
+            "only counts",
+            arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, self.b, "-m", "num_q", "--plot", file])
 
     @unittest.skipUnless(shutil.which("pdflatex"), "SKIPPED: needs pdflatex")
     def test_latex_compiles(self):
         for flags in ([], ["--per-query"]):
-            tables = self.evaluate("--run", self.a, self.b, "--measures", "RR,P@2(rel>=2),num_q", "--compare", "--format", "latex", *flags)
+            tables = self.evaluate("--run", self.a, self.b, "--measures", "RR,P@2(rel>=2),num_q", "--compare",
+                                   "--format", "latex", *flags)
             self.write("t.tex", "\\documentclass{article}\\usepackage{booktabs,longtable}\\begin{document}\n" + tables
                        + "\\end{document}\n")
             made = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=self.folder,

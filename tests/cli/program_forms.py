@@ -43,8 +43,10 @@ class Topics(ProgramTest):
 
     def test_convert_to_standard_output(self):
         lines = self.expect(run("topics", "convert", self.topics, "--to", "jsonl"), 0).stdout.splitlines()
-        self.assertEqual(json.loads(lines[0]), {"qid": "301", "query": "fish & chips", "description": "How are they fried?"})
-        self.assertIn("<query>fish &amp; chips</query>", self.expect(run("topics", "convert", self.topics, "--to", "xml"), 0).stdout)
+        self.assertEqual(json.loads(lines[0]),
+                         {"qid": "301", "query": "fish & chips", "description": "How are they fried?"})
+        self.assertIn("<query>fish &amp; chips</query>",
+                      self.expect(run("topics", "convert", self.topics, "--to", "xml"), 0).stdout)
 
     def test_convert_another_text(self):
         one = self.write("one.txt", TOPICS.split("</top>")[0] + "</top>\n")
@@ -59,7 +61,10 @@ class Topics(ProgramTest):
         self.expect_error(2, "--to trec", arguments=["topics", "convert", self.topics, new])
         self.expect_error(2, "sgml", "choose from", arguments=["topics", "convert", self.topics, new, "--to", "sgml"])
         self.expect_error(3, "topic 301", arguments=["topics", "convert", self.topics, new, "--to", "smart"])
-        self.expect_error(3, "bad.txt:1", arguments=["topics", "convert", self.write("bad.txt", "no tab\n"), new, "--to", "xml"])
+        self.expect_error(3,
+                          "bad.txt:1",
+                          arguments=["topics", "convert",
+                                     self.write("bad.txt", "no tab\n"), new, "--to", "xml"])
         self.assertFalse(new.exists())
 
 
@@ -99,8 +104,9 @@ class Run(ProgramTest):
         self.expect(run("run", "check", self.write("b.run", "1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n"), "--strict"), 0)
 
     def test_convert_decides_ties(self):
-        self.assertEqual(self.expect(run("run", "convert", self.run_file, "--to", "trec", "--order", "rank", "--tag", "new"), 0).stdout,
-                         "301 Q0 a 1 5 new\n301 Q0 b 2 4.9999995 new\n302 Q0 c 1 9 new\n")
+        self.assertEqual(
+            self.expect(run("run", "convert", self.run_file, "--to", "trec", "--order", "rank", "--tag", "new"),
+                        0).stdout, "301 Q0 a 1 5 new\n301 Q0 b 2 4.9999995 new\n302 Q0 c 1 9 new\n")
         result = self.expect(run("run", "convert", self.run_file, "--to", "msmarco", "--hits", "1"), 0)
         self.assertEqual(result.stdout, "301\tb\t1\n302\tc\t1\n")
         self.assertIn("1 ties", result.stderr)
@@ -109,7 +115,8 @@ class Run(ProgramTest):
         values = set()
         for name in ("x.run", "x.tsv", "x.jsonl.gz"):
             self.expect(run("run", "convert", self.run_file, self.folder / name), 0)
-            values.add(self.expect(run("evaluate", "--qrels", self.write("q", QRELS), "--run", self.folder / name), 0).stdout)
+            values.add(
+                self.expect(run("evaluate", "--qrels", self.write("q", QRELS), "--run", self.folder / name), 0).stdout)
         self.assertEqual(len(values), 1)
 
 

@@ -17,11 +17,12 @@ def record(qid, query, docno, text, rank, score, **more):
                       ensure_ascii=False) + "\n"
 
 
-RECORDS = (record("1", "how to boil an egg", "d1", "Paris is the capital of France.", 1, 9.0, extra={"kept": True})
-           + record("1", "how to boil an egg", "d2", "", 2, 8.0)
-           + record("2", "capital of france", "é1", "An egg is boiled in hot water for some minutes.", 1, 5.0)
-           + record("1", "how to boil an egg", "d3", "To boil an egg, put it in boiling water for seven minutes.", 3, 7.0)
-           + record("2", "capital of france", "é2", "Paris is the capital of France.", 2, 4.5))
+EGG, FRANCE = "how to boil an egg", "capital of france"
+RECORDS = (record("1", EGG, "d1", "Paris is the capital of France.", 1, 9.0, extra={"kept": True})
+           + record("1", EGG, "d2", "", 2, 8.0)
+           + record("2", FRANCE, "é1", "An egg is boiled in hot water for some minutes.", 1, 5.0)
+           + record("1", EGG, "d3", "To boil an egg, put it in boiling water for seven minutes.", 3, 7.0)
+           + record("2", FRANCE, "é2", "Paris is the capital of France.", 2, 4.5))
 DEVICE = ["--device", "cpu", "--precision", "fp32"]
 
 
@@ -49,7 +50,8 @@ class Rerank(ProgramTest):
     def test_tsv_holds_every_logit_in_the_inputs_order(self):
         output = self.folder / "x.tsv"
         self.rerank(output)
-        self.assertEqual([line[:2] for line in self.columns(output)], [["1", "d1"], ["1", "d3"], ["2", "é1"], ["2", "é2"]])
+        self.assertEqual([line[:2] for line in self.columns(output)],
+                         [["1", "d1"], ["1", "d3"], ["2", "é1"], ["2", "é2"]])
         self.assertGreater(float(self.columns(output)[1][2]), float(self.columns(output)[0][2]))
 
     def test_jsonl_is_the_input_with_new_ranks_and_scores(self):
@@ -74,12 +76,14 @@ class Rerank(ProgramTest):
     def test_tiras_variables_name_the_folders(self):
         output = self.folder / "made" / "out"
         self.write("metadata.json", '{"ir_datasets_id": "pangrams"}\n')
-        for variables in ({"inputDataset": self.folder, "outputDir": output}, {"TIRA_INPUT_DATASET": self.folder, "TIRA_OUTPUT_DIR": output}):
+        for variables in ({"inputDataset": self.folder, "outputDir": output},
+                          {"TIRA_INPUT_DATASET": self.folder, "TIRA_OUTPUT_DIR": output}):
             shutil.rmtree(output, ignore_errors=True)
             result = self.expect(run("rerank", *DEVICE, **{name: str(value) for name, value in variables.items()}), 0)
             self.assertEqual(len(self.columns(output / "run.txt")), 5)
             self.assertIn("2 queries of pangrams", result.stderr)
-        self.expect(run("rerank", "--output", output / "run.txt.gz", *DEVICE, inputDataset=str(self.folder), outputDir="/nowhere"), 0)
+        self.expect(run("rerank", "--output", output / "run.txt.gz", *DEVICE, inputDataset=str(self.folder),
+                        outputDir="/nowhere"), 0)
         self.assertEqual(gzip.decompress((output / "run.txt.gz").read_bytes()), (output / "run.txt").read_bytes())
         self.write("metadata.json", "{broken")
         self.expect(run("rerank", "--input", self.folder, "--output", output, *DEVICE), 0)
@@ -90,17 +94,23 @@ class Rerank(ProgramTest):
         folder = self.folder / "full-rank"
         folder.mkdir()
         (folder / "queries.jsonl").write_text('{"qid": "1", "query": "a"}\n')
-        self.expect_error(1, "without candidates", "relucent index", arguments=["rerank", "--input", folder, "--output", self.folder / "o"])
+        self.expect_error(1,
+                          "without candidates",
+                          "relucent index",
+                          arguments=["rerank", "--input", folder, "--output", self.folder / "o"])
 
-    @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(), "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")
+    @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(),
+                         "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")
     def test_tirexs_own_sample(self):
         output = self.folder / "out"
-        self.expect(run("rerank", "--input", DATA / "formats/tirex-rerank/re-ranking-outputs", "--output", output, *DEVICE), 0)
+        self.expect(
+            run("rerank", "--input", DATA / "formats/tirex-rerank/re-ranking-outputs", "--output", output, *DEVICE), 0)
         self.assertEqual({(line[0], line[2]) for line in self.columns(output / "run.txt")},
                          {("1", "doc-1"), ("1", "doc-2"), ("3", "doc-3")})
 
     def test_the_profile_fuses_with_the_inputs_scores(self):
-        profile = self.write("first.toml", '[rescorer]\nscore_mode = "total"\nnormalize = "minmax"\nquery_weight = 100.0\n')
+        profile = self.write("first.toml",
+                             '[rescorer]\nscore_mode = "total"\nnormalize = "minmax"\nquery_weight = 100.0\n')
         output = self.folder / "x.run"
         self.rerank(output, "--config", profile)
         self.assertEqual([line[2] for line in self.columns(output)], ["d1", "d3", "d2", "é1", "é2"])
@@ -141,8 +151,12 @@ class Rerank(ProgramTest):
         fails(1, "absent", flags=["--model", self.folder / "absent"])
         fails(2, "toaster", flags=["--device", "toaster"])
         fails(2, "float128", flags=["--precision", "float128"])
-        self.expect_error(1, "no/such", arguments=["rerank", "--input", self.input, "--output", self.folder / "no/such/x.run"])
-        self.expect_error(1, "absent.jsonl", arguments=["rerank", "--input", self.folder / "absent.jsonl", "--output", output])
+        self.expect_error(1,
+                          "no/such",
+                          arguments=["rerank", "--input", self.input, "--output", self.folder / "no/such/x.run"])
+        self.expect_error(1,
+                          "absent.jsonl",
+                          arguments=["rerank", "--input", self.folder / "absent.jsonl", "--output", output])
         empty = self.folder / "empty"
         empty.mkdir()
         self.expect_error(1, "rerank.jsonl", arguments=["rerank", "--input", empty, "--output", output])
@@ -155,7 +169,9 @@ class Rerank(ProgramTest):
     def test_a_folder_that_cannot_be_written(self):
         self.folder.chmod(0o500)
         self.addCleanup(self.folder.chmod, 0o700)
-        self.expect_error(1, "cannot be created", arguments=["rerank", "--input", self.input, "--output", self.folder / "x.run"])
+        self.expect_error(1,
+                          "cannot be created",
+                          arguments=["rerank", "--input", self.input, "--output", self.folder / "x.run"])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "SKIPPED: needs /dev/full")
     def test_a_full_disk_is_said_to_be_one(self):

@@ -63,7 +63,9 @@ class Search(ProgramTest):
     def test_lucene_syntax_where_asked_for(self):
         must = self.hits("+onions +crying", "--syntax", "lucene")
         self.assertLess(must["total_hits"], self.hits("onions crying")["total_hits"] + 1)
-        self.expect_error(2, "query", arguments=["search", "--index", self.index, "--syntax", "lucene", "(((", "--no-rescore"])
+        self.expect_error(2,
+                          "query",
+                          arguments=["search", "--index", self.index, "--syntax", "lucene", "(((", "--no-rescore"])
 
     def test_the_table_is_plain_text_without_a_terminal(self):
         table = self.search(QUESTION, "--timings")
@@ -75,8 +77,11 @@ class Search(ProgramTest):
     def test_on_a_terminal_the_querys_words_are_marked(self):
         def on_terminal(**environment):
             parent, child = pty.openpty()
-            process = subprocess.Popen([PROGRAM, "search", "--index", self.index, QUESTION], stdout=child, stderr=subprocess.DEVNULL,
-                                       stdin=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm", **environment})
+            process = subprocess.Popen([PROGRAM, "search", "--index", self.index, QUESTION],
+                                       stdout=child,
+                                       stderr=subprocess.DEVNULL,
+                                       stdin=subprocess.DEVNULL,
+                                       env={**os.environ, "TERM": "xterm", **environment})
             os.close(child)
             output = b""
             while True:
@@ -97,12 +102,16 @@ class Search(ProgramTest):
 
     def test_questions_from_standard_input(self):
         result = self.search("--json", stdin=f"{QUESTION}\n\nwhy did my bread not rise\n")
-        self.assertEqual([json.loads(line)["query"] for line in result.stdout.splitlines()], [QUESTION, "why did my bread not rise"])
+        self.assertEqual([json.loads(line)["query"] for line in result.stdout.splitlines()],
+                         [QUESTION, "why did my bread not rise"])
 
     def test_a_person_is_asked(self):
         parent, child = pty.openpty()
-        process = subprocess.Popen([PROGRAM, "search", "--index", self.index, "--no-rescore"], stdin=child, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, encoding="utf-8")
+        process = subprocess.Popen([PROGRAM, "search", "--index", self.index, "--no-rescore"],
+                                   stdin=child,
+                                   stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE,
+                                   encoding="utf-8")
         os.close(child)
         time.sleep(1)
         os.write(parent, b"onions\n\n")
@@ -119,7 +128,8 @@ class Search(ProgramTest):
             result = self.search("--topics", DEMO / "queries.tsv", "--run", file, *flags)
             self.assertEqual(result.stdout, "")
             self.assertIn("time per query", result.stderr)
-            line = self.expect(run("evaluate", "--qrels", DEMO / "qrels.txt", "--run", file, "--measures", "nDCG@10"), 0).stdout
+            line = self.expect(run("evaluate", "--qrels", DEMO / "qrels.txt", "--run", file, "--measures", "nDCG@10"),
+                               0).stdout
             values[name] = float(line.split("\t")[2])
         self.assertGreater(values["model"], values["bm25"])
 
@@ -137,20 +147,26 @@ class Search(ProgramTest):
         with gzip.open(rerank, "rt", encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines]
         self.assertEqual(list(records[0]), ["qid", "query", "docno", "text", "rank", "score"])
-        collection, queries = (dict(line.split("\t", 1) for line in (DEMO / name).read_text(encoding="utf-8").splitlines())
+        collection, queries = (dict(line.split("\t", 1)
+                                    for line in (DEMO / name).read_text(encoding="utf-8").splitlines())
                                for name in ("collection.tsv", "queries.tsv"))
         for record in records:
             self.assertEqual((record["text"], record["query"]), (collection[record["docno"]], queries[record["qid"]]))
         self.assertEqual([(r["qid"], r["docno"], str(r["rank"])) for r in records],
                          [tuple(line.split()[i] for i in (0, 2, 3)) for line in bm25.read_text().splitlines()])
         self.assertEqual(self.search(*topics, "--rerank-file", rerank).stdout, "")
-        self.expect_error(2, "--rerank-file", "--topics", arguments=["search", "--index", self.index, "a", "--rerank-file", rerank])
+        self.expect_error(2,
+                          "--rerank-file",
+                          "--topics",
+                          arguments=["search", "--index", self.index, "a", "--rerank-file", rerank])
 
     def test_a_run_goes_to_standard_output_without_a_file(self):
         topics = self.write("t.tsv", "7\tonions\n8\tbread\n")
         result = self.search("--topics", topics, "--no-rescore", "--hits", "3")
         self.assertEqual([line.split()[0] for line in result.stdout.splitlines()], ["7"] * 3 + ["8"] * 3)
-        found = [json.loads(line) for line in self.search("--topics", topics, "--no-rescore", "--json").stdout.splitlines()]
+        found = [
+            json.loads(line) for line in self.search("--topics", topics, "--no-rescore", "--json").stdout.splitlines()
+        ]
         self.assertEqual([answer["qid"] for answer in found], ["7", "8"])
 
     def test_names_that_users_of_anserini_and_pyserini_know(self):
@@ -159,7 +175,8 @@ class Search(ProgramTest):
         profile = self.write("k.toml", "[first_stage]\nk1 = 1.2\nb = 0.75\n")
         shared = ["--topics", topics, "--hits", "5"]
         self.search(*shared, "--config", profile, "--no-rescore", "--tag", "x", "--run", files[0])
-        self.search(*shared, "--bm25", "--bm25.k1", "1.2", "--bm25.b", "0.75", "--runtag", "x", "--output", files[1], "--topicfield", "title")
+        self.search(*shared, "--bm25", "--bm25.k1", "1.2", "--bm25.b", "0.75", "--runtag", "x", "--output", files[1],
+                    "--topicfield", "title")
         self.search(*shared, "--bm25", "--k1", "1.2", "--b", "0.75", "--runtag", "x", "--output", files[2])
         self.search(*shared, "--bm25", "--runtag", "x", "--output", files[3])
         self.assertEqual(files[0].read_text(), files[1].read_text())

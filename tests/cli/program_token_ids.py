@@ -34,8 +34,8 @@ class TokenIds(ProgramTest):
 
     @classmethod
     def index(cls, folder, *arguments):
-        result = run("index", "--corpus", "cranfield", "--input", next(CRANFIELD.rglob("cran.all*")), "--index", folder, "--quiet",
-                     *arguments)
+        result = run("index", "--corpus", "cranfield", "--input", next(CRANFIELD.rglob("cran.all*")), "--index", folder,
+                     "--quiet", *arguments)
         if result.returncode != 0:
             raise RuntimeError(result.stderr)
         return result
@@ -71,7 +71,8 @@ class TokenIds(ProgramTest):
         found, log = self.answers(self.folder / "other.index", "window = 30\n")
         self.assertEqual(found, expected)
         self.assertEqual(log.count("the texts are tokenized instead"), 1, log)
-        report = json.loads(self.expect(run("verify", "--index", self.folder / "other.index", "--quiet", "--json"), 0).stdout)
+        report = json.loads(
+            self.expect(run("verify", "--index", self.folder / "other.index", "--quiet", "--json"), 0).stdout)
         self.assertIn("note", [check["status"] for check in report["checks"] if check["name"] == "token ids"])
 
     def test_verify_makes_them_again(self):
@@ -82,9 +83,14 @@ class TokenIds(ProgramTest):
 
     def test_resuming_keeps_to_what_was_begun(self):
         cran = next(CRANFIELD.rglob("cran.all*"))
-        self.expect_error(2, "token ids", arguments=["index", "--corpus", "cranfield", "--input", cran, "--index", self.stored, "--resume"])
-        self.expect_error(2, "token ids",
-                          arguments=["index", "--corpus", "cranfield", "--input", cran, "--index", self.plain, "--resume", "--token-ids"])
+        self.expect_error(
+            2,
+            "token ids",
+            arguments=["index", "--corpus", "cranfield", "--input", cran, "--index", self.stored, "--resume"])
+        self.expect_error(2,
+                          "token ids",
+                          arguments=["index", "--corpus", "cranfield", "--input", cran, "--index", self.plain,
+                                     "--resume", "--token-ids"])
         self.index(self.stored, "--resume", "--token-ids")
 
     def test_the_profile_can_ask_for_them(self):
@@ -94,8 +100,10 @@ class TokenIds(ProgramTest):
             self.assertEqual(file.read_bytes(), (self.folder / "profile.index" / file.name).read_bytes(), file.name)
 
     def test_a_model_that_is_not_there_is_an_error(self):
-        self.expect_error(1, "no-such-model", arguments=["index", "--corpus", "cranfield", "--input", next(CRANFIELD.rglob("cran.all*")),
-                                                        "--index", self.folder / "new.index", "--token-ids", "no-such-model"])
+        self.expect_error(1,
+                          "no-such-model",
+                          arguments=["index", "--corpus", "cranfield", "--input", next(CRANFIELD.rglob("cran.all*")),
+                                     "--index", self.folder / "new.index", "--token-ids", "no-such-model"])
         self.assertFalse((self.folder / "new.index").exists())
 
     def test_timings_tell_tokenizing_from_encoding(self):

@@ -14,11 +14,13 @@ def names():
     return sorted(file.name.removesuffix(".tsv.gz") for file in (GOLDENS / "trained").glob("*.tsv.gz"))
 
 
-@unittest.skipUnless(names() and (DATA / "candidates").is_dir(),
-                     f"SKIPPED: needs {GOLDENS / 'trained'} and {DATA / 'candidates'} (RELUCENT_GOLDENS, RELUCENT_TEST_DATA)")
+@unittest.skipUnless(
+    names() and (DATA / "candidates").is_dir(),
+    f"SKIPPED: needs {GOLDENS / 'trained'} and {DATA / 'candidates'} (RELUCENT_GOLDENS, RELUCENT_TEST_DATA)")
 class Trained(ProgramTest):
     def ndcg(self, name, run_file):
-        result = run("evaluate", "--qrels", DATA / "qrels" / f"qrels.{name}-passage.txt", "--run", run_file, "--measures", "nDCG@10")
+        result = run("evaluate", "--qrels", DATA / "qrels" / f"qrels.{name}-passage.txt", "--run", run_file,
+                     "--measures", "nDCG@10")
         measure, scope, value = self.expect(result, 0).stdout.strip().split("\t")
         self.assertEqual((measure, scope), ("nDCG@10", "all"))
         return float(value)
@@ -33,8 +35,10 @@ class Trained(ProgramTest):
             candidates = DATA / "candidates" / f"{name}-passage.bm25.rerank.jsonl.gz"
             with gzip.open(candidates, "rt", encoding="utf-8") as lines:
                 records = [json.loads(line) for line in lines]
-            first_stage = self.write("bm25.run", "".join(
-                f"{record['qid']} Q0 {record['docno']} {record['rank']} {1000 - record['rank']} bm25\n" for record in records))
+            first_stage = self.write(
+                "bm25.run",
+                "".join(f"{record['qid']} Q0 {record['docno']} {record['rank']} {1000 - record['rank']} bm25\n"
+                        for record in records))
             self.assertAlmostEqual(self.ndcg(name, first_stage), expected["first_stage"], delta=TOLERANCE)
             for precision in ("fp32", "bf16", "int8"):
                 with self.subTest(set=name, precision=precision):
@@ -43,15 +47,19 @@ class Trained(ProgramTest):
                     self.assertAlmostEqual(self.ndcg(name, alone), expected["model"], delta=tolerance)
             fused = self.rerank(candidates, self.folder / f"{name}.fused.run", "--config", "config/fusion.toml",
                                 "--precision", "fp32")
-            self.assertAlmostEqual(self.ndcg(name, fused), expected["minmax_model_plus_0.3_minmax_first_stage"], delta=TOLERANCE)
+            self.assertAlmostEqual(self.ndcg(name, fused),
+                                   expected["minmax_model_plus_0.3_minmax_first_stage"],
+                                   delta=TOLERANCE)
 
     def test_written_logits_are_the_goldens_for_the_first_queries(self):
         for name in names():
-            with gzip.open(DATA / "candidates" / f"{name}-passage.bm25.rerank.jsonl.gz", "rt", encoding="utf-8") as lines:
+            with gzip.open(DATA / "candidates" / f"{name}-passage.bm25.rerank.jsonl.gz", "rt",
+                           encoding="utf-8") as lines:
                 some = [line for _, line in zip(range(300), lines)]
             with gzip.open(GOLDENS / "trained" / f"{name}.tsv.gz", "rt", encoding="utf-8") as lines:
                 expected = [line.split() for _, line in zip(range(len(some)), lines)]
-            output = self.rerank(self.write("some.jsonl", "".join(some)), self.folder / "some.tsv", "--precision", "fp32")
+            output = self.rerank(self.write("some.jsonl", "".join(some)), self.folder / "some.tsv", "--precision",
+                                 "fp32")
             got = [line.split() for line in output.read_text(encoding="utf-8").splitlines()]
             logits = {(query, docno): float(logit) for query, docno, logit in got}
             self.assertEqual(len(logits), len(expected))

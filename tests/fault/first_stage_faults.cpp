@@ -1,4 +1,5 @@
-// Broken, locked, foreign and full: the first stage answers with an Error that names the place, and loses nothing committed.
+// Broken, locked, foreign and full: the first stage answers with an Error that names the place, and loses nothing
+// committed.
 #include <gtest/gtest.h>
 
 #include "first_stage_support.h"
@@ -47,20 +48,24 @@ TEST(FirstStageFaults, MissingFolderAndFolderWithoutIndex) {
   TemporaryFolder folder;
   expect_error(ErrorKind::io, "absent", [&] { open_reader(folder / "absent"); });
   expect_error(ErrorKind::invalid_data, folder.path().string(), [&] { open_reader(folder.path()); });
-  expect_error(ErrorKind::usage, folder.path().string(), [&] { open_builder(folder.path(), IndexBuilder::Mode::append); });
+  expect_error(ErrorKind::usage, folder.path().string(),
+               [&] { open_builder(folder.path(), IndexBuilder::Mode::append); });
   std::ofstream(folder / "file") << "text";
   expect_error(ErrorKind::io, "file", [&] { open_reader(folder / "file"); });
   expect_error(ErrorKind::io, "file", [&] { open_builder(folder / "file", IndexBuilder::Mode::create); });
-  expect_error(ErrorKind::io, "/proc/relucent", [&] { open_builder("/proc/relucent/index", IndexBuilder::Mode::create); });
+  expect_error(ErrorKind::io, "/proc/relucent",
+               [&] { open_builder("/proc/relucent/index", IndexBuilder::Mode::create); });
 }
 
 TEST(FirstStageFaults, ModeMustFitWhatIsThere) {
   TemporaryFolder folder;
   write_own(folder.path(), some_documents(3), 3);
-  expect_error(ErrorKind::usage, folder.path().string(), [&] { open_builder(folder.path(), IndexBuilder::Mode::create); });
+  expect_error(ErrorKind::usage, folder.path().string(),
+               [&] { open_builder(folder.path(), IndexBuilder::Mode::create); });
   IndexBuilder::Options other;
   other.fields.contents_field = "body";
-  expect_error(ErrorKind::usage, "contents", [&] { IndexBuilder::open(folder.path(), IndexBuilder::Mode::append, other); });
+  expect_error(ErrorKind::usage, "contents",
+               [&] { IndexBuilder::open(folder.path(), IndexBuilder::Mode::append, other); });
   EXPECT_EQ(open_reader(folder.path())->numDocs(), 3);
   {
     const auto builder = open_builder(folder.path(), IndexBuilder::Mode::overwrite);
@@ -155,7 +160,8 @@ TEST(FirstStageFaults, IndexOfAnotherProgramIsNotContinued) {
   const auto writer = stock_writer(own.path(), false);
   add_stock(writer, {"x", "several common words of another program"});
   writer->close();
-  expect_error(ErrorKind::invalid_data, own.path().string(), [&] { open_builder(own.path(), IndexBuilder::Mode::append); });
+  expect_error(ErrorKind::invalid_data, own.path().string(),
+               [&] { open_builder(own.path(), IndexBuilder::Mode::append); });
   const auto searcher = open_bm25(own.path());
   EXPECT_EQ(searcher->statistics().document_count, 31);
   EXPECT_EQ(search(searcher, term_query("common"), 100).total, 31);
@@ -198,7 +204,8 @@ TEST(FirstStageFaults, OtherAnalyzersIndexAndSearch) {
     IndexBuilder::Options options;
     options.first_stage.analyzer = analyzer;
     write_own(folder.path(), {{"1", "Running Dogs"}, {"2", "running dogs, running"}}, 10, options);
-    const auto searcher = Lucene::newLucene<BM25Searcher>(open_reader(folder.path()), options.first_stage, IndexConfig{});
+    const auto searcher =
+        Lucene::newLucene<BM25Searcher>(open_reader(folder.path()), options.first_stage, IndexConfig{});
     EXPECT_EQ(searcher->statistics().sum_total_term_freq, 5);
     EXPECT_EQ(search(searcher, term_query("Running"), 10).total, analyzer[0] == 'w' ? 1 : 0);
     EXPECT_EQ(search(searcher, term_query("running"), 10).total, analyzer[0] == 'w' ? 1 : 2);
@@ -250,7 +257,8 @@ TEST(FirstStageFaults, EveryTextComesBackAsItWas) {
 
 TEST(FirstStageFaults, LongestTextsOfJoinersAndMarksTakeNoLongTime) {
   // Each would cost time squared if the word rules looked ahead without limit.
-  for (const std::string unit : {"\xE2\x80\x8D", "\xCC\x81", "\xC3\xA9", "_", "a.", "\xF0\x9F\x87\xA6", "\xE0\xB8\x81"}) {
+  for (const std::string unit :
+       {"\xE2\x80\x8D", "\xCC\x81", "\xC3\xA9", "_", "a.", "\xF0\x9F\x87\xA6", "\xE0\xB8\x81"}) {
     std::string text;
     while (text.size() < 400000) text += unit;
     const auto start = std::chrono::steady_clock::now();
@@ -273,7 +281,8 @@ TEST(FirstStageFaults, EdgesOfSearch) {
   EXPECT_EQ(search(searcher, term_query("unknown"), 10), TestHits{});
   EXPECT_EQ(search(searcher, flat_query(""), 10), TestHits{});
   EXPECT_EQ(search(searcher, flat_query("word word"), 1000000).hits.size(), 1U);
-  for (const std::int32_t n : {0, -1}) expect_error(ErrorKind::usage, "hits", [&] { search(searcher, term_query("word"), n); });
+  for (const std::int32_t n : {0, -1})
+    expect_error(ErrorKind::usage, "hits", [&] { search(searcher, term_query("word"), n); });
   EXPECT_EQ(search(searcher, term_query("2", "id"), 10).hits.at(0).document, 1);
 }
 
@@ -296,7 +305,8 @@ TEST(FirstStageFaults, DamagedIndexIsAnErrorNotACrash) {
       const auto searcher = open_bm25(folder / "bad");
       const TestHits hits = search(searcher, query, 10);
       for (const TestHit& hit : hits.hits) {
-        EXPECT_EQ(stored_text(searcher->doc(hit.document), "text"), documents[static_cast<std::size_t>(hit.document)].text);
+        EXPECT_EQ(stored_text(searcher->doc(hit.document), "text"),
+                  documents[static_cast<std::size_t>(hit.document)].text);
       }
       EXPECT_EQ(hits, wanted);
       ++answers;
@@ -386,7 +396,8 @@ TEST(FirstStageFaults, SidecarIsUsedCheckedAndRebuilt) {
   const std::string good = bytes_of(sidecar);
   ASSERT_FALSE(good.empty());
 
-  // It is read: a copy with another checksum-proof length would change scores; here its age shows that it is not rewritten.
+  // It is read: a copy with another checksum-proof length would change scores; here its age shows that it is not
+  // rewritten.
   const auto age = fs::last_write_time(sidecar);
   EXPECT_EQ(search(open_bm25(folder.path()), query, 100), wanted);
   EXPECT_EQ(fs::last_write_time(sidecar), age);

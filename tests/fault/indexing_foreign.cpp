@@ -35,7 +35,8 @@ bool says(const VerifyReport& report, const std::string& name, Check::Status sta
   return false;
 }
 
-void flip(const TemporaryFolder& folder, const fs::path& file, const std::string& good, std::size_t at, std::mt19937& random) {
+void flip(const TemporaryFolder& folder, const fs::path& file, const std::string& good, std::size_t at,
+          std::mt19937& random) {
   std::string bad = good;
   bad[at] = static_cast<char>(bad[at] ^ (1 + random() % 255));
   folder.write(fs::relative(file, folder.path()).string(), bad);
@@ -52,7 +53,8 @@ TEST(VerifyForeign, FindsAFlippedByteOfTheLengthsKeptBesideIt) {
     const auto document = Lucene::newLucene<Lucene::Document>();
     document->add(Lucene::newLucene<Lucene::Field>(L"id", to_lucene(std::to_string(i)), AbstractField::STORE_YES,
                                                    AbstractField::INDEX_NOT_ANALYZED));
-    document->add(Lucene::newLucene<Lucene::Field>(L"text", L"one text", AbstractField::STORE_YES, AbstractField::INDEX_NO));
+    document->add(
+        Lucene::newLucene<Lucene::Field>(L"text", L"one text", AbstractField::STORE_YES, AbstractField::INDEX_NO));
     document->add(Lucene::newLucene<Lucene::Field>(L"contents", L"one text", AbstractField::STORE_NO,
                                                    AbstractField::INDEX_ANALYZED));
     writer->addDocument(document);

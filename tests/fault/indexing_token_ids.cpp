@@ -29,7 +29,8 @@ Lucene::FieldPtr bytes_field(const char* name, const std::string& bytes) {
   return Lucene::newLucene<Lucene::Field>(to_lucene(name), array, Lucene::AbstractField::STORE_YES);
 }
 
-/// Adds a document of the same text "a word" to an index, with these token ids (none where empty), as another program might.
+/// Adds a document of the same text "a word" to an index, with these token ids (none where empty), as another program
+/// might.
 void add_by_lucene(const fs::path& index, const std::string& id, const std::string& token_ids) {
   using Lucene::AbstractField;
   const auto directory = Lucene::FSDirectory::open(to_lucene(index.string()));
@@ -44,7 +45,8 @@ void add_by_lucene(const fs::path& index, const std::string& id, const std::stri
                                                  AbstractField::INDEX_NOT_ANALYZED_NO_NORMS));
   document->add(bytes_field("text", "a word"));
   if (!token_ids.empty()) document->add(bytes_field(kTokenIdsField, token_ids));
-  document->add(Lucene::newLucene<Lucene::Field>(L"contents", L"a word", AbstractField::STORE_NO, AbstractField::INDEX_ANALYZED));
+  document->add(
+      Lucene::newLucene<Lucene::Field>(L"contents", L"a word", AbstractField::STORE_NO, AbstractField::INDEX_ANALYZED));
   writer->addDocument(document);
   writer->commit(user_data);
   writer->close();

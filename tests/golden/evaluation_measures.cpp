@@ -17,7 +17,8 @@ using testing::qrels_of;
 
 constexpr double kTolerance = 1e-12;
 
-void expect_equal(const json& expected, const Run& run, const Qrels& qrels, ScoreType scores, const std::string& where) {
+void expect_equal(const json& expected, const Run& run, const Qrels& qrels, ScoreType scores,
+                  const std::string& where) {
   for (const bool complete : {false, true}) {
     std::vector<Measure> measures;
     const json& means = expected.at(complete ? "mean_complete" : "mean");
@@ -29,7 +30,8 @@ void expect_equal(const json& expected, const Run& run, const Qrels& qrels, Scor
     EXPECT_EQ(evaluation.averaged_over, expected.at(complete ? "num_q_complete" : "num_q").get<std::size_t>()) << where;
     for (std::size_t m = 0; m < measures.size(); ++m) {
       const auto& name = measures[m].name;
-      EXPECT_NEAR(evaluation.all[m], means.at(name).get<double>(), kTolerance) << where << " " << name << " complete " << complete;
+      EXPECT_NEAR(evaluation.all[m], means.at(name).get<double>(), kTolerance)
+          << where << " " << name << " complete " << complete;
     }
     EXPECT_EQ(evaluation.queries.size(), expected.at("queries").size()) << where;
     for (const auto& [query, values] : expected.at("queries").items()) {
@@ -50,8 +52,8 @@ TEST(MeasuresGolden, CasesEqualTrecEvalsToTheLastDigits) {
       const index_tools::Run run = read_run(measures_folder() / (name + ".run"));
       const Qrels qrels = read_qrels(measures_folder() / (name + ".qrels"));
       expect_equal(expected, run, qrels, ScoreType::single_precision, name);
-      expect_equal(expected.contains("if_scores_are_double") ? expected.at("if_scores_are_double") : expected, run, qrels,
-                   ScoreType::double_precision, name + " as double");
+      expect_equal(expected.contains("if_scores_are_double") ? expected.at("if_scores_are_double") : expected, run,
+                   qrels, ScoreType::double_precision, name + " as double");
       ++cases;
     }
   }
@@ -67,8 +69,10 @@ TEST(MeasuresGolden, BM25RunsOfRealCollectionsEqualTrecEvals) {
     for (const auto& [name, expected] : content.items()) {
       const path file = testing::goldens() / "bm25" / (name + ".tsv.gz");
       const Qrels qrels = read_qrels(qrels_of(name.substr(0, name.find('.'))));
-      expect_equal(expected.at("as_scored"), bm25_run(file, false), qrels, ScoreType::single_precision, name + " as scored");
-      expect_equal(expected.at("as_ranked"), bm25_run(file, true), qrels, ScoreType::single_precision, name + " as ranked");
+      expect_equal(expected.at("as_scored"), bm25_run(file, false), qrels, ScoreType::single_precision,
+                   name + " as scored");
+      expect_equal(expected.at("as_ranked"), bm25_run(file, true), qrels, ScoreType::single_precision,
+                   name + " as ranked");
       ++runs;
     }
   }
@@ -108,7 +112,9 @@ TEST(MeasuresGolden, SignificanceOfMadeUpPairsEqualsSciPys) {
   for (const json& content : golden_files("synthetic")) {
     EXPECT_EQ(content.at("bounds"), json({-kEquivalenceBound, kEquivalenceBound}));
     for (const auto& [name, expected] : content.at("synthetic").items()) {
-      expect_tests(expected, paired_tests(expected.at("a").get<std::vector<double>>(), expected.at("b").get<std::vector<double>>()), name);
+      expect_tests(
+          expected,
+          paired_tests(expected.at("a").get<std::vector<double>>(), expected.at("b").get<std::vector<double>>()), name);
       ++pairs;
     }
   }
@@ -130,7 +136,8 @@ TEST(MeasuresGolden, SignificanceBetweenRealRunsEqualsSciPys) {
       const std::vector<Measure> measures = {parse_measure(words[1])};
       std::map<std::string, std::vector<double>> values[2];
       for (int side = 0; side < 2; ++side) {
-        const path file = testing::goldens() / "bm25" / (collection + "." + std::string(words[side == 0 ? 2 : 4]) + ".tsv.gz");
+        const path file =
+            testing::goldens() / "bm25" / (collection + "." + std::string(words[side == 0 ? 2 : 4]) + ".tsv.gz");
         values[side] = evaluate(bm25_run(file, true), qrels, measures).queries;
       }
       std::vector<double> a, b;

@@ -105,8 +105,10 @@ TEST(RealTopics, NoneIsLostAndEveryFormGivesThemBack) {
         const Topic& right = topics.topics[i];
         EXPECT_EQ(back.topics[i].id, right.id) << file;
         EXPECT_EQ(back.topics[i].title, right.title) << file << " " << right.id;
-        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? right.description : "") << file << " " << right.id;
-        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(form) ? right.narrative : "") << file << " " << right.id;
+        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? right.description : "")
+            << file << " " << right.id;
+        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(form) ? right.narrative : "")
+            << file << " " << right.id;
       }
     }
   }
@@ -126,8 +128,9 @@ TEST(RealTopics, DescriptionsAndNarrativesComeWithoutTheirLabels) {
   const auto covid = read_topics(folder / "topics.covid-round5.xml");
   EXPECT_EQ(covid[0].description, "what is the origin of COVID-19");
   const auto web = read_topics(folder / "topics.web.1-50.txt");
-  EXPECT_EQ(web[0].description, "Find information on President Barack Obama's family history, including genealogy, national "
-                                "origins, places and dates of birth, etc.");
+  EXPECT_EQ(web[0].description,
+            "Find information on President Barack Obama's family history, including genealogy, national "
+            "origins, places and dates of birth, etc.");
 }
 
 TEST(RealTopics, SmartAndVaswaniQueriesAreThoseOfTheBM25Goldens) {
@@ -152,7 +155,8 @@ TEST(RealQrels, EveryFileIsReadWithAllItsJudgments) {
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
     std::size_t lines = 0;
-    for_each_line(entry.path(), [&](const std::string& line, std::int64_t) { lines += split_fields(line).empty() ? 0 : 1; });
+    for_each_line(entry.path(),
+                  [&](const std::string& line, std::int64_t) { lines += split_fields(line).empty() ? 0 : 1; });
     const JudgmentFile read = read_judgment_file(entry.path());
     EXPECT_EQ(read.judgments.size(), lines) << entry.path();
     EXPECT_EQ(count_judgments(read_qrels(entry.path())), lines) << entry.path();

@@ -109,8 +109,8 @@ TEST(EnglishAnalyzerGolden, EveryStemIsJavaLucenes) {
   std::cout << words << " words\n";
 }
 
-/// Class of each range as Java's scanner sees it, tried with this machine's ICU: a character of a letter class is a word
-/// of its own, one of no class is none.
+/// Class of each range as Java's scanner sees it, tried with this machine's ICU: a character of a letter class is a
+/// word of its own, one of no class is none.
 TEST(EnglishAnalyzerGolden, EveryCharacterHasTheClassOfJavasScanner) {
   RELUCENT_NEEDS(goldens() / "analyzer");
   for_each_file("codepoint_classes.tsv", [&](const std::filesystem::path& file) {

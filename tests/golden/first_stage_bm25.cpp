@@ -302,7 +302,8 @@ TEST_P(BM25Golden, QueryTokens) {
   for_each_line(folder() / (GetParam() + ".querytokens.tsv"), [&](const std::string& line) {
     const auto fields = fields_of(line);
     std::string joined;
-    for (const auto& token : analyze_english(texts.at(fields.at(0)))) joined += (joined.empty() ? "" : " ") + token.term;
+    for (const auto& token : analyze_english(texts.at(fields.at(0))))
+      joined += (joined.empty() ? "" : " ") + token.term;
     EXPECT_EQ(joined, fields.size() > 1 ? fields[1] : "") << fields[0];
     ++queries;
   });
@@ -356,8 +357,9 @@ TEST_P(BM25Golden, Statistics) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BM25Golden);
-INSTANTIATE_TEST_SUITE_P(Collections, BM25Golden, ::testing::ValuesIn(collections()),
-                         [](const auto& instance) { return std::regex_replace(instance.param, std::regex("\\W"), "_"); });
+INSTANTIATE_TEST_SUITE_P(Collections, BM25Golden, ::testing::ValuesIn(collections()), [](const auto& instance) {
+  return std::regex_replace(instance.param, std::regex("\\W"), "_");
+});
 
 TEST(BM25Goldens, ArePresent) {
   RELUCENT_NEEDS(folder());

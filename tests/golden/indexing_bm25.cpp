@@ -1,4 +1,5 @@
-// Corpora through our readers, indexed by one thread and by four: the hits and the bits of the scores are Java Lucene's.
+// Corpora through our readers, indexed by one thread and by four: the hits and the bits of the scores are Java
+// Lucene's.
 #include <gtest/gtest.h>
 
 #include <LuceneHeaders.h>
@@ -47,7 +48,8 @@ Hits search(const boost::shared_ptr<BM25Searcher>& searcher, const std::string& 
   Hits hits;
   const auto found = boost::static_pointer_cast<Lucene::Searcher>(searcher)->search(query, Lucene::FilterPtr(), 100);
   for (const auto& hit : found->scoreDocs) {
-    hits.emplace_back(*stored_text(searcher->doc(hit->doc), "id"), std::bit_cast<std::uint32_t>(static_cast<float>(hit->score)));
+    hits.emplace_back(*stored_text(searcher->doc(hit->doc), "id"),
+                      std::bit_cast<std::uint32_t>(static_cast<float>(hit->score)));
   }
   return hits;
 }

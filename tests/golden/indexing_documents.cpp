@@ -102,12 +102,13 @@ TEST(IndexingGolden, IndexedCorporaHaveJavaLucenesStatistics) {
 
 std::vector<json> sample_documents(const std::string& file, const std::string& dataset, std::int64_t& official) {
   std::vector<json> records;
-  testing::for_each_line(testing::test_data() / "formats/irds-integration-samples" / file, [&](const std::string& line) {
-    const json sample = json::parse(line);
-    if (sample.at("dataset") != dataset || sample.at("kind") != "docs") return;
-    if (sample.contains("count")) official = sample.at("count").get<std::int64_t>();
-    if (sample.contains("record")) records.push_back(sample);
-  });
+  testing::for_each_line(testing::test_data() / "formats/irds-integration-samples" / file,
+                         [&](const std::string& line) {
+                           const json sample = json::parse(line);
+                           if (sample.at("dataset") != dataset || sample.at("kind") != "docs") return;
+                           if (sample.contains("count")) official = sample.at("count").get<std::int64_t>();
+                           if (sample.contains("record")) records.push_back(sample);
+                         });
   return records;
 }
 
@@ -208,11 +209,15 @@ TEST(IndexingGolden, JsonlPiecesReadAsTheirJsonSays) {
   const fs::path formats = testing::test_data() / "formats";
   RELUCENT_NEEDS(formats);
   int pieces = 0;
-  for (const char* folder : {"anserini/msmarco-v1-passage", "anserini/beir-nfcorpus", "tirex-rerank/sample-input-full-rank"}) {
+  for (const char* folder :
+       {"anserini/msmarco-v1-passage", "anserini/beir-nfcorpus", "tirex-rerank/sample-input-full-rank"}) {
     if (!fs::exists(formats / folder)) continue;
-    const auto read = testing::read_corpus("jsonl", {(formats / folder).string()}, true, {"docs*.json", "corpus.jsonl", "documents.jsonl"});
+    const auto read = testing::read_corpus("jsonl", {(formats / folder).string()}, true,
+                                           {"docs*.json", "corpus.jsonl", "documents.jsonl"});
     std::vector<json> expected;
-    for (const auto& file : index_tools::find_input_files({(formats / folder).string()}, {"docs*.json", "corpus.jsonl", "documents.jsonl"}).files) {
+    for (const auto& file :
+         index_tools::find_input_files({(formats / folder).string()}, {"docs*.json", "corpus.jsonl", "documents.jsonl"})
+             .files) {
       testing::for_each_line(file.path, [&](const std::string& line) {
         if (!line.empty()) expected.push_back(json::parse(line));
       });
@@ -221,7 +226,8 @@ TEST(IndexingGolden, JsonlPiecesReadAsTheirJsonSays) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const json& record = expected[i];
       const std::string title = record.value("title", "");
-      std::string text = record.contains("text") ? record["text"].get<std::string>() : record["contents"].get<std::string>();
+      std::string text =
+          record.contains("text") ? record["text"].get<std::string>() : record["contents"].get<std::string>();
       if (!title.empty()) text.insert(0, title + " ");
       EXPECT_EQ(read.documents[i].text, text);
     }

@@ -1,5 +1,5 @@
-// Random collections and queries: the term-at-a-time path, the Weight and Scorer path, and a scorer that knows nothing of
-// indexes give the same documents, order and bits.
+// Random collections and queries: the term-at-a-time path, the Weight and Scorer path, and a scorer that knows nothing
+// of indexes give the same documents, order and bits.
 #include <gtest/gtest.h>
 
 #include "first_stage_support.h"
@@ -186,10 +186,11 @@ class Exhaustive {
     bool any_required = false;
     for (const Clause& clause : clauses) {
       const bool is_term = clause.node->kind == Node::term && clause.occur != BooleanClause::MUST_NOT;
-      const auto part = is_term ? score_frequency(static_cast<float>(clause.term_boost) * idf(clause.node->words[0]),
-                                                  static_cast<std::size_t>(std::ranges::count(tokens, clause.node->words[0])),
-                                                  document)
-                                : score(*clause.node, clause.outer, document);
+      const auto part =
+          is_term
+              ? score_frequency(static_cast<float>(clause.term_boost) * idf(clause.node->words[0]),
+                                static_cast<std::size_t>(std::ranges::count(tokens, clause.node->words[0])), document)
+              : score(*clause.node, clause.outer, document);
       if (clause.occur == BooleanClause::MUST_NOT) {
         if (part) return std::nullopt;
       } else if (clause.occur == BooleanClause::MUST) {
@@ -290,8 +291,10 @@ void delete_some(const std::filesystem::path& index, Collection& collection, Ran
   reader->close();
 }
 
-/// Calls use(collection, folder, k1, b) for indexes of both writers, of one and several segments, with and without deletions.
-void for_each_index(unsigned seed, const std::function<void(const Collection&, const std::filesystem::path&, float, float)>& use) {
+/// Calls use(collection, folder, k1, b) for indexes of both writers, of one and several segments, with and without
+/// deletions.
+void for_each_index(unsigned seed,
+                    const std::function<void(const Collection&, const std::filesystem::path&, float, float)>& use) {
   Random random(seed);
   for (const bool own : {true, false}) {
     for (const std::size_t segment : {std::size_t{100000}, std::size_t{700}}) {
@@ -355,7 +358,9 @@ TEST(FirstStagePaths, SeveralWindowsGiveTheExhaustiveBits) {
       ASSERT_TRUE(search_generally(searcher, to_query(node), n) == wanted);
     }
     const auto filter = Lucene::newLucene<Lucene::QueryWrapperFilter>(term_query(word(7)));
-    const auto allowed = [&](std::size_t document) { return std::ranges::count(collection.documents[document], 7) > 0; };
+    const auto allowed = [&](std::size_t document) {
+      return std::ranges::count(collection.documents[document], 7) > 0;
+    };
     const Node node = random_flat(random);
     ASSERT_TRUE(search(searcher, to_query(node), 30, filter) == exhaustive.search(node, 30, allowed));
   }
@@ -402,7 +407,9 @@ TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
         ASSERT_TRUE(search(searcher, to_query(node), n) == wanted) << to_utf8(to_query(node)->toString()) << " n=" << n;
       }
       const auto filter = Lucene::newLucene<Lucene::QueryWrapperFilter>(term_query(word(4)));
-      const auto allowed = [&](std::size_t document) { return std::ranges::count(collection.documents[document], 4) > 0; };
+      const auto allowed = [&](std::size_t document) {
+        return std::ranges::count(collection.documents[document], 4) > 0;
+      };
       ASSERT_TRUE(search(searcher, to_query(node), 10, filter) == exhaustive.search(node, 10, allowed));
     }
   }
@@ -460,7 +467,9 @@ TEST(FirstStagePaths, FiltersApplyToBothPaths) {
     for (int i = 0; i < 15; ++i) {
       const int w = random_word(random);
       const auto filter = Lucene::newLucene<Lucene::QueryWrapperFilter>(term_query(word(w)));
-      const auto allowed = [&](std::size_t document) { return std::ranges::count(collection.documents[document], w) > 0; };
+      const auto allowed = [&](std::size_t document) {
+        return std::ranges::count(collection.documents[document], w) > 0;
+      };
       const Node node = random_flat(random);
       const TestHits wanted = exhaustive.search(node, 20, allowed);
       ASSERT_TRUE(search(searcher, to_query(node), 20, filter) == wanted);

@@ -44,7 +44,8 @@ struct Decoded {
   std::size_t used;
 };
 
-Decoded decode(const PostingKernels& kernels, std::vector<std::uint8_t> bytes, std::int32_t count, std::int64_t document) {
+Decoded decode(const PostingKernels& kernels, std::vector<std::uint8_t> bytes, std::int32_t count,
+               std::int64_t document) {
   bytes.resize(bytes.size() + PostingKernels::kReadAhead, 0xFF);  // numbers without an end
   const std::size_t room = static_cast<std::size_t>(count) + PostingKernels::kWriteAhead;
   Decoded decoded{std::vector<std::int32_t>(room), std::vector<std::int32_t>(room), document, 0};
@@ -160,7 +161,8 @@ TEST(FirstStagePostings, TablesHoldTheFormulasBits) {
       const Contributions contributions(3.7F, factors, longest, postings);
       for (int length = 0; length <= longest; ++length) {
         const float factor = factors[static_cast<std::size_t>(length)];
-        for (const std::int32_t frequency : {0, 1, 2, 3, 7, 8, 9, 100, 70000, std::numeric_limits<std::int32_t>::max()}) {
+        for (const std::int32_t frequency :
+             {0, 1, 2, 3, 7, 8, 9, 100, 70000, std::numeric_limits<std::int32_t>::max()}) {
           ASSERT_EQ(contributions(frequency, static_cast<std::uint8_t>(length)),
                     static_cast<double>(contribution(3.7F, static_cast<float>(frequency), factor)));
         }

@@ -33,8 +33,9 @@ const segment::Fields kFields("id", "text", "contents");
 /// Words with a long tail, punctuation, several scripts, empty texts, repeated and odd ids.
 std::vector<TestDocument> random_documents(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
-  const std::vector<std::string> marks = {" ", " ", " ", " ", ", ", ". ", " the ", "'s ", "_", "\n", " \xC3\xA9t\xC3\xA9 ",
-                                          " \xE4\xB8\xAD\xE6\x96\x87 ", " \xF0\x9F\x98\x80 ", " \xFF ", " \xEF\xBF\xBF "};
+  const std::vector<std::string> marks = {" ", " ", " ", " ", ", ", ". ", " the ", "'s ", "_", "\n",
+                                          " \xC3\xA9t\xC3\xA9 ", " \xE4\xB8\xAD\xE6\x96\x87 ", " \xF0\x9F\x98\x80 ",
+                                          " \xFF ", " \xEF\xBF\xBF "};
   std::vector<TestDocument> documents;
   for (std::size_t i = 0; i < count; ++i) {
     TestDocument document{"d" + std::to_string(i), {}};
@@ -79,7 +80,8 @@ void write_by_lucene(const fs::path& folder, const std::vector<TestDocument>& do
                                                      AbstractField::INDEX_NOT_ANALYZED_NO_NORMS);
     id->setOmitTermFreqAndPositions(true);
     const std::string text = well_formed_utf8(document.text);
-    const auto bytes = Lucene::ByteArray::newInstance(std::max<std::int32_t>(static_cast<std::int32_t>(text.size()), 1));
+    const auto bytes =
+        Lucene::ByteArray::newInstance(std::max<std::int32_t>(static_cast<std::int32_t>(text.size()), 1));
     std::memcpy(bytes.get(), text.data(), text.size());
     const auto stored = Lucene::newLucene<Lucene::Field>(L"text", bytes, AbstractField::STORE_YES);
     stored->setValue(bytes, 0, static_cast<std::int32_t>(text.size()));
@@ -93,13 +95,15 @@ void write_by_lucene(const fs::path& folder, const std::vector<TestDocument>& do
   writer->close();
 }
 
-void expect_same_files(const fs::path& left, const std::string& left_name, const fs::path& right, const std::string& right_name) {
+void expect_same_files(const fs::path& left, const std::string& left_name, const fs::path& right,
+                       const std::string& right_name) {
   for (const char* extension : segment::kExtensions) {
     const std::string a = bytes_of(segment::file_of(left, left_name, extension));
     const std::string b = bytes_of(segment::file_of(right, right_name, extension));
     EXPECT_FALSE(a.empty()) << extension;
     const auto different = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
-    EXPECT_TRUE(a == b) << extension << ": " << a.size() << " and " << b.size() << " bytes, different from byte " << different;
+    EXPECT_TRUE(a == b) << extension << ": " << a.size() << " and " << b.size() << " bytes, different from byte "
+                        << different;
   }
 }
 
@@ -199,7 +203,8 @@ std::string contents_of(const fs::path& folder) {
   }
   const auto terms = reader->terms();
   while (terms->next()) {
-    all += to_utf8(terms->term()->field()) + ':' + to_utf8(terms->term()->text()) + ' ' + std::to_string(terms->docFreq());
+    all +=
+        to_utf8(terms->term()->field()) + ':' + to_utf8(terms->term()->text()) + ' ' + std::to_string(terms->docFreq());
     const auto postings = reader->termPositions(terms->term());
     while (postings->next()) {
       all += ' ' + std::to_string(postings->doc());
@@ -281,8 +286,9 @@ TEST(EnglishTerms, AreThoseOfTheChainOnRandomText) {
   std::mt19937 random(8);
   analysis::EnglishTerms source;
   const std::string ascii = "aAsStTeEiInNgGdDyYlL019_'.,:; \t-@";
-  const std::vector<std::string> other = {"\xC3\xA9", "\xC4\xB0", "\xC8\xBA", "\xE2\x80\x99", "\xEF\xBC\x87", "\xE2\x84\xAA",
-                                          "\xE4\xB8\xAD", "\xCC\x81", "\xE2\x80\x8D", "\xF0\x9F\x91\xA9", "\xF0\x90\x90\x80", "\xD7\x90"};
+  const std::vector<std::string> other = {"\xC3\xA9",     "\xC4\xB0",         "\xC8\xBA",         "\xE2\x80\x99",
+                                          "\xEF\xBC\x87", "\xE2\x84\xAA",     "\xE4\xB8\xAD",     "\xCC\x81",
+                                          "\xE2\x80\x8D", "\xF0\x9F\x91\xA9", "\xF0\x90\x90\x80", "\xD7\x90"};
   for (int trial = 0; trial < 60000; ++trial) {
     std::string text;
     const bool only_ascii = trial % 2 == 0;

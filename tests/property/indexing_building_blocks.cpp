@@ -77,12 +77,14 @@ bool well_formed(const std::string& text) {
 
 TEST(Utf8Property, RepairGivesWellFormedTextAndTouchesNothingElse) {
   std::mt19937 random(12);
-  const std::vector<std::string> good = {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBF", "\xED\x9F\xBF"};
+  const std::vector<std::string> good = {"a",           "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBF",
+                                         "\xED\x9F\xBF"};
   int untouched = 0;
   for (int trial = 0; trial < 20000; ++trial) {
     std::string text;
     for (std::size_t i = random() % 30; i > 0; --i) {
-      text += random() % 8 == 0 && trial % 2 == 0 ? std::string(1, static_cast<char>(random())) : good[random() % good.size()];
+      text += random() % 8 == 0 && trial % 2 == 0 ? std::string(1, static_cast<char>(random()))
+                                                  : good[random() % good.size()];
     }
     const bool was_well_formed = well_formed(text);
     std::string repaired = text;
@@ -104,7 +106,8 @@ TEST(DoubleEncodingProperty, EveryCharacterEncodedTwiceComesBack) {
     if (code < 0x800) {
       once = {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
     } else if (code < 0x10000) {
-      once = {static_cast<char>(0xE0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};
+      once = {static_cast<char>(0xE0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)),
+              static_cast<char>(0x80 | (code & 63))};
     } else {
       once = {static_cast<char>(0xF0 | code >> 18), static_cast<char>(0x80 | (code >> 12 & 63)),
               static_cast<char>(0x80 | (code >> 6 & 63)), static_cast<char>(0x80 | (code & 63))};

@@ -93,8 +93,8 @@ class Texts {
   std::size_t below(std::size_t end) { return random_() % end; }
 
   std::string part() {
-    static const std::vector<std::string> marks = {" ", " ", " ", " ", " ", ", ", ". ", "\n", "\t", "-", "'", "\"", "#", "##", "[", "_",
-                                                   "\x7F", "\x01", std::string(1, '\0')};
+    static const std::vector<std::string> marks = {" ", " ", " ", " ", " ", ", ", ". ", "\n", "\t", "-", "'", "\"", "#",
+                                                   "##", "[", "_", "\x7F", "\x01", std::string(1, '\0')};
     switch (below(12)) {
       case 0: return std::string(1, static_cast<char>(below(256)));
       case 1: return std::string(1, static_cast<char>(below(128)));
@@ -111,7 +111,8 @@ class Texts {
   std::string word() {
     std::string word = vocabulary_.entries[below(vocabulary_.entries.size())];
     if (word.starts_with("##")) word.erase(0, 2);
-    if (below(4) == 0 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') word[0] = static_cast<char>(word[0] - 'a' + 'A');
+    if (below(4) == 0 && !word.empty() && word[0] >= 'a' && word[0] <= 'z')
+      word[0] = static_cast<char>(word[0] - 'a' + 'A');
     return word;
   }
 

@@ -41,7 +41,8 @@ std::vector<StoredDocument> many_documents() {
 
 // Everything about an answer that must not depend on the thread.
 std::string bits_of(const RescoredTopDocsPtr& answer) {
-  std::string bits = answer->queryText + "|" + std::to_string(answer->totalHits) + (answer->degraded ? "|degraded" : "");
+  std::string bits =
+      answer->queryText + "|" + std::to_string(answer->totalHits) + (answer->degraded ? "|degraded" : "");
   for (const auto& entry : answer->scoreDocs) {
     const auto hit = boost::dynamic_pointer_cast<RescoredHit>(entry);
     bits += ";" + std::to_string(hit->doc) + "," + std::to_string(std::bit_cast<std::uint64_t>(hit->score)) + "," +

@@ -225,8 +225,9 @@ TEST(ArgsMe, ReadsOneObjectInAZip) {
 TEST(ArgsMe, NamesWhatIsMalformed) {
   expect_kinds(
       "argsme/2020-04-01",
-      R"({"arguments": [{"id": "1", "premises": [], "conclusion": "c"}, {"id": "2" "premises": []}, [1, {"id": 2}], 7, "text",
-                  {"premises": [], "conclusion": "c"}, {"id": "3", "conclusion": "c"}, {"id": "4", "premises": [{}], "conclusion": "c"},
+      R"({"arguments": [{"id": "1", "premises": [], "conclusion": "c"}, {"id": "2" "premises": []}, [1, {"id": 2}], 7,
+                  "text", {"premises": [], "conclusion": "c"}, {"id": "3", "conclusion": "c"},
+                  {"id": "4", "premises": [{}], "conclusion": "c"},
                   {"id": "5", "premises": []}, {"id": "6", "premises": [], "conclusion": "c"}]})",
       {"not JSON", "not a JSON object", "not a JSON object", "not a JSON object", "no id", "no premises",
        "a premise without text", "no conclusion"},

@@ -31,7 +31,8 @@ TEST_P(EveryCompression, OfAPlainFileIsSeenThrough) {
 
 TEST_P(EveryCompression, OfATarIsSeenThrough) {
   const TemporaryFolder folder;
-  pack(folder / "file.tar", "ustar", GetParam(), {{"README", "no tab"}, {"a/collection.tsv", kText}, {"queries.tsv", "q\tq\n"}});
+  pack(folder / "file.tar", "ustar", GetParam(),
+       {{"README", "no tab"}, {"a/collection.tsv", kText}, {"queries.tsv", "q\tq\n"}});
   expect_three(read_corpus("msmarco-passage", {(folder / "file.tar").string()}, true));
 }
 
@@ -42,12 +43,16 @@ TEST_P(EveryCompression, InsideATarIsSeenThrough) {
   expect_three(read_corpus("tsv", {(folder / "outer.tar").string()}, true));
 }
 
-INSTANTIATE_TEST_SUITE_P(Input, EveryCompression, ::testing::Values("", "gzip", "bzip2", "xz", "lzma", "zstd", "compress"),
-                         [](const auto& chosen) { return *chosen.param == '\0' ? std::string("none") : std::string(chosen.param); });
+INSTANTIATE_TEST_SUITE_P(Input, EveryCompression,
+                         ::testing::Values("", "gzip", "bzip2", "xz", "lzma", "zstd", "compress"),
+                         [](const auto& chosen) {
+                           return *chosen.param == '\0' ? std::string("none") : std::string(chosen.param);
+                         });
 
 TEST(Input, ZipIsReadInPlace) {
   const TemporaryFolder folder;
-  pack(folder / "docs.zip", "zip", "", {{"b/docs.tsv", kText}, {"c.tsv", "4\tfour\n"}, {"x.bin", std::string(1, '\0')}});
+  pack(folder / "docs.zip", "zip", "",
+       {{"b/docs.tsv", kText}, {"c.tsv", "4\tfour\n"}, {"x.bin", std::string(1, '\0')}});
   const auto read = read_corpus("tsv", {(folder / "docs.zip").string()}, true);
   ASSERT_EQ(read.documents.size(), 4u);
   EXPECT_EQ(read.documents[3].text, "four");
@@ -120,7 +125,8 @@ TEST(Input, PartsKnowTheirPathBelowTheInput) {
   const TemporaryFolder folder;
   folder.write("in/sub/a.txt", "1");
   pack(folder / "in/z.zip", "zip", "", {{"b/c.txt", "2"}});
-  const auto files = index_tools::find_input_files({(folder / "in").string(), (folder / "in/sub/a.txt").string()}, {"*.txt"});
+  const auto files =
+      index_tools::find_input_files({(folder / "in").string(), (folder / "in/sub/a.txt").string()}, {"*.txt"});
   index_tools::InputParts parts(files.files, {"*.txt"});
   std::vector<std::string> paths;
   while (parts.next_part()) paths.push_back(parts.part_path());

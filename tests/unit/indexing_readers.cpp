@@ -134,7 +134,8 @@ TEST(SmartReader, ReportsRecordsThatAreNone) {
 }
 
 TEST(VaswaniReader, ReadsBothForms) {
-  const auto trec = read_text("vaswani", "<DOC>\n<DOCNO>1</DOCNO>\nline one\nline two\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>\n");
+  const auto trec =
+      read_text("vaswani", "<DOC>\n<DOCNO>1</DOCNO>\nline one\nline two\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>\n");
   const auto plain = read_text("vaswani", "1\nline one\nline two\n   /\n2\n   /\n");
   for (const auto* read : {&trec, &plain}) {
     ASSERT_EQ(read->documents.size(), 2u);

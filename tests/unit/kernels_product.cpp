@@ -38,9 +38,9 @@ struct Shape {
 };
 
 /// Packs `x` [inputs][tokens] and multiplies it by `weight` [outputs][inputs]; panels as the level wants them.
-Result multiply(const VectorKernels& kernels, Arithmetic arithmetic, const Shape& shape, const std::vector<float>& weight,
-                const std::vector<float>& bias, const std::vector<float>& x, Product::Output output,
-                std::size_t first_block = 0) {
+Result multiply(const VectorKernels& kernels, Arithmetic arithmetic, const Shape& shape,
+                const std::vector<float>& weight, const std::vector<float>& bias, const std::vector<float>& x,
+                Product::Output output, std::size_t first_block = 0) {
   const std::size_t panel = kernels.panel, vectors = (shape.tokens + kernels.lanes - 1) / kernels.lanes;
   const std::size_t panels = (vectors * kernels.lanes + panel - 1) / panel;
   const std::size_t rows = cpu::padded(shape.inputs);
@@ -87,7 +87,8 @@ float rounded(Arithmetic arithmetic, float value) {
   return bf16 ? cpu::from_bf16(cpu::to_bf16(value)) : value;
 }
 
-constexpr Shape kShapes[] = {{384, 96, 100}, {96, 80, 17}, {100, 47, 33}, {7, 1, 1}, {30, 33, 48}, {64, 16, 97}, {1536, 32, 5}};
+constexpr Shape kShapes[] = {{384, 96, 100}, {96, 80, 17}, {100, 47, 33}, {7, 1, 1},
+                             {30, 33, 48},   {64, 16, 97}, {1536, 32, 5}};
 
 class ProductOf : public ::testing::TestWithParam<const VectorKernels*> {};
 INSTANTIATE_TEST_SUITE_P(Levels, ProductOf, ::testing::ValuesIn(all_levels()),
@@ -97,7 +98,8 @@ TEST_P(ProductOf, EqualsSumsInDouble) {
   for (const Arithmetic arithmetic : kAll) {
     for (const Shape& shape : kShapes) {
       const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 1, 1);
-      const std::vector<float> bias = random_numbers(shape.outputs, 1, 2), x = random_numbers(shape.inputs * shape.tokens, 1, 3);
+      const std::vector<float> bias = random_numbers(shape.outputs, 1, 2),
+                               x = random_numbers(shape.inputs * shape.tokens, 1, 3);
       const Result found = multiply(*GetParam(), arithmetic, shape, weight, bias, x, Product::Output::store);
       EXPECT_FALSE(found.wrote_elsewhere) << name_of(arithmetic);
       ASSERT_EQ(found.values.size(), shape.outputs * shape.tokens);
@@ -112,11 +114,14 @@ TEST_P(ProductOf, EqualsSumsInDouble) {
             widest_weight = std::max(widest_weight, std::abs(a));
             widest_x = std::max(widest_x, std::abs(b));
           }
-          // Eight bits: each operand is off by up to half of a 127th of its widest; the errors add up like a random walk.
-          const double eight_bits = 5 * std::sqrt(static_cast<double>(shape.inputs)) / 254 * 2 * widest_weight * widest_x / 2;
+          // Eight bits: each operand is off by up to half of a 127th of its widest; the errors add up like a random
+          // walk.
+          const double eight_bits =
+              5 * std::sqrt(static_cast<double>(shape.inputs)) / 254 * 2 * widest_weight * widest_x / 2;
           const double tolerance = arithmetic == Arithmetic::int8 ? eight_bits + 1e-5 : 2e-6 * size;
           ASSERT_NEAR(found.values[out * shape.tokens + t], wanted, tolerance)
-              << name_of(arithmetic) << " " << shape.inputs << " x " << shape.outputs << ", feature " << out << ", token " << t;
+              << name_of(arithmetic) << " " << shape.inputs << " x " << shape.outputs << ", feature " << out
+              << ", token " << t;
         }
       }
     }
@@ -125,7 +130,8 @@ TEST_P(ProductOf, EqualsSumsInDouble) {
 
 TEST_P(ProductOf, AddsAppliesGeluAndTakesPartOfTheFeatures) {
   const Shape shape{96, 80, 50};
-  const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 0.2F, 1), bias = random_numbers(shape.outputs, 1, 2);
+  const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 0.2F, 1),
+                           bias = random_numbers(shape.outputs, 1, 2);
   const std::vector<float> x = random_numbers(shape.inputs * shape.tokens, 1, 3);
   for (const Arithmetic arithmetic : kAll) {
     SCOPED_TRACE(name_of(arithmetic));
@@ -146,16 +152,18 @@ TEST_P(ProductOf, AddsAppliesGeluAndTakesPartOfTheFeatures) {
 // A token's results are the same bits whichever lane, panel and tile width it stands in.
 TEST_P(ProductOf, DoesNotDependOnATokensPlace) {
   const Shape one{96, 80, 1};
-  const std::vector<float> weight = random_numbers(one.inputs * one.outputs, 1, 1), bias = random_numbers(one.outputs, 1, 2);
+  const std::vector<float> weight = random_numbers(one.inputs * one.outputs, 1, 1),
+                           bias = random_numbers(one.outputs, 1, 2);
   for (const Arithmetic arithmetic : kAll) {
     const std::size_t tokens = 2 * GetParam()->panel + 1;
     const std::vector<float> x = random_numbers(one.inputs, 1, 3);
     std::vector<float> repeated(x.size() * tokens);
     for (std::size_t i = 0; i < repeated.size(); ++i) repeated[i] = x[i / tokens];
     const auto alone = multiply(*GetParam(), arithmetic, one, weight, bias, x, Product::Output::store).values;
-    const auto many =
-        multiply(*GetParam(), arithmetic, {one.inputs, one.outputs, tokens}, weight, bias, repeated, Product::Output::store);
-    for (std::size_t i = 0; i < many.values.size(); ++i) ASSERT_EQ(many.values[i], alone[i / tokens]) << name_of(arithmetic);
+    const auto many = multiply(*GetParam(), arithmetic, {one.inputs, one.outputs, tokens}, weight, bias, repeated,
+                               Product::Output::store);
+    for (std::size_t i = 0; i < many.values.size(); ++i)
+      ASSERT_EQ(many.values[i], alone[i / tokens]) << name_of(arithmetic);
   }
 }
 
@@ -183,7 +191,8 @@ TEST(ProductsOfTiles, EqualTheirTwinsToTheBit) {
   for (const Arithmetic arithmetic : {Arithmetic::bf16, Arithmetic::int8}) {
     for (const Shape& shape : kShapes) {
       const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 1, 1);
-      const std::vector<float> bias = random_numbers(shape.outputs, 1, 2), x = random_numbers(shape.inputs * shape.tokens, 1, 3);
+      const std::vector<float> bias = random_numbers(shape.outputs, 1, 2),
+                               x = random_numbers(shape.inputs * shape.tokens, 1, 3);
       EXPECT_EQ(multiply(*tiles, arithmetic, shape, weight, bias, x, Product::Output::store).values,
                 multiply(*twin, arithmetic, shape, weight, bias, x, Product::Output::store).values)
           << name_of(arithmetic) << " " << shape.inputs << " x " << shape.outputs;
@@ -195,7 +204,8 @@ TEST(ProductsOfTiles, EqualTheirTwinsToTheBit) {
 TEST(ProductsOfBytes, AreTheSameBitsOnEveryLevel) {
   const Shape shape{384, 96, 100};
   const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 1, 1);
-  const std::vector<float> bias = random_numbers(shape.outputs, 1, 2), x = random_numbers(shape.inputs * shape.tokens, 1, 3);
+  const std::vector<float> bias = random_numbers(shape.outputs, 1, 2),
+                           x = random_numbers(shape.inputs * shape.tokens, 1, 3);
   std::vector<float> first;
   for (const VectorKernels* level : all_levels()) {
     const auto found = multiply(*level, Arithmetic::int8, shape, weight, bias, x, Product::Output::store).values;
@@ -210,7 +220,8 @@ TEST(Bf16, IsRoundedToNearestWithTiesToEven) {
       {0x3F808000, 0x3F80}, {0x3F818000, 0x3F82}, {0x3F808001, 0x3F81}, {0x3F807FFF, 0x3F80}, {0, 0},
       {0x80000000, 0x8000}, {0x7F7FFFFF, 0x7F80}, {0x7F800000, 0x7F80}, {0xFF800000, 0xFF80}, {0x7F800001, 0x7FC0},
       {0x00000001, 0},      {0xBFC00000, 0xBFC0}};
-  for (const auto& [bits, wanted] : cases) EXPECT_EQ(cpu::to_bf16(std::bit_cast<float>(bits)), wanted) << std::hex << bits;
+  for (const auto& [bits, wanted] : cases)
+    EXPECT_EQ(cpu::to_bf16(std::bit_cast<float>(bits)), wanted) << std::hex << bits;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The other kernels of every instruction set that this processor has, against sums in double: accuracy, odd lengths, and
-// guard words round outputs.
+// The other kernels of every instruction set that this processor has, against sums in double: accuracy, odd lengths,
+// and guard words round outputs.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -41,12 +41,15 @@ class Guarded {
   std::size_t size_;
 };
 
-constexpr std::size_t kLengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 383, 384, 1536};
+constexpr std::size_t kLengths[] = {1,  2,  3,  4,  5,  7,  8,  9,   15,  16,  17,
+                                    31, 32, 33, 48, 63, 64, 65, 100, 383, 384, 1536};
 
 class VectorLevel : public ::testing::TestWithParam<const VectorKernels*> {
  protected:
   const VectorKernels& kernels_ = *GetParam();
-  std::size_t whole(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes; }
+  std::size_t whole(std::size_t tokens) const {
+    return (tokens + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes;
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Levels, VectorLevel, ::testing::ValuesIn(all_levels()),
                          [](const auto& level) { return level.param->name; });
@@ -80,21 +83,25 @@ TEST_P(VectorLevel, SoftmaxOfExtremesIsFinite) {
 TEST_P(VectorLevel, LayerNormOfEachTokenAndItsOperand) {
   for (const std::size_t size : kLengths) {
     if (size == 1) continue;  // one value is its own mean: only rounding is left
-    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4, panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
     const std::vector<float> x = random_numbers(panels * rows * panel, 2), gamma = random_numbers(size, 1, 10),
                              beta = random_numbers(size, 1, 11);
     for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16_emulated}) {
       Guarded y(x.size()), operand(x.size());
       std::vector<float> scales(panels * panel);
       y = x;
-      kernels_.norm({y.data(), gamma.data(), beta.data(), 1e-12F, size, vectors}, {arithmetic, operand.data(), scales.data()});
+      kernels_.norm({y.data(), gamma.data(), beta.data(), 1e-12F, size, vectors},
+                    {arithmetic, operand.data(), scales.data()});
       for (std::size_t token = 0; token < vectors * kernels_.lanes; ++token) {
         const auto at = [&](std::size_t f) { return (token / panel * rows + f) * panel + token % panel; };
         double mean = 0, variance = 0;
         for (std::size_t f = 0; f < size; ++f) mean += x[at(f)] / static_cast<double>(size);
-        for (std::size_t f = 0; f < size; ++f) variance += (x[at(f)] - mean) * (x[at(f)] - mean) / static_cast<double>(size);
+        for (std::size_t f = 0; f < size; ++f)
+          variance += (x[at(f)] - mean) * (x[at(f)] - mean) / static_cast<double>(size);
         for (std::size_t f = 0; f < size; ++f) {
-          ASSERT_NEAR(y[at(f)], (x[at(f)] - mean) / std::sqrt(variance + 1e-12) * gamma[f] + beta[f], 1e-5) << "size " << size;
+          ASSERT_NEAR(y[at(f)], (x[at(f)] - mean) / std::sqrt(variance + 1e-12) * gamma[f] + beta[f], 1e-5)
+              << "size " << size;
           const float wanted = arithmetic == Arithmetic::fp32 ? y[at(f)] : cpu::from_bf16(cpu::to_bf16(y[at(f)]));
           ASSERT_EQ(operand[at(f)], wanted);
         }
@@ -162,7 +169,8 @@ TEST_P(VectorLevel, ProductsAndSumsOfTokens) {
   for (const std::size_t tokens : {1, 5, 16, 33, 175}) {
     for (const std::size_t heads : {1, 3, 4, 12}) {
       const std::size_t features = 30, stride = whole(tokens);
-      const std::vector<float> x = random_numbers(features * stride, 1, 1), vectors = random_numbers(features * heads, 1, 2);
+      const std::vector<float> x = random_numbers(features * stride, 1, 1),
+                               vectors = random_numbers(features * heads, 1, 2);
       std::vector<float> weights = random_numbers(heads * stride, 1, 3);
       for (std::size_t h = 0; h < heads; ++h) {
         for (std::size_t t = tokens; t < stride; ++t) weights[h * stride + t] = 0;
@@ -174,12 +182,14 @@ TEST_P(VectorLevel, ProductsAndSumsOfTokens) {
       for (std::size_t h = 0; h < heads; ++h) {
         for (std::size_t t = 0; t < tokens; ++t) {
           double wanted = 0;
-          for (std::size_t f = 0; f < features; ++f) wanted += static_cast<double>(vectors[f * heads + h]) * x[f * stride + t];
+          for (std::size_t f = 0; f < features; ++f)
+            wanted += static_cast<double>(vectors[f * heads + h]) * x[f * stride + t];
           ASSERT_NEAR(products[h * stride + t], wanted, 1e-5);
         }
         for (std::size_t f = 0; f < features; ++f) {
           double wanted = 1;
-          for (std::size_t t = 0; t < tokens; ++t) wanted += static_cast<double>(weights[h * stride + t]) * x[f * stride + t];
+          for (std::size_t t = 0; t < tokens; ++t)
+            wanted += static_cast<double>(weights[h * stride + t]) * x[f * stride + t];
           ASSERT_NEAR(sums[h * features + f], wanted, 2e-5);
         }
       }
@@ -214,7 +224,8 @@ struct Head {
     T highest = -std::numeric_limits<T>::infinity(), total = 0;
     const auto add = [&](const float* key, const float* value, std::size_t key_stride) {
       T product = 0;
-      for (std::size_t d = 0; d < size; ++d) product += static_cast<T>(query[d * stride + cpu::kReach + token]) * key[d * key_stride];
+      for (std::size_t d = 0; d < size; ++d)
+        product += static_cast<T>(query[d * stride + cpu::kReach + token]) * key[d * key_stride];
       scores.push_back(product * (1 / std::sqrt(static_cast<T>(size))));
       highest = std::max(highest, scores.back());
       seen_values.emplace_back(value, key_stride);
@@ -226,7 +237,8 @@ struct Head {
     for (T& score : scores) total += score = std::exp(score - highest);
     std::vector<T> output(size, 0);
     for (std::size_t k = 0; k < scores.size(); ++k) {
-      for (std::size_t d = 0; d < size; ++d) output[d] += scores[k] / total * seen_values[k].first[d * seen_values[k].second];
+      for (std::size_t d = 0; d < size; ++d)
+        output[d] += scores[k] / total * seen_values[k].first[d * seen_values[k].second];
     }
     return output;
   }
@@ -240,7 +252,8 @@ struct Head {
     const std::size_t half = others / 2;
     if (half > 0) a.segments[a.segment_count++] = {other_keys.data(), other_values.data(), others + 16, half};
     if (others > half) {
-      a.segments[a.segment_count++] = {other_keys.data() + half, other_values.data() + half, others + 16, others - half};
+      a.segments[a.segment_count++] = {other_keys.data() + half, other_values.data() + half, others + 16,
+                                       others - half};
     }
     a.band = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, tokens};
     a.window = window;
@@ -254,11 +267,13 @@ TEST_P(VectorLevel, AttentionErrsAtMostTwiceAsMuchAsANaiveFloatOne) {
   for (const std::size_t head_size : {1, 3, 8, 20, 32, 64}) {
     for (const std::size_t tokens : {1, 2, 15, 16, 17, 40, 170}) {
       for (const std::size_t others : {1, 9, 20}) {
-        for (const std::size_t window : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{16}, std::size_t{17}, std::size_t{64}, tokens}) {
+        for (const std::size_t window : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{16},
+                                         std::size_t{17}, std::size_t{64}, tokens}) {
           const Head head(head_size, tokens, others);
           cpu::Attention a = head.attention(window);
           const std::size_t output_stride = tokens + 3;
-          std::vector<float> output(head_size * output_stride, kGuard), scores((others + tokens + 2 * cpu::kReach + 8) * kernels_.lanes);
+          std::vector<float> output(head_size * output_stride, kGuard),
+              scores((others + tokens + 2 * cpu::kReach + 8) * kernels_.lanes);
           a.output = output.data();
           a.output_stride = output_stride;
           a.scores = scores.data();

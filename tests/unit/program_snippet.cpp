@@ -36,14 +36,16 @@ TEST_F(Snippets, ALongTextIsCutWhereMostOfTheWordsAre) {
   for (int i = 0; i < 50; ++i) text += "More words follow. ";
   const Snippet snippet = make_snippet(text, query_stems("cat dog bird"), 60);
   const auto words = marked(snippet);
-  EXPECT_TRUE(words.size() >= 3 && std::equal(words.end() - 3, words.end(), std::vector<std::string>{"cat", "dog", "bird"}.begin()))
+  EXPECT_TRUE(words.size() >= 3 &&
+              std::equal(words.end() - 3, words.end(), std::vector<std::string>{"cat", "dog", "bird"}.begin()))
       << snippet.text;
   EXPECT_LE(display_columns(snippet.text), 60U);
   EXPECT_TRUE(snippet.text.starts_with("… ") && snippet.text.ends_with("…")) << snippet.text;
 }
 
 TEST_F(Snippets, NeverExceedsItsWidthWhateverTheText) {
-  const std::string text = "寿司 is 日本 food, naïve café 😀😀 and e\xCC\x81 with 中文字 many wide 漢字 signs in a row 漢字漢字漢字漢字 end";
+  const std::string text =
+      "寿司 is 日本 food, naïve café 😀😀 and e\xCC\x81 with 中文字 many wide 漢字 signs in a row 漢字漢字漢字漢字 end";
   for (std::size_t columns = 5; columns < 120; ++columns) {
     const Snippet snippet = make_snippet(text, query_stems("wide café"), columns);
     EXPECT_LE(display_columns(snippet.text), columns) << snippet.text;

@@ -1,4 +1,5 @@
-// The documentation's two programs, compiled and run: one line is all that makes a plain Lucene++ program a rescoring one.
+// The documentation's two programs, compiled and run: one line is all that makes a plain Lucene++ program a rescoring
+// one.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -40,7 +41,8 @@ std::vector<Line> run(const std::string& program, const std::filesystem::path& i
 }
 
 // Written by Lucene++'s own writer and analyzer, as an existing program has it.
-void write_index(const std::filesystem::path& folder, const std::vector<std::pair<std::string, std::string>>& documents) {
+void write_index(const std::filesystem::path& folder,
+                 const std::vector<std::pair<std::string, std::string>>& documents) {
   const auto writer = newLucene<Lucene::IndexWriter>(
       Lucene::FSDirectory::open(to_lucene(folder.string())),
       newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), true,
@@ -50,7 +52,8 @@ void write_index(const std::filesystem::path& folder, const std::vector<std::pai
     const auto document = newLucene<Lucene::Document>();
     document->add(newLucene<Lucene::Field>(L"id", to_lucene(id), Lucene::Field::STORE_YES,
                                            Lucene::Field::INDEX_NOT_ANALYZED));
-    document->add(newLucene<Lucene::Field>(L"text", to_lucene(text), Lucene::Field::STORE_YES, Lucene::Field::INDEX_NO));
+    document->add(
+        newLucene<Lucene::Field>(L"text", to_lucene(text), Lucene::Field::STORE_YES, Lucene::Field::INDEX_NO));
     document->add(newLucene<Lucene::Field>(L"contents", to_lucene(text), Lucene::Field::STORE_NO,
                                            Lucene::Field::INDEX_ANALYZED));
     writer->addDocument(document);
@@ -82,12 +85,16 @@ TEST(RescoringExamples, TheGuideShowsBothProgramsAsTheyAre) {
 TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
   const TemporaryFolder folder;
   const auto index = folder.path() / "index";
-  write_index(index, {
-      {"word", "Fresh bread: how the word bread came into the English language, and how to keep bread in songs."},
-      {"answer", "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster."},
-      {"band", "Bread, the band, had a fresh sound; fans of Bread keep their records, and keep asking how Bread did it."},
-      {"bicycle", "A bicycle chain wants a drop of oil every few weeks to keep it running."},
-  });
+  write_index(
+      index,
+      {
+          {"word", "Fresh bread: how the word bread came into the English language, and how to keep bread in songs."},
+          {"answer",
+           "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster."},
+          {"band",
+           "Bread, the band, had a fresh sound; fans of Bread keep their records, and keep asking how Bread did it."},
+          {"bicycle", "A bicycle chain wants a drop of oil every few weeks to keep it running."},
+      });
   const auto plain = run(RELUCENT_PLAIN_SEARCH, index, "how do I keep bread fresh");
   const auto better = run(RELUCENT_RESCORED_SEARCH, index, "how do I keep bread fresh");
   ASSERT_EQ(plain.size(), 4U);
@@ -99,7 +106,8 @@ TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
   Config config;
   config.rescorer.timeout_ms = 0;
   const auto scorer = make_scorer(config.rescorer);
-  const std::string text = "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster.";
+  const std::string text =
+      "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster.";
   const Candidate candidate{"answer", text, 1, 1};
   CandidateScore score;
   scorer->score("how do i keep bread fresh", std::span(&candidate, 1), std::span(&score, 1), {});

@@ -129,7 +129,8 @@ TEST_F(RescoringRescorer, WithoutAnyTextTheFirstStageStandsAndTheScorerIsNotAske
 }
 
 TEST_F(RescoringRescorer, NoHitsGiveAnEmptyAnswer) {
-  const auto answer = Rescorer(config, scorer).rescore(searcher, searcher->search(term_query("absent"), 10), "words", 10);
+  const auto answer =
+      Rescorer(config, scorer).rescore(searcher, searcher->search(term_query("absent"), 10), "words", 10);
   EXPECT_EQ(answer->scoreDocs.size(), 0);
   EXPECT_EQ(answer->totalHits, 0);
   EXPECT_TRUE(std::isnan(answer->maxScore));

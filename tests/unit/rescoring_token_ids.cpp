@@ -23,10 +23,12 @@ constexpr const char* kModel = "model/relucent-minilm-l6-w4";
 class TokensScorer : public Scorer {
  public:
   explicit TokensScorer(std::uint64_t tokenizer) : tokenizer_(tokenizer) {}
-  void score(std::string_view, std::span<const Candidate> candidates, std::span<CandidateScore>, const StopSignal&) const override {
+  void score(std::string_view, std::span<const Candidate> candidates, std::span<CandidateScore>,
+             const StopSignal&) const override {
     seen.clear();
     for (const Candidate& candidate : candidates) {
-      Seen& one = seen.emplace_back(Seen{std::string(candidate.id), std::string(candidate.text), candidate.tokens.has_value(), true, {}});
+      Seen& one = seen.emplace_back(
+          Seen{std::string(candidate.id), std::string(candidate.text), candidate.tokens.has_value(), true, {}});
       if (!candidate.tokens) continue;
       one.all = candidate.tokens->all;
       one.ids.assign(candidate.tokens->ids.begin(), candidate.tokens->ids.end());
@@ -56,7 +58,8 @@ class StoredTokenIds : public ::testing::Test {
     std::mt19937 random(3);
     for (int i = 0; i < 60; ++i) {
       std::string text = "word";
-      for (auto words = random() % 40; words > 0; --words) text += " tokenization" + std::to_string(random() % 1000) + "é\xFF,";
+      for (auto words = random() % 40; words > 0; --words)
+        text += " tokenization" + std::to_string(random() % 1000) + "é\xFF,";
       documents.emplace_back("d" + std::to_string(i), text);
     }
     std::string longest = "word";
@@ -122,7 +125,8 @@ class StoredTokenIds : public ::testing::Test {
   fs::path other_model() const {
     const fs::path other = folder.path() / "other";
     fs::create_directory(other);
-    for (const char* name : {"config.json", "tokenizer_config.json", "vocab.txt"}) fs::copy(fs::path(kModel) / name, other / name);
+    for (const char* name : {"config.json", "tokenizer_config.json", "vocab.txt"})
+      fs::copy(fs::path(kModel) / name, other / name);
     std::ostringstream text;
     text << std::ifstream(other / "vocab.txt").rdbuf();
     std::string entries = text.str();
@@ -203,7 +207,8 @@ TEST_F(StoredTokenIds, AnIndexIsContinuedWithTheSameTokenizerOnly) {
 }
 
 TEST_F(StoredTokenIds, FieldsOfTheSameNameAreRefused) {
-  for (std::string IndexConfig::* field : {&IndexConfig::id_field, &IndexConfig::text_field, &IndexConfig::contents_field}) {
+  for (std::string IndexConfig::*field :
+       {&IndexConfig::id_field, &IndexConfig::text_field, &IndexConfig::contents_field}) {
     IndexBuilder::Options options;
     options.token_ids_of = kModel;
     options.fields.*field = kTokenIdsField;

@@ -18,8 +18,9 @@ struct AnalyzedToken {
   std::int32_t position_increment = 1;  ///< 1 + the stop words left out just before
 };
 
-/// The tokens of modern Lucene's EnglishAnalyzer (StandardTokenizer, possessive, lower case, 33 stop words, Porter) for a
-/// UTF-8 text; a malformed sequence is read as U+FFFD. Thread-safe. Throws Error `internal` where ICU's data is missing.
+/// The tokens of modern Lucene's EnglishAnalyzer (StandardTokenizer, possessive, lower case, 33 stop words, Porter) for
+/// a UTF-8 text; a malformed sequence is read as U+FFFD. Thread-safe. Throws Error `internal` where ICU's data is
+/// missing.
 RELUCENT_API std::vector<AnalyzedToken> analyze_english(std::string_view text);
 
 }  // namespace relucent

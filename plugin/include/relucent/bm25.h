@@ -20,13 +20,13 @@ struct FieldStatistics {
   RELUCENT_API float average_length() const noexcept;
 };
 
-/// An IndexSearcher whose scores are modern Lucene's BM25, to the last bit of the float. Flat disjunctions of terms take
-/// a term-at-a-time path over the postings, everything else a Weight and Scorer of its own; the results are the same.
-/// Thread-safe for searching.
+/// An IndexSearcher whose scores are modern Lucene's BM25, to the last bit of the float. Flat disjunctions of terms
+/// take a term-at-a-time path over the postings, everything else a Weight and Scorer of its own; the results are the
+/// same. Thread-safe for searching.
 class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
  public:
-  /// Reads the statistics from the commit's user data where our writer made the index, else from the sidecar, else by one
-  /// sweep over the postings (and then tries to write the sidecar). Throws Error.
+  /// Reads the statistics from the commit's user data where our writer made the index, else from the sidecar, else by
+  /// one sweep over the postings (and then tries to write the sidecar). Throws Error.
   BM25Searcher(const Lucene::IndexReaderPtr& reader, const FirstStageConfig& first_stage, const IndexConfig& fields);
   ~BM25Searcher() override;
 

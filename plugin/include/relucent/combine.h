@@ -19,8 +19,8 @@ struct CombinedHit {
   double rescore_term = 0;      ///< rescore_weight * normalized logit (0 where not rescored)
 };
 
-/// Orders hits by first-stage score and logit together, as [rescorer] score_mode, query_weight, rescore_weight, normalize
-/// and min_score say.
+/// Orders hits by first-stage score and logit together, as [rescorer] score_mode, query_weight, rescore_weight,
+/// normalize and min_score say.
 ///
 /// @param first_stage_scores  [hits] in the first stage's order; hit i has first-stage rank i + 1
 /// @param logits              [rescore window], at most one a hit; nothing for a hit without text
@@ -28,8 +28,8 @@ struct CombinedHit {
 /// With f and s the first-stage score and the logit after normalization, each over the hits that have a logit,
 /// a = rescore_weight * s and c = query_weight * f:
 ///   replace a | total a + c | multiply a * c | avg (a + c) / 2 | max max(a, c) | min min(a, c).
-/// minmax maps x to (x - min) / (max - min), 0 where all are equal; sigmoid to 1 / (1 + exp(-x)). All of it is computed in
-/// double, left to right, and rounded to float once. Order: combined score, higher first, then first-stage rank.
+/// minmax maps x to (x - min) / (max - min), 0 where all are equal; sigmoid to 1 / (1 + exp(-x)). All of it is computed
+/// in double, left to right, and rounded to float once. Order: combined score, higher first, then first-stage rank.
 ///
 /// Below them follow the hits without a logit and then those beyond the window, in the first stage's order. Their
 /// first-stage scores are lowered by one amount, just as much as puts the first of them below the last rescored hit,

@@ -9,8 +9,8 @@
 
 namespace relucent {
 
-/// Modern Lucene's EnglishAnalyzer for Lucene++: the tokens of analyze_english() with position increments; offsets count
-/// wchar_t units of the text. Lucene++'s own PorterStemFilter gives other stems and is not used. Thread-safe.
+/// Modern Lucene's EnglishAnalyzer for Lucene++: the tokens of analyze_english() with position increments; offsets
+/// count wchar_t units of the text. Lucene++'s own PorterStemFilter gives other stems and is not used. Thread-safe.
 class RELUCENT_API EnglishAnalyzer : public Lucene::Analyzer {
  public:
   Lucene::TokenStreamPtr tokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;

@@ -12,9 +12,9 @@
 
 namespace relucent {
 
-/// Writes an index of Relucent's schema (stored id and text, analyzed contents, modern length bytes). No Lucene++ type in
-/// it. Called by one thread at a time; the work is done by several of its own, and the result does not depend on their
-/// number: the same documents in the same order, the same statistics, the same scores.
+/// Writes an index of Relucent's schema (stored id and text, analyzed contents, modern length bytes). No Lucene++ type
+/// in it. Called by one thread at a time; the work is done by several of its own, and the result does not depend on
+/// their number: the same documents in the same order, the same statistics, the same scores.
 class RELUCENT_API IndexBuilder {
  public:
   enum class Mode {
@@ -28,8 +28,8 @@ class RELUCENT_API IndexBuilder {
     FirstStageConfig first_stage;
     double buffer_mb = 256;  ///< about so much memory for documents that are not written yet
     int threads = 1;         ///< 1: none of its own, each call does its work itself; 0: one a core
-    /// A checkpoint's folder: the token ids that its tokenizer makes of each text are stored, too, as many as the model has
-    /// positions, so that a search with a model of the same tokenizer need not make them. Empty: none are.
+    /// A checkpoint's folder: the token ids that its tokenizer makes of each text are stored, too, as many as the model
+    /// has positions, so that a search with a model of the same tokenizer need not make them. Empty: none are.
     std::filesystem::path token_ids_of;
   };
 
@@ -40,8 +40,8 @@ class RELUCENT_API IndexBuilder {
     std::int64_t tokens = 0;
   };
 
-  /// Throws Error: `io` for a folder that cannot be written, is locked by a living process or is full; `usage` where the
-  /// mode does not fit what is there; `invalid_data` for an index that is damaged or not ours.
+  /// Throws Error: `io` for a folder that cannot be written, is locked by a living process or is full; `usage` where
+  /// the mode does not fit what is there; `invalid_data` for an index that is damaged or not ours.
   static std::unique_ptr<IndexBuilder> open(const std::filesystem::path& folder, Mode mode, const Options& options);
 
   /// Not closed: what was added since the last commit is dropped, merges are broken off, the lock is released.
@@ -55,7 +55,8 @@ class RELUCENT_API IndexBuilder {
   /// The user data of the last commit, without the builder's own keys.
   virtual std::map<std::string, std::string> committed() const = 0;
   virtual Totals totals() const = 0;
-  /// In append mode: what was wrong with a newer commit, so that open() had to go back to the one before; empty otherwise.
+  /// In append mode: what was wrong with a newer commit, so that open() had to go back to the one before; empty
+  /// otherwise.
   virtual std::string recovered() const = 0;
   /// Merges to at most `segments` segments; the order of documents stays.
   virtual void merge(int segments) = 0;

@@ -10,8 +10,8 @@
 
 namespace relucent {
 
-/// Opens an index folder for reading, at the newest commit whose files are there with their sizes. Throws Error: `io` where the folder is missing or cannot be read, `invalid_data` where
-/// it holds no index or a damaged one.
+/// Opens an index folder for reading, at the newest commit whose files are there with their sizes. Throws Error: `io`
+/// where the folder is missing or cannot be read, `invalid_data` where it holds no index or a damaged one.
 RELUCENT_API Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder);
 
 }  // namespace relucent

@@ -15,8 +15,8 @@ namespace relucent {
 /// The text for the model is, in this order: that of a RescoreQuery in the query, that of the thread's QueryTextScope,
 /// the query's terms in their order (prohibited clauses left out), stems turned back into words of the hits' texts.
 ///
-/// Searches with a Sort or a Collector are BM25's, untouched: their order or their use of the scores is not ours to change.
-/// Thread-safe for searching; the same query gives the same bits on any thread.
+/// Searches with a Sort or a Collector are BM25's, untouched: their order or their use of the scores is not ours to
+/// change. Thread-safe for searching; the same query gives the same bits on any thread.
 class RELUCENT_API RescoringSearcher : public BM25Searcher {
  public:
   RescoringSearcher(const Lucene::IndexReaderPtr& reader, const Config& config,

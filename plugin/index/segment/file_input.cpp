@@ -37,7 +37,8 @@ void FileInput::fill() {
   for (;;) {
     const ssize_t count = ::read(descriptor_, buffer_.data(), buffer_.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw Error(ErrorKind::io, path_.string(), std::string("reading: ") + std::strerror(errno), "check the disk");
+    if (count < 0)
+      throw Error(ErrorKind::io, path_.string(), std::string("reading: ") + std::strerror(errno), "check the disk");
     if (count == 0) damaged("the file ends too early");
     filled_ = static_cast<std::size_t>(count);
     break;

@@ -10,8 +10,8 @@
 
 namespace relucent::segment {
 
-/// A file that FileOutput wrote, read once from its start to its end. Throws Error `io`, and `invalid_data` where the file
-/// ends too early or is not what was written.
+/// A file that FileOutput wrote, read once from its start to its end. Throws Error `io`, and `invalid_data` where the
+/// file ends too early or is not what was written.
 class FileInput {
  public:
   /// `expected` is the file as it was written; checked by finish().

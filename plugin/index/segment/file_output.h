@@ -17,8 +17,8 @@ struct FileSum {
   friend bool operator==(const FileSum&, const FileSum&) = default;
 };
 
-/// A file written from its start, in the primitive types of Lucene's index files: "VInt" and "VLong" are number(), seven
-/// bits a byte, the lowest first; Int and Long have their highest byte first. Throws Error `io` naming the file.
+/// A file written from its start, in the primitive types of Lucene's index files: "VInt" and "VLong" are number(),
+/// seven bits a byte, the lowest first; Int and Long have their highest byte first. Throws Error `io` naming the file.
 class FileOutput {
  public:
   explicit FileOutput(std::filesystem::path path);

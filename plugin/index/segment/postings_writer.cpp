@@ -18,7 +18,8 @@ void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
 /// As Lucene computes it, rounding included: a reader expects the same number.
 int skip_levels(std::int32_t documents) {
   if (documents == 0) return 0;
-  const double levels = std::floor(std::log(static_cast<double>(documents)) / std::log(static_cast<double>(kSkipInterval)));
+  const double levels =
+      std::floor(std::log(static_cast<double>(documents)) / std::log(static_cast<double>(kSkipInterval)));
   return std::min(static_cast<int>(levels), kMostSkipLevels);
 }
 

@@ -14,7 +14,8 @@ namespace relucent::segment {
 class PostingsWriter {
  public:
   /// @param documents of the segment
-  PostingsWriter(const std::filesystem::path& frequencies, const std::filesystem::path& positions, std::int32_t documents);
+  PostingsWriter(const std::filesystem::path& frequencies, const std::filesystem::path& positions,
+                 std::int32_t documents);
 
   void start_term(bool with_frequencies);
   /// The term's next document; with frequencies its positions, as differences, then go to positions().

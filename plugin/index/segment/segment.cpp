@@ -11,7 +11,8 @@ constexpr std::uint8_t kIndexed = 0x01, kOmitNorms = 0x10, kOmitFrequencies = 0x
 
 }  // namespace
 
-Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name, bool with_token_ids)
+Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
+               bool with_token_ids)
     : id(id_name), text(text_name), contents(contents_name), token_ids(with_token_ids) {
   if (id == text || id == contents) {
     throw Error(ErrorKind::usage, "[index] id_field", "\"" + id + "\" is the name of another field too",

@@ -10,12 +10,13 @@
 
 namespace relucent::segment {
 
-/// A segment in Lucene 3.0's file format: NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx, for documents of a stored id, a
-/// stored text, indexed contents and, as an option, stored token ids.
+/// A segment in Lucene 3.0's file format: NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx, for documents of a stored
+/// id, a stored text, indexed contents and, as an option, stored token ids.
 struct Segment {
   std::string name;            ///< "_" and a number to base 36
   std::int32_t documents = 0;
-  std::map<std::string, FileSum> files;  ///< by extension without the point; empty where another program wrote the segment
+  std::map<std::string, FileSum>
+      files;  ///< by extension without the point; empty where another program wrote the segment
   /// Counted where the segment was written in this run; 0 for one that was there before.
   std::int64_t documents_with_tokens = 0, tokens = 0;
 
@@ -28,7 +29,8 @@ struct Segment {
 
 inline constexpr const char* kExtensions[] = {"fdt", "fdx", "fnm", "frq", "nrm", "prx", "tii", "tis"};
 
-inline std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name, const char* extension) {
+inline std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name,
+                                     const char* extension) {
   return folder / (name + "." + extension);
 }
 
@@ -39,7 +41,8 @@ struct Fields {
   std::uint32_t id_number = 0, text_number = 1, contents_number = 2, token_ids_number = 3;
 
   /// Throws Error `usage` where the id's field, or that of the token ids, is another one too.
-  Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name, bool with_token_ids = false);
+  Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
+         bool with_token_ids = false);
   /// In the dictionary a field's terms come all before the next one's, by name.
   bool contents_first() const { return contents < id; }
   /// Writes NAME.fnm.

@@ -153,7 +153,8 @@ std::optional<SegmentPipeline::Sources> SegmentPipeline::due_merge() {
     Sources run;
     std::int64_t bytes = 0;
     for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
-      const bool fits = slot->state == Slot::State::ready && !slot->segment.files.empty() && level_of(slot->segment) <= level;
+      const bool fits =
+          slot->state == Slot::State::ready && !slot->segment.files.empty() && level_of(slot->segment) <= level;
       if (!fits) {
         run.clear();
         bytes = 0;

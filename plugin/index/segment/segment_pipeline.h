@@ -24,9 +24,9 @@
 
 namespace relucent::segment {
 
-/// Documents in, segments out, in the same order: ranges of documents are written, and segments that have become many are
-/// merged, by several threads. Nothing is committed here. One thread may call it at a time; what a worker throws comes out of
-/// the next call.
+/// Documents in, segments out, in the same order: ranges of documents are written, and segments that have become many
+/// are merged, by several threads. Nothing is committed here. One thread may call it at a time; what a worker throws
+/// comes out of the next call.
 class SegmentPipeline {
  public:
   struct Options {

@@ -129,7 +129,8 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
   StoredFieldsWriter stored(file("fdt"), file("fdx"));
   std::string id_room, text_room, token_ids_bytes;
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::string_view id = well_formed_id(documents[i].id, id_room), text = well_formed(documents[i].text, text_room);
+    const std::string_view id = well_formed_id(documents[i].id, id_room),
+                           text = well_formed(documents[i].text, text_room);
     if (fields.token_ids) write_token_ids(token_ids, text, token_ids_bytes);
     stored.add(fields, id, text, token_ids_bytes);
     inverted.add_document(source.terms_of(text));

@@ -13,6 +13,7 @@ namespace relucent::segment {
 /// Writes a range of documents as the segment `name`. Several threads may do so at once, each with a source of its own.
 /// `token_ids` makes those that `fields` has. Throws Error `io`.
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
-                      const DocumentRange& documents, analysis::TermSource& source, const TokenIdsMaker& token_ids = {});
+                      const DocumentRange& documents, analysis::TermSource& source,
+                      const TokenIdsMaker& token_ids = {});
 
 }  // namespace relucent::segment

@@ -15,12 +15,13 @@ class StoredFieldsWriter {
   static constexpr std::int32_t kFormat = 2;
   static constexpr std::int64_t kHeader = 4;  ///< bytes of it in each of the two files
 
-  StoredFieldsWriter(const std::filesystem::path& documents, const std::filesystem::path& index) : documents_(documents), index_(index) {
+  StoredFieldsWriter(const std::filesystem::path& documents, const std::filesystem::path& index)
+      : documents_(documents), index_(index) {
     documents_.int32(kFormat);
     index_.int32(kFormat);
   }
-  /// Id and text are well-formed UTF-8; the id is stored as a string, the text as bytes, and so are the token ids where the
-  /// fields have them.
+  /// Id and text are well-formed UTF-8; the id is stored as a string, the text as bytes, and so are the token ids where
+  /// the fields have them.
   void add(const Fields& fields, std::string_view id, std::string_view text, std::string_view token_ids) {
     constexpr std::uint8_t kString = 0, kBinary = 2;
     start_document();

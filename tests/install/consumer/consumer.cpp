@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   auto builder = relucent::IndexBuilder::open(folder, relucent::IndexBuilder::Mode::create, {});
   builder->add("keyword", "Bread bread bread: how the word bread came into the English language, and bread in songs.");
-  builder->add("answer", "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster.");
+  builder->add("answer",
+               "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster.");
   builder->add("other", "A bicycle chain wants a drop of oil every few weeks.");
   builder->commit({});
   builder->close();
