@@ -119,7 +119,6 @@ void print_statistics(const std::vector<SearchResult>& results) {
   line("fetch text", &SearchResult::fetch_ms);
   line("tokenize", &SearchResult::tokenize_ms);
   line("encode", &SearchResult::encode_ms);
-  if (results.front().device_ms > 0) line("of it device", &SearchResult::device_ms);
   line("combine", &SearchResult::combine_ms);
 }
 
