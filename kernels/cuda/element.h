@@ -3,8 +3,10 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime.h>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace relucent::cuda {
 
@@ -18,6 +20,21 @@ auto with_element(Element element, const Action& action) {
   if (element == Element::f16) return action(__half{});
   if (element == Element::bf16) return action(__nv_bfloat16{});
   return action(float{});
+}
+
+template <typename T>
+__host__ __device__ inline float to_float(T value) {
+  if constexpr (std::is_same_v<T, __half>) return __half2float(value);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __bfloat162float(value);
+  if constexpr (std::is_same_v<T, float>) return value;
+}
+
+/// The nearest T, the even one of two.
+template <typename T>
+__host__ __device__ inline T from_float(float value) {
+  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
+  if constexpr (std::is_same_v<T, float>) return value;
 }
 
 }  // namespace relucent::cuda

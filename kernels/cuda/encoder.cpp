@@ -275,7 +275,7 @@ HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) cons
       for (std::size_t i = 0; i < values.size(); ++i) {
         T value;
         std::memcpy(&value, raw.data() + i * sizeof(T), sizeof(T));
-        values[i] = static_cast<float>(value);
+        values[i] = to_float(value);
       }
     });
     return values;

@@ -28,7 +28,8 @@ struct Keys {
     if (windowed(work, tile)) {
       first = tile.index - work.pattern.window;
       if (first < 0) first += -first / 16 * 16;
-      end = min(end, tile.index + tile.tokens + work.pattern.window);
+      const int seen_end = tile.index + tile.tokens + work.pattern.window;
+      if (seen_end < end) end = seen_end;
     }
     slots = padded + (end - first + 15) / 16 * 16;
   }

@@ -57,7 +57,8 @@ __global__ void __launch_bounds__(kThreads) attend_segment(LastAttentionWork wor
     float features[Tokens][Packs][kPack<T>];
 #pragma unroll
     for (int t = 0; t < Tokens; ++t) {
-      const T* const row = x + static_cast<std::int64_t>(rows[min(first + t, segment.slots - 1)]) * hidden;
+      const int slot = first + t < segment.slots ? first + t : segment.slots - 1;
+      const T* const row = x + static_cast<std::int64_t>(rows[slot]) * hidden;
 #pragma unroll
       for (int i = 0; i < Packs; ++i) {
         const int pack = lane + 32 * i;

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cuda/element.h"
+
 namespace relucent::cuda {
 
 inline constexpr unsigned kWholeWarp = 0xffffffffU;
@@ -16,20 +18,6 @@ inline constexpr unsigned kWholeWarp = 0xffffffffU;
 /// Elements of T in 16 bytes.
 template <typename T>
 inline constexpr int kPack = 16 / static_cast<int>(sizeof(T));
-
-template <typename T>
-__device__ __forceinline__ float to_float(T value) {
-  if constexpr (std::is_same_v<T, __half>) return __half2float(value);
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __bfloat162float(value);
-  if constexpr (std::is_same_v<T, float>) return value;
-}
-
-template <typename T>
-__device__ __forceinline__ T from_float(float value) {
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
-  if constexpr (std::is_same_v<T, float>) return value;
-}
 
 /// Two elements rounded to T in one word, `low` at the lower address. T: __half or __nv_bfloat16.
 template <typename T>

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <type_traits>
 
 #include "relucent/error.h"
 
@@ -12,13 +11,6 @@ namespace relucent::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-
-template <typename T>
-T rounded(float value) {
-  if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
-  if constexpr (std::is_same_v<T, float>) return value;
-}
 
 /// Appends tensors to the packed bytes.
 class Packer {
@@ -36,7 +28,7 @@ class Packer {
     with_element(element_, [&]<typename T>(T) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         check_range(values[i], name);
-        const T element = rounded<T>(values[i]);
+        const T element = from_float<T>(values[i]);
         std::memcpy(bytes_.data() + at + i * sizeof(T), &element, sizeof(T));
       }
     });
