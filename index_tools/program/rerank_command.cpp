@@ -35,7 +35,7 @@ struct RerankOptions {
 
 struct Tally {
   std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0;
-  std::size_t degraded = 0, in_first_stage_order = 0;
+  std::size_t degraded = 0;
   std::string reason;  // of the first degraded query
 };
 
@@ -93,8 +93,7 @@ std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery&
   std::vector<std::optional<float>> logits(window);
   if (candidates.empty()) return logits;
   std::vector<CandidateScore> scores(candidates.size());
-  const std::string fallback = scorer.timed_score(query.text, candidates, scores, stop).fallback;
-  if (!fallback.empty() && tally.degraded++ == 0) tally.reason = fallback;
+  scorer.score(query.text, candidates, scores, stop);
   for (std::size_t i = 0; i < places.size(); ++i) {
     logits[places[i]] = scores[i].score;
     ++tally.scored;
