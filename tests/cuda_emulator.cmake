@@ -1,0 +1,58 @@
+# The CUDA emulator (cuda_emulator/emulator.h) and what is run on it; label `cuda`. Its fibers and its own reading of
+# -fsanitize=thread do not go together with sanitizers.
+set(RELUCENT_CUDA_EMULATOR OFF)
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+find_package(Boost COMPONENTS context QUIET)
+if(RELUCENT_SANITIZE)
+  message(STATUS "CUDA emulator and its tests: left out in builds with sanitizers")
+elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  message(STATUS "CUDA emulator and its tests: left out, they are for GCC on x86-64")
+elseif(NOT TARGET Boost::context OR NOT DNNL_INCLUDE_DIR OR NOT DNNL_LIBRARY)
+  message(STATUS "CUDA emulator and its tests: left out for want of libboost-context-dev or libdnnl-dev")
+else()
+  set(RELUCENT_CUDA_EMULATOR ON)
+endif()
+
+# relucent_emulate(TARGET): its sources are compiled with the emulator's headers and watched while they run on it. The
+# instrumentation calls the emulator's functions, not libtsan's.
+function(relucent_emulate name)
+  target_include_directories(${name} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/tests/cuda_emulator/include)
+  target_compile_options(${name} PRIVATE -O2 -Wno-unknown-pragmas -fsanitize=thread
+                                         "SHELL:--param tsan-instrument-func-entry-exit=0")
+  target_link_libraries(${name} PUBLIC relucent_cuda_emulator)
+endfunction()
+
+# relucent_emulated_cuda(TARGET SOURCES...): a shared library of .cu and .cpp files as they are, for the emulator.
+function(relucent_emulated_cuda name)
+  add_library(${name} SHARED ${ARGN})
+  relucent_target(${name})
+  relucent_emulate(${name})
+  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  target_compile_options(${name} PRIVATE "SHELL:-x c++")  # the compiler would not know a .cu file
+endfunction()
+
+if(RELUCENT_CUDA_EMULATOR)
+  add_library(relucent_cuda_emulator SHARED
+    cuda_emulator/access.cpp
+    cuda_emulator/cublaslt.cpp
+    cuda_emulator/devices.cpp
+    cuda_emulator/error_names.cpp
+    cuda_emulator/execution.cpp
+    cuda_emulator/instructions.cpp
+    cuda_emulator/memory.cpp
+    cuda_emulator/reports.cpp
+    cuda_emulator/runtime.cpp
+  )
+  relucent_target(relucent_cuda_emulator)
+  set_target_properties(relucent_cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default)
+  target_compile_options(relucent_cuda_emulator PRIVATE -O3 -fno-semantic-interposition)
+  target_include_directories(relucent_cuda_emulator PUBLIC cuda_emulator PRIVATE cuda_emulator/include)
+  target_include_directories(relucent_cuda_emulator SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
+  target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} ${CMAKE_DL_LIBS})
+
+  relucent_test(cuda_emulator_tests LABELS unit cuda SOURCES
+    unit/cuda_emulator_instructions.cpp
+    LIBRARIES relucent_cuda_emulator)
+  relucent_emulate(cuda_emulator_tests)
+endif()

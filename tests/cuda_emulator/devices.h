@@ -1,0 +1,108 @@
+/// The emulated devices, their streams and what is alive on them; counting calls and making them fail.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "emulator.h"
+#include "include/cublasLt.h"
+#include "include/cuda_runtime.h"
+
+namespace relucent::emulator {
+
+/// Something that waits in a stream. It may have a range of pinned memory, which the host leaves alone until it is done.
+struct Operation {
+  std::function<cudaError_t()> run;
+  const void* host = nullptr;
+  std::size_t host_bytes = 0;
+  bool host_is_written = false;
+};
+
+}  // namespace relucent::emulator
+
+struct CUstream_st {
+  int device = 0;
+  bool waits_for_default = true;
+  std::deque<relucent::emulator::Operation> queue;
+};
+
+struct CUevent_st {
+  int device = 0;
+  bool timed = true;
+  CUstream_st* stream = nullptr;  // of the last record
+  std::uint64_t recorded = 0;     // how often it was put into a stream, and how often it was reached there
+  std::uint64_t reached = 0;
+  double seconds = 0;
+};
+
+namespace relucent::emulator {
+
+struct Device {
+  CUstream_st default_stream;
+  cudaError_t sticky = cudaSuccess;
+  std::size_t used = 0;
+  std::map<const void*, int> shared_limits;  // by kernel
+};
+
+struct Failure {
+  std::string call;
+  std::uint64_t remaining = 1;
+  int error = 0;
+  bool sticky = false;
+};
+
+struct Devices {
+  std::recursive_mutex mutex;
+  Options options;
+  bool bad_environment = false;
+  std::vector<std::unique_ptr<Device>> all;
+  std::set<CUstream_st*> streams;
+  std::set<CUevent_st*> events;
+  std::set<const void*> cublas_objects;
+  std::vector<Failure> failures;
+  std::map<std::string, std::uint64_t> calls;
+  std::uint64_t launches = 0;
+
+  void fresh(const Options& wanted);
+  CUstream_st* stream_of(cudaStream_t stream);  // null where there is no such stream
+  /// Runs what waits in the stream, as far as `until` has been reached where it is given.
+  cudaError_t flush(CUstream_st& stream, const CUevent_st* until = nullptr, std::uint64_t count = 0);
+  cudaError_t flush_all(int device);
+  cudaError_t flush_waiting_for_default(int device);
+  void enqueue(CUstream_st& stream, Operation operation);
+};
+
+Devices& the_devices();
+/// CUDA's current device of the calling thread.
+int& current_device();
+
+/// A report that no kernel is to blame for.
+void report_call(Fault fault, const char* call, std::string message);
+
+/// One API call: locks the state, counts it, and says whether it has to fail before doing anything.
+class Call {
+ public:
+  /// What an injected failure gives by default.
+  Call(const char* name, int failure);
+
+  bool failed() const { return error_ != 0; }
+  int error() const { return error_; }
+  bool injected() const { return injected_; }
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+  int error_ = 0;
+  bool injected_ = false;
+};
+
+// Checks of whole ranges by copies and matrix products. They report under the name of `call`.
+bool check_device_range(const char* call, const void* address, std::size_t bytes, bool reads);
+void mark_written(const void* address, std::size_t bytes);
+
+}  // namespace relucent::emulator

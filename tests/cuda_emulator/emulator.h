@@ -1,0 +1,96 @@
+/// A CUDA device of the host's, for tests: the kernel and host sources of kernels/cuda, compiled with the headers of
+/// include/ instead of the toolkit's, run on it unchanged and are watched while they do.
+///
+/// Emulated faithfully:
+/// - blocks, warps and threads (a fiber each), __syncthreads, __syncwarp, shuffles and votes; the order in which threads
+///   and blocks run is drawn from a seed, so that code which relies on an order breaks;
+/// - ldmatrix, mma.m16n8k16 with the fragments of the PTX manual (exact products, sums in fp32) and cp.async, whose bytes
+///   arrive no sooner than at the wait;
+/// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
+///   until somebody waits for them;
+/// - cuBLASLt's products in column-major order with their epilogues.
+/// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that nothing
+/// wrote; two threads at one byte, one of them writing, with no barrier between; barriers and warp instructions that not
+/// all their threads reach. And on the host: code that touches device memory, and staging memory reused too early.
+/// A launch that was reported fails with cudaErrorIllegalAddress, which sticks until reset().
+///
+/// Not emulated: time, caches, the order of sums inside tensor cores, approximations of __expf, atomics between kernels,
+/// wgmma, TMA, clusters, graphs. memcpy and memset inside a kernel are not watched. Races between streams show only
+/// where the lazy order gives a wrong result. Blocks run one after another, so a kernel whose blocks wait for each
+/// other never ends.
+///
+/// One device state a process; every function may be called by any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relucent::emulator {
+
+enum class Fault {
+  out_of_bounds,   ///< outside every allocation, or past the end of one
+  host_memory,     ///< a kernel at the host's memory
+  device_memory,   ///< the host at a device's memory
+  misaligned,
+  uninitialised,   ///< a read of bytes never written
+  race,
+  divergence,      ///< a barrier or warp instruction that not all its threads reach
+  staging,         ///< memory of an unfinished copy touched by the host
+};
+
+struct Report {
+  Fault fault;
+  std::string kernel;           ///< demangled; an API's name where no kernel was running
+  unsigned block[3] = {};
+  unsigned thread[3] = {};
+  std::string message;
+};
+
+std::string to_string(const Report& report);
+
+/// What was found since the last clear_reports(); what nobody cleared is printed when the program ends.
+std::vector<Report> reports();
+void clear_reports();
+
+struct Options {
+  int devices = 1;
+  std::string name = "Emulated GPU";     ///< "NAME" for every device; see also names
+  std::vector<std::string> names;        ///< by device, where they differ
+  int major = 8, minor = 0;              ///< decides how much shared memory a block may have
+  int multiprocessors = 8;
+  std::size_t memory = std::size_t{4} << 30;  ///< bytes a device
+  int driver = 13000;                    ///< 0: no driver; older than 13000: too old
+  std::uint64_t seed = 1;                ///< of the order in which things run
+};
+
+/// Fresh devices: allocations, streams, counts, failures to come and reports are forgotten. Nothing of them may be used
+/// any more. The environment's RELUCENT_CUDA_EMULATOR gives the options at the start of a program, as
+/// "devices=2,memory=64M,fail=cudaMalloc:3": devices, name, capability (8.0), multiprocessors, memory (K, M, G), driver,
+/// seed, and fail=CALL:NTH[:ERROR[:sticky]], which may be repeated.
+void reset(const Options& options = {});
+void set_seed(std::uint64_t seed);
+
+/// The nth call of `call` ("cudaMalloc", "cudaLaunchKernel", "cublasLtMatmul", ...) from now on does nothing and
+/// returns `error` (0: what that call would give). Sticky: so does then every later call on its device.
+void fail(std::string_view call, std::uint64_t nth = 1, int error = 0, bool sticky = false);
+/// How often each call was made since reset() or clear_calls().
+std::map<std::string, std::uint64_t> calls();
+void clear_calls();
+
+/// As if the device fell off its bus: every call on it fails until restore_device().
+void lose_device(int device);
+void restore_device(int device);
+
+/// What is alive, for tests of leaks.
+std::size_t live_allocations();
+std::size_t live_pinned();
+std::size_t live_streams();
+std::size_t live_events();
+std::size_t live_cublas_objects();
+std::size_t live_bytes(int device);
+
+}  // namespace relucent::emulator

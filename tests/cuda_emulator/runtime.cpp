@@ -1,0 +1,610 @@
+// The CUDA runtime's functions.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include "devices.h"
+#include "execution.h"
+#include "memory.h"
+#include "reports.h"
+
+using namespace relucent::emulator;
+
+namespace {
+
+constexpr int kRuntime = CUDART_VERSION;
+constexpr std::size_t kGrain = 256;
+constexpr std::size_t kSharedByDefault = 48 * 1024;
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess && error != cudaErrorNotReady) {
+    last_error = error;
+  }
+  return error;
+}
+
+cudaError_t driver_problem() {
+  const Devices& devices = the_devices();
+  if (devices.bad_environment) {
+    return cudaErrorInitializationError;
+  }
+  if (devices.options.driver < kRuntime / 1000 * 1000) {
+    return cudaErrorInsufficientDriver;
+  }
+  return devices.all.empty() ? cudaErrorNoDevice : cudaSuccess;
+}
+
+Device& here() { return *the_devices().all[static_cast<std::size_t>(current_device())]; }
+
+/// A call of the runtime: fails by injection, for want of a driver, or since its device has failed before.
+class RuntimeCall : public Call {
+ public:
+  explicit RuntimeCall(const char* name, cudaError_t failure = cudaErrorUnknown) : Call(name, failure) {
+    error_ = static_cast<cudaError_t>(Call::error());
+    if (error_ == cudaSuccess) {
+      error_ = driver_problem();
+    }
+    if (error_ == cudaSuccess) {
+      error_ = here().sticky;
+    }
+  }
+  bool failed() const { return error_ != cudaSuccess; }
+  cudaError_t error() const { return note(error_); }
+
+ private:
+  cudaError_t error_;
+};
+
+bool is_device(const void* address) { return device_memory().contains(reinterpret_cast<std::uintptr_t>(address)); }
+bool is_pinned(const void* address) { return pinned_memory().contains(reinterpret_cast<std::uintptr_t>(address)); }
+
+std::size_t shared_limit(const Options& options) {
+  const int capability = options.major * 10 + options.minor;
+  return capability >= 90 ? 227 * 1024 : capability == 80 || capability == 87 ? 163 * 1024 : 99 * 1024;
+}
+
+std::uint64_t fingerprint(const void* bytes, std::size_t count) {
+  const auto* at = static_cast<const unsigned char*>(bytes);
+  std::uint64_t sum = 0x9ae16a3b2f90404fU;
+  for (; count >= 8; count -= 8, at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    sum = (sum ^ word) * 0x9ddfea08eb382d69U;
+    sum ^= sum >> 32;
+  }
+  for (; count > 0; --count, ++at) {
+    sum = (sum ^ *at) * 0x9ddfea08eb382d69U;
+  }
+  return sum;
+}
+
+cudaMemcpyKind kind_of(const void* to, const void* from) {
+  return is_device(to) ? is_device(from) ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
+         : is_device(from) ? cudaMemcpyDeviceToHost
+                           : cudaMemcpyHostToHost;
+}
+
+cudaError_t copy_now(const char* call, void* to, const void* from, std::size_t bytes) {
+  const bool reads_device = is_device(from);
+  const bool writes_device = is_device(to);
+  bool good = true;
+  if (writes_device) {
+    good = check_device_range(call, to, bytes, false) && good;
+  }
+  if (reads_device) {
+    good = check_device_range(call, from, bytes, !writes_device) && good;
+  }
+  if (!good) {
+    return cudaErrorIllegalAddress;
+  }
+  std::memmove(to, from, bytes);
+  if (writes_device && reads_device) {  // what was not written is not written there either
+    std::memmove(device_memory().shadow(reinterpret_cast<std::uintptr_t>(to)).states,
+                 device_memory().shadow(reinterpret_cast<std::uintptr_t>(from)).states, bytes);
+  } else if (writes_device) {
+    mark_written(to, bytes);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                 cudaStream_t where, bool wait) {
+  Devices& devices = the_devices();
+  CUstream_st* const stream = devices.stream_of(where);
+  if (stream == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (kind != cudaMemcpyDefault && kind != kind_of(to, from)) {
+    report_call(Fault::out_of_bounds, call, "the direction does not fit where the pointers point");
+    return cudaErrorInvalidValue;
+  }
+  if (bytes == 0) {
+    return cudaSuccess;
+  }
+  const bool host_source = !is_device(from);
+  const bool host_target = !is_device(to);
+  if (const void* const host = host_source ? from : to;
+      is_pinned(host) && !pinned_memory().holds(reinterpret_cast<std::uintptr_t>(host), bytes)) {
+    report_call(Fault::out_of_bounds, call, "past the end of pinned memory");
+    return cudaErrorInvalidValue;
+  }
+  Operation operation;
+  if (host_source && is_pinned(from)) {
+    operation.host = from;
+    operation.host_bytes = bytes;
+    operation.run = [=, sum = fingerprint(from, bytes)] {
+      if (fingerprint(from, bytes) != sum) {
+        report_call(Fault::staging, call, "the " + std::to_string(bytes) +
+                                              " bytes of pinned memory were changed before they had been copied");
+        return cudaErrorIllegalAddress;
+      }
+      return copy_now(call, to, from, bytes);
+    };
+  } else if (host_source) {  // the driver takes a copy of pageable memory before it returns
+    const auto* const source = static_cast<const unsigned char*>(from);
+    operation.run = [=, staged = std::make_shared<std::vector<unsigned char>>(source, source + bytes)] {
+      return copy_now(call, to, staged->data(), bytes);
+    };
+  } else {
+    operation.run = [=] { return copy_now(call, to, from, bytes); };
+    if (host_target && is_pinned(to)) {
+      operation.host = to;
+      operation.host_bytes = bytes;
+      operation.host_is_written = true;
+      std::memset(to, 0xd5, bytes);  // who reads too early shall notice
+    } else if (host_target) {
+      wait = true;  // copies to pageable memory return when they are done
+    }
+  }
+  devices.enqueue(*stream, std::move(operation));
+  return wait ? devices.flush(*stream) : cudaSuccess;
+}
+
+cudaError_t set_bytes(const char* call, void* memory_, int value, std::size_t bytes, cudaStream_t where) {
+  Devices& devices = the_devices();
+  CUstream_st* const stream = devices.stream_of(where);
+  if (stream == nullptr) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (!is_device(memory_)) {
+    return cudaErrorInvalidValue;
+  }
+  devices.enqueue(*stream, {[=] {
+                              if (!check_device_range(call, memory_, bytes, false)) {
+                                return cudaErrorIllegalAddress;
+                              }
+                              std::memset(memory_, value, bytes);
+                              mark_written(memory_, bytes);
+                              return cudaSuccess;
+                            }});
+  return cudaSuccess;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+namespace relucent::emulator {
+
+// Code of emulated sources outside kernels came to device or pinned memory (see access.cpp).
+void host_touched(const void* address, std::size_t bytes, bool writes) {
+  Devices& devices = the_devices();
+  const std::lock_guard lock(devices.mutex);
+  const char* const what = writes ? "written" : "read";
+  if (is_device(address)) {
+    report_call(Fault::device_memory, "the host's code", std::string("device memory is ") + what + " by the host");
+    return;
+  }
+  const auto* const at = static_cast<const unsigned char*>(address);
+  const auto check = [&](const CUstream_st& stream) {
+    for (const Operation& operation : stream.queue) {
+      const auto* const begin = static_cast<const unsigned char*>(operation.host);
+      if (begin != nullptr && (writes || operation.host_is_written) && at < begin + operation.host_bytes &&
+          begin < at + bytes) {
+        report_call(Fault::staging, "the host's code",
+                    std::string("pinned memory is ") + what + " while a copy of it may still be under way");
+        return;
+      }
+    }
+  };
+  for (const auto& device : devices.all) {
+    check(device->default_stream);
+  }
+  for (const CUstream_st* const stream : devices.streams) {
+    check(*stream);
+  }
+}
+
+cudaError_t launch(Kernel kernel, dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t where) {
+  const RuntimeCall call("cudaLaunchKernel", cudaErrorLaunchOutOfResources);
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  CUstream_st* const stream = devices.stream_of(where);
+  if (stream == nullptr || stream->device != current_device()) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  if (kernel.function == nullptr) {
+    return note(cudaErrorInvalidDeviceFunction);
+  }
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > kMaxThreads || block.x > 1024 || block.y > 1024 || block.z > 64 || grid.x == 0 ||
+      grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
+    return note(cudaErrorInvalidConfiguration);
+  }
+  const auto raised = here().shared_limits.find(kernel.function);
+  if (shared_bytes >
+      (raised == here().shared_limits.end() ? kSharedByDefault : static_cast<std::size_t>(raised->second))) {
+    return note(cudaErrorInvalidValue);
+  }
+  const Launch what{std::move(kernel), grid, block, shared_bytes, stream->device};
+  devices.enqueue(*stream, {[what, number = ++devices.launches] {
+                    const bool good = the_execution().run(what, the_devices().options.seed * 1000003 + number);
+                    return good ? cudaSuccess : cudaErrorIllegalAddress;
+                  }});
+  return cudaSuccess;
+}
+
+}  // namespace relucent::emulator
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  const Call call("cudaDriverGetVersion", cudaErrorUnknown);
+  if (call.failed()) {
+    return note(static_cast<cudaError_t>(call.error()));
+  }
+  *version = the_devices().options.driver;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  const Call call("cudaRuntimeGetVersion", cudaErrorUnknown);
+  if (call.failed()) {
+    return note(static_cast<cudaError_t>(call.error()));
+  }
+  *version = kRuntime;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  const Call call("cudaGetDeviceCount", cudaErrorUnknown);
+  const auto error = call.failed() ? static_cast<cudaError_t>(call.error()) : driver_problem();
+  *count = error == cudaSuccess ? static_cast<int>(the_devices().all.size()) : 0;
+  return note(error);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  const Call call("cudaGetDeviceProperties", cudaErrorUnknown);
+  if (call.failed()) {
+    return note(static_cast<cudaError_t>(call.error()));
+  }
+  if (const cudaError_t error = driver_problem(); error != cudaSuccess) {
+    return note(error);
+  }
+  const Options& options = the_devices().options;
+  if (device < 0 || device >= options.devices) {
+    return note(cudaErrorInvalidDevice);
+  }
+  *properties = {};
+  const auto number = static_cast<std::size_t>(device);
+  const std::string& name = number < options.names.size() ? options.names[number] : options.name;
+  name.copy(properties->name, sizeof properties->name - 1);
+  properties->totalGlobalMem = options.memory;
+  properties->sharedMemPerBlock = kSharedByDefault;
+  properties->sharedMemPerBlockOptin = shared_limit(options);
+  properties->sharedMemPerMultiprocessor = shared_limit(options) + 1024;
+  properties->reservedSharedMemPerBlock = 1024;
+  properties->regsPerBlock = properties->regsPerMultiprocessor = 65536;
+  properties->warpSize = static_cast<int>(kWarp);
+  properties->maxThreadsPerBlock = static_cast<int>(kMaxThreads);
+  properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
+  properties->maxThreadsDim[2] = 64;
+  properties->maxGridSize[0] = std::numeric_limits<int>::max();
+  properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
+  properties->major = options.major;
+  properties->minor = options.minor;
+  properties->multiProcessorCount = options.multiprocessors;
+  properties->concurrentKernels = 1;
+  properties->pciBusID = device + 1;
+  properties->asyncEngineCount = 2;
+  properties->unifiedAddressing = 1;
+  properties->memoryBusWidth = 5120;
+  properties->l2CacheSize = 40 << 20;
+  properties->maxThreadsPerMultiProcessor = 2048;
+  properties->maxBlocksPerMultiProcessor = 32;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  const Call call("cudaSetDevice", cudaErrorUnknown);
+  if (call.failed()) {
+    return note(static_cast<cudaError_t>(call.error()));
+  }
+  if (const cudaError_t error = driver_problem(); error != cudaSuccess) {
+    return note(error);
+  }
+  if (device < 0 || device >= the_devices().options.devices) {
+    return note(cudaErrorInvalidDevice);
+  }
+  current_device() = device;
+  return note(here().sticky);
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  const Call call("cudaGetDevice", cudaErrorUnknown);
+  const auto error = call.failed() ? static_cast<cudaError_t>(call.error()) : driver_problem();
+  *device = current_device();
+  return note(error);
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  const RuntimeCall call("cudaDeviceSynchronize");
+  return call.failed() ? call.error() : note(the_devices().flush_all(current_device()));
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const RuntimeCall call("cudaMemGetInfo");
+  if (call.failed()) {
+    return call.error();
+  }
+  *total = the_devices().options.memory;
+  *free = *total - here().used;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** to, std::size_t bytes) {
+  const RuntimeCall call("cudaMalloc", cudaErrorMemoryAllocation);
+  *to = nullptr;
+  if (call.failed() || bytes == 0) {
+    return call.error();
+  }
+  const std::size_t room = the_devices().options.memory - here().used;
+  if (bytes > room || (bytes + kGrain - 1) / kGrain * kGrain > room) {
+    return note(cudaErrorMemoryAllocation);
+  }
+  const std::uintptr_t address = device_memory().allocate(bytes, current_device());
+  if (address == 0) {
+    return note(cudaErrorMemoryAllocation);
+  }
+  here().used += (bytes + kGrain - 1) / kGrain * kGrain;
+  *to = reinterpret_cast<void*>(address);
+  return cudaSuccess;
+}
+
+// What frees something does so even where it returns an error, which is then that of earlier work.
+cudaError_t cudaFree(void* address) {
+  const RuntimeCall call("cudaFree");
+  if (address == nullptr || driver_problem() != cudaSuccess) {
+    return call.error();
+  }
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Allocation* const found = is_device(address) ? device_memory().find(at) : nullptr;
+  if (found == nullptr || found->address != at) {
+    return call.failed() ? call.error() : note(cudaErrorInvalidValue);
+  }
+  const Allocation allocation = *found;
+  const cudaError_t earlier = the_devices().flush_all(allocation.device);
+  the_devices().all[static_cast<std::size_t>(allocation.device)]->used -= (allocation.bytes + kGrain - 1) / kGrain * kGrain;
+  device_memory().release(at);
+  return call.failed() ? call.error() : note(earlier);
+}
+
+cudaError_t cudaMallocHost(void** to, std::size_t bytes) {
+  const RuntimeCall call("cudaMallocHost", cudaErrorMemoryAllocation);
+  *to = nullptr;
+  if (call.failed() || bytes == 0) {
+    return call.error();
+  }
+  const std::uintptr_t address = pinned_memory().allocate(bytes, -1);
+  *to = reinterpret_cast<void*>(address);
+  return address == 0 ? note(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* address) {
+  const RuntimeCall call("cudaFreeHost");
+  if (address == nullptr || driver_problem() != cudaSuccess) {
+    return call.error();
+  }
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const Allocation* const found = is_pinned(address) ? pinned_memory().find(at) : nullptr;
+  if (found == nullptr || found->address != at) {
+    return call.failed() ? call.error() : note(cudaErrorInvalidValue);
+  }
+  cudaError_t earlier = cudaSuccess;
+  for (int device = 0; device < the_devices().options.devices; ++device) {
+    earlier = std::max(earlier, the_devices().flush_all(device));
+  }
+  pinned_memory().release(at);
+  return call.failed() ? call.error() : note(earlier);
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  const RuntimeCall call("cudaMemcpy", cudaErrorInvalidValue);
+  return call.failed() ? call.error() : note(copy("cudaMemcpy", to, from, bytes, kind, nullptr, true));
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  const RuntimeCall call("cudaMemcpyAsync", cudaErrorInvalidValue);
+  return call.failed() ? call.error() : note(copy("cudaMemcpyAsync", to, from, bytes, kind, stream, false));
+}
+
+cudaError_t cudaMemset(void* address, int value, std::size_t bytes) {
+  const RuntimeCall call("cudaMemset", cudaErrorInvalidValue);
+  return call.failed() ? call.error() : note(set_bytes("cudaMemset", address, value, bytes, nullptr));
+}
+
+cudaError_t cudaMemsetAsync(void* address, int value, std::size_t bytes, cudaStream_t stream) {
+  const RuntimeCall call("cudaMemsetAsync", cudaErrorInvalidValue);
+  return call.failed() ? call.error() : note(set_bytes("cudaMemsetAsync", address, value, bytes, stream));
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+  const RuntimeCall call("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation);
+  *stream = nullptr;
+  if (call.failed()) {
+    return call.error();
+  }
+  *stream = new CUstream_st{current_device(), (flags & cudaStreamNonBlocking) == 0, {}};
+  the_devices().streams.insert(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const RuntimeCall call("cudaStreamDestroy");
+  Devices& devices = the_devices();
+  if (!devices.streams.contains(stream)) {
+    return call.failed() ? call.error() : note(cudaErrorInvalidResourceHandle);
+  }
+  const cudaError_t earlier = devices.flush(*stream);
+  for (CUevent_st* const event : devices.events) {
+    event->stream = event->stream == stream ? nullptr : event->stream;
+  }
+  devices.streams.erase(stream);
+  delete stream;
+  return call.failed() ? call.error() : note(earlier);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t where) {
+  const RuntimeCall call("cudaStreamSynchronize");
+  if (call.failed()) {
+    return call.error();
+  }
+  CUstream_st* const stream = the_devices().stream_of(where);
+  return note(stream == nullptr ? cudaErrorInvalidResourceHandle : the_devices().flush(*stream));
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t where, cudaEvent_t event, unsigned int) {
+  const RuntimeCall call("cudaStreamWaitEvent");
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  CUstream_st* const stream = devices.stream_of(where);
+  if (stream == nullptr || !devices.events.contains(event)) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  devices.enqueue(*stream, {[event, count = event->recorded] {
+                    Devices& all = the_devices();
+                    if (all.events.contains(event) && event->stream != nullptr && event->reached < count) {
+                      return all.flush(*event->stream, event, count);
+                    }
+                    return cudaSuccess;
+                  }});
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+  const RuntimeCall call("cudaEventCreate", cudaErrorMemoryAllocation);
+  *event = nullptr;
+  if (call.failed()) {
+    return call.error();
+  }
+  *event = new CUevent_st;
+  (*event)->device = current_device();
+  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
+  the_devices().events.insert(*event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t where) {
+  const RuntimeCall call("cudaEventRecord");
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  CUstream_st* const stream = devices.stream_of(where);
+  if (stream == nullptr || !devices.events.contains(event) || event->device != stream->device) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  event->stream = stream;
+  devices.enqueue(*stream, {[event, count = ++event->recorded] {
+                    if (the_devices().events.contains(event)) {
+                      event->reached = std::max(event->reached, count);
+                      event->seconds = now();
+                    }
+                    return cudaSuccess;
+                  }});
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const RuntimeCall call("cudaEventSynchronize");
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  if (!devices.events.contains(event)) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  if (event->stream != nullptr && event->reached < event->recorded) {
+    return note(devices.flush(*event->stream, event, event->recorded));
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const RuntimeCall call("cudaEventElapsedTime");
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  if (!devices.events.contains(start) || !devices.events.contains(end) || !start->timed || !end->timed ||
+      start->recorded == 0 || end->recorded == 0) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  if (start->reached < start->recorded || end->reached < end->recorded) {
+    return cudaErrorNotReady;
+  }
+  *milliseconds = static_cast<float>((end->seconds - start->seconds) * 1e3);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const RuntimeCall call("cudaEventDestroy");
+  if (the_devices().events.erase(event) == 0) {
+    return call.failed() ? call.error() : note(cudaErrorInvalidResourceHandle);
+  }
+  delete event;
+  return call.error();
+}
+
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  const RuntimeCall call("cudaFuncSetAttribute", cudaErrorInvalidDeviceFunction);
+  if (call.failed()) {
+    return call.error();
+  }
+  if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+    if (value < 0 || static_cast<std::size_t>(value) > shared_limit(the_devices().options)) {
+      return note(cudaErrorInvalidValue);
+    }
+    here().shared_limits[kernel] = value;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() {
+  const Call call("cudaGetLastError", cudaErrorUnknown);
+  if (call.failed()) {
+    return static_cast<cudaError_t>(call.error());
+  }
+  const cudaError_t sticky = driver_problem() == cudaSuccess ? here().sticky : cudaSuccess;
+  const cudaError_t error = sticky != cudaSuccess ? sticky : last_error;
+  last_error = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() {
+  const Call call("cudaPeekAtLastError", cudaErrorUnknown);
+  if (call.failed()) {
+    return static_cast<cudaError_t>(call.error());
+  }
+  const cudaError_t sticky = driver_problem() == cudaSuccess ? here().sticky : cudaSuccess;
+  return sticky != cudaSuccess ? sticky : last_error;
+}
