@@ -33,7 +33,7 @@ Text one_of(std::vector<std::string> names) {
 }
 
 bool is_device(const std::string& value) {
-  if (value == "auto" || value == "ref" || value == "cpu") return true;
+  if (value == "auto" || value == "ref" || value == "cpu" || value == "cuda") return true;
   const std::string_view prefix = "cuda:";
   if (!value.starts_with(prefix)) return false;
   const std::string_view number = std::string_view(value).substr(prefix.size());
@@ -169,10 +169,16 @@ std::vector<Key> make_schema() {
                "What scores the candidates: the built-in cross-encoder or a module of your own."),
       text_key("rescorer", "model", FIELD(rescorer.model), any_path("a folder's path, or empty"),
                "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
-      text_key("rescorer", "device", FIELD(rescorer.device), {"auto | ref | cpu | cuda:N", is_device},
-               "Where the model runs; auto takes a GPU where one works, else the CPU; ref is slow plain code."),
-      text_key("rescorer", "precision", FIELD(rescorer.precision), one_of({"auto", "fp32", "bf16", "int8"}),
-               "What the model computes in; auto is the fastest that holds the documented tolerances."),
+      text_key("rescorer", "device", FIELD(rescorer.device), {"auto | ref | cpu | cuda:N | cuda", is_device},
+               "Where the model runs; auto takes a GPU where one works, else the CPU; cuda:N is GPU number N, cuda spreads "
+               "queries over all GPUs of the first one's kind; ref is slow plain code."),
+      text_key("rescorer", "fallback_device", FIELD(rescorer.fallback_device), one_of({"cpu", "none"}),
+               "What answers where the GPU is absent or fails, marked degraded: the CPU, whose model is loaded at the first "
+               "failure, or nothing, so that on_error decides."),
+      text_key("rescorer", "precision", FIELD(rescorer.precision),
+               one_of({"auto", "fp32", "tf32", "bf16", "fp16", "int8"}),
+               "What the model computes in; auto is the fastest that holds the documented tolerances. fp16 and tf32 need a "
+               "GPU, int8 the CPU."),
       whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, 4096},
                        "Threads of the CPU backend; 0 is every core this process may use."),
       whole_number_key("rescorer", "window", FIELD(rescorer.window), {1, 100'000},

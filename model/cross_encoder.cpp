@@ -76,7 +76,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
                                              std::vector<std::int32_t>& room) const;
   TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents,
                           const StopSignal& stop, PairScores& scores) const;
-  std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop) const;
+  std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
 
   CrossEncoderOptions options_;
   std::filesystem::path folder_;
@@ -126,7 +126,8 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
   return batch;
 }
 
-std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop) const {
+std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop,
+                                              PairScores& scores) const {
   const auto sequences = batch.sequences();
   std::vector<float> logits(sequences.size());
   for (std::size_t begin = 0; begin < sequences.size();) {
@@ -136,7 +137,9 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     }
     const ScoringBatch part{tokenizer_->cls_id(), batch.query,
                             std::span(sequences).subspan(begin, end - begin)};
-    backend_->score(part, std::span(logits).subspan(begin, end - begin), stop);
+    const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
+    scores.device_ms += cost.milliseconds;
+    scores.device_bytes = std::max(scores.device_bytes, cost.bytes);
     begin = end;
   }
   return logits;
@@ -153,7 +156,7 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query,
   if (documents.empty()) return scores;
 
   start = std::chrono::steady_clock::now();
-  const std::vector<float> logits = encode(batch, stop);
+  const std::vector<float> logits = encode(batch, stop, scores);
   for (const float logit : logits) {
     if (!std::isfinite(logit)) {
       throw Error(ErrorKind::invalid_data, folder_.string(),

@@ -10,6 +10,7 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       unit/rescoring_searcher.cpp
                       unit/rescoring_token_ids.cpp
                       unit/rescoring_words.cpp
+                      fault/rescoring_device.cpp
                       fault/rescoring_failures.cpp
                       fault/rescoring_modules.cpp
                       fault/rescoring_open.cpp
@@ -46,7 +47,9 @@ foreach(module my_scorer ${broken_modules})
   set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${modules})
   add_dependencies(rescoring_tests ${module})
 endforeach()
-target_compile_definitions(rescoring_tests PRIVATE RELUCENT_MODULES="${modules}")
+target_compile_definitions(rescoring_tests PRIVATE RELUCENT_MODULES="${modules}"
+                                                   RELUCENT_FAKE_CUDA_MODULES="${PROJECT_BINARY_DIR}/tests/cuda")
+add_dependencies(rescoring_tests fake_cuda_modules)
 
 # The documentation's programs, linked as a user links them.
 relucent_test(rescoring_examples LABELS unit plugin

@@ -35,7 +35,7 @@ struct RerankOptions {
 
 struct Tally {
   std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0;
-  std::size_t degraded = 0;
+  std::size_t degraded = 0, in_first_stage_order = 0;
   std::string reason;  // of the first degraded query
 };
 
@@ -78,7 +78,7 @@ std::filesystem::path output_file(const RerankOptions& options) {
 }
 
 std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery& query, std::size_t window,
-                                        const StopSignal& stop, Tally& tally) {
+                                        const StopSignal& stop, Tally& tally, std::string& fallback) {
   std::vector<Candidate> candidates;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < window; ++i) {
@@ -93,7 +93,7 @@ std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery&
   std::vector<std::optional<float>> logits(window);
   if (candidates.empty()) return logits;
   std::vector<CandidateScore> scores(candidates.size());
-  scorer.score(query.text, candidates, scores, stop);
+  fallback = scorer.timed_score(query.text, candidates, scores, stop).fallback;
   for (std::size_t i = 0; i < places.size(); ++i) {
     logits[places[i]] = scores[i].score;
     ++tally.scored;
@@ -129,13 +129,16 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
   const std::size_t window = std::min(query.candidates.size(), static_cast<std::size_t>(config.window));
   try {
     RerankedQuery result;
-    result.logits = score(scorer, query, window, signal, tally);
+    std::string fallback;
+    result.logits = score(scorer, query, window, signal, tally, fallback);
     signal.throw_if_due("reranking");
     result.order = combine(first_stage, result.logits, config);
+    if (!fallback.empty() && tally.degraded++ == 0) tally.reason = fallback;
     return result;
   } catch (const Error& error) {
     if (!may_degrade(error) || config.on_error == OnError::fail) throw;
     if (tally.degraded++ == 0) tally.reason = error.what();
+    ++tally.in_first_stage_order;
     return {{}, first_stage_order(query)};
   }
 }
@@ -202,7 +205,8 @@ int run(const RerankOptions& asked) {
   if (!options.quiet) summarize(input, dataset, tally, seconds, scorer->describe(), output_name);
   if (tally.degraded == 0) return ok;
   std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
-            << " queries keep the first stage's order; the first because: " << tally.reason << "\n";
+            << " queries were not answered as configured, " << tally.in_first_stage_order
+            << " keep the first stage's order; the first because: " << tally.reason << "\n";
   return degraded;
 }
 

@@ -61,7 +61,7 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   if (options.timings) std::cerr << timings_line(result) << "\n";
   note_texts_missing(result, "the first stage's order stands");
   if (!result.degraded) return ok;
-  note_degraded(result, "answered in the first stage's order");
+  note_degraded(result, result.rescored > 0 ? "not answered as configured" : "answered in the first stage's order");
   return degraded;
 }
 
@@ -119,6 +119,7 @@ void print_statistics(const std::vector<SearchResult>& results) {
   line("fetch text", &SearchResult::fetch_ms);
   line("tokenize", &SearchResult::tokenize_ms);
   line("encode", &SearchResult::encode_ms);
+  if (results.front().device_ms > 0) line("of it device", &SearchResult::device_ms);
   line("combine", &SearchResult::combine_ms);
 }
 
@@ -172,7 +173,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0;
   {
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
                                    static_cast<std::int64_t>(topics.size()));
@@ -182,6 +183,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       answers.add(topic, result);
       note_texts_missing(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
+      if (result.degraded && result.rescored == 0) ++first_stage_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
       results.push_back(std::move(result));
       progress.update(0, static_cast<std::int64_t>(results.size()));
@@ -191,7 +193,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   print_statistics(results);
   if (degraded_queries == 0) return ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()
-            << " queries are in the first stage's order\n";
+            << " queries were not answered as configured, " << first_stage_queries << " are in the first stage's order\n";
   return degraded;
 }
 
@@ -225,6 +227,7 @@ int run(const SearchOptions& options) {
   // Answering leaves nothing behind, except a run, which is put in order first.
   if (options.topics.empty()) exit_when_interrupted();
   SearchSession session(options.index, config, syntax);
+  if (options.timings && config.rescorer.enabled) std::cerr << session.scorer() << "\n";
   if (!options.topics.empty()) return answer_topics(session, options, config);
   if (!query.empty()) return answer(session, query, options);
   return answer_lines(session, options);

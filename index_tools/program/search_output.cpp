@@ -52,11 +52,15 @@ std::string marked(const Snippet& snippet, bool styles) {
   return text + snippet.text.substr(place);
 }
 
+// What is degraded may also have been rescored: on the CPU, for a GPU that failed.
+bool in_first_stage_order(const SearchResult& result) { return result.degraded && result.rescored == 0; }
+
 std::string heading(const SearchResult& result) {
   std::string text = std::to_string(result.hits.size()) + " of " + index_tools::with_commas(result.total_hits) +
                      (result.total_hits == 1 ? " hit" : " hits");
-  if (result.degraded) return text + " in BM25's order (degraded)";
+  if (in_first_stage_order(result)) return text + " in BM25's order (degraded)";
   if (result.rescoring) text += ", the best " + std::to_string(result.rescored + result.without_text) + " rescored";
+  if (result.degraded) text += " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
   char time[32];
   std::snprintf(time, sizeof time, ", %.0f ms", result.total_ms);
@@ -77,7 +81,7 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     return;
   }
   out << styled(styles, kDim, heading(result)) << "\n";
-  const bool both = result.rescoring && !result.degraded;
+  const bool both = result.rescoring && !in_first_stage_order(result);
   const std::size_t width = std::max<std::size_t>(4, std::to_string(result.hits.back().rank).size() + 2);
   const std::string header = both ? right("#", width) + right("moved", 8) + right("score", 11) + right("BM25 #", 8) +
                                         right("BM25 score", 12) + "  id"
@@ -129,18 +133,21 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   }
   json["milliseconds"] = {{"parse", result.parse_ms},   {"first_stage", result.first_stage_ms},
                           {"fetch", result.fetch_ms},   {"tokenize", result.tokenize_ms},
-                          {"encode", result.encode_ms}, {"combine", result.combine_ms},
+                          {"encode", result.encode_ms}, {"device", result.device_ms}, {"combine", result.combine_ms},
                           {"total", result.total_ms}};
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
 std::string timings_line(const SearchResult& result) {
-  std::array<char, 250> line{};
+  std::array<char, 300> line{};
+  std::array<char, 40> device{};
+  if (result.device_ms > 0) std::snprintf(device.data(), device.size(), " (device %.2f ms)", result.device_ms);
   std::snprintf(
       line.data(), line.size(),
-      "parse %.2f ms, BM25 %.2f ms, fetch text %.2f ms, tokenize %.2f ms, encode %.2f ms, combine %.2f ms, all %.2f ms",
-      result.parse_ms, result.first_stage_ms, result.fetch_ms, result.tokenize_ms, result.encode_ms, result.combine_ms,
-      result.total_ms);
+      "parse %.2f ms, BM25 %.2f ms, fetch text %.2f ms, tokenize %.2f ms, encode %.2f ms%s, combine %.2f ms, all "
+      "%.2f ms",
+      result.parse_ms, result.first_stage_ms, result.fetch_ms, result.tokenize_ms, result.encode_ms, device.data(),
+      result.combine_ms, result.total_ms);
   return line.data();
 }
 

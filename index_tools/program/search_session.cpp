@@ -12,6 +12,7 @@
 #include "relucent/plugin.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/rescoring_query_parser.h"
+#include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
 #include "relucent/text_query.h"
 
@@ -54,7 +55,9 @@ struct SearchSession::Implementation {
     try {
       return work();
     } catch (const Lucene::LuceneException& error) {
-      throw Error(kind, place, std::string(doing) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()), remedy);
+      throw Error(kind, place,
+                  std::string(doing) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()),
+                  remedy);
     }
   }
 
@@ -81,6 +84,7 @@ struct SearchSession::Implementation {
     result.fetch_ms = rescored->milliseconds.fetch;
     result.tokenize_ms = rescored->milliseconds.tokenize;
     result.encode_ms = rescored->milliseconds.encode;
+    result.device_ms = rescored->milliseconds.device;
     result.combine_ms = rescored->milliseconds.combine;
   }
 
@@ -99,7 +103,8 @@ struct SearchSession::Implementation {
     const Lucene::DocumentPtr document = searcher->doc(found->doc);
     const auto id = stored_text(document, config.index.id_field);
     if (!id || id->empty()) {
-      throw Error(ErrorKind::usage, index, "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
+      throw Error(ErrorKind::usage, index,
+                  "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
                   "set [index] id_field in a profile to the stored field with the documents' ids");
     }
     hit.id = *id;
@@ -118,6 +123,14 @@ SearchSession::SearchSession(const std::filesystem::path& index, const Config& c
 }
 
 SearchSession::~SearchSession() = default;
+
+std::string SearchSession::scorer() const {
+  const auto searcher = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher);
+  if (!searcher) return {};
+  const Scorer& scorer = searcher->rescorer().scorer();
+  const std::string notice = scorer.notice();
+  return scorer.describe() + (notice.empty() ? "" : "; " + notice);
+}
 
 SearchResult SearchSession::search(std::string_view query, std::int32_t n, bool with_text) {
   auto& self = *implementation_;

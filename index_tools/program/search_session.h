@@ -38,8 +38,8 @@ struct SearchResult {
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   bool query_truncated = false;
   bool degraded = false;
-  std::string reason;      ///< why it is degraded
-  double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, tokenize_ms = 0, encode_ms = 0, combine_ms = 0;
+  std::string reason;      ///< why: the CPU answered for a GPU (rescored > 0), or the order is the first stage's
+  double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, tokenize_ms = 0, encode_ms = 0, device_ms = 0, combine_ms = 0;
   double total_ms = 0;     ///< from the text to the hits, stored ids and texts read included
 };
 
@@ -52,6 +52,9 @@ class SearchSession {
 
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
   SearchResult search(std::string_view query, std::int32_t n, bool with_text);
+
+  /// What rescores, on what device, and why on no GPU; empty where nothing rescores.
+  std::string scorer() const;
 
  private:
   struct Implementation;

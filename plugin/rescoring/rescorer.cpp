@@ -13,11 +13,11 @@ namespace {
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
   const FirstStageHit& first = result.hits[combined.index];
   // The first stage's own score, to the last bit, where it is all there is.
-  const double score = result.degraded ? first.score : static_cast<double>(combined.score);
+  const double score = result.in_first_stage_order ? first.score : static_cast<double>(combined.score);
   const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
   hit->firstStageScore = first.score;
   hit->firstStageRank = first.rank;
-  if (result.degraded) {
+  if (result.in_first_stage_order) {
     hit->standing = RescoredHit::Standing::not_rescored;
   } else if (combined.index >= result.scores.size()) {
     hit->standing = RescoredHit::Standing::beyond_window;
@@ -42,6 +42,7 @@ Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
   implementation_.reset(new Implementation{config, std::move(scorer), Log(config.log)});
   implementation_->log.info("rescoring the best " + std::to_string(config.rescorer.window) + " hits with " +
                             implementation_->scorer->describe());
+  if (const std::string notice = implementation_->scorer->notice(); !notice.empty()) implementation_->log.info(notice);
 }
 
 Rescorer::~Rescorer() = default;

@@ -85,7 +85,7 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
   for (std::size_t i = 0; i < result.hits.size(); ++i) {
     const FirstStageHit& hit = result.hits[i];
     if (hit.document != document) continue;
-    if (result.degraded) return wrapped(hit.score, "first-stage score; not rescored: " + result.reason);
+    if (result.in_first_stage_order) return wrapped(hit.score, "first-stage score; not rescored: " + result.reason);
     const std::string rank = "first-stage rank " + std::to_string(hit.rank);
     for (const auto& combined : result.order) {
       if (combined.index != i) continue;

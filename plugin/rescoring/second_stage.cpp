@@ -75,9 +75,12 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
   std::vector<CandidateScore> scores(candidates.size());
   const auto start = Clock::now();
   try {
-    const ScoringTimes times = stage.scorer.timed_score(query, candidates, scores, stop);
-    result.milliseconds.tokenize = times.tokenize;
-    result.milliseconds.encode = milliseconds_since(start) - times.tokenize;
+    ScoringAccount account = stage.scorer.timed_score(query, candidates, scores, stop);
+    result.milliseconds.tokenize = account.tokenize;
+    result.milliseconds.encode = milliseconds_since(start) - account.tokenize;
+    result.milliseconds.device = account.device;
+    result.degraded = !account.fallback.empty();
+    result.reason = std::move(account.fallback);
   } catch (const std::exception&) {
     throw;
   } catch (...) {  // a module may throw anything
@@ -114,8 +117,9 @@ void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searche
 }
 
 void fall_back(SecondStageResult& result, const Error& error) {
-  result.degraded = true;
-  result.reason = error.what();
+  // A device may have failed before.
+  result.reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
+  result.degraded = result.in_first_stage_order = true;
   result.scores.clear();
   result.order.clear();
   for (std::size_t i = 0; i < result.hits.size(); ++i) {
@@ -137,6 +141,7 @@ SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vec
   try {
     with_errors("second stage", "rescoring the hits",
                 [&] { rescore_window(*this, searcher, query, combine_rule, result); });
+    if (result.degraded) log.warning("degraded: " + result.reason);
   } catch (const Error& error) {
     if (config.rescorer.on_error == OnError::fail) throw;
     fall_back(result, error);

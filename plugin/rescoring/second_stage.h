@@ -25,8 +25,9 @@ struct ModelQuery {
 struct SecondStageResult {
   std::vector<FirstStageHit> hits;                     ///< in first-stage order
   std::vector<std::optional<CandidateScore>> scores;   ///< of the hits in the window; nothing without text
-  std::vector<CombinedHit> order;                      ///< indices into hits; all of them where degraded
-  bool degraded = false;
+  std::vector<CombinedHit> order;                      ///< indices into hits; all of them where nothing was rescored
+  bool in_first_stage_order = false;                   ///< nothing was rescored, as the second stage failed
+  bool degraded = false;                               ///< so, or scored by something else than configured
   std::string reason;
   std::string query_text;                              ///< as the model got it
   RescoredTopDocs::Timings milliseconds;

@@ -26,15 +26,16 @@ TEST(ConfigProfiles, EveryShippedProfileLoadsAndSaysWhatItIsFor) {
     EXPECT_NO_THROW(load_config(entry.path())) << entry.path();
     EXPECT_EQ(contents(entry.path()).substr(0, 2), "# ") << entry.path() << " does not begin with a comment";
   }
-  EXPECT_GE(profiles, 5);
+  EXPECT_GE(profiles, 6);
 }
 
 // To bring the file up to date after a change of the schema: RELUCENT_UPDATE_DOCS=1 build/dev/tests/config_tests
 TEST(ConfigProfiles, DefaultProfileIsTheBuiltInDefaultsWithEveryKey) {
   if (std::getenv("RELUCENT_UPDATE_DOCS") != nullptr) {
-    std::ofstream("config/default.toml") << "# Every key with its default; copy what you change into a profile of your own.\n"
-                                            "# What the values mean in full: docs/configuration.md\n\n"
-                                         << to_toml(Config());
+    std::ofstream("config/default.toml")
+        << "# Every key with its default; copy what you change into a profile of your own.\n"
+           "# What the values mean in full: docs/configuration.md\n\n"
+        << to_toml(Config());
     GTEST_SKIP() << "SKIPPED: wrote config/default.toml instead of checking it";
   }
   const std::string text = contents("config/default.toml");
@@ -46,6 +47,8 @@ TEST(ConfigProfiles, DefaultProfileIsTheBuiltInDefaultsWithEveryKey) {
 TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
   EXPECT_EQ(load_config("config/cpu.toml").rescorer.device, "cpu");
   EXPECT_GE(load_config("config/cpu.toml").rescorer.timeout_ms, 10000);
+  EXPECT_EQ(load_config("config/cuda.toml").rescorer.device, "cuda:0");
+  EXPECT_EQ(load_config("config/cuda.toml").rescorer.fallback_device, "cpu");
   EXPECT_FALSE(load_config("config/bm25.toml").rescorer.enabled);
   EXPECT_EQ(load_config("config/long-documents.toml").rescorer.long_documents, LongDocumentMode::maxp);
   const RescorerConfig fusion = load_config("config/fusion.toml").rescorer;

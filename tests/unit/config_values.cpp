@@ -19,7 +19,8 @@ Config far_from_the_defaults() {
   rescorer.module = "./ücker.so";
   rescorer.model = "model";
   rescorer.device = "cuda:12";
-  rescorer.precision = "bf16";
+  rescorer.fallback_device = "none";
+  rescorer.precision = "tf32";
   rescorer.threads = 3;
   rescorer.window = 50;
   rescorer.max_length = 256;

@@ -39,8 +39,9 @@ struct RescorerConfig {
   bool enabled = true;
   std::string module = "cross-encoder";    ///< built in, or the path of a shared object
   std::string model;                       ///< checkpoint folder; empty: the bundled one
-  std::string device = "auto";             ///< auto | ref | cpu | cuda:N
-  std::string precision = "auto";          ///< auto | fp32 | bf16 | int8
+  std::string device = "auto";             ///< auto | ref | cpu | cuda:N | cuda
+  std::string fallback_device = "cpu";     ///< cpu | none: what answers where a GPU fails
+  std::string precision = "auto";          ///< auto | fp32 | tf32 | bf16 | fp16 | int8
   std::int32_t threads = 0;                ///< 0: every core this process may use
   std::int32_t window = 100;               ///< rescore window: how many hits are rescored
   std::int32_t max_length = 0;             ///< 0: as the checkpoint says

@@ -51,7 +51,9 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   RescoredTopDocs(std::int32_t totalHits, Lucene::Collection<Lucene::ScoreDocPtr> hits, double maxScore);
   ~RescoredTopDocs() override;
 
-  bool degraded = false;    ///< the second stage failed or came too late: first-stage order and scores, complete
+  /// Not answered as configured. Either a GPU failed and the CPU scored (`rescored` is above 0 then), or the second stage
+  /// failed or came too late: first-stage order and scores, complete.
+  bool degraded = false;
   std::string reason;       ///< why it is degraded, with the remedy where there is one; else empty
 
   std::string queryText;    ///< UTF-8, as the model got it
@@ -63,10 +65,11 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   bool queryTruncated = false;    ///< the model did not see the end of the query
   std::int32_t belowMinScore = 0; ///< hits that min_score dropped, of those within reach of this search
 
-  /// Milliseconds. parse is known where RescoringQueryParser made the query, firstStage where a RescoringSearcher searched;
-  /// fetch is reading the stored fields. tokenize is known where the scorer says it; encode is the rest of its time.
+  /// Milliseconds. parse is known where RescoringQueryParser made the query, firstStage where a RescoringSearcher
+  /// searched; fetch is reading the stored fields. tokenize is known where the scorer says it; encode is the rest of
+  /// its time, device what a GPU itself took of that.
   struct Timings {
-    double parse = 0, firstStage = 0, fetch = 0, tokenize = 0, encode = 0, combine = 0;
+    double parse = 0, firstStage = 0, fetch = 0, tokenize = 0, encode = 0, device = 0, combine = 0;
   } milliseconds;
 };
 using RescoredTopDocsPtr = boost::shared_ptr<RescoredTopDocs>;

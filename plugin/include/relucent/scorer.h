@@ -26,7 +26,8 @@ struct Candidate {
   std::string_view text;          ///< UTF-8, never empty
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
-  /// Where the index has the ids of the tokenizer that Scorer::tokenizer() names. Only a short cut: the text says the same.
+  /// Where the index has the ids of the tokenizer that Scorer::tokenizer() names. Only a short cut: the text says the
+  /// same.
   std::optional<CandidateTokens> tokens = {};
 };
 
@@ -37,9 +38,11 @@ struct CandidateScore {
   bool query_truncated = false;   ///< the end of the query was not seen
 };
 
-/// Where the milliseconds of a call went, as far as a scorer knows.
-struct ScoringTimes {
+/// How a call went, as far as a scorer knows. Times are in milliseconds.
+struct ScoringAccount {
   double tokenize = 0;            ///< making tokens of the texts
+  double device = 0;              ///< an accelerator's own time, from token ids to scores
+  std::string fallback = {};      ///< why something else than what is configured gave the scores; empty where it did not
 };
 
 /// Second-stage scorer: a query's text and its candidates' texts in, a score each out. No Lucene++ type in it, so
@@ -51,9 +54,9 @@ class RELUCENT_API Scorer {
   /// candidate alone. Throws Error; `deadline` when `stop` is due.
   virtual void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
                      const StopSignal& stop) const = 0;
-  /// The same with an account of the time, for scorers that can give one.
-  virtual ScoringTimes timed_score(std::string_view query, std::span<const Candidate> candidates,
-                                   std::span<CandidateScore> scores, const StopSignal& stop) const {
+  /// The same with an account, for scorers that can give one.
+  virtual ScoringAccount timed_score(std::string_view query, std::span<const Candidate> candidates,
+                                     std::span<CandidateScore> scores, const StopSignal& stop) const {
     score(query, candidates, scores, stop);
     return {};
   }
@@ -61,14 +64,17 @@ class RELUCENT_API Scorer {
   virtual std::uint64_t tokenizer() const { return 0; }
   /// One line for explain() and logs: what this is, on what device, with which checkpoint.
   virtual std::string describe() const = 0;
+  /// What a person should know about how it came about: why there is no GPU, say. Logged once; empty: nothing.
+  virtual std::string notice() const { return {}; }
 };
 
 /// Makes the scorer that [rescorer] module names: "cross-encoder", or a path to a shared object that exports
 ///   extern "C" const int relucent_scorer_abi;  // = kScorerAbi
-///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);  // caller owns; may throw Error
+///   // The caller owns what it returns; may throw Error.
+///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 2;
+inline constexpr int kScorerAbi = 3;
 
 }  // namespace relucent
 

@@ -32,8 +32,8 @@ struct CrossEncoderOptions {
 /// A document to score. Views live as long as the call.
 struct PairDocument {
   std::string_view text;  ///< UTF-8; invalid bytes count as U+FFFD
-  /// Ids that CrossEncoder::tokenizer() gave for the text, without special tokens, so that it need not be read again: all
-  /// of them, or the first ones. The text counts where they are not enough for this model's limits.
+  /// Ids that CrossEncoder::tokenizer() gave for the text, without special tokens, so that it need not be read again:
+  /// all of them, or the first ones. The text counts where they are not enough for this model's limits.
   std::span<const std::int32_t> ids = {};
   enum class Ids { none, first, all } which = Ids::none;
 };
@@ -49,6 +49,8 @@ struct PairScores {
   std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
   bool query_truncated = false;      ///< the query had more than 30 word pieces
   double tokenize_ms = 0, encode_ms = 0;
+  double device_ms = 0;              ///< of encode_ms a GPU's own time, from ids to logits; 0 on a CPU
+  std::uint64_t device_bytes = 0;    ///< of a GPU's memory that the activations took at most; 0 on a CPU
 };
 
 /// A checkpoint with its tokenizer and a backend: text in, logits out. Thread-safe.
