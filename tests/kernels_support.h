@@ -1,16 +1,21 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cpu/vector_kernels.h"
+#include "relucent/error.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::testing {
@@ -126,19 +131,32 @@ inline std::vector<const cpu::VectorKernels*> all_levels() {
   return levels;
 }
 
-/// A way to run the CPU backend that this machine offers, and how far it may be from the truth.
+/// A way to run a backend, and how far it may be from the truth.
 struct Way {
   BackendOptions options;
   double tolerance = 0;
 
-  friend std::ostream& operator<<(std::ostream& out, const Way& way) {
-    return out << way.options.instruction_set << ' ' << to_string(way.options.precision);
-  }
+  bool on_gpu() const { return options.device != "cpu"; }
 };
 
-/// Every instruction set of this machine in every precision.
+inline std::string name_of(const Way& way) {
+  std::string name = way.on_gpu() ? way.options.device : way.options.instruction_set;
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name + '_' + to_string(way.options.precision);
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Way& way) { return out << name_of(way); }
+
+/// The CPU in every instruction set of this machine and every precision; or, where RELUCENT_TEST_DEVICE names a GPU,
+/// that in every precision of its own.
 inline std::vector<Way> ways(int threads = 2) {
   std::vector<Way> all;
+  if (const char* device = std::getenv("RELUCENT_TEST_DEVICE")) {
+    for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
+      all.push_back({{device, precision, threads, ""}, precision == Precision::fp32 ? 1e-4 : 5e-2});
+    }
+    return all;
+  }
   const auto add = [&](const std::string& level) {
     all.push_back({{"cpu", Precision::fp32, threads, level}, 1e-4});
     all.push_back({{"cpu", Precision::bf16, threads, level}, 5e-2});
@@ -149,9 +167,18 @@ inline std::vector<Way> ways(int threads = 2) {
   return all;
 }
 
-inline std::string name_of(const Way& way) {
-  return way.options.instruction_set + '_' + to_string(way.options.precision);
-}
+/// Tests that run every way; those that this machine has not are skipped.
+class OnEveryWay : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    try {
+      RandomModel({}).on(GetParam().options);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::device) throw;
+      GTEST_SKIP() << "SKIPPED: " << error.what();
+    }
+  }
+};
 
 inline double furthest(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return std::nan("");

@@ -217,7 +217,10 @@ TEST(SparseGoldenFolder, PatternsInConfigJsonAreThePatternsComputed) {
 // Against a golden from PyTorch 1e-4 in fp32 and 5e-2 in 16 bits. Eight bits have no such bound: these tiny models with
 // random weights are the worst case for them.
 std::vector<Device> devices() {
-  std::vector<Device> all = {{"ref", Precision::fp32, 1e-4, ""}, {"cuda:0", Precision::fp32, 1e-4, ""},
+  std::vector<Device> all = {{"ref", Precision::fp32, 1e-4, ""},
+                             {"cuda:0", Precision::fp32, 1e-4, ""},
+                             {"cuda:0", Precision::tf32, 5e-2, ""},
+                             {"cuda:0", Precision::fp16, 5e-2, ""},
                              {"cuda:0", Precision::bf16, 5e-2, ""}};
   for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
     all.push_back({"cpu", Precision::fp32, 1e-4, level});

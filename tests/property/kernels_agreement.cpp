@@ -1,4 +1,4 @@
-// The CPU backend computes the reference's function: every instruction set and precision, every pattern, odd sizes.
+// Every backend computes the reference's function: every instruction set and precision, every pattern, odd sizes.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -8,8 +8,8 @@
 namespace relucent::testing {
 namespace {
 
-class CpuAgreesWithReference : public ::testing::TestWithParam<Way> {};
-INSTANTIATE_TEST_SUITE_P(Ways, CpuAgreesWithReference, ::testing::ValuesIn(ways()),
+class AgreesWithReference : public OnEveryWay {};
+INSTANTIATE_TEST_SUITE_P(Ways, AgreesWithReference, ::testing::ValuesIn(ways()),
                          [](const auto& way) { return name_of(way.param); });
 
 const BackendOptions reference{"ref", Precision::fp32, 1, ""};
@@ -42,13 +42,14 @@ std::vector<std::vector<float>> in_every_combination(const BackendOptions& optio
   return logits;
 }
 
-TEST_P(CpuAgreesWithReference, InEveryCombinationOfFlagsAndWindows) {
+TEST_P(AgreesWithReference, InEveryCombinationOfFlagsAndWindows) {
   static const std::vector<std::vector<float>> truth = in_every_combination(reference);
   const std::vector<std::vector<float>> found = in_every_combination(GetParam().options);
   double worst = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
     const double distance = furthest(found[i], truth[i]);
-    ASSERT_LE(distance, GetParam().tolerance) << "flags " << i / std::size(kWindows) << ", window number " << i % std::size(kWindows);
+    ASSERT_LE(distance, GetParam().tolerance)
+        << "flags " << i / std::size(kWindows) << ", window number " << i % std::size(kWindows);
     worst = std::max(worst, distance);
   }
   RecordProperty("worst", std::to_string(worst));
@@ -72,7 +73,7 @@ TEST(ReferencePatterns, EachFlagAndWindowChangesTheLogit) {
   EXPECT_EQ(logit(pattern_of(63, 64)), whole);
 }
 
-TEST_P(CpuAgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
+TEST_P(AgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 64, .layers = 4});
   const Pairs pairs = random_pairs(model, 6, {2, 20});
   for (unsigned seed = 0; seed < 16; ++seed) {
@@ -86,7 +87,7 @@ TEST_P(CpuAgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
   }
 }
 
-TEST_P(CpuAgreesWithReference, ForManySizesOfModel) {
+TEST_P(AgreesWithReference, ForManySizesOfModel) {
   const Sizes sizes[] = {{.hidden = 64, .heads = 4, .intermediate = 128},   // heads of 16
                          {.hidden = 96, .heads = 3, .intermediate = 384},   // 32, as MiniLM
                          {.hidden = 128, .heads = 2, .intermediate = 256},  // 64, as BERT base
@@ -98,6 +99,7 @@ TEST_P(CpuAgreesWithReference, ForManySizesOfModel) {
                          {.hidden = 64, .heads = 4, .intermediate = 128, .layers = 6}};
   std::uint32_t seed = 1;
   for (const Sizes& size : sizes) {
+    if (GetParam().on_gpu() && size.hidden / size.heads % 8 != 0) continue;  // refused: see kernels_backend.cpp
     for (const bool independent : {true, false}) {
       RandomModel model(size, pattern_of(independent ? 63U & ~12U : 63U, 4), ++seed);
       const Pairs pairs = random_pairs(model, 7, {1, 8, 40});
@@ -108,7 +110,7 @@ TEST_P(CpuAgreesWithReference, ForManySizesOfModel) {
   }
 }
 
-TEST_P(CpuAgreesWithReference, ForEveryLengthUpToThePositionTable) {
+TEST_P(AgreesWithReference, ForEveryLengthUpToThePositionTable) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 70},
                     pattern_of(63U & ~12U, 4));
   const auto backend = model.on(GetParam().options), truth = model.on(reference);
@@ -120,7 +122,7 @@ TEST_P(CpuAgreesWithReference, ForEveryLengthUpToThePositionTable) {
   }
 }
 
-TEST_P(CpuAgreesWithReference, InTheHiddenStatesOfEveryGroup) {
+TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));
     const Pairs pairs = random_pairs(model, 5, {30});
@@ -138,7 +140,7 @@ TEST_P(CpuAgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   }
 }
 
-TEST_P(CpuAgreesWithReference, WithoutTokenTypes) {
+TEST_P(AgreesWithReference, WithoutTokenTypes) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48}, pattern_of(63U & ~12U, 4));
   model.description.document_token_type = false;
   const Pairs pairs = random_pairs(model, 5, {20, 3});
@@ -148,7 +150,7 @@ TEST_P(CpuAgreesWithReference, WithoutTokenTypes) {
   EXPECT_GT(furthest(pairs.logits(*model.on(reference)), truth), 1e-3);
 }
 
-TEST_P(CpuAgreesWithReference, OnLongInputs) {
+TEST_P(AgreesWithReference, OnLongInputs) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 4096},
                     pattern_of(63U & ~12U, 4));
   const Pairs pairs = random_pairs(model, 10, {4096 - 11});

@@ -1,0 +1,43 @@
+# The CUDA backend through the tests of every backend: on the emulator, and once more on a GPU where there is one.
+
+# librelucent_cuda.so as it runs on the emulator.
+if(RELUCENT_CUDA_EMULATOR)
+  get_property(sources GLOBAL PROPERTY RELUCENT_CUDA_SOURCES)
+  get_property(includes GLOBAL PROPERTY RELUCENT_CUDA_INCLUDES)
+  relucent_emulated_cuda(relucent_cuda_emulated ${sources})
+  target_include_directories(relucent_cuda_emulated PRIVATE ${includes})
+  target_compile_definitions(relucent_cuda_emulated PRIVATE RELUCENT_VERSION="${PROJECT_VERSION}")
+endif()
+
+# relucent_cuda_runs(NAME PROGRAM EMULATED_FILTER GPU_FILTER): NAME_emulated and NAME_gpu; the latter's tests are skipped
+# on a machine without a GPU.
+function(relucent_cuda_runs name program emulated_filter gpu_filter)
+  if(TARGET relucent_cuda_emulated)
+    add_test(NAME ${name}_emulated COMMAND ${program} --gtest_filter=${emulated_filter}
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name}_emulated PROPERTIES LABELS "cuda" TIMEOUT 900 ENVIRONMENT
+      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>;RELUCENT_CUDA_EMULATOR=memory=64M")
+    add_dependencies(${program} relucent_cuda_emulated)
+  endif()
+  if(TARGET relucent_cuda)
+    add_test(NAME ${name}_gpu COMMAND ${program} --gtest_filter=${gpu_filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name}_gpu PROPERTIES LABELS "cuda;gpu" TIMEOUT 900 ENVIRONMENT
+      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda>")
+    add_dependencies(${program} relucent_cuda)
+  endif()
+endfunction()
+
+# Deadlines are not for the emulator: it knows no time.
+relucent_cuda_runs(cuda_agreement kernels_agreement *AgreesWithReference* *AgreesWithReference*)
+relucent_cuda_runs(cuda_determinism kernels_determinism *SameBits*-*Deadline* *SameBits*)
+relucent_cuda_runs(cuda_sparse_golden model_golden *SparseGolden*cuda* *SparseGolden*cuda*)
+relucent_cuda_runs(cuda_trained_golden model_trained_golden *Cuda* *Cuda*)
+
+if(TARGET relucent_cuda_emulated)
+  relucent_test(cuda_failures LABELS fault cuda kernels SOURCES fault/cuda_failures.cpp
+                LIBRARIES relucent_kernels relucent_cuda_emulator)
+  target_include_directories(cuda_failures PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+  add_dependencies(cuda_failures relucent_cuda_emulated)
+  set_tests_properties(cuda_failures PROPERTIES ENVIRONMENT
+    "RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>")
+endif()

@@ -1,0 +1,251 @@
+// The CUDA backend on emulated GPUs that fail: at every call it makes, with little memory, lost for good, or not there.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "cuda_emulator/emulator.h"
+#include "kernels_support.h"
+#include "relucent/error.h"
+#include "relucent/kernels/devices.h"
+
+namespace relucent::testing {
+namespace {
+
+constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+
+AttentionPattern sparse() {
+  AttentionPattern pattern;
+  pattern.query_cls = pattern.query_document = false;
+  pattern.window = 4;
+  return pattern;
+}
+
+emulator::Options with_memory(std::size_t bytes) {
+  emulator::Options options;
+  options.memory = bytes;
+  return options;
+}
+
+class CudaFailures : public ::testing::Test {
+ protected:
+  void SetUp() override { emulator::reset(with_memory(64 * kMegabyte)); }
+
+  void TearDown() override {
+    for (const emulator::Report& report : emulator::reports()) ADD_FAILURE() << emulator::to_string(report);
+    expect_nothing_alive();
+    emulator::reset();
+  }
+
+  static void expect_nothing_alive() {
+    EXPECT_EQ(emulator::live_allocations(), 0U);
+    EXPECT_EQ(emulator::live_pinned(), 0U);
+    EXPECT_EQ(emulator::live_streams(), 0U);
+    EXPECT_EQ(emulator::live_events(), 0U);
+    EXPECT_EQ(emulator::live_cublas_objects(), 0U);
+  }
+
+  std::unique_ptr<Backend> make(const std::string& device = "cuda:0") const {
+    return model_.on({device, Precision::automatic, 1, ""});
+  }
+
+  /// The error of kind `device` that the action ends with; empty if it succeeds. Any other error is the test's failure.
+  template <typename Action>
+  static std::string device_error(const Action& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::device) << error.what();
+      return error.what();
+    }
+    return "";
+  }
+
+  RandomModel model_{{.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2}, sparse()};
+  Pairs pairs_ = random_pairs(model_, 5, {3, 20, 70});
+};
+
+/// Calls whose failure costs nothing: what they would have told or freed is not needed any more.
+bool may_fail_unseen(const std::string& call) {
+  static const std::set<std::string> harmless = {"cudaGetDevice", "cudaGetLastError", "cudaFree", "cudaFreeHost",
+                                                 "cudaEventDestroy", "cudaStreamDestroy"};
+  return harmless.contains(call) || call.ends_with("Destroy") || call.starts_with("cudaGetError") ||
+         call.ends_with("GetVersion") || call.ends_with("StatusString");
+}
+
+TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
+  emulator::clear_calls();
+  make();
+  const auto calls = emulator::calls();
+  std::size_t sites = 0;
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth, ++sites) {
+      emulator::reset(with_memory(64 * kMegabyte));
+      emulator::fail(call, nth);
+      const std::string what = device_error([&] { make(); });
+      if (call != "cudaMalloc" && call != "cublasLtMatmulAlgoCheck" && call != "cudaMallocHost") {
+        EXPECT_TRUE(!what.empty() || may_fail_unseen(call)) << call << " number " << nth;
+      }
+      EXPECT_TRUE(what.empty() || what.find("cuda") != std::string::npos) << what;
+      if (!call.ends_with("Destroy") && !call.starts_with("cudaFree")) expect_nothing_alive();
+      emulator::reset(with_memory(64 * kMegabyte));
+      EXPECT_EQ(device_error([&] { make(); }), "") << "after " << call << " number " << nth;
+    }
+  }
+  EXPECT_GT(sites, 100U);
+  emulator::reset(with_memory(64 * kMegabyte));
+}
+
+TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
+  std::vector<float> truth;
+  std::map<std::string, std::uint64_t> calls;
+  {
+    const auto backend = make();
+    emulator::clear_calls();
+    truth = pairs_.logits(*backend);
+    calls = emulator::calls();
+  }
+  EXPECT_GT(calls["cudaLaunchKernel"], 5U);
+  EXPECT_GT(calls["cublasLtMatmul"], 5U);
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::reset(with_memory(64 * kMegabyte));
+      const auto backend = make();
+      emulator::fail(call, nth);
+      const std::string what = device_error([&] { pairs_.logits(*backend); });
+      if (!may_fail_unseen(call)) {
+        EXPECT_NE(what.find("cuda:0"), std::string::npos) << call << " number " << nth << ": " << what;
+      }
+      EXPECT_EQ(pairs_.logits(*backend), truth) << "after " << call << " number " << nth;
+    }
+  }
+  emulator::reset(with_memory(64 * kMegabyte));
+}
+
+TEST_F(CudaFailures, ThatStickAreToldEachTimeUntilTheDeviceIsBack) {
+  const auto backend = make();
+  const std::vector<float> truth = pairs_.logits(*backend);
+  emulator::lose_device(0);
+  for (int search = 0; search < 3; ++search) {
+    EXPECT_NE(device_error([&] { pairs_.logits(*backend); }).find("cuda:0"), std::string::npos) << search;
+  }
+  emulator::restore_device(0);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+}
+
+TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
+  pairs_ = random_pairs(model_, 9, std::vector<std::size_t>(200, 100));
+  const std::vector<float> truth = pairs_.logits(*make());
+  std::size_t refused = 0, split = 0;
+  for (std::size_t bytes = kMegabyte / 16; bytes <= 64 * kMegabyte; bytes += bytes / 2) {
+    emulator::reset(with_memory(bytes));
+    const std::string what = device_error([&] {
+      const auto backend = make();
+      emulator::clear_calls();
+      EXPECT_EQ(pairs_.logits(*backend), truth) << bytes;
+      if (emulator::calls()["cudaMemcpyAsync"] > 2) ++split;  // tables in, logits out, a chunk
+    });
+    if (what.empty()) continue;
+    ++refused;
+    EXPECT_NE(what.find("memory"), std::string::npos) << what;
+  }
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(split, 0U);
+  emulator::reset(with_memory(64 * kMegabyte));
+}
+
+TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
+  const std::vector<float> truth = pairs_.logits(*make());
+  const auto peak = [&] {
+    const auto backend = make();
+    return emulator::live_bytes(0);
+  }();
+  emulator::reset(with_memory(peak + peak / 4));  // not enough for a second search's workspace
+  const auto backend = make();
+  std::vector<std::thread> callers;
+  std::vector<int> different(4, 0);
+  for (std::size_t caller = 0; caller < different.size(); ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int round = 0; round < 10; ++round) different[caller] += pairs_.logits(*backend) != truth ? 1 : 0;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(different, std::vector<int>(4, 0));
+}
+
+TEST_F(CudaFailures, OfOneGpuAreAnsweredByTheOther) {
+  emulator::Options two = with_memory(64 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
+  const auto backend = make("cuda");
+  EXPECT_EQ(backend->info().device, "cuda:0,1");
+  const std::vector<float> truth = pairs_.logits(*backend);
+  for (const int lost : {0, 1}) {
+    emulator::lose_device(lost);
+    EXPECT_EQ(pairs_.logits(*backend), truth) << "without cuda:" << lost;
+    emulator::restore_device(lost);
+  }
+  emulator::lose_device(0);
+  emulator::lose_device(1);
+  EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+  emulator::restore_device(0);
+  emulator::restore_device(1);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+  EXPECT_EQ(make("cuda:1")->info().device, "cuda:1");
+}
+
+TEST_F(CudaFailures, OnlyGpusOfOneKindWorkTogether) {
+  emulator::Options mixed = with_memory(64 * kMegabyte);
+  mixed.devices = 3;
+  mixed.names = {"Fast", "Other", "Fast"};
+  emulator::reset(mixed);
+  EXPECT_EQ(make("cuda")->info().device, "cuda:0,2");
+  EXPECT_EQ(make("cuda")->info().device_name, "Fast");
+}
+
+TEST_F(CudaFailures, NoDriverNoGpuAndOldOnesAreNamed) {
+  const auto error_with = [&](const emulator::Options& options) {
+    emulator::reset(options);
+    return device_error([&] { make(); });
+  };
+  emulator::Options options = with_memory(64 * kMegabyte);
+  options.driver = 0;
+  EXPECT_NE(error_with(options).find("driver"), std::string::npos);
+  options.driver = 11080;
+  EXPECT_NE(error_with(options).find("11.8"), std::string::npos);
+  options = with_memory(64 * kMegabyte);
+  options.devices = 0;
+  EXPECT_NE(error_with(options).find("no GPU"), std::string::npos);
+  options = with_memory(64 * kMegabyte);
+  options.major = 7, options.minor = 5;
+  const std::string old = error_with(options);
+  EXPECT_NE(old.find("7.5"), std::string::npos) << old;
+  EXPECT_NE(old.find("8.0"), std::string::npos) << old;
+  emulator::reset(with_memory(64 * kMegabyte));
+  EXPECT_NE(device_error([&] { make("cuda:3"); }).find("cuda:3"), std::string::npos);
+}
+
+TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
+  const auto refusal = [](const RandomModel& model, Precision precision) -> std::string {
+    try {
+      model.on({"cuda:0", precision, 1, ""});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal(RandomModel({.hidden = 30, .heads = 3}), Precision::automatic).find("30"), std::string::npos);
+  EXPECT_NE(refusal(RandomModel({.hidden = 40, .heads = 2}), Precision::automatic).find("20"), std::string::npos);
+  EXPECT_NE(refusal(RandomModel({.hidden = 272, .heads = 2}), Precision::automatic).find("136"), std::string::npos);
+  EXPECT_NE(refusal(model_, Precision::int8).find("int8"), std::string::npos);
+
+  RandomModel wide({});
+  const std::vector<float> huge(64, 1e6F);
+  wide.weights.layers[1].output.bias.data = reinterpret_cast<const std::byte*>(huge.data());
+  EXPECT_NE(refusal(wide, Precision::fp16).find("layer 1 output bias"), std::string::npos);
+  EXPECT_EQ(refusal(wide, Precision::bf16), "");
+}
+
+}  // namespace
+}  // namespace relucent::testing
