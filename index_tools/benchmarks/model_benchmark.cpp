@@ -41,7 +41,8 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
 }
 
 struct Scored {
-  std::vector<double> total_ms, tokenize_ms, encode_ms;  // of every run of every client
+  std::vector<double> total_ms, tokenize_ms, encode_ms, device_ms;  // of every run of every client
+  std::uint64_t device_bytes = 0;                                   // that a call took at most
   double wall_ms = 0;
   // After the first tenth of the runs, when buffers have grown to what they need, and after the last.
   MemoryUse early, late;
@@ -54,7 +55,7 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
   all.wall_ms = time_ms([&] {
     run_clients(settings.clients, [&](int client) {
       Scored& mine = of_client[static_cast<std::size_t>(client)];
-      for (auto* samples : {&mine.total_ms, &mine.tokenize_ms, &mine.encode_ms}) {
+      for (auto* samples : {&mine.total_ms, &mine.tokenize_ms, &mine.encode_ms, &mine.device_ms}) {
         samples->reserve(static_cast<std::size_t>(settings.runs));
       }
       for (int run = 0; run < settings.runs; ++run) {
@@ -63,6 +64,8 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
         mine.total_ms.push_back(time_ms([&] { scores = encoder.score(query, documents); }));
         mine.tokenize_ms.push_back(scores.tokenize_ms);
         mine.encode_ms.push_back(scores.encode_ms);
+        mine.device_ms.push_back(scores.device_ms);
+        mine.device_bytes = std::max(mine.device_bytes, scores.device_bytes);
         if (scores.documents.front().tokens != settings.tokens) {
           throw Error(ErrorKind::usage, "bench model",
                       "an input has " + std::to_string(scores.documents.front().tokens) + " tokens, not " +
@@ -77,8 +80,21 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
     all.total_ms.insert(all.total_ms.end(), one.total_ms.begin(), one.total_ms.end());
     all.tokenize_ms.insert(all.tokenize_ms.end(), one.tokenize_ms.begin(), one.tokenize_ms.end());
     all.encode_ms.insert(all.encode_ms.end(), one.encode_ms.begin(), one.encode_ms.end());
+    all.device_ms.insert(all.device_ms.end(), one.device_ms.begin(), one.device_ms.end());
+    all.device_bytes = std::max(all.device_bytes, one.device_bytes);
   }
   return all;
+}
+
+/// What a GPU itself took, and how near to its peak that is.
+Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per_s, int candidates) {
+  Measurement row = summarize("  device", scored.device_ms);
+  const double rate = gflop * 1e3 / row.median_ms;
+  row.figures = {{"gflop_per_s", rate},
+                 {"peak_gflop_per_s", peak_gflop_per_s},
+                 {"share_of_peak", rate / peak_gflop_per_s},
+                 {"kb_per_candidate", static_cast<double>(scored.device_bytes) / 1000 / candidates}};
+  return row;
 }
 
 }  // namespace
@@ -143,7 +159,9 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const auto queries = static_cast<double>(scored.total_ms.size());
   const double rate = gflop * 1e3 / (settings.clients == 1 ? whole.median_ms : scored.wall_ms / queries);
   whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", rate}};
-  if (const double peak = 1e-9 * measured_peak(backend); peak > 0) {
+  const double peak = 1e-9 * measured_peak(backend);
+  const bool on_gpu = percentile(scored.device_ms, 0.5) > 0;
+  if (peak > 0 && !on_gpu) {
     whole.figures.insert(whole.figures.end(), {{"peak_gflop_per_s", peak}, {"share_of_peak", rate / peak}});
   }
   // Fewer runs have no such tail.
@@ -157,8 +175,12 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
                        {{"rss_mb", scored.late.resident_mb},
                         {"rss_growth_mb", scored.late.resident_mb - scored.early.resident_mb},
                         {"peak_rss_mb", scored.late.peak_mb}});
-  return {whole, summarize("  tokenize", scored.tokenize_ms), summarize("  encode", scored.encode_ms),
-          summarize("  load", {load_ms}), summarize("  first query", {first_ms})};
+  std::vector<Measurement> rows = {whole, summarize("  tokenize", scored.tokenize_ms),
+                                   summarize("  encode", scored.encode_ms)};
+  if (on_gpu) rows.push_back(device_row(scored, gflop, peak, settings.candidates));
+  rows.push_back(summarize("  load", {load_ms}));
+  rows.push_back(summarize("  first query", {first_ms}));
+  return rows;
 }
 
 }  // namespace relucent::benchmarks

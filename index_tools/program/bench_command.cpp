@@ -38,8 +38,8 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->footer("Example:\n  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32");
   auto& model = options->model;
   command->add_option("--model", model.model, "Checkpoint folder (default: the bundled one)");
-  command->add_option("--device", model.options.backend.device, "auto | ref | cpu | cuda:N")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--device", model.options.backend.device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->capture_default_str();
   command->add_option("--instruction-set", model.options.backend.instruction_set,
                       "plain | avx2 | avx512 | avx512_vnni | avx512_bf16 | amx (default: the best that is there)");
   command->add_option("--threads", model.options.backend.threads, "0: every core this process may use")

@@ -8,6 +8,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "relucent/error.h"
+#include "relucent/kernels/devices.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 
@@ -17,7 +18,7 @@ namespace {
 struct ModelOptions {
   std::string folder, from, to, device = "auto", precision = "auto", type;
   int positions = 0, trained_rows = 0, threads = 0;
-  bool json = false, tensors = false;
+  bool json = false, tensors = false, devices = false;
 };
 
 std::filesystem::path chosen_folder(const ModelOptions& options) {
@@ -85,14 +86,39 @@ void print(const CheckpointInfo& info, bool tensors) {
   }
 }
 
+void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
+  if (json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const DeviceSummary& device : devices) {
+      all.push_back({{"name", device.name}, {"usable", device.usable()}, {"description", device.description},
+                     {"problem", device.problem}, {"remedy", device.remedy}});
+    }
+    std::cout << all.dump(2) << "\n";
+    return;
+  }
+  for (const DeviceSummary& device : devices) {
+    std::cout << std::left << std::setw(8) << device.name << (device.usable() ? "  usable      " : "  not usable  ")
+              << (device.description.empty() ? device.problem : device.description) << "\n";
+    if (!device.problem.empty() && !device.description.empty()) std::cout << std::setw(22) << "" << device.problem << "\n";
+    if (!device.remedy.empty()) std::cout << std::setw(22) << "" << "remedy: " << device.remedy << "\n";
+  }
+}
+
 void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command = model.add_subcommand("info", "Say what a checkpoint holds");
-  command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
-  command->add_flag("--tensors", options->tensors, "List every tensor");
+  CLI::Option* folder = command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
+  CLI::Option* tensors = command->add_flag("--tensors", options->tensors, "List every tensor");
+  command->add_flag("--device", options->devices, "List what a model can run on here, and why it cannot on the rest")
+      ->excludes(folder)
+      ->excludes(tensors);
   command->add_flag("--json", options->json, "Print JSON, tensors included");
-  command->footer("Example:\n  relucent model info my-checkpoint");
+  command->footer("Example:\n  relucent model info my-checkpoint\n  relucent model info --device");
   command->callback([&chosen, options] {
     chosen = [options] {
+      if (options->devices) {
+        print_devices(list_devices(), options->json);
+        return ok;
+      }
       const CheckpointInfo info = inspect_checkpoint(chosen_folder(*options));
       if (options->json) {
         std::cout << to_json(info).dump(2) << "\n";
@@ -107,8 +133,8 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
 void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command = model.add_subcommand("check", "Read every weight and run a checkpoint on a few trial inputs");
   command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
-  command->add_option("--device", options->device, "auto | ref | cpu | cuda:N")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->capture_default_str();
   command->add_option("--threads", options->threads, "0: every core")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer("Example:\n  relucent model check my-checkpoint --device cpu");
@@ -121,15 +147,20 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
       const CheckpointCheck check = check_checkpoint(chosen_folder(*options), backend);
       if (options->json) {
         nlohmann::ordered_json json = to_json(check.info);
-        json["backend"] = {{"device", check.backend.device}, {"precision", to_string(check.backend.precision)},
-                           {"instruction_set", check.backend.instruction_set}, {"threads", check.backend.threads}};
+        const BackendInfo& used = check.backend;
+        json["backend"] = {{"device", used.device},
+                           {"precision", to_string(used.precision)},
+                           {"instruction_set", used.instruction_set},
+                           {"threads", used.threads},
+                           {"device_name", used.device_name},
+                           {"why_no_gpu", used.why_no_gpu}};
         json["logits"] = check.logits;
         std::cout << json.dump(2) << "\n";
         return ok;
       }
       print(check.info, false);
-      std::cout << std::left << std::setw(18) << "runs on" << check.backend.device << ", " << to_string(check.backend.precision)
-                << ", " << check.backend.instruction_set << ", " << check.backend.threads << " threads\n";
+      std::cout << std::left << std::setw(18) << "runs on" << describe(check.backend) << "\n";
+      if (!check.backend.why_no_gpu.empty()) std::cout << std::setw(18) << "no GPU" << check.backend.why_no_gpu << "\n";
       std::cout << std::setw(18) << "trial logits";
       for (std::size_t i = 0; i < check.logits.size(); ++i) std::cout << (i == 0 ? "" : ", ") << check.logits[i];
       std::cout << "\nok\n";

@@ -20,8 +20,8 @@ bool states(const std::string& file, const char* section, const char* key) {
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--config", flags.config, "Profile (TOML); see `relucent config show`")->type_name("FILE");
   command.add_option("--model", flags.model, "Checkpoint folder (default: the bundled one)")->type_name("DIR");
-  command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N")->type_name("DEVICE");
-  command.add_option("--precision", flags.precision, "auto | fp32 | bf16 | int8")->type_name("PRECISION");
+  command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
+  command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");
   command.add_option("--threads", flags.threads, "Threads of the model (default: every core)")->type_name("N");
   command.add_option("--attention-window", flags.attention_window, "w; -1: unlimited (default: the checkpoint's)")
       ->type_name("W");
