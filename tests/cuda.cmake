@@ -36,3 +36,18 @@ endif()
 target_compile_definitions(cuda_module_tests PRIVATE RELUCENT_FAKE_CUDA_MODULES="${fakes}"
                                                      RELUCENT_CUDA_MODULE_BUILT="${built}")
 add_dependencies(cuda_module_tests fake_cuda_modules)
+
+# Registers, spills and shared memory of every kernel.
+add_test(NAME cuda_resources_script COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/resources_test.py)
+set_tests_properties(cuda_resources_script PROPERTIES LABELS "unit;cuda")
+if(TARGET relucent_cuda)
+  string(REGEX MATCHALL "[0-9]+" numbers "${CMAKE_CUDA_ARCHITECTURES}")
+  list(TRANSFORM numbers PREPEND sm_)
+  list(JOIN numbers "," numbers)
+  add_test(NAME cuda_resources COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/resources.py ${numbers}
+           $<TARGET_OBJECTS:relucent_cuda> COMMAND_EXPAND_LISTS)
+else()
+  add_test(NAME cuda_resources COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: built without a CUDA toolkit")
+  set_tests_properties(cuda_resources PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED:")
+endif()
+set_tests_properties(cuda_resources PROPERTIES LABELS "unit;cuda")
