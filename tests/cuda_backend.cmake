@@ -16,7 +16,7 @@ function(relucent_cuda_runs name program emulated_filter gpu_filter)
     add_test(NAME ${name}_emulated COMMAND ${program} --gtest_filter=${emulated_filter}
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name}_emulated PROPERTIES LABELS "cuda" TIMEOUT 900 ENVIRONMENT
-      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>;RELUCENT_CUDA_EMULATOR=memory=64M")
+      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>;RELUCENT_CUDA_EMULATOR=memory=16M")
     add_dependencies(${program} relucent_cuda_emulated)
   endif()
   if(TARGET relucent_cuda)
@@ -38,6 +38,5 @@ if(TARGET relucent_cuda_emulated)
                 LIBRARIES relucent_kernels relucent_cuda_emulator)
   target_include_directories(cuda_failures PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
   add_dependencies(cuda_failures relucent_cuda_emulated)
-  set_tests_properties(cuda_failures PROPERTIES ENVIRONMENT
-    "RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>")
+  target_compile_definitions(cuda_failures PRIVATE RELUCENT_CUDA_EMULATED="$<TARGET_FILE:relucent_cuda_emulated>")
 endif()

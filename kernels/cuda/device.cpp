@@ -1,6 +1,6 @@
 #include "cuda/device.h"
 
-#include "relucent/error.h"
+#include <utility>
 
 namespace relucent::cuda {
 namespace {
@@ -24,12 +24,15 @@ std::string device_name(int device) { return "cuda:" + std::to_string(device); }
 void check(cudaError_t error, int device, const std::string& doing) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // so that nobody else in this process takes it for theirs
-  throw Error(ErrorKind::device, device_name(device), doing + " failed: " + cudaGetErrorString(error) + " (" +
-              cudaGetErrorName(error) + ")", remedy_for(error));
+  const std::string problem = doing + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  if (error == cudaErrorMemoryAllocation) {
+    throw OutOfMemory(ErrorKind::device, device_name(device), problem, remedy_for(error));
+  }
+  throw Error(ErrorKind::device, device_name(device), problem, remedy_for(error));
 }
 
 CurrentDevice::CurrentDevice(int device) {
-  if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+  if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) before_ = -1;
   check(cudaSetDevice(device), device, "choosing the device");
 }
 
@@ -59,8 +62,12 @@ Stream::Stream(int device) : device_(device) {
 }
 
 Stream::~Stream() {
-  cudaStreamSynchronize(stream_);
+  settle();
   destroy();
+}
+
+void Stream::settle() noexcept {
+  if (std::exchange(pending_, false)) cudaStreamSynchronize(stream_);
 }
 
 void Stream::destroy() noexcept {
@@ -70,16 +77,20 @@ void Stream::destroy() noexcept {
 }
 
 void Stream::copy_to_device(void* to, const void* from, std::size_t bytes) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), device_, "copying to the device");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, *this), device_, "copying to the device");
 }
 
 void Stream::copy_to_host(void* to, const void* from, std::size_t bytes) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), device_, "copying from the device");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, *this), device_, "copying from the device");
 }
 
-void Stream::start_clock() { check(cudaEventRecord(start_, stream_), device_, "recording an event"); }
-void Stream::stop_clock() { check(cudaEventRecord(stop_, stream_), device_, "recording an event"); }
-void Stream::wait() { check(cudaStreamSynchronize(stream_), device_, "running the model"); }
+void Stream::start_clock() { check(cudaEventRecord(start_, *this), device_, "recording an event"); }
+void Stream::stop_clock() { check(cudaEventRecord(stop_, *this), device_, "recording an event"); }
+
+void Stream::wait() {
+  pending_ = false;
+  check(cudaStreamSynchronize(stream_), device_, "running the model");
+}
 
 double Stream::milliseconds() const {
   float elapsed = 0;

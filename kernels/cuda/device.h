@@ -6,10 +6,18 @@
 #include <cstddef>
 #include <string>
 
+#include "relucent/error.h"
+
 namespace relucent::cuda {
 
 /// "cuda:N".
 std::string device_name(int device);
+
+/// What check() throws where memory ran out, so that less can be tried.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Throws Error `device` that names the device, what was tried and what CUDA said of it, unless `error` is cudaSuccess.
 void check(cudaError_t error, int device, const std::string& doing);
@@ -63,13 +71,19 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  operator cudaStream_t() const noexcept { return stream_; }
+  /// For starting work on it.
+  operator cudaStream_t() noexcept {
+    pending_ = true;
+    return stream_;
+  }
   void copy_to_device(void* to, const void* from, std::size_t bytes);
   void copy_to_host(void* to, const void* from, std::size_t bytes);
   void start_clock();
   void stop_clock();
   /// Waits for all that was started.
   void wait();
+  /// The same on the way out of a failure; what CUDA says of it is not news.
+  void settle() noexcept;
   /// Between start_clock() and stop_clock(), once both are waited for.
   double milliseconds() const;
 
@@ -79,6 +93,7 @@ class Stream {
   int device_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
+  bool pending_ = false;
 };
 
 }  // namespace relucent::cuda

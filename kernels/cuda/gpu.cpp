@@ -1,7 +1,7 @@
 #include "cuda/gpu.h"
 
 #include <algorithm>
-#include <optional>
+#include <exception>
 #include <utility>
 
 #include "cuda/device.h"
@@ -35,10 +35,19 @@ class Gpu::State {
       if (made_ < most_) {
         ++made_;
         lock.unlock();
-        std::unique_ptr<Workspace> made = make_another();
-        lock.lock();
+        std::unique_ptr<Workspace> made;
+        std::exception_ptr failure;
+        try {
+          made = encoder.make_workspace(room_for(kMostRows));
+        } catch (const OutOfMemory&) {
+        } catch (...) {
+          failure = std::current_exception();
+        }
         if (made != nullptr) return made;
-        most_ = --made_;  // no memory for more: wait for one of those there are
+        lock.lock();
+        most_ = --made_;  // no more of them: wait for one of those there are
+        returned_.notify_all();
+        if (failure) std::rethrow_exception(failure);
         continue;
       }
       const auto ready = [&] { return !free_.empty() || made_ < most_; };
@@ -80,17 +89,9 @@ class Gpu::State {
     for (std::size_t rows = kMostRows;; rows /= 2) {
       try {
         return encoder.make_workspace(room_for(rows));
-      } catch (const Error&) {
+      } catch (const OutOfMemory&) {
         if (rows <= longest_ / 2 || rows < 64) throw;  // not even room for one long document
       }
-    }
-  }
-
-  std::unique_ptr<Workspace> make_another() const {
-    try {
-      return encoder.make_workspace(room_for(kMostRows));
-    } catch (const Error&) {
-      return nullptr;
     }
   }
 
@@ -106,11 +107,7 @@ class Gpu::Borrowed {
  public:
   Borrowed(State& state, const StopSignal& stop) : state_(state), workspace_(state.take(stop)) {}
   ~Borrowed() {
-    try {
-      workspace_->stream.wait();
-    } catch (const Error&) {
-      // The state is forgotten with the error that led here.
-    }
+    workspace_->stream.settle();
     state_.give_back(std::move(workspace_));
   }
   Borrowed(const Borrowed&) = delete;

@@ -1,6 +1,7 @@
 // The CUDA backend on emulated GPUs that fail: at every call it makes, with little memory, lost for good, or not there.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <thread>
 
@@ -11,6 +12,9 @@
 
 namespace relucent::testing {
 namespace {
+
+// The module is looked for at the first use, after this.
+const int chosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_EMULATED, 1);
 
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
@@ -29,7 +33,7 @@ emulator::Options with_memory(std::size_t bytes) {
 
 class CudaFailures : public ::testing::Test {
  protected:
-  void SetUp() override { emulator::reset(with_memory(64 * kMegabyte)); }
+  void SetUp() override { emulator::reset(with_memory(8 * kMegabyte)); }
 
   void TearDown() override {
     for (const emulator::Report& report : emulator::reports()) ADD_FAILURE() << emulator::to_string(report);
@@ -73,6 +77,12 @@ bool may_fail_unseen(const std::string& call) {
          call.ends_with("GetVersion") || call.ends_with("StatusString");
 }
 
+/// An error that says nothing of what might help.
+int unknown_error(const std::string& call) {
+  constexpr int cublas_internal_error = 14, cuda_unknown = 999;
+  return call.starts_with("cublas") ? cublas_internal_error : cuda_unknown;
+}
+
 TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
   emulator::clear_calls();
   make();
@@ -80,20 +90,20 @@ TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
   std::size_t sites = 0;
   for (const auto& [call, count] : calls) {
     for (std::uint64_t nth = 1; nth <= count; ++nth, ++sites) {
-      emulator::reset(with_memory(64 * kMegabyte));
-      emulator::fail(call, nth);
+      emulator::reset(with_memory(8 * kMegabyte));
+      emulator::fail(call, nth, unknown_error(call));
       const std::string what = device_error([&] { make(); });
-      if (call != "cudaMalloc" && call != "cublasLtMatmulAlgoCheck" && call != "cudaMallocHost") {
+      if (call != "cublasLtMatmulAlgoCheck") {  // another algorithm is tried
         EXPECT_TRUE(!what.empty() || may_fail_unseen(call)) << call << " number " << nth;
       }
       EXPECT_TRUE(what.empty() || what.find("cuda") != std::string::npos) << what;
       if (!call.ends_with("Destroy") && !call.starts_with("cudaFree")) expect_nothing_alive();
-      emulator::reset(with_memory(64 * kMegabyte));
+      emulator::reset(with_memory(8 * kMegabyte));
       EXPECT_EQ(device_error([&] { make(); }), "") << "after " << call << " number " << nth;
     }
   }
   EXPECT_GT(sites, 100U);
-  emulator::reset(with_memory(64 * kMegabyte));
+  emulator::reset(with_memory(8 * kMegabyte));
 }
 
 TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
@@ -109,9 +119,9 @@ TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
   EXPECT_GT(calls["cublasLtMatmul"], 5U);
   for (const auto& [call, count] : calls) {
     for (std::uint64_t nth = 1; nth <= count; ++nth) {
-      emulator::reset(with_memory(64 * kMegabyte));
+      emulator::reset(with_memory(8 * kMegabyte));
       const auto backend = make();
-      emulator::fail(call, nth);
+      emulator::fail(call, nth, unknown_error(call));
       const std::string what = device_error([&] { pairs_.logits(*backend); });
       if (!may_fail_unseen(call)) {
         EXPECT_NE(what.find("cuda:0"), std::string::npos) << call << " number " << nth << ": " << what;
@@ -119,7 +129,7 @@ TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
       EXPECT_EQ(pairs_.logits(*backend), truth) << "after " << call << " number " << nth;
     }
   }
-  emulator::reset(with_memory(64 * kMegabyte));
+  emulator::reset(with_memory(8 * kMegabyte));
 }
 
 TEST_F(CudaFailures, ThatStickAreToldEachTimeUntilTheDeviceIsBack) {
@@ -134,10 +144,10 @@ TEST_F(CudaFailures, ThatStickAreToldEachTimeUntilTheDeviceIsBack) {
 }
 
 TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
-  pairs_ = random_pairs(model_, 9, std::vector<std::size_t>(200, 100));
+  pairs_ = random_pairs(model_, 9, std::vector<std::size_t>(50, 40));
   const std::vector<float> truth = pairs_.logits(*make());
   std::size_t refused = 0, split = 0;
-  for (std::size_t bytes = kMegabyte / 16; bytes <= 64 * kMegabyte; bytes += bytes / 2) {
+  for (std::size_t bytes = kMegabyte / 32; bytes <= 4 * kMegabyte; bytes += bytes / 2) {
     emulator::reset(with_memory(bytes));
     const std::string what = device_error([&] {
       const auto backend = make();
@@ -151,7 +161,7 @@ TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
   }
   EXPECT_GT(refused, 0U);
   EXPECT_GT(split, 0U);
-  emulator::reset(with_memory(64 * kMegabyte));
+  emulator::reset(with_memory(8 * kMegabyte));
 }
 
 TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
@@ -174,7 +184,7 @@ TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
 }
 
 TEST_F(CudaFailures, OfOneGpuAreAnsweredByTheOther) {
-  emulator::Options two = with_memory(64 * kMegabyte);
+  emulator::Options two = with_memory(8 * kMegabyte);
   two.devices = 2;
   emulator::reset(two);
   const auto backend = make("cuda");
@@ -195,7 +205,7 @@ TEST_F(CudaFailures, OfOneGpuAreAnsweredByTheOther) {
 }
 
 TEST_F(CudaFailures, OnlyGpusOfOneKindWorkTogether) {
-  emulator::Options mixed = with_memory(64 * kMegabyte);
+  emulator::Options mixed = with_memory(8 * kMegabyte);
   mixed.devices = 3;
   mixed.names = {"Fast", "Other", "Fast"};
   emulator::reset(mixed);
@@ -208,20 +218,20 @@ TEST_F(CudaFailures, NoDriverNoGpuAndOldOnesAreNamed) {
     emulator::reset(options);
     return device_error([&] { make(); });
   };
-  emulator::Options options = with_memory(64 * kMegabyte);
+  emulator::Options options = with_memory(8 * kMegabyte);
   options.driver = 0;
   EXPECT_NE(error_with(options).find("driver"), std::string::npos);
   options.driver = 11080;
   EXPECT_NE(error_with(options).find("11.8"), std::string::npos);
-  options = with_memory(64 * kMegabyte);
+  options = with_memory(8 * kMegabyte);
   options.devices = 0;
   EXPECT_NE(error_with(options).find("no GPU"), std::string::npos);
-  options = with_memory(64 * kMegabyte);
+  options = with_memory(8 * kMegabyte);
   options.major = 7, options.minor = 5;
   const std::string old = error_with(options);
   EXPECT_NE(old.find("7.5"), std::string::npos) << old;
   EXPECT_NE(old.find("8.0"), std::string::npos) << old;
-  emulator::reset(with_memory(64 * kMegabyte));
+  emulator::reset(with_memory(8 * kMegabyte));
   EXPECT_NE(device_error([&] { make("cuda:3"); }).find("cuda:3"), std::string::npos);
 }
 
