@@ -52,7 +52,9 @@ if(RELUCENT_CUDA_EMULATOR)
   target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} ${CMAKE_DL_LIBS})
 
   relucent_test(cuda_emulator_tests LABELS unit cuda SOURCES
+    unit/cuda_emulator_faults.cpp
     unit/cuda_emulator_instructions.cpp
+    unit/cuda_emulator_products.cpp
     LIBRARIES relucent_cuda_emulator)
   relucent_emulate(cuda_emulator_tests)
 endif()

@@ -58,8 +58,8 @@ void clear_reports();
 
 struct Options {
   int devices = 1;
-  std::string name = "Emulated GPU";     ///< "NAME" for every device; see also names
-  std::vector<std::string> names;        ///< by device, where they differ
+  std::string name = "Emulated GPU";      ///< "NAME" for every device; see also names
+  std::vector<std::string> names = {};        ///< by device, where they differ
   int major = 8, minor = 0;              ///< decides how much shared memory a block may have
   int multiprocessors = 8;
   std::size_t memory = std::size_t{4} << 30;  ///< bytes a device

@@ -20,7 +20,7 @@ thread_local Thread* running __attribute__((tls_model("initial-exec"))) = nullpt
 namespace {
 
 constexpr std::uint32_t kLastStamp = (1U << 21) - 1;  // a cell of the shadow keeps 21 bits of it
-constexpr unsigned kReportsALaunch = 8;
+constexpr unsigned kReportsOfAKind = 4;  // of one launch
 constexpr std::size_t kGuard = 4096;
 
 // Whoever was left stays resumable.
@@ -104,7 +104,7 @@ bool Execution::run(const Launch& what, std::uint64_t seed) {
   random_state_ = seed * 0x9e3779b97f4a7c15U + 0x2545f4914f6cdd1dU;
   thread_count = what.block.x * what.block.y * what.block.z;
   aborted_ = false;
-  reported_ = 0;
+  reported_.clear();
   block_starts_.clear();
   launch_stamp = next_stamp();
   // All blocks in an order of the seed's: a step without a common divisor visits each of them once.
@@ -118,7 +118,7 @@ bool Execution::run(const Launch& what, std::uint64_t seed) {
     run_block(number);
   }
   launch = nullptr;
-  return reported_ == 0;
+  return reported_.empty();
 }
 
 void enter_fiber(transfer_t from) {
@@ -261,7 +261,8 @@ std::string Execution::describe_waits() const {
 }
 
 void Execution::report(Fault fault, const std::string& message) {
-  if (++reported_ > kReportsALaunch) {
+  const unsigned count = ++reported_[fault];
+  if (count > kReportsOfAKind) {
     return;
   }
   Report made{fault, function_name(launch->kernel.function), {}, {}, message};
@@ -270,8 +271,8 @@ void Execution::report(Fault fault, const std::string& message) {
     made.block[0] = at.block.x, made.block[1] = at.block.y, made.block[2] = at.block.z;
     made.thread[0] = at.thread.x, made.thread[1] = at.thread.y, made.thread[2] = at.thread.z;
   }
-  if (reported_ == kReportsALaunch) {
-    made.message += " (further reports of this launch are left out)";
+  if (count == kReportsOfAKind) {
+    made.message += " (more of the kind in this launch is left out)";
   }
   add_report(std::move(made));
 }

@@ -3,6 +3,7 @@
 
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,7 @@ class Execution {
   void meet(Wait instruction, unsigned mask, void* arguments, Perform perform);
   Thread& lane(unsigned lane_index);
 
-  /// A report about the running thread; at most a few a launch are kept.
+  /// A report about the running thread; at most a few of a kind are kept a launch.
   void report(Fault fault, const std::string& message);
   /// Likewise, and the launch ends there.
   [[noreturn]] void fail(Fault fault, const std::string& message);
@@ -110,7 +111,7 @@ class Execution {
   unsigned at_barrier_ = 0;
   unsigned alive_ = 0;
   bool aborted_ = false;
-  unsigned reported_ = 0;
+  std::map<Fault, unsigned> reported_;
   std::uint64_t random_state_ = 1;
   Context main_;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> block_starts_;

@@ -81,6 +81,33 @@ std::string symbol_in_file(const char* path, std::uintptr_t offset) {
   return {};
 }
 
+std::string find_name(const void* function) {
+  Dl_info info{};
+  std::string mangled;
+  if (dladdr(function, &info) != 0) {
+    if (info.dli_sname != nullptr && info.dli_saddr == function) {
+      mangled = info.dli_sname;
+    } else if (info.dli_fname != nullptr) {
+      const auto address = reinterpret_cast<std::uintptr_t>(function);
+      const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+      mangled = symbol_in_file(info.dli_fname, address - base);
+      if (mangled.empty()) {
+        mangled = symbol_in_file(info.dli_fname, address);  // a program linked to a fixed address
+      }
+    }
+  }
+  if (mangled.empty()) {
+    std::ostringstream out;
+    out << "kernel at " << function;
+    return out.str();
+  }
+  int status = 0;
+  char* const plain = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  std::string name = status == 0 ? plain : mangled;
+  std::free(plain);
+  return name;
+}
+
 }  // namespace
 
 std::string to_string(const Report& report) {
@@ -108,35 +135,14 @@ void add_report(Report report) {
   }
 }
 
-std::size_t report_count() {
-  const std::lock_guard lock(collected().mutex);
-  return collected().reports.size();
-}
-
 std::string function_name(const void* function) {
-  Dl_info info{};
-  std::string mangled;
-  if (dladdr(function, &info) != 0) {
-    if (info.dli_sname != nullptr && info.dli_saddr == function) {
-      mangled = info.dli_sname;
-    } else if (info.dli_fname != nullptr) {
-      const auto address = reinterpret_cast<std::uintptr_t>(function);
-      const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-      mangled = symbol_in_file(info.dli_fname, address - base);
-      if (mangled.empty()) {
-        mangled = symbol_in_file(info.dli_fname, address);  // a program linked to a fixed address
-      }
-    }
+  static std::mutex mutex;
+  static std::map<const void*, std::string> known;
+  const std::lock_guard lock(mutex);
+  std::string& name = known[function];
+  if (name.empty()) {
+    name = find_name(function);
   }
-  if (mangled.empty()) {
-    std::ostringstream out;
-    out << "kernel at " << function;
-    return out.str();
-  }
-  int status = 0;
-  char* const plain = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  std::string name = status == 0 ? plain : mangled;
-  std::free(plain);
   return name;
 }
 

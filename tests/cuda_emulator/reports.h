@@ -8,7 +8,6 @@
 namespace relucent::emulator {
 
 void add_report(Report report);
-std::size_t report_count();
 
 /// The function's name from its file's symbol table, demangled; its address where there is none.
 std::string function_name(const void* function);
