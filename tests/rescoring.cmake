@@ -16,7 +16,6 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       fault/rescoring_open.cpp
                       fault/rescoring_texts.cpp
               LIBRARIES relucent_plugin)
-relucent_use_lucenepp(rescoring_tests PRIVATE)
 target_include_directories(rescoring_tests PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 
 relucent_test(rescoring_thread_tests LABELS property threads plugin
@@ -27,7 +26,6 @@ relucent_test(rescoring_golden LABELS golden heavy plugin
               SOURCES golden/rescoring_fusion.cpp
                       golden/rescoring_trained.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
-relucent_use_lucenepp(rescoring_golden PRIVATE)
 
 # Scorer modules: the documentation's example, and ones that go wrong.
 set(modules ${PROJECT_BINARY_DIR}/tests/modules)
@@ -55,14 +53,15 @@ add_dependencies(rescoring_tests fake_cuda_modules)
 relucent_test(rescoring_examples LABELS unit plugin
               SOURCES unit/rescoring_examples.cpp
               LIBRARIES relucent_plugin)
-relucent_use_lucenepp(rescoring_examples PRIVATE)
 foreach(example plain_search rescored_search)
   add_executable(${example} ${PROJECT_SOURCE_DIR}/docs/examples/${example}.cpp)
   relucent_target(${example})
-  relucent_use_lucenepp(${example} PRIVATE)
   target_link_libraries(${example} PRIVATE relucent)
   set_target_properties(${example} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(rescoring_examples ${example})
 endforeach()
 target_compile_definitions(rescoring_examples PRIVATE RELUCENT_PLAIN_SEARCH="$<TARGET_FILE:plain_search>"
                                                       RELUCENT_RESCORED_SEARCH="$<TARGET_FILE:rescored_search>")
+
+relucent_lucenepp_programs(rescoring_tests rescoring_thread_tests rescoring_golden rescoring_examples plain_search
+                           rescored_search)

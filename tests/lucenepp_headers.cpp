@@ -1,0 +1,2 @@
+// Nothing: the program whose precompiled headers the others use.
+int main() {}
