@@ -130,7 +130,8 @@ std::string read_file(const std::filesystem::path& file) {
   if (!in) throw Error(ErrorKind::io, file.string(), std::string("cannot be opened: ") + std::strerror(errno), remedy);
   std::string text(kLargestFile + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) throw Error(ErrorKind::io, file.string(), std::string("cannot be read: ") + std::strerror(errno), remedy);
+  if (in.bad())
+    throw Error(ErrorKind::io, file.string(), std::string("cannot be read: ") + std::strerror(errno), remedy);
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kLargestFile) {
     throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, which no profile is", remedy);
@@ -151,7 +152,8 @@ Config parse_config(std::string_view toml_text, std::string_view name) {
   }
   Config result;
   std::map<const config::Key*, toml::source_region> places;
-  for (const auto& [section, node] : config::in_order(root)) config::read_section(*section, *node, name, result, places);
+  for (const auto& [section, node] : config::in_order(root))
+    config::read_section(*section, *node, name, result, places);
   if (const auto conflict = config::find_conflict(result); conflict.key != nullptr) {
     const auto place = places.find(conflict.key);
     throw Error(ErrorKind::invalid_data,

@@ -29,7 +29,8 @@ Text any_path(std::string allowed) {
 Text one_of(std::vector<std::string> names) {
   std::string allowed;
   for (const auto& name : names) allowed += (allowed.empty() ? "" : " | ") + name;
-  return {allowed, [names](const std::string& value) { return std::find(names.begin(), names.end(), value) != names.end(); }};
+  return {allowed,
+          [names](const std::string& value) { return std::find(names.begin(), names.end(), value) != names.end(); }};
 }
 
 bool is_device(const std::string& value) {
@@ -59,7 +60,8 @@ Key switch_key(std::string section, std::string name, Access access, std::string
 template <class Access>
 Key whole_number_key(std::string section, std::string name, Access access, WholeNumber range, std::string meaning) {
   std::string allowed = "whole number, " + std::to_string(range.low) + " to " + std::to_string(range.high);
-  Key key{std::move(section), std::move(name), Type::integer, std::move(allowed), std::move(meaning), false, {}, {}, {}};
+  Key key{
+      std::move(section), std::move(name), Type::integer, std::move(allowed), std::move(meaning), false, {}, {}, {}};
   key.get = [access](const Config& config) -> Value {
     const auto& field = access(const_cast<Config&>(config));
     if constexpr (requires { field.has_value(); }) {
@@ -151,8 +153,8 @@ std::vector<Key> make_schema() {
       text_key("index", "contents_field", FIELD(index.contents_field), {"a field's name, not empty", is_name},
                "The indexed field that BM25 searches."),
       switch_key("index", "token_ids", FIELD(index.token_ids),
-                 "Whether `relucent index` stores the token ids of [rescorer] model with each text, so that searching need not "
-                 "make them."),
+                 "Whether `relucent index` stores the token ids of [rescorer] model with each text, so that searching "
+                 "need not make them."),
 
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),
@@ -169,16 +171,18 @@ std::vector<Key> make_schema() {
                "What scores the candidates: the built-in cross-encoder or a module of your own."),
       text_key("rescorer", "model", FIELD(rescorer.model), any_path("a folder's path, or empty"),
                "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
-      text_key("rescorer", "device", FIELD(rescorer.device), {"auto | ref | cpu | cuda:N | cuda", is_device},
-               "Where the model runs; auto takes a GPU where one works, else the CPU; cuda:N is GPU number N, cuda spreads "
-               "queries over all GPUs of the first one's kind; ref is slow plain code."),
-      text_key("rescorer", "fallback_device", FIELD(rescorer.fallback_device), one_of({"cpu", "none"}),
-               "What answers where the GPU is absent or fails, marked degraded: the CPU, whose model is loaded at the first "
-               "failure, or nothing, so that on_error decides."),
-      text_key("rescorer", "precision", FIELD(rescorer.precision),
-               one_of({"auto", "fp32", "tf32", "bf16", "fp16", "int8"}),
-               "What the model computes in; auto is the fastest that holds the documented tolerances. fp16 and tf32 need a "
-               "GPU, int8 the CPU."),
+      text_key(
+          "rescorer", "device", FIELD(rescorer.device), {"auto | ref | cpu | cuda:N | cuda", is_device},
+          "Where the model runs; auto takes a GPU where one works, else the CPU; cuda:N is GPU number N, cuda spreads "
+          "queries over all GPUs of the first one's kind; ref is slow plain code."),
+      text_key(
+          "rescorer", "fallback_device", FIELD(rescorer.fallback_device), one_of({"cpu", "none"}),
+          "What answers where the GPU is absent or fails, marked degraded: the CPU, whose model is loaded at the first "
+          "failure, or nothing, so that on_error decides."),
+      text_key(
+          "rescorer", "precision", FIELD(rescorer.precision), one_of({"auto", "fp32", "tf32", "bf16", "fp16", "int8"}),
+          "What the model computes in; auto is the fastest that holds the documented tolerances. fp16 and tf32 need a "
+          "GPU, int8 the CPU."),
       whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, 4096},
                        "Threads of the CPU backend; 0 is every core this process may use."),
       whole_number_key("rescorer", "window", FIELD(rescorer.window), {1, 100'000},
@@ -187,25 +191,29 @@ std::vector<Key> make_schema() {
                        "Longest input in tokens, query included; 0 is what the checkpoint says."),
       whole_number_key("rescorer", "attention_window", FIELD(rescorer.attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
-      choice_key("rescorer", "score_mode", FIELD(rescorer.score_mode),
-                 "How first-stage score and logit become one: replace takes the logit alone, total the weighted sum, avg "
-                 "half of it, multiply the product, max and min the larger and the smaller."),
+      choice_key(
+          "rescorer", "score_mode", FIELD(rescorer.score_mode),
+          "How first-stage score and logit become one: replace takes the logit alone, total the weighted sum, avg "
+          "half of it, multiply the product, max and min the larger and the smaller."),
       number_key("rescorer", "query_weight", FIELD(rescorer.query_weight), weight,
                  "Weight of the first-stage score (no effect in replace)."),
       number_key("rescorer", "rescore_weight", FIELD(rescorer.rescore_weight), weight, "Weight of the logit."),
-      choice_key("rescorer", "normalize", FIELD(rescorer.normalize),
-                 "Applied to both scores before weighting: minmax maps the window's scores to 0..1, sigmoid each score x "
-                 "to 1/(1+exp(-x))."),
+      choice_key(
+          "rescorer", "normalize", FIELD(rescorer.normalize),
+          "Applied to both scores before weighting: minmax maps the window's scores to 0..1, sigmoid each score x "
+          "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
                  "The answer ends before the first hit whose combined score is lower; unset keeps all."),
       whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout_ms), {0, largest},
                        "Milliseconds for everything after BM25; 0 is no limit."),
-      choice_key("rescorer", "on_error", FIELD(rescorer.on_error),
-                 "After a failure or a missed deadline: first_stage answers in BM25's order, marked degraded; fail raises "
-                 "the error."),
-      choice_key("rescorer", "long_documents", FIELD(rescorer.long_documents),
-                 "A document that does not fit: truncate cuts it, maxp takes its best chunk, firstp its first, sump the "
-                 "chunks' sum."),
+      choice_key(
+          "rescorer", "on_error", FIELD(rescorer.on_error),
+          "After a failure or a missed deadline: first_stage answers in BM25's order, marked degraded; fail raises "
+          "the error."),
+      choice_key(
+          "rescorer", "long_documents", FIELD(rescorer.long_documents),
+          "A document that does not fit: truncate cuts it, maxp takes its best chunk, firstp its first, sump the "
+          "chunks' sum."),
       whole_number_key("rescorer", "chunk", FIELD(rescorer.chunk), {1, 1'000'000},
                        "Word pieces of a document in one chunk (maxp, firstp, sump)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},

@@ -16,8 +16,8 @@ using Value = std::variant<std::monostate, bool, std::int64_t, double, std::stri
 /// The TOML type a key wants. A `number` may be written without a decimal point.
 enum class Type { boolean, integer, number, text };
 
-/// One key of the schema. Parsing, checking, writing and the documentation are all driven by these entries; no key's name
-/// is written anywhere else.
+/// One key of the schema. Parsing, checking, writing and the documentation are all driven by these entries; no key's
+/// name is written anywhere else.
 struct Key {
   std::string section, name;
   Type type;

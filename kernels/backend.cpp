@@ -67,7 +67,8 @@ std::string describe(const BackendInfo& info) {
   std::string text = info.device + " (";
   if (!info.device_name.empty()) text += info.device_name + ", ";
   text += info.instruction_set + ", " + to_string(info.precision);
-  if (info.device_name.empty()) text += ", " + std::to_string(info.threads) + (info.threads == 1 ? " thread" : " threads");
+  if (info.device_name.empty())
+    text += ", " + std::to_string(info.threads) + (info.threads == 1 ? " thread" : " threads");
   return text + ")";
 }
 

@@ -23,8 +23,8 @@ struct ModelBenchmark {
 /// layer for [CLS] alone (keys and values of every row it sees), nothing for padding.
 double operations(const EncoderDescription& description, int candidates, int query_tokens, int document_tokens);
 
-/// Times CrossEncoder::score from text to logits, after loading and a first query, which are rows of their own; on a GPU
-/// also its own time, from ids to logits.
+/// Times CrossEncoder::score from text to logits, after loading and a first query, which are rows of their own; on a
+/// GPU also its own time, from ids to logits.
 std::vector<Measurement> run(const ModelBenchmark& settings);
 
 }  // namespace relucent::benchmarks

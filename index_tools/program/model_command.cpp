@@ -69,20 +69,23 @@ void print(const CheckpointInfo& info, bool tensors) {
   line("checkpoint") << info.folder.string() << "\n";
   line("architecture") << info.architecture << " (" << info.model_type << ")\n";
   line("size") << info.description.layers << " layers, hidden " << info.description.hidden_size << ", "
-               << info.description.heads << " heads, " << index_tools::with_commas(static_cast<std::int64_t>(info.parameters))
-               << " parameters\n";
+               << info.description.heads << " heads, "
+               << index_tools::with_commas(static_cast<std::int64_t>(info.parameters)) << " parameters\n";
   line("attention window") << window_of(info) << "\n";
   line("input") << "at most " << info.max_length << " tokens\n";
   line("tokenizer") << info.tokenizer << "\n";
-  line("weights") << info.weight_type << ", " << index_tools::bytes_for_people(static_cast<std::int64_t>(info.file_bytes)) << "\n";
+  line("weights") << info.weight_type << ", "
+                  << index_tools::bytes_for_people(static_cast<std::int64_t>(info.file_bytes)) << "\n";
   if (!info.ignored_keys.empty()) {
     line("ignored keys");
-    for (std::size_t i = 0; i < info.ignored_keys.size(); ++i) std::cout << (i == 0 ? "" : ", ") << info.ignored_keys[i];
+    for (std::size_t i = 0; i < info.ignored_keys.size(); ++i)
+      std::cout << (i == 0 ? "" : ", ") << info.ignored_keys[i];
     std::cout << "\n";
   }
   if (!tensors) return;
   for (const TensorSummary& tensor : info.tensors) {
-    std::cout << "  " << tensor.name << "  " << tensor.type << " " << shape_of(tensor) << (tensor.used ? "" : "  (not used)") << "\n";
+    std::cout << "  " << tensor.name << "  " << tensor.type << " " << shape_of(tensor)
+              << (tensor.used ? "" : "  (not used)") << "\n";
   }
 }
 
@@ -99,7 +102,8 @@ void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
   for (const DeviceSummary& device : devices) {
     std::cout << std::left << std::setw(8) << device.name << (device.usable() ? "  usable      " : "  not usable  ")
               << (device.description.empty() ? device.problem : device.description) << "\n";
-    if (!device.problem.empty() && !device.description.empty()) std::cout << std::setw(22) << "" << device.problem << "\n";
+    if (!device.problem.empty() && !device.description.empty())
+      std::cout << std::setw(22) << "" << device.problem << "\n";
     if (!device.remedy.empty()) std::cout << std::setw(22) << "" << "remedy: " << device.remedy << "\n";
   }
 }
@@ -134,7 +138,8 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
   CLI::App* command = model.add_subcommand("check", "Read every weight and run a checkpoint on a few trial inputs");
   command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
+      ->capture_default_str();
   command->add_option("--threads", options->threads, "0: every core")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer("Example:\n  relucent model check my-checkpoint --device cpu");
@@ -170,10 +175,13 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
 }
 
 void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("extend", "Copy a checkpoint with a longer position table, by interpolation");
+  CLI::App* command =
+      model.add_subcommand("extend", "Copy a checkpoint with a longer position table, by interpolation");
   command->add_option("FROM", options->from, "Checkpoint folder")->required();
   command->add_option("TO", options->to, "New folder")->required();
-  command->add_option("--positions", options->positions, "Rows of the new table")->required()->check(CLI::PositiveNumber);
+  command->add_option("--positions", options->positions, "Rows of the new table")
+      ->required()
+      ->check(CLI::PositiveNumber);
   command->add_option("--trained-rows", options->trained_rows, "Interpolate over the first so many rows; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

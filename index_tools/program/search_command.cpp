@@ -193,7 +193,8 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   print_statistics(results);
   if (degraded_queries == 0) return ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()
-            << " queries were not answered as configured, " << first_stage_queries << " are in the first stage's order\n";
+            << " queries were not answered as configured, " << first_stage_queries
+            << " are in the first stage's order\n";
   return degraded;
 }
 

@@ -67,7 +67,8 @@ class CpuBackend final : public Backend {
     const std::size_t share = (order.size() + workers - 1) / workers;
     pool_->run((order.size() + share - 1) / share, [&](std::size_t index, int worker) {
       const std::size_t first = index * share, count = std::min(share, order.size() - first);
-      encoder_->finish(cls.data() + first * 2 * encoder_->hidden(), {in_order.data() + first, count}, workspace(worker));
+      encoder_->finish(cls.data() + first * 2 * encoder_->hidden(), {in_order.data() + first, count},
+                       workspace(worker));
     });
     for (std::size_t i = 0; i < order.size(); ++i) logits[order[i]] = in_order[i];
   }
@@ -174,7 +175,8 @@ Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
     case Precision::bf16: return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::bf16_emulated;
     case Precision::fp16:
     case Precision::tf32:
-      throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(wanted), "is not one of the CPU backend",
+      throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(wanted),
+                  "is not one of the CPU backend",
                   "use precision = \"auto\", \"fp32\", \"bf16\" or \"int8\", or a GPU");
     case Precision::automatic: break;
   }

@@ -30,7 +30,8 @@ std::optional<CandidateTexts::TokensPlace> read_tokens(const Lucene::DocumentPtr
   if (!stored || !stored->isBinary() || !stored->getBinaryValue()) return std::nullopt;
   const auto* bytes = reinterpret_cast<const char*>(stored->getBinaryValue().get()) + stored->getBinaryOffset();
   CandidateTexts::TokensPlace place{ids.size()};
-  if (!read_token_ids({bytes, static_cast<std::size_t>(stored->getBinaryLength())}, ids, place.all)) return std::nullopt;
+  if (!read_token_ids({bytes, static_cast<std::size_t>(stored->getBinaryLength())}, ids, place.all))
+    return std::nullopt;
   place.size = ids.size() - place.begin;
   return place;
 }

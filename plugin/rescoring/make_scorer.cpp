@@ -44,9 +44,10 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   }
   const int abi = *static_cast<const int*>(symbol(library, kAbiSymbol, place));
   if (abi != kScorerAbi) {
-    throw Error(ErrorKind::invalid_data, place,
-                "was built for scorer interface " + std::to_string(abi) + ", this library has " + std::to_string(kScorerAbi),
-                "build it again with this library's relucent/scorer.h");
+    throw Error(
+        ErrorKind::invalid_data, place,
+        "was built for scorer interface " + std::to_string(abi) + ", this library has " + std::to_string(kScorerAbi),
+        "build it again with this library's relucent/scorer.h");
   }
   const auto factory = reinterpret_cast<Factory>(symbol(library, kFactorySymbol, place));
   Scorer* made = nullptr;

@@ -62,7 +62,8 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                      const ModelQuery& query, std::int32_t n) const {
-  if (n < 1) throw Error(ErrorKind::usage, "Rescorer", "was asked for " + std::to_string(n) + " hits", "ask for at least 1");
+  if (n < 1)
+    throw Error(ErrorKind::usage, "Rescorer", "was asked for " + std::to_string(n) + " hits", "ask for at least 1");
   const SecondStageResult result =
       implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
                                    [this](auto scores, auto logits) { return combine(scores, logits); });

@@ -41,14 +41,15 @@ Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& sco
 }
 
 std::string normalized(Normalize how) {
-  return how == Normalize::none ? "" : std::string(" after ") + std::string(to_string(how)) + " over the rescore window";
+  return how == Normalize::none ? ""
+                                : std::string(" after ") + std::string(to_string(how)) + " over the rescore window";
 }
 
 Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const CandidateScore& score,
                                         const Lucene::ExplanationPtr& first_stage, const RescorerConfig& config,
                                         const Scorer& scorer, const std::string& rank) {
-  const auto root = node(combined.score, "combined score, score_mode " + std::string(to_string(config.score_mode)) + ": " +
-                                             formula(config.score_mode));
+  const auto root = node(combined.score, "combined score, score_mode " + std::string(to_string(config.score_mode)) +
+                                             ": " + formula(config.score_mode));
   const auto rescored = node(combined.rescore_term, "rescore_weight " + plain(config.rescore_weight) +
                                                         " times the model's score" + normalized(config.normalize));
   rescored->addDetail(model_part(score, scorer));

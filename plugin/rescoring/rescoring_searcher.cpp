@@ -87,11 +87,13 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   }
   if (log.wants_debug()) {
     const auto& ms = answer->milliseconds;
-    log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) + "): " +
-              std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
+    log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) +
+              "): " + std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
               std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
-              " truncated" + (answer->queryTruncated ? ", the query too" : "") + "; ms: first stage " + std::to_string(ms.firstStage) + ", fetch " + std::to_string(ms.fetch) +
-              ", tokenize " + std::to_string(ms.tokenize) + ", encode " + std::to_string(ms.encode) + ", combine " + std::to_string(ms.combine));
+              " truncated" + (answer->queryTruncated ? ", the query too" : "") + "; ms: first stage " +
+              std::to_string(ms.firstStage) + ", fetch " + std::to_string(ms.fetch) + ", tokenize " +
+              std::to_string(ms.tokenize) + ", encode " + std::to_string(ms.encode) + ", combine " +
+              std::to_string(ms.combine));
   }
   return answer;
 }

@@ -52,8 +52,8 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
   if (stored == wanted || stored == 0) return stored == wanted;
   std::call_once(stage.said_that_token_ids_are_others, [&] {
-    stage.log.warning("the index's token ids are of the tokenizer " + to_hex(stored) + ", the model's is " + to_hex(wanted) +
-                      ": the texts are tokenized instead (said once)");
+    stage.log.warning("the index's token ids are of the tokenizer " + to_hex(stored) + ", the model's is " +
+                      to_hex(wanted) + ": the texts are tokenized instead (said once)");
   });
   return false;
 }
@@ -69,7 +69,8 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
     places.push_back(i);
   }
   if (candidates.empty()) {
-    stage.log.warning("none of " + std::to_string(result.hits.size()) + " hits has stored text; the first stage's order stands");
+    stage.log.warning("none of " + std::to_string(result.hits.size()) +
+                      " hits has stored text; the first stage's order stands");
     return;
   }
   std::vector<CandidateScore> scores(candidates.size());
@@ -96,8 +97,8 @@ void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searche
   const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
 
   auto start = Clock::now();
-  const CandidateTexts texts =
-      fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index, has_token_ids(stage, searcher), stop);
+  const CandidateTexts texts = fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index,
+                                           has_token_ids(stage, searcher), stop);
   if (!query.stems.empty()) result.query_text = restore_words(query.stems, texts.texts, stop);
   result.milliseconds.fetch = milliseconds_since(start);
 

@@ -49,7 +49,8 @@ struct SecondStage {
                         const CombineRule& combine) const;
 };
 
-/// The hits of firstPass in first-stage order: as they stand, or by the ranks they carry where they were rescored before.
+/// The hits of firstPass in first-stage order: as they stand, or by the ranks they carry where they were rescored
+/// before.
 std::vector<FirstStageHit> first_stage_hits(const Lucene::TopDocsPtr& firstPass);
 
 }  // namespace relucent

@@ -40,7 +40,8 @@ RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config) {
   return with_errors("query", "analyzing its text", [&] {
     const auto start = std::chrono::steady_clock::now();
     const Lucene::String field = to_lucene(config.index.contents_field);
-    // A word that is there c times is one clause of boost c: the same score, and never more clauses than distinct words.
+    // A word that is there c times is one clause of boost c: the same score, and never more clauses than distinct
+    // words.
     std::map<Lucene::String, int> counts;
     std::vector<Lucene::String> distinct;
     for (const auto& word : words_of(text, config, field)) {

@@ -47,7 +47,9 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
   }
   for (const Precision precision : {Precision::fp16, Precision::tf32}) {
     for (const char* device : {"ref", "cpu"}) {
-      expect_error(ErrorKind::unsupported, {to_string(precision), "auto"}, [&] { model.on({device, precision, 1, ""}); });
+      expect_error(ErrorKind::unsupported, {to_string(precision), "auto"}, [&] {
+        model.on({device, precision, 1, ""});
+      });
     }
   }
   expect_error(ErrorKind::usage, {"threads", "-1"}, [&] { model.on({"cpu", Precision::fp32, -1, ""}); });

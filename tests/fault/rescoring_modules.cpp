@@ -50,7 +50,8 @@ TEST(RescoringModules, MissingSymbolsAreNamed) {
 }
 
 TEST(RescoringModules, AnotherInterfaceNumberIsRefused) {
-  expect_error(built("rescoring_module_other_abi"), ErrorKind::invalid_data, "was built for scorer interface " + std::to_string(kScorerAbi + 1));
+  expect_error(built("rescoring_module_other_abi"), ErrorKind::invalid_data,
+               "was built for scorer interface " + std::to_string(kScorerAbi + 1));
 }
 
 TEST(RescoringModules, WhatAConstructorThrowsComesOutAsError) {

@@ -51,8 +51,8 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   RescoredTopDocs(std::int32_t totalHits, Lucene::Collection<Lucene::ScoreDocPtr> hits, double maxScore);
   ~RescoredTopDocs() override;
 
-  /// Not answered as configured. Either a GPU failed and the CPU scored (`rescored` is above 0 then), or the second stage
-  /// failed or came too late: first-stage order and scores, complete.
+  /// Not answered as configured. Either a GPU failed and the CPU scored (`rescored` is above 0 then), or the second
+  /// stage failed or came too late: first-stage order and scores, complete.
   bool degraded = false;
   std::string reason;       ///< why it is degraded, with the remedy where there is one; else empty
 

@@ -42,7 +42,7 @@ struct CandidateScore {
 struct ScoringAccount {
   double tokenize = 0;            ///< making tokens of the texts
   double device = 0;              ///< an accelerator's own time, from token ids to scores
-  std::string fallback = {};      ///< why something else than what is configured gave the scores; empty where it did not
+  std::string fallback = {};  ///< why something else than what is configured gave the scores; empty where it did not
 };
 
 /// Second-stage scorer: a query's text and its candidates' texts in, a score each out. No Lucene++ type in it, so
