@@ -1,9 +1,19 @@
 #!/usr/bin/env bash
 # The main job in one command: installs what is missing, builds Relucent, indexes the bundled collection, and shows
 # BM25's order beside the reranked one. Everything it prints is computed here and now.
+#   ./demo.sh [--device auto|cpu|cuda:N]
 set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8
+
+device=auto targets=(relucent_program)
+if [ "${1:-}" = --device ] && [ $# -eq 2 ]; then
+  device=$2
+elif [ $# -gt 0 ]; then
+  echo "usage: ./demo.sh [--device auto|cpu|cuda:N]" >&2
+  exit 2
+fi
+case $device in cuda*) targets+=(relucent_cuda) ;; esac  # needs a CUDA toolkit: docs/installation.md
 
 # shellcheck source=cmake/install-packages.sh
 source cmake/install-packages.sh
@@ -12,7 +22,7 @@ install_packages "$PWD"
 echo "Building the release program in build/release (a few minutes the first time) ..." >&2
 log=build/release/demo-build.log
 mkdir -p build/release
-{ cmake --preset release && cmake --build --preset release --target relucent_program; } >"$log" 2>&1 ||
+{ cmake --preset release && cmake --build --preset release --target "${targets[@]}"; } >"$log" 2>&1 ||
   { tail -40 "$log" >&2; echo "The build failed; the whole log is in $log" >&2; exit 1; }
 
 relucent=build/release/bin/relucent
@@ -20,8 +30,11 @@ demo=index_tools/demo
 work=build/release/demo
 rm -rf "$work" && mkdir -p "$work"
 
+where=()
+[ "$device" = auto ] || where=(--device "$device")
+
 step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
-show() { printf '\n$ %s\n' "$*"; "$@"; }
+show() { printf '\n$ %s\n' "$*"; "$@" || [ $? -eq 4 ]; }  # 4: answered, but not on the device asked for
 
 step "1. Index the bundled collection ($(wc -l <$demo/collection.tsv) passages)"
 show $relucent index --corpus tsv --input $demo/collection.tsv --index $work/index
@@ -29,12 +42,12 @@ show $relucent verify --index $work/index
 
 step "2. Three queries: BM25's rank and score beside the reranked order"
 while IFS= read -r query; do
-  show $relucent search --index $work/index --hits 5 "$query"
+  show $relucent search --index $work/index "${where[@]}" --hits 5 "$query"
 done <$demo/showcase.txt
 
 step "3. All $(wc -l <$demo/queries.tsv) queries, judged: BM25 alone, then reranked"
 show $relucent search --index $work/index --no-rescore --topics $demo/queries.tsv --run $work/bm25.run --tag bm25
-show $relucent search --index $work/index --topics $demo/queries.tsv --run $work/reranked.run --tag reranked
+show $relucent search --index $work/index "${where[@]}" --topics $demo/queries.tsv --run $work/reranked.run --tag reranked
 show $relucent evaluate --qrels $demo/qrels.txt --run $work/bm25.run $work/reranked.run \
   --measures nDCG@10,RR@10 --compare
 
