@@ -44,6 +44,9 @@ fs::path own_folder() {
 fs::path find_file() {
   std::error_code error;
   if (const char* stated = std::getenv(kVariable); stated != nullptr && *stated != '\0') {
+    if (std::strcmp(stated, "none") == 0) {
+      refuse(kFile, std::string("is switched off by ") + kVariable + "=none", "unset it to use this machine's GPUs");
+    }
     if (fs::is_regular_file(stated, error)) return fs::absolute(stated, error);
     refuse(stated, std::string("the environment variable ") + kVariable + " names no file",
            "set it to a librelucent_cuda.so, or unset it");
@@ -59,8 +62,8 @@ fs::path find_file() {
 // The CUDA libraries that the module needs are the user's to install; ours come with it.
 std::string remedy_for(const std::string& message) {
   if (message.find("libcublas") != std::string::npos || message.find("libcudart") != std::string::npos) {
-    return "install the CUDA libraries of the version it was built with (docs/installation.md), or name their folder in "
-           "LD_LIBRARY_PATH";
+    return "install the CUDA libraries of the version it was built with (docs/installation.md), or name their folder "
+           "in LD_LIBRARY_PATH";
   }
   return "install the library and its CUDA module from one build";
 }
@@ -139,7 +142,8 @@ void require_usable(const std::string& name) {
     usable = usable || device.problem.empty();
   }
   if (usable) return;
-  refuse("device " + name, (wanted ? "is not there: this machine has " : "no GPU is usable: this machine has ") + list(all),
+  const std::string problem = wanted ? "is not there" : "no GPU is usable";
+  refuse("device " + name, problem + ": this machine has " + list(all),
          "take another one, or " + std::string(kUseTheCpu));
 }
 
@@ -170,8 +174,9 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
 
 bool names_device(const std::string& device) {
   if (device == "cuda") return true;
-  if (!device.starts_with(kPrefix) || device.size() == kPrefix.size() || device.size() > kPrefix.size() + 3) return false;
-  return device.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+  if (!device.starts_with(kPrefix)) return false;
+  const std::string_view number = std::string_view(device).substr(kPrefix.size());
+  return !number.empty() && number.size() <= 3 && number.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 double measure_peak(const BackendInfo& info) {
@@ -180,8 +185,11 @@ double measure_peak(const BackendInfo& info) {
 }
 
 std::string describe(const DeviceInfo& device) {
-  const auto gigabytes = [](std::uint64_t bytes) { return std::to_string((bytes + 500'000'000) / 1'000'000'000) + " GB"; };
-  return device.name + ", compute capability " + std::to_string(device.major) + "." + std::to_string(device.minor) + ", " +
+  const auto gigabytes = [](std::uint64_t bytes) {
+    return std::to_string((bytes + 500'000'000) / 1'000'000'000) + " GB";
+  };
+  const std::string capability = std::to_string(device.major) + "." + std::to_string(device.minor);
+  return device.name + ", compute capability " + capability + ", " +
          gigabytes(device.memory_bytes) + " (" + gigabytes(device.free_bytes) + " free)";
 }
 

@@ -14,7 +14,8 @@ void add_gpus(std::vector<DeviceSummary>& all) {
   try {
     const auto gpus = cuda::devices();
     if (gpus.empty()) {
-      all.push_back({"cuda", "", "the driver sees no GPU", "check that nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none"});
+      all.push_back({"cuda", "", "the driver sees no GPU",
+                     "check that nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none"});
     }
     for (const auto& gpu : gpus) {
       all.push_back({"cuda:" + std::to_string(gpu.index), cuda::describe(gpu), gpu.problem,

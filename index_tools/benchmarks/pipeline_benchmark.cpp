@@ -16,7 +16,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   const auto topics = index_tools::read_topics(settings.topics);
   const auto searcher = openSearcher(settings.index, settings.config);
   // Whole searches, and their parts as RescoredTopDocs reports them.
-  std::vector<double> whole, parse, first_stage, fetch, tokenize, encode, combine;
+  std::vector<double> whole, parse, first_stage, fetch, tokenize, encode, device, combine;
   double rescored = 0, degraded = 0;
   // One search before: the first one loads what the index and the model load late.
   searcher->search(makeTextQuery(topics.front().title, settings.config), settings.hits);
@@ -32,6 +32,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
       fetch.push_back(account->milliseconds.fetch);
       tokenize.push_back(account->milliseconds.tokenize);
       encode.push_back(account->milliseconds.encode);
+      device.push_back(account->milliseconds.device);
       combine.push_back(account->milliseconds.combine);
       rescored += account->rescored;
       degraded += account->degraded ? 1 : 0;
@@ -46,6 +47,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   result.push_back(summarize("  fetch text", std::move(fetch)));
   result.push_back(summarize("  tokenize", std::move(tokenize)));
   result.push_back(summarize("  encode", std::move(encode)));
+  if (percentile(device, 0.5) > 0) result.push_back(summarize("  of it device", std::move(device)));
   result.push_back(summarize("  combine", std::move(combine)));
   return result;
 }

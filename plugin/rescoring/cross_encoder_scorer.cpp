@@ -8,7 +8,8 @@ namespace {
 
 PairDocument document_of(const Candidate& candidate) {
   if (!candidate.tokens) return {candidate.text};
-  return {candidate.text, candidate.tokens->ids, candidate.tokens->all ? PairDocument::Ids::all : PairDocument::Ids::first};
+  return {candidate.text, candidate.tokens->ids,
+          candidate.tokens->all ? PairDocument::Ids::all : PairDocument::Ids::first};
 }
 
 class CrossEncoderScorer final : public Scorer {

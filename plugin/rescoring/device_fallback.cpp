@@ -106,7 +106,8 @@ DeviceFallback::Answer DeviceFallback::score(std::string_view query, std::span<c
   if (!failure) failure = Error(ErrorKind::device, "device " + config_.device, "was being loaded anew");
   if (!may_fall_back()) throw *failure;
   try {
-    return {stand_in()->score_documents(query, documents, stop), std::string("scored on the CPU, because ") + failure->what()};
+    return {stand_in()->score_documents(query, documents, stop),
+            std::string("scored on the CPU, because ") + failure->what()};
   } catch (const Error& error) {
     throw while_standing_in(error, failure->what());
   }

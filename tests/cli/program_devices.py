@@ -82,7 +82,8 @@ class Devices(ProgramTest):
         for command in ("check",), ("check", "--precision", "fp16"):
             self.expect_error(1, "there is none", "install NVIDIA's driver",
                               arguments=("model", *command, "--device", "cuda:0"), **fake("no_driver"))
-        self.expect_error(1, "cuda:3", "cuda:0 (Fake GPU)", arguments=("bench", "model", "--device", "cuda:3"), **fake())
+        self.expect_error(1, "cuda:3", "cuda:0 (Fake GPU)",
+                          arguments=("bench", "model", "--device", "cuda:3"), **fake())
         self.expect_error(1, "fp16", "is not one of the CPU backend",
                           arguments=("model", "check", "--device", "cpu", "--precision", "fp16"))
         self.expect_error(2, "precision half", "fp16", arguments=("model", "check", "--precision", "half"))
@@ -106,7 +107,8 @@ class Devices(ProgramTest):
             self.assertIn("scored on the CPU, because ", found["reason"])
             self.assertEqual(found["hits"], wanted["hits"])
             self.assertIn("degraded: not answered as configured: scored on the CPU", errors)
-        table = self.expect(run("search", "--index", self.index, QUESTION, "--device", "cuda:0", **fake("fail_score")), 4)
+        arguments = ("search", "--index", self.index, QUESTION, "--device", "cuda:0")
+        table = self.expect(run(*arguments, **fake("fail_score")), 4)
         self.assertIn("rescored on the CPU (degraded)", table.stdout)
         self.assertIn("moved", table.stdout)
 
@@ -116,9 +118,9 @@ class Devices(ProgramTest):
         self.assertEqual((found["degraded"], found["rescored"]), (True, 0))
         self.assertIn("is out of memory; rescore fewer hits", found["reason"])
         self.assertIn("first stage's order", errors)
-        profile = self.write("fail.toml", '[rescorer]\ndevice = "cuda:0"\nfallback_device = "none"\non_error = "fail"\n')
-        self.expect_error(1, "is out of memory", arguments=("search", "--index", self.index, "--config", profile, QUESTION),
-                          **fake("fail_score"))
+        profile.write_text(profile.read_text() + 'on_error = "fail"\n')
+        self.expect_error(1, "is out of memory", **fake("fail_score"),
+                          arguments=("search", "--index", self.index, "--config", profile, QUESTION))
 
     def test_topics_and_rerank_count_what_was_not_answered_as_configured(self):
         topics = self.write("topics.tsv", "1\tmoney in the bank\n2\trivers\n")
@@ -142,7 +144,8 @@ class Devices(ProgramTest):
         self.assertEqual(outputs[0], outputs[2])
 
     def test_the_benchmark_tells_device_time_share_of_peak_and_memory(self):
-        arguments = ("bench", "model", "--candidates", "2", "--tokens", "20", "--query-tokens", "3", "--runs", "3", "--json")
+        arguments = ("bench", "model", "--candidates", "2", "--tokens", "20", "--query-tokens", "3",
+                     "--runs", "3", "--json")
         rows = json.loads(self.expect(run(*arguments, "--device", "cuda:0", **fake()), 0).stdout)
         device = next(row for row in rows if row["name"].strip() == "device")
         self.assertEqual(device["median_ms"], 0.125)
@@ -152,6 +155,56 @@ class Devices(ProgramTest):
         self.assertAlmostEqual(device["gflop_per_s"], rows[0]["gflop"] / 0.125e-3, delta=1)
         names = [row["name"].strip() for row in json.loads(self.expect(run(*arguments, "--device", "cpu"), 0).stdout)]
         self.assertNotIn("device", names)
+
+
+EMULATED = Path(os.environ.get("RELUCENT_CUDA_EMULATED") or "build/dev/lib/librelucent_cuda_emulated.so").absolute()
+
+
+@unittest.skipUnless(EMULATED.is_file(), f"SKIPPED: no CUDA module for the emulator at {EMULATED}")
+class Emulated(ProgramTest):
+    """The CUDA backend itself, on the emulator."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = Path(tempfile.mkdtemp(prefix="relucent-devices-"))
+        cls.addClassCleanup(shutil.rmtree, cls.scratch, ignore_errors=True)
+        cls.index = cls.scratch / "index"
+        made = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
+        assert made.returncode == 0, made.stderr
+
+    def run_on(self, emulator, *arguments):
+        return run(*arguments, RELUCENT_CUDA_MODULE=str(EMULATED), RELUCENT_CUDA_EMULATOR=emulator)
+
+    def search(self, emulator, code, *arguments):
+        arguments = ("search", "--index", self.index, "--json", "--window", 2, "--hits", 2, *arguments, "my bank fails")
+        return json.loads(self.expect(self.run_on(emulator, *arguments), code).stdout)
+
+    def test_what_a_driver_says_is_listed(self):
+        for emulator, words in (("driver=0", "there is no NVIDIA driver"),
+                                ("driver=11080", "the NVIDIA driver is for CUDA 11.8, this build needs "),
+                                ("devices=0", "the driver sees no GPU"), ("capability=7.5", "8.0 or later is needed")):
+            listed = json.loads(self.expect(self.run_on(emulator, "model", "info", "--device", "--json"), 0).stdout)
+            self.assertFalse(listed[1]["usable"])
+            self.assertIn(words, listed[1]["problem"])
+            self.assertNotEqual(listed[1]["remedy"], "")
+        listed = json.loads(self.run_on("devices=3", "model", "info", "--device", "--json").stdout)
+        self.assertEqual([device["name"] for device in listed], ["cpu", "cuda:0", "cuda:1", "cuda:2"])
+
+    def test_a_search_on_it_gives_the_cpus_logits_within_the_tolerance(self):
+        wanted = self.search("", 0, "--device", "cpu", "--precision", "fp32")
+        for device, precision in ("cuda:0", "fp16"), ("cuda", "bf16"), ("auto", "tf32"):
+            found = self.search("devices=2,memory=256M", 0, "--device", device, "--precision", precision)
+            self.assertGreater(found["milliseconds"]["device"], 0)
+            self.assertEqual([hit["id"] for hit in found["hits"]], [hit["id"] for hit in wanted["hits"]])
+            for here, there in zip(found["hits"], wanted["hits"]):
+                self.assertAlmostEqual(here["logit"], there["logit"], delta=5e-2)
+
+    def test_calls_that_fail_are_answered_for_by_the_cpu(self):
+        wanted = self.search("", 0, "--device", "cpu")
+        for call in "cudaMalloc:3:0:sticky", "cublasLtMatmul:5", "cudaLaunchKernel:9", "cublasLtMatmul:5:0:sticky":
+            found = self.search(f"memory=256M,fail={call}", 4, "--device", "cuda:0")
+            self.assertIn("scored on the CPU, because cuda:0: ", found["reason"])
+            self.assertEqual(found["hits"], wanted["hits"])
 
 
 if __name__ == "__main__":

@@ -54,6 +54,11 @@ TEST_F(CudaModule, AbsentIsAnErrorThatNamesTheVariable) {
   expect_device_error({"/no/such/librelucent_cuda.so", "RELUCENT_CUDA_MODULE"});
 }
 
+TEST_F(CudaModule, MayBeSwitchedOff) {
+  const Environment none("RELUCENT_CUDA_MODULE", "none");
+  expect_device_error({"is switched off by RELUCENT_CUDA_MODULE=none", "unset it"});
+}
+
 TEST_F(CudaModule, NotInstalledIsAnErrorThatNamesTheRemedies) {
   if (std::ifstream(RELUCENT_CUDA_MODULE_BUILT)) GTEST_SKIP() << "SKIPPED: this build has a CUDA module to find";
   const Environment unset("RELUCENT_CUDA_MODULE", "");

@@ -29,3 +29,13 @@ export PKG_CONFIG_PATH=$libdir
 check "$work/by-pkg-config" "pkg-config"
 
 "$work/prefix/bin/relucent" --version
+
+# The CUDA module, where there is one, is found beside the library wherever the tree lies.
+if [ -f "$build/lib/librelucent_cuda.so" ]; then
+  mv "$work/prefix" "$work/moved"
+  devices=$(env -u RELUCENT_CUDA_MODULE "$work/moved/bin/relucent" model info --device)
+  echo "$devices"
+  ! grep -qE 'not installed|cannot be loaded' <<<"$devices" || { echo "FAILED: the CUDA module is not found" >&2; exit 1; }
+else
+  echo "SKIPPED: this build has no CUDA module to install"
+fi
