@@ -27,9 +27,10 @@ function(relucent_cuda_runs name program emulated_filter gpu_filter)
   endif()
 endfunction()
 
-# Deadlines are not for the emulator: it knows no time.
-relucent_cuda_runs(cuda_agreement kernels_agreement *AgreesWithReference* *AgreesWithReference*)
-relucent_cuda_runs(cuda_determinism kernels_determinism *SameBits*-*Deadline* *SameBits*)
+# The emulator knows no time, so deadlines are not for it; and tf32 runs the kernels of fp32, its slowest.
+relucent_cuda_runs(cuda_agreement kernels_agreement *AgreesWith*-*EveryCombination*tf32 *AgreesWith*)
+relucent_cuda_runs(cuda_determinism kernels_determinism *SameBits*-*Deadline*:*NumberOfThreads*:*tf32
+                   *SameBits*-*NumberOfThreads*)
 relucent_cuda_runs(cuda_sparse_golden model_golden *SparseGolden*cuda* *SparseGolden*cuda*)
 relucent_cuda_runs(cuda_trained_golden model_trained_golden *Cuda* *Cuda*)
 

@@ -167,6 +167,9 @@ inline std::vector<Way> ways(int threads = 2) {
   return all;
 }
 
+/// Whether GPUs are emulated: thousands of times slower than a CPU, so that tests of them do less.
+inline bool emulated() { return std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr; }
+
 /// Tests that run every way; those that this machine has not are skipped.
 class OnEveryWay : public ::testing::TestWithParam<Way> {
  protected:
