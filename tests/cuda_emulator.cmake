@@ -49,12 +49,19 @@ if(RELUCENT_CUDA_EMULATOR)
   target_compile_options(relucent_cuda_emulator PRIVATE -O3 -fno-semantic-interposition)
   target_include_directories(relucent_cuda_emulator PUBLIC cuda_emulator PRIVATE cuda_emulator/include)
   target_include_directories(relucent_cuda_emulator SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
-  target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} ${CMAKE_DL_LIBS})
+  target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} gomp ${CMAKE_DL_LIBS})
 
   relucent_test(cuda_emulator_tests LABELS unit cuda SOURCES
     unit/cuda_emulator_faults.cpp
     unit/cuda_emulator_instructions.cpp
     unit/cuda_emulator_products.cpp
+    unit/cuda_emulator_runtime.cpp
     LIBRARIES relucent_cuda_emulator)
   relucent_emulate(cuda_emulator_tests)
+  add_executable(cuda_emulator_probe unit/cuda_emulator_probe.cpp)
+  relucent_target(cuda_emulator_probe)
+  relucent_emulate(cuda_emulator_probe)
+  set_target_properties(cuda_emulator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(cuda_emulator_tests cuda_emulator_probe)
+  target_compile_definitions(cuda_emulator_tests PRIVATE RELUCENT_EMULATOR_PROBE="$<TARGET_FILE:cuda_emulator_probe>")
 endif()

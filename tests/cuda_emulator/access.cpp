@@ -1,8 +1,8 @@
-// Every access of an emulated source to memory, which the compiler announces by -fsanitize=thread. Whether it is allowed,
-// whether what it reads was written, and whether another thread may be at the same byte at the same time.
+// Every access of an emulated source to memory, which the compiler announces by -fsanitize=thread. Whether it is
+// allowed, whether what it reads was written, and whether another thread may be at the same byte at the same time.
 //
-// Of each byte the shadow keeps the last write and the last reads as stamp << 11 | who. Stamps count up at every barrier
-// and block; as threads in truth run one after another, "before the last barrier" is a comparison of stamps.
+// Of each byte the shadow keeps the last write and the last reads as stamp << 11 | who. Stamps count up at every
+// barrier and block; as threads in truth run one after another, "before the last barrier" is a comparison of stamps.
 #include <link.h>
 
 #include <algorithm>
@@ -85,7 +85,8 @@ std::string describe(const void* address) {
     if (next != all.begin()) {
       const Allocation& allocation = device_memory().slot(std::prev(next)->second);
       const auto offset = static_cast<std::ptrdiff_t>(at - allocation.address);
-      return "byte " + std::to_string(offset) + " of an allocation of " + std::to_string(allocation.bytes) + " bytes";
+      return "byte " + std::to_string(offset) + " of an allocation of " + std::to_string(allocation.bytes) + " bytes" +
+             (allocation.device == the_execution().launch->device ? "" : ", another device's");
     }
     return "device memory that is not allocated";
   }
@@ -234,8 +235,8 @@ bool is_constant(std::uintptr_t address, std::size_t bytes) {
 }
 
 [[gnu::noinline, noreturn]] void fail_bounds(const void* address, std::size_t bytes, bool writes) {
-  the_execution().fail(Fault::out_of_bounds, std::string(writes ? "a write of " : "a read of ") + std::to_string(bytes) +
-                                                 " bytes at " + describe(address));
+  the_execution().fail(Fault::out_of_bounds, std::string(writes ? "a write of " : "a read of ") +
+                                                 std::to_string(bytes) + " bytes at " + describe(address));
 }
 
 [[gnu::noinline, noreturn]] void fail_alignment(const void* address, std::size_t alignment) {

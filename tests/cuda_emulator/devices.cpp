@@ -12,6 +12,8 @@
 namespace relucent::emulator {
 namespace {
 
+thread_local int chosen_device = 0;
+
 std::size_t parse_number(std::string_view text, bool& good) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -83,7 +85,8 @@ Devices& the_devices() {
     if (const char* const settings = std::getenv("RELUCENT_CUDA_EMULATOR"); settings != nullptr && *settings != 0) {
       for (const std::string_view setting : split(settings, ',')) {
         if (!parse_setting(setting, options, failures)) {
-          std::fprintf(stderr, "CUDA emulator: RELUCENT_CUDA_EMULATOR: '%.*s' is not understood; no device will start\n",
+          std::fprintf(stderr,
+                       "CUDA emulator: RELUCENT_CUDA_EMULATOR: '%.*s' is not understood; no device will start\n",
                        static_cast<int>(setting.size()), setting.data());
           made->bad_environment = true;
         }
@@ -96,13 +99,15 @@ Devices& the_devices() {
   return devices;
 }
 
-int& current_device() {
-  static thread_local int device = 0;
-  return device;
+int current_device() {
+  return chosen_device < static_cast<int>(the_devices().all.size()) ? chosen_device : 0;
 }
+
+void set_current_device(int device) { chosen_device = device; }
 
 void Devices::fresh(const Options& wanted) {
   options = wanted;
+  ++resets;
   for (CUstream_st* const stream : streams) {
     delete stream;
   }
@@ -122,7 +127,7 @@ void Devices::fresh(const Options& wanted) {
   }
   device_memory().release_all();
   pinned_memory().release_all();
-  current_device() = 0;
+  chosen_device = 0;
 }
 
 CUstream_st* Devices::stream_of(cudaStream_t stream) {

@@ -16,7 +16,7 @@
 
 namespace relucent::emulator {
 
-/// Something that waits in a stream. It may have a range of pinned memory, which the host leaves alone until it is done.
+/// Something that waits in a stream, perhaps with a range of pinned memory that the host leaves alone until it is done.
 struct Operation {
   std::function<cudaError_t()> run;
   const void* host = nullptr;
@@ -68,6 +68,7 @@ struct Devices {
   std::vector<Failure> failures;
   std::map<std::string, std::uint64_t> calls;
   std::uint64_t launches = 0;
+  std::uint64_t resets = 0;
 
   void fresh(const Options& wanted);
   CUstream_st* stream_of(cudaStream_t stream);  // null where there is no such stream
@@ -79,8 +80,9 @@ struct Devices {
 };
 
 Devices& the_devices();
-/// CUDA's current device of the calling thread.
-int& current_device();
+/// CUDA's current device of the calling thread; one that exists, where any does.
+int current_device();
+void set_current_device(int device);
 
 /// A report that no kernel is to blame for.
 void report_call(Fault fault, const char* call, std::string message);

@@ -2,22 +2,24 @@
 /// include/ instead of the toolkit's, run on it unchanged and are watched while they do.
 ///
 /// Emulated faithfully:
-/// - blocks, warps and threads (a fiber each), __syncthreads, __syncwarp, shuffles and votes; the order in which threads
-///   and blocks run is drawn from a seed, so that code which relies on an order breaks;
-/// - ldmatrix, mma.m16n8k16 with the fragments of the PTX manual (exact products, sums in fp32) and cp.async, whose bytes
-///   arrive no sooner than at the wait;
+/// - blocks, warps and threads (a fiber each), __syncthreads, __syncwarp, shuffles and votes; the order in which they
+///   run is drawn from a seed, so that code which relies on an order breaks;
+/// - ldmatrix, mma.m16n8k16 with the fragments of the PTX manual (exact products, sums in fp32), and cp.async, whose
+///   bytes arrive no sooner than at the wait;
 /// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
 ///   until somebody waits for them;
 /// - cuBLASLt's products in column-major order with their epilogues.
-/// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that nothing
-/// wrote; two threads at one byte, one of them writing, with no barrier between; barriers and warp instructions that not
-/// all their threads reach. And on the host: code that touches device memory, and staging memory reused too early.
-/// A launch that was reported fails with cudaErrorIllegalAddress, which sticks until reset().
 ///
-/// Not emulated: time, caches, the order of sums inside tensor cores, approximations of __expf, atomics between kernels,
+/// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that
+/// nothing wrote; two threads at one byte, one of them writing, with no barrier between; barriers and warp instructions
+/// that not all their threads reach. And on the host: code that touches device memory, and staging memory reused too
+/// early. A launch that was reported fails with cudaErrorIllegalAddress, which sticks until reset() or
+/// restore_device().
+///
+/// Not emulated: time, caches, the order of sums inside tensor cores, approximations such as __expf's, atomics,
 /// wgmma, TMA, clusters, graphs. memcpy and memset inside a kernel are not watched. Races between streams show only
 /// where the lazy order gives a wrong result. Blocks run one after another, so a kernel whose blocks wait for each
-/// other never ends.
+/// other never ends. __syncwarp orders its lanes' accesses; shuffles, votes, ldmatrix and mma do not, as in CUDA.
 ///
 /// One device state a process; every function may be called by any thread.
 #pragma once
@@ -69,8 +71,8 @@ struct Options {
 
 /// Fresh devices: allocations, streams, counts, failures to come and reports are forgotten. Nothing of them may be used
 /// any more. The environment's RELUCENT_CUDA_EMULATOR gives the options at the start of a program, as
-/// "devices=2,memory=64M,fail=cudaMalloc:3": devices, name, capability (8.0), multiprocessors, memory (K, M, G), driver,
-/// seed, and fail=CALL:NTH[:ERROR[:sticky]], which may be repeated.
+/// "devices=2,memory=64M,fail=cudaMalloc:3": devices, name, capability (8.0), multiprocessors, memory (K, M, G),
+/// driver, seed, and fail=CALL:NTH[:ERROR[:sticky]], which may be repeated.
 void reset(const Options& options = {});
 void set_seed(std::uint64_t seed);
 

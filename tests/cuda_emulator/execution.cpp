@@ -152,7 +152,8 @@ bool Execution::run_block(std::uint64_t number) {
     thread.wait = Wait::nothing;
     thread.open_group = 0;
     thread.copies.clear();
-    thread.fiber = make_fcontext(thread.place, reinterpret_cast<std::uintptr_t>(thread.place) - thread.stack, enter_fiber);
+    thread.fiber =
+        make_fcontext(thread.place, reinterpret_cast<std::uintptr_t>(thread.place) - thread.stack, enter_fiber);
     make_ready(i / kWarp, 1U << i % kWarp);
   }
   at_barrier_ = 0;
@@ -250,7 +251,8 @@ std::string Execution::describe_waits() const {
       ++end;
     }
     text += (i == 0 ? " " : "; ");
-    text += end - i == 1 ? "thread " + std::to_string(i) : "threads " + std::to_string(i) + "-" + std::to_string(end - 1);
+    text +=
+        end - i == 1 ? "thread " + std::to_string(i) : "threads " + std::to_string(i) + "-" + std::to_string(end - 1);
     text += threads_[i].wait == Wait::ended ? " ended" : std::string(" wait at ") + name_of(threads_[i].wait);
     i = end;
     if (text.size() > 600 && i < thread_count) {
@@ -295,8 +297,9 @@ std::string Execution::name_block(std::uint32_t at) const {
     }
   }
   const dim3& grid = launch->grid;
-  return "block " + in_parentheses({static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
-                                    static_cast<unsigned>(number / grid.x / grid.y)});
+  return "block " +
+         in_parentheses({static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                         static_cast<unsigned>(number / grid.x / grid.y)});
 }
 
 }  // namespace relucent::emulator

@@ -1,4 +1,4 @@
-/// One kernel launch at a time: its blocks one after another, each block's threads as fibers of the calling host thread.
+/// One kernel launch at a time: its blocks one after another, a block's threads as fibers of the calling host thread.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>

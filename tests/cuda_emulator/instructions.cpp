@@ -77,7 +77,7 @@ __attribute__((target_clones("default", "arch=x86-64-v3"))) void multiply_add(fl
   }
 }
 
-void complete(Thread& thread, const AsyncCopy& copy) {
+void complete(const AsyncCopy& copy) {
   if (copy.valid) {
     check_read(copy.from, 16, 16);
   }
@@ -87,7 +87,6 @@ void complete(Thread& thread, const AsyncCopy& copy) {
   } else {
     std::memset(copy.to, 0, 16);
   }
-  static_cast<void>(thread);
 }
 
 }  // namespace
@@ -106,7 +105,8 @@ std::uint32_t shuffle(ShuffleKind kind, unsigned mask, std::uint32_t value, int 
       }
       const unsigned source = source_of(it, i);
       if ((lanes >> source & 1) == 0) {
-        execution.fail(Fault::divergence, "a shuffle reads lane " + std::to_string(source) + ", which takes no part in it");
+        execution.fail(Fault::divergence,
+                       "a shuffle reads lane " + std::to_string(source) + ", which takes no part in it");
       }
       it.result = static_cast<const Shuffled*>(execution.lane(source).arguments)->value;
     }
@@ -208,7 +208,7 @@ void cp_async_wait(int pending) {
   Thread& self = *running;
   std::size_t done = 0;
   while (done < self.copies.size() && self.copies[done].group + static_cast<unsigned>(pending) < self.open_group) {
-    complete(self, self.copies[done++]);
+    complete(self.copies[done++]);
   }
   self.copies.erase(self.copies.begin(), self.copies.begin() + static_cast<std::ptrdiff_t>(done));
 }
@@ -247,7 +247,8 @@ void cp_async_16(void* shared, const void* global, bool valid) {
   }
   check_write(shared, 16, 16, on_its_way);
   std::memset(shared, 0xcd, 16);
-  self.copies.push_back({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), valid, self.open_group});
+  self.copies.push_back(
+      {static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), valid, self.open_group});
 }
 
 void cp_async_commit() { ++emulator::running->open_group; }

@@ -24,7 +24,7 @@ struct Allocation {
   int device = -1;
 };
 
-/// Hands out addresses of a reserved range, upwards, with unmapped pages between, and reuses none until the end is reached.
+/// Hands out addresses of a reserved range, upwards, unmapped pages between them, and reuses none before the end.
 class Arena {
  public:
   Arena(std::uintptr_t base, std::size_t bytes, bool shadowed);

@@ -18,21 +18,22 @@ namespace {
 struct Collected {
   std::mutex mutex;
   std::vector<Report> reports;
-
-  ~Collected() {
-    if (reports.empty()) {
-      return;
-    }
-    std::fprintf(stderr, "CUDA emulator: %zu reports\n", reports.size());
-    for (const Report& report : reports) {
-      std::fprintf(stderr, "  %s\n", to_string(report).c_str());
-    }
-  }
 };
 
+// Never destroyed: what frees its memory while the program ends may still be reported.
 Collected& collected() {
-  static Collected it;
+  static Collected& it = *new Collected;
   return it;
+}
+
+[[gnu::destructor]] void print_reports() {
+  const std::vector<Report> left = reports();
+  if (!left.empty()) {
+    std::fprintf(stderr, "CUDA emulator: %zu reports\n", left.size());
+  }
+  for (const Report& report : left) {
+    std::fprintf(stderr, "  %s\n", to_string(report).c_str());
+  }
 }
 
 const char* name_of(Fault fault) {

@@ -17,11 +17,16 @@ constexpr int kRuntime = CUDART_VERSION;
 constexpr std::size_t kGrain = 256;
 constexpr std::size_t kSharedByDefault = 48 * 1024;
 
-thread_local cudaError_t last_error = cudaSuccess;
+// Each thread's last error, of the devices as they were made by that reset.
+struct LastError {
+  cudaError_t error = cudaSuccess;
+  std::uint64_t resets = 0;
+};
+thread_local LastError last_error;
 
 cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess && error != cudaErrorNotReady) {
-    last_error = error;
+    last_error = {error, the_devices().resets};
   }
   return error;
 }
@@ -183,6 +188,14 @@ cudaError_t set_bytes(const char* call, void* memory_, int value, std::size_t by
   return cudaSuccess;
 }
 
+cudaError_t peek() {
+  const cudaError_t sticky = driver_problem() == cudaSuccess ? here().sticky : cudaSuccess;
+  if (sticky != cudaSuccess) {
+    return sticky;
+  }
+  return last_error.resets == the_devices().resets ? last_error.error : cudaSuccess;
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -329,7 +342,7 @@ cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= the_devices().options.devices) {
     return note(cudaErrorInvalidDevice);
   }
-  current_device() = device;
+  set_current_device(device);
   return note(here().sticky);
 }
 
@@ -387,7 +400,8 @@ cudaError_t cudaFree(void* address) {
   }
   const Allocation allocation = *found;
   const cudaError_t earlier = the_devices().flush_all(allocation.device);
-  the_devices().all[static_cast<std::size_t>(allocation.device)]->used -= (allocation.bytes + kGrain - 1) / kGrain * kGrain;
+  the_devices().all[static_cast<std::size_t>(allocation.device)]->used -=
+      (allocation.bytes + kGrain - 1) / kGrain * kGrain;
   device_memory().release(at);
   return call.failed() ? call.error() : note(earlier);
 }
@@ -591,20 +605,12 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
 
 cudaError_t cudaGetLastError() {
   const Call call("cudaGetLastError", cudaErrorUnknown);
-  if (call.failed()) {
-    return static_cast<cudaError_t>(call.error());
-  }
-  const cudaError_t sticky = driver_problem() == cudaSuccess ? here().sticky : cudaSuccess;
-  const cudaError_t error = sticky != cudaSuccess ? sticky : last_error;
-  last_error = cudaSuccess;
+  const cudaError_t error = call.failed() ? static_cast<cudaError_t>(call.error()) : peek();
+  last_error = {};
   return error;
 }
 
 cudaError_t cudaPeekAtLastError() {
   const Call call("cudaPeekAtLastError", cudaErrorUnknown);
-  if (call.failed()) {
-    return static_cast<cudaError_t>(call.error());
-  }
-  const cudaError_t sticky = driver_problem() == cudaSuccess ? here().sticky : cudaSuccess;
-  return sticky != cudaSuccess ? sticky : last_error;
+  return call.failed() ? static_cast<cudaError_t>(call.error()) : peek();
 }

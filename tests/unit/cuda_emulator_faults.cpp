@@ -1,5 +1,5 @@
-// Each kind of mistake that a kernel or its host can make, made on purpose by a small kernel: the emulator has to report
-// it, and to report nothing about the same kernel done right.
+// Each kind of mistake that a kernel or its host can make, made on purpose by a small kernel: the emulator has to
+// report it, and to report nothing about the same kernel done right.
 #include <cstring>
 
 #include "cuda_emulator_support.h"
@@ -63,7 +63,8 @@ TEST_F(Faults, AccessesToAnotherDevicesMemory) {
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   const OnDevice<int> there(std::vector<int>(1, 1));
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  expect_fault(run(copy_one, 1, 1, 0, there.get(), here.get(), 0, 0), Fault::out_of_bounds, {"a read of 4 bytes"});
+  expect_fault(run(copy_one, 1, 1, 0, there.get(), here.get(), 0, 0), Fault::out_of_bounds,
+               {"byte 0 of an allocation of 4 bytes, another device's"});
 }
 
 __global__ void write_shared(int at) { reinterpret_cast<int*>(cuda::shared_memory())[at] = 1; }
@@ -91,8 +92,10 @@ TEST_F(Faults, TheHostsMemoryIsOutOfReachButForArgumentsAndConstants) {
   expect_good(run(read_constant, 1, 8, 0, to.get()));
   EXPECT_EQ(to.values()[7], 49);
   std::vector<int> host(4, 1);
-  expect_fault(run(copy_one, 1, 1, 0, host.data(), to.get(), 0, 0), Fault::host_memory, {"a read of the host's memory"});
-  expect_fault(run(copy_one, 1, 1, 0, to.get(), host.data(), 7, 0), Fault::host_memory, {"a write to the host's memory"});
+  expect_fault(run(copy_one, 1, 1, 0, host.data(), to.get(), 0, 0), Fault::host_memory,
+               {"a read of the host's memory"});
+  expect_fault(run(copy_one, 1, 1, 0, to.get(), host.data(), 7, 0), Fault::host_memory,
+               {"a write to the host's memory"});
   EXPECT_EQ(host[0], 1);
 }
 
@@ -162,11 +165,13 @@ TEST_F(Faults, ReadsOfBytesNeverWritten) {
   expect_fault(run(sum_shared, 1, 64, 256, to.get(), 63), Fault::uninitialised,
                {"read but never written: byte 252 of 256 bytes of shared memory", "thread (0, 0, 0)"});
   const OnDevice<int> fresh(4);
-  expect_fault(run(copy_one, 1, 1, 0, fresh.get(), to.get(), 3, 0), Fault::uninitialised, {"byte 12 of an allocation of 16"});
+  expect_fault(run(copy_one, 1, 1, 0, fresh.get(), to.get(), 3, 0), Fault::uninitialised,
+               {"byte 12 of an allocation of 16"});
   // Shared memory of one block is none of the next one's.
   expect_fault(run(sum_shared, 2, 64, 256, to.get(), 0), Fault::uninitialised, {"shared memory"});
   int host = 0;
-  expect_fault(cudaMemcpy(&host, OnDevice<int>(1).get(), 4, cudaMemcpyDeviceToHost), Fault::uninitialised, {"cudaMemcpy"});
+  expect_fault(cudaMemcpy(&host, OnDevice<int>(1).get(), 4, cudaMemcpyDeviceToHost), Fault::uninitialised,
+               {"cudaMemcpy"});
 }
 
 __global__ void read_too_early(const unsigned char* from, unsigned char* to, int wait) {
@@ -185,8 +190,10 @@ TEST_F(Faults, ReadsBeforeAnAsynchronousCopyHasArrived) {
   const OnDevice<unsigned char> to(1);
   expect_good(run(read_too_early, 1, 1, 16, from.get(), to.get(), 0));
   EXPECT_EQ(to.values()[0], 9);
-  expect_fault(run(read_too_early, 1, 1, 16, from.get(), to.get(), 1), Fault::uninitialised, {"before its cp.async was waited for"});
-  expect_fault(run(read_too_early, 1, 1, 16, from.get(), to.get(), 2), Fault::uninitialised, {"before its cp.async was waited for"});
+  expect_fault(run(read_too_early, 1, 1, 16, from.get(), to.get(), 1), Fault::uninitialised,
+               {"before its cp.async was waited for"});
+  expect_fault(run(read_too_early, 1, 1, 16, from.get(), to.get(), 2), Fault::uninitialised,
+               {"before its cp.async was waited for"});
 }
 
 // ---- races ----
@@ -218,7 +225,8 @@ TEST_F(Faults, WritesAndReadsOfSharedMemoryWithNoBarrierBetween) {
     // In order, or read before it was written at all, as the seed has it.
     for (const unsigned threads : {32U, 64U}) {
       const Between between = threads == 32 ? Between::nothing : Between::warp_barrier;
-      EXPECT_EQ(run(read_neighbour, 1, threads, 256, between, 32U * (threads / 64) + 1, to.get()), cudaErrorIllegalAddress);
+      EXPECT_EQ(run(read_neighbour, 1, threads, 256, between, 32U * (threads / 64) + 1, to.get()),
+                cudaErrorIllegalAddress);
       bool race = false;
       for (const emulator::Report& report : emulator::reports()) {
         race = race || (report.fault == Fault::race && report.message.find("no barrier between") != std::string::npos);
@@ -294,7 +302,8 @@ __global__ void rotate_in_global(int* data, Between between) {
 TEST_F(Faults, ABarrierOrdersABlocksAccessesToGlobalMemory) {
   const OnDevice<int> data(std::vector<int>(96, 0));
   expect_good(run(rotate_in_global, 1, 96, 0, data.get(), Between::block_barrier));
-  expect_fault(run(rotate_in_global, 1, 96, 0, data.get(), Between::warp_barrier), Fault::race, {"an allocation of 384"});
+  expect_fault(run(rotate_in_global, 1, 96, 0, data.get(), Between::warp_barrier), Fault::race,
+               {"an allocation of 384"});
 }
 
 __global__ void reuse_copied(const unsigned char* from) {
@@ -365,11 +374,14 @@ TEST_F(Faults, BarriersAndWarpInstructionsThatNotAllReach) {
   expect_good(run(barrier_for_some, 1, 64, 0, 64U));
   expect_fault(run(barrier_for_some, 1, 64, 0, 40U), Fault::divergence,
                {"no thread can go on: threads 0-39 wait at __syncthreads; threads 40-63 ended"});
-  expect_fault(run(two_barriers, 1, 32, 0, 4U), Fault::divergence, {"threads 0-3 wait at __syncwarp", "4-31 wait at __syncthreads"});
+  expect_fault(run(two_barriers, 1, 32, 0, 4U), Fault::divergence,
+               {"threads 0-3 wait at __syncwarp", "4-31 wait at __syncthreads"});
   const OnDevice<int> to(1);
-  expect_fault(run(shuffle_among, 1, 32, 0, 0xffffffffU, 31U, to.get()), Fault::divergence, {"threads 0-30 wait at a shuffle"});
+  expect_fault(run(shuffle_among, 1, 32, 0, 0xffffffffU, 31U, to.get()), Fault::divergence,
+               {"threads 0-30 wait at a shuffle"});
   expect_fault(run(shuffle_among, 1, 32, 0, 0x3U, 3U, to.get()), Fault::divergence, {"leaves out the calling lane"});
-  expect_fault(run(shuffle_among, 1, 24, 0, 0xffffffffU, 32U, to.get()), Fault::divergence, {"threads 0-23 wait at a shuffle"});
+  expect_fault(run(shuffle_among, 1, 24, 0, 0xffffffffU, 32U, to.get()), Fault::divergence,
+               {"threads 0-23 wait at a shuffle"});
   expect_fault(run(shuffle_and_vote, 1, 32, 0), Fault::divergence, {" meets lane "});
 }
 

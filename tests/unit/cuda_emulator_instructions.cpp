@@ -214,8 +214,10 @@ TYPED_TEST(Mma, MultipliesTheFragmentsOfTheManual) {
   std::uniform_real_distribution<float> uniform(-2, 2);
   TypeParam a[16][16], b[16][8];
   float c[16][8];
-  for (auto& row : a) std::generate(std::begin(row), std::end(row), [&] { return narrowed<TypeParam>(uniform(random)); });
-  for (auto& row : b) std::generate(std::begin(row), std::end(row), [&] { return narrowed<TypeParam>(uniform(random)); });
+  for (auto& row : a)
+    std::generate(std::begin(row), std::end(row), [&] { return narrowed<TypeParam>(uniform(random)); });
+  for (auto& row : b)
+    std::generate(std::begin(row), std::end(row), [&] { return narrowed<TypeParam>(uniform(random)); });
   for (auto& row : c) std::generate(std::begin(row), std::end(row), [&] { return uniform(random); });
   std::vector<Fragments> fragments(32);
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -331,7 +333,8 @@ TEST(Numbers, HalvesConvertLikeTheCompilersOwn) {
       EXPECT_TRUE(std::isnan(__half2float(half)));
       EXPECT_EQ(__float2half_rn(value).bits, 0x7fff);
     } else {
-      ASSERT_EQ(__builtin_bit_cast(std::uint32_t, __half2float(half)), __builtin_bit_cast(std::uint32_t, value)) << bits;
+      ASSERT_EQ(__builtin_bit_cast(std::uint32_t, __half2float(half)), __builtin_bit_cast(std::uint32_t, value))
+          << bits;
       ASSERT_EQ(__float2half_rn(value).bits, bits);
     }
   }

@@ -46,8 +46,13 @@ void put(int type, unsigned char* at, float value) {
 /// A column-major matrix, or a batch of them, here and on the device.
 struct Matrix {
   Matrix(cudaDataType of, std::int64_t r, std::int64_t c, const Shape& shape, unsigned seed)
-      : type(of), rows(r), columns(c), leading(r + shape.padding), batches(shape.batches),
-        stride(leading * columns + 3 * shape.padding), bytes(static_cast<std::size_t>(stride * batches * size()), 0x11) {
+      : type(of),
+        rows(r),
+        columns(c),
+        leading(r + shape.padding),
+        batches(shape.batches),
+        stride(leading * columns + 3 * shape.padding),
+        bytes(static_cast<std::size_t>(stride * batches * size()), 0x11) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (int batch = 0; batch < batches; ++batch) {
@@ -57,7 +62,8 @@ struct Matrix {
         }
       }
     }
-    cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), leading);
+    cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                               leading);
     cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches);
     cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
     EXPECT_EQ(cudaMalloc(&device, bytes.size()), cudaSuccess);
@@ -116,8 +122,8 @@ struct Operation {
   }
   cublasStatus_t multiply(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d, float alpha = 1,
                           float beta = 0, const cublasLtMatmulAlgo_t* algo = nullptr) {
-    return cublasLtMatmul(handle, description, &alpha, a.device, a.layout, b.device, b.layout, &beta, c.device, c.layout,
-                          d.device, d.layout, algo, nullptr, 0, nullptr);
+    return cublasLtMatmul(handle, description, &alpha, a.device, a.layout, b.device, b.layout, &beta, c.device,
+                          c.layout, d.device, d.layout, algo, nullptr, 0, nullptr);
   }
 
   cublasLtHandle_t handle = nullptr;
@@ -150,7 +156,8 @@ TEST_P(EveryProduct, EqualsADoubleLoop) {
         for (std::int64_t j = 0; j < shape.n; ++j) {
           double sum = 0;
           for (std::int64_t k = 0; k < shape.k; ++k) {
-            sum += double{ta ? a.at(batch, k, i) : a.at(batch, i, k)} * double{tb ? b.at(batch, j, k) : b.at(batch, k, j)};
+            sum +=
+                double{ta ? a.at(batch, k, i) : a.at(batch, i, k)} * double{tb ? b.at(batch, j, k) : b.at(batch, k, j)};
           }
           double expected = 0.5 * sum + beta * before.at(batch, i, j);
           if (epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_GELU_BIAS) {
@@ -180,7 +187,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          std::pair{CUDA_R_16F, CUDA_R_32F}, std::pair{CUDA_R_16BF, CUDA_R_16BF},
                                          std::pair{CUDA_R_16BF, CUDA_R_32F}),
                        ::testing::Bool(), ::testing::Bool(),
-                       ::testing::Values(CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS),
+                       ::testing::Values(CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS,
+                                         CUBLASLT_EPILOGUE_GELU_BIAS),
                        ::testing::Values(0.0F, 1.0F)));
 
 TEST_F(Products, AColumnsSumDependsOnNoOtherColumn) {
@@ -286,8 +294,9 @@ TEST_F(Products, WhatCublasLtRefusesIsRefused) {
   shifted.device -= 16;
   // A workspace that the algorithm wants has to be given.
   const std::uint64_t room = 1 << 20;
-  ASSERT_EQ(cublasLtMatmulPreferenceSetAttribute(operation.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, 8),
-            CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(
+      cublasLtMatmulPreferenceSetAttribute(operation.preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, 8),
+      CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(operation.heuristic(a, b, d, d, result), CUBLAS_STATUS_SUCCESS);
   EXPECT_GT(result.workspaceSize, 0U);
   EXPECT_EQ(operation.multiply(a, b, d, d, 1, 0, &result.algo), CUBLAS_STATUS_INVALID_VALUE);
