@@ -8,6 +8,11 @@ endfunction()
 
 relucent_model_test(model_golden LABELS golden model
   SOURCES golden/model_tokenizer_test.cpp golden/model_sparse_test.cpp)
+if(RELUCENT_SANITIZE)
+  # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the
+  # slow reference, in kernels_agreement.
+  set_property(TEST model_golden APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-*/ref_fp32:*_avx512:*_avx512_vnni")
+endif()
 # Thousands of real passages through the bundled model: apart, so that slow builds can leave it out.
 relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES golden/model_trained_test.cpp)
 relucent_model_test(model_tests LABELS unit property model
