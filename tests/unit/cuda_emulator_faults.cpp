@@ -238,6 +238,20 @@ TEST_F(Faults, WritesAndReadsOfSharedMemoryWithNoBarrierBetween) {
   }
 }
 
+// The barrier comes too early: between nothing and nothing.
+__global__ void synchronise_then_exchange(int* to) {
+  int* const shared = reinterpret_cast<int*>(cuda::shared_memory());
+  shared[threadIdx.x] = 0;
+  __syncwarp();
+  shared[threadIdx.x] = 1;
+  to[threadIdx.x] = shared[threadIdx.x ^ 1];
+}
+
+TEST_F(Faults, ABarrierOrdersWhatCameBeforeItAndNotWhatComesAfter) {
+  const OnDevice<int> to(32);
+  expect_fault(run(synchronise_then_exchange, 1, 32, 128, to.get()), Fault::race, {"of 128 bytes of shared memory"});
+}
+
 // All read a word; then one thread writes it.
 __global__ void overwrite(Between between) {
   int* const shared = reinterpret_cast<int*>(cuda::shared_memory());
@@ -322,7 +336,7 @@ TEST_F(Faults, AWaitOrdersAThreadsOwnCopiesAlone) {
 }
 
 // Two million barriers use up the stamps of the shadow.
-__global__ void many_barriers(int times, int* to) {
+__global__ void many_barriers(int times, int* to, bool race) {
   int* const shared = reinterpret_cast<int*>(cuda::shared_memory());
   for (int i = 0; i < times; ++i) {
     if (threadIdx.x == static_cast<unsigned>(i) % 2) {
@@ -334,12 +348,16 @@ __global__ void many_barriers(int times, int* to) {
     }
     __syncthreads();
   }
+  if (race) {
+    *to = static_cast<int>(threadIdx.x);
+  }
 }
 
 TEST_F(Faults, BarriersBeyondTheShadowsNumbersAreStillBarriers) {
   const OnDevice<int> to(std::vector<int>(1, -1));
-  expect_good(run(many_barriers, 1, 2, 4, 1100000, to.get()));
+  expect_good(run(many_barriers, 1, 2, 4, 1100000, to.get(), false));
   EXPECT_EQ(to.values()[0], -1);
+  expect_fault(run(many_barriers, 1, 2, 4, 1100000, to.get(), true), Fault::race, {"written as by thread"});
   expect_fault(run(overwrite, 1, 64, 4, Between::nothing), Fault::race, {"shared memory"});
 }
 

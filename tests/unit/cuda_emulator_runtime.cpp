@@ -95,8 +95,9 @@ TEST_F(Runtime, MemoryRunsOutAndComesBack) {
   EXPECT_EQ(cudaFree(more), cudaErrorInvalidValue) << "freed twice";
   EXPECT_EQ(cudaMalloc(&more, std::size_t{1} << 60), cudaErrorMemoryAllocation);
   EXPECT_EQ(cudaMalloc(&more, ~std::size_t{0}), cudaErrorMemoryAllocation);
-  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  cudaGetLastError();
+  emulator::reset({.memory = 1000});
+  EXPECT_EQ(cudaMalloc(&more, 900), cudaErrorMemoryAllocation);
+  emulator::reset();
 }
 
 TEST_F(Runtime, AddressesAreAlignedAndNotReused) {
@@ -254,6 +255,16 @@ TEST_F(Runtime, AFaultSticksToItsDeviceUntilItIsReset) {
   emulator::reset();
   EXPECT_EQ(run(nothing, 1, 1, 0), cudaSuccess);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(Runtime, WhatFollowsAFaultInItsStreamIsNotRun) {
+  const OnDevice<int> memory(std::vector<int>{1});
+  ASSERT_EQ(cuda::launch(write_to, 1, 1, 0, nullptr, reinterpret_cast<int*>(16)), cudaSuccess);
+  ASSERT_EQ(cuda::launch(add, 1, 1, 0, nullptr, memory.get(), 1), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaErrorIllegalAddress);
+  emulator::restore_device(0);
+  emulator::clear_reports();
+  EXPECT_EQ(memory.values()[0], 1);
 }
 
 TEST_F(Runtime, ALostDeviceFailsAtEveryCallAndStillLetsGo) {
