@@ -65,9 +65,17 @@ class GpuCompare(unittest.TestCase):
     def test_a_row_has_medians_share_and_ratio(self):
         ours = [{"wall": wall, "device": 0.5, "tflops": 200, "peak": 800, "kb": 12.5} for wall in (1, 2, 9)]
         turns = {"Relucent fp16, w = 4": ours, compare.BASE: [{"wall": 50, "device": 0, "kb": 100}]}
-        self.assertEqual(compare.table_rows(4096, turns, {compare.BASE: "batches of 25"}),
-                         ["| 4,096 | Relucent fp16, w = 4 | 2.00 | 0.500 | 200.0 | 25% | 12.5 | 25.0 |  |",
-                          f"| 4,096 | {compare.BASE} | 50.00 |  |  |  | 100.0 | 1.0 | batches of 25 |"])
+        self.assertEqual(compare.table_rows(4096, turns, {compare.BASE: "batches of 25"}, {compare.BASE: 0.0123}),
+                         ["| 4,096 | Relucent fp16, w = 4 | 2.00 | 0.500 | 200.0 | 25% | 12.5 | 25.0 |  |  |",
+                          f"| 4,096 | {compare.BASE} | 50.00 |  |  |  | 100.0 | 1.0 | 1.2e-02 | batches of 25 |"])
+
+    def test_a_peer_that_computes_something_else_is_found(self):
+        self.assertEqual(compare.furthest([1.0, -2.0], [1.5, -2.0]), 0.5)
+        self.with_python()
+        result = self.run_script("--candidates", "2", "--tokens", "16", "--windows=4", "--precisions", "fp16",
+                                 "--rounds", "1", "--runs", "1", "--peers", "", told="other_logits")
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("FAILED Relucent fp16, dense at 16 tokens: logits differ by 1.0e+00", result.stdout)
 
     def test_a_setting_that_does_not_fit_is_passed_over(self):
         def too_big():

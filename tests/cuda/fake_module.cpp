@@ -46,6 +46,9 @@ class FakeBackend final : public Backend {
     if (told("fail_score")) throw Error(ErrorKind::device, info_.device, "is out of memory", "rescore fewer hits");
     if (told("odd_score")) throw std::runtime_error("an odd error");
     cpu_->score(batch, logits, stop);
+    if (told("other_logits") && info_.precision == Precision::fp16) {
+      for (float& logit : logits) logit += 1;
+    }
   }
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     score(batch, logits, stop);

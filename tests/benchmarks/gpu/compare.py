@@ -25,6 +25,7 @@ from task import Task  # noqa: E402
 BASE = "sentence-transformers bf16"
 POSITIONS = 4096
 SKIPPED = 77
+LARGEST_DIFFERENCE = 0.2  # of 16-bit logits from fp32's
 
 
 def numbers(text: str) -> list[int]:
@@ -136,6 +137,22 @@ def dense_copy(model: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+def logits(options, precision: str, model: pathlib.Path, task: Task) -> list[float]:
+    """Relucent's on the GPU, in the order of the texts."""
+    source, scores = task.scratch / "pairs.jsonl", task.scratch / "logits.tsv"
+    source.write_text("".join(json.dumps({"qid": "1", "query": task.query, "docno": str(i), "text": text}) + "\n"
+                              for i, text in enumerate(task.documents)))
+    subprocess.run([options.program, "rerank", "--input", source, "--output", scores, "--model", model, "--device",
+                    options.device, "--precision", precision], check=True, capture_output=True)
+    rows = (line.split() for line in scores.read_text().splitlines())
+    found = {int(docno): float(logit) for _, docno, logit in rows}
+    return [found[i] for i in range(len(task.documents))]
+
+
+def furthest(some: list[float], others: list[float]) -> float:
+    return max(abs(a - b) for a, b in zip(some, others, strict=True))
+
+
 def version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
@@ -152,7 +169,8 @@ def cell(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:,.{digits}f}"
 
 
-def table_rows(tokens: int, turns: dict[str, list[dict]], settings: dict[str, str]) -> list[str]:
+def table_rows(tokens: int, turns: dict[str, list[dict]], settings: dict[str, str],
+               differences: dict[str, float]) -> list[str]:
     """One line a contender; `turns` has the dictionaries of its rounds."""
     walls = {name: median(of, "wall") for name, of in turns.items()}
     base = walls.get(BASE)
@@ -161,7 +179,8 @@ def table_rows(tokens: int, turns: dict[str, list[dict]], settings: dict[str, st
         rate, peak = median(of, "tflops"), median(of, "peak")
         cells = [f"{tokens:,}", name, cell(walls[name], 2), cell(median(of, "device"), 3), cell(rate, 1),
                  f"{rate / peak:.0%}" if rate and peak else "", cell(median(of, "kb"), 1),
-                 cell(base / walls[name], 1) if base else "", settings.get(name, "")]
+                 cell(base / walls[name], 1) if base else "",
+                 f"{differences[name]:.1e}" if name in differences else "", settings.get(name, "")]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -178,15 +197,21 @@ def compare(options, tokens: int, model: pathlib.Path, scratch: pathlib.Path, no
     next(iter(contenders.values())).rows(1, "--write-pairs", str(texts))
     pairs = [json.loads(line) for line in texts.read_text().splitlines()]
     task = Task(dense, scratch, pairs[0]["query"], [pair["text"] for pair in pairs], 0)
+    truth = logits(options, "fp32", dense, task)
+    differences = {f"Relucent {precision}, dense": furthest(logits(options, precision, dense, task), truth)
+                   for precision in options.precisions}
     settings = {}
     for name in options.peers:
         print(f"{tokens} tokens, {name}: trying settings", file=sys.stderr, flush=True)
         peer = Peer(name, task, options.candidates)
         if peer.state == "ready":
             contenders[name], settings[name] = peer, peer.answer[0]
+            differences[name] = furthest(peer.answer[1], truth)
             continue
         why = peer.answer[0].strip().splitlines()[-1]
         notes.append(f"{'SKIPPED' if peer.state == 'missing' else 'FAILED'} {name} at {tokens} tokens: {why}")
+    notes += [f"FAILED {name} at {tokens} tokens: logits differ by {difference:.1e}: not the same function"
+              for name, difference in differences.items() if not difference <= LARGEST_DIFFERENCE]
     turns = {name: [] for name in contenders}
     for number in range(options.rounds):
         order = list(contenders)
@@ -195,7 +220,7 @@ def compare(options, tokens: int, model: pathlib.Path, scratch: pathlib.Path, no
         print(f"{tokens} tokens: round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
     for contender in contenders.values():
         contender.end()
-    return table_rows(tokens, turns, settings)
+    return table_rows(tokens, turns, settings, differences)
 
 
 def main() -> int:
@@ -219,7 +244,7 @@ def main() -> int:
               f"sentence-transformers {version('sentence-transformers')}. "
               f"Medians of {options.rounds} rounds of {options.runs} runs in turns.\n")
         print(f"| tokens | contender | text to logits, ms | device, ms | TFLOP/s | of the peak | KB a candidate "
-              f"| times {BASE} | setting |\n|---|---|---|---|---|---|---|---|---|")
+              f"| times {BASE} | dense logits differ from fp32's by | setting |\n" + "|---" * 10 + "|")
         for tokens in options.tokens:
             model = options.model if tokens <= 512 else longer
             for line in compare(options, tokens, model, scratch, notes):
