@@ -22,6 +22,8 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
   const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.y) * head_size;
   const bool windowed = Keys::windowed(work, tile);
   const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
+  float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the 32 keys at hand
+  int* const rows = reinterpret_cast<int*>(weights + 32);                         // and their values
 
   for (int row = warp; row < tile.tokens; row += kWarps) {
     const float* const query = of_head + (tile.row + row) * stride;
@@ -54,16 +56,19 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
       total = total * keep + weight;
 #pragma unroll
       for (float& sum : sums) sum *= keep;
+      weights[lane] = weight;
+      rows[lane] = key_row;
+      __syncwarp();
       for (int k = 0; k < 32; ++k) {
-        const int value_row = __shfl_sync(kWholeWarp, key_row, k);
-        const float of_key = __shfl_sync(kWholeWarp, weight, k);
-        if (value_row < 0) continue;
-        const float* const value = of_head + value_row * stride + 2 * hidden;
+        if (rows[k] < 0) continue;
+        const float of_key = weights[k];
+        const float* const value = of_head + rows[k] * stride + 2 * hidden;
 #pragma unroll
         for (int i = 0; i < kMostFeatures; ++i) {
           if (lane + 32 * i < head_size) sums[i] = fmaf(of_key, value[lane + 32 * i], sums[i]);
         }
       }
+      __syncwarp();
     }
     const float inverse = 1.0F / warp_sum(total);
     float* const to = context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.y * head_size;
@@ -78,7 +83,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
 
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.tile_count), static_cast<unsigned>(work.heads));
-  return launch(attend_exactly, grid, dim3(32 * kWarps), 0, stream, work, qkv, context);
+  return launch(attend_exactly, grid, dim3(32 * kWarps), kWarps * 64 * sizeof(float), stream, work, qkv, context);
 }
 
 }  // namespace relucent::cuda

@@ -15,6 +15,8 @@ constexpr std::size_t kMostRows = 65'536;
 constexpr std::size_t kMostSequences = 1024;
 // Searches at once on one GPU; the next one waits. Two keep it busy while a third's tables are written.
 constexpr std::size_t kMostWorkspaces = 3;
+// A workspace's share of the memory that is free: others may want some, too.
+constexpr std::size_t kPartOfMemory = 8;
 
 }  // namespace
 
@@ -24,7 +26,8 @@ class Gpu::State {
   State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
       : encoder(device, description, weights, tf32),
         longest_(static_cast<std::size_t>(description.max_positions)) {
-    free_.push_back(make_first());
+    free_.push_back(make_first(device));
+    first_room_ = free_.front()->room;
     made_ = 1;
   }
 
@@ -38,7 +41,7 @@ class Gpu::State {
         std::unique_ptr<Workspace> made;
         std::exception_ptr failure;
         try {
-          made = encoder.make_workspace(room_for(kMostRows));
+          made = encoder.make_workspace(first_room_);
         } catch (const OutOfMemory&) {
         } catch (...) {
           failure = std::current_exception();
@@ -85,17 +88,23 @@ class Gpu::State {
     return room;
   }
 
-  std::unique_ptr<Workspace> make_first() const {
+  /// Of at most a part of the free memory, and of less where even that is not to be had.
+  std::unique_ptr<Workspace> make_first(int device) const {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), device, "asking for free memory");
+    const std::size_t least = size_of_one(longest_, longest_, encoder.shape()).rows;
     for (std::size_t rows = kMostRows;; rows /= 2) {
+      if (rows > least && encoder.activation_bytes(room_for(rows)) > free / kPartOfMemory) continue;
       try {
         return encoder.make_workspace(room_for(rows));
       } catch (const OutOfMemory&) {
-        if (rows <= longest_ / 2 || rows < 64) throw;  // not even room for one long document
+        if (rows <= least) throw;  // not even room for the longest input
       }
     }
   }
 
   std::size_t longest_;
+  ChunkSize first_room_;
   std::mutex mutex_;
   std::condition_variable_any returned_;
   std::vector<std::unique_ptr<Workspace>> free_;
