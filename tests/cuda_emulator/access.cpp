@@ -112,7 +112,7 @@ std::string name_who(std::uint32_t cell) {
 [[gnu::noinline]] void report_races(const unsigned char* at, std::size_t bytes, const std::uint32_t* cells,
                                     const char* what, const Moment& moment) {
   for (std::size_t i = 0; i < bytes; ++i) {
-    if (!ordered(cells[i], moment)) {
+    if ((i == 0 || cells[i] != cells[i - 1]) && !ordered(cells[i], moment)) {
       the_execution().report(Fault::race, std::string(what) + " " + name_who(cells[i]) + " at " + describe(at + i) +
                                               ", with no barrier between");
       return;
@@ -183,8 +183,14 @@ template <bool Writes>
     } else if (moment.shared && all_are(shadow.reads, bytes, kSeveralWarps, moment.before)) {
       fill(shadow.reads, bytes, (moment.mine & ~kWho) | kSeveralWarps);
     } else if (moment.shared || !all_are(shadow.reads, bytes, kSeveralBlocks, moment.before)) {
+      std::uint32_t before = shadow.reads[0];  // most often the same for all bytes
+      std::uint32_t after = with_read(before, moment);
       for (std::size_t i = 0; i < bytes; ++i) {
-        shadow.reads[i] = with_read(shadow.reads[i], moment);
+        if (shadow.reads[i] != before) {
+          before = shadow.reads[i];
+          after = with_read(before, moment);
+        }
+        shadow.reads[i] = after;
       }
     }
   }
