@@ -31,6 +31,7 @@ endfunction()
 relucent_cuda_runs(cuda_agreement kernels_agreement 16M *AgreesWith*-*EveryCombination*tf32 *AgreesWith*)
 relucent_cuda_runs(cuda_determinism kernels_determinism 16M *SameBits*-*Deadline*:*NumberOfThreads*:*tf32
                    *SameBits*-*NumberOfThreads*)
+relucent_cuda_runs(cuda_soak kernels_soak 256M *Soak*16 *Soak*)
 # These encoders are too narrow for bf16 (cuda_backend.cpp): it would be tf32 once more.
 relucent_cuda_runs(cuda_sparse_golden model_golden 2G *SparseGolden*cuda*-*bf16 *SparseGolden*cuda*)
 relucent_cuda_runs(cuda_trained_golden model_trained_golden 1G *Cuda* *Cuda*)

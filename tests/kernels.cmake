@@ -6,6 +6,7 @@ endfunction()
 
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES property/kernels_agreement.cpp)
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES property/kernels_determinism.cpp)
+relucent_kernels_test(kernels_soak LABELS property kernels SOURCES property/kernels_soak.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
   SOURCES unit/kernels_product.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp fault/kernels_backend.cpp)
 relucent_threads_test(kernels_threads kernels_determinism *Thread*avx2*:*Caller*avx2*:*AtOnce*avx2*)

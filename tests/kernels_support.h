@@ -167,6 +167,13 @@ inline std::vector<Way> ways(int threads = 2) {
   return all;
 }
 
+/// Without the tile kernels' twin, which is slow and has tests of its own.
+inline std::vector<Way> fast_ways() {
+  std::vector<Way> some = ways();
+  std::erase_if(some, [](const Way& way) { return way.options.instruction_set == "amx_emulated"; });
+  return some;
+}
+
 /// Whether GPUs are emulated: thousands of times slower than a CPU, so that tests of them do less.
 inline bool emulated() { return std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr; }
 

@@ -31,12 +31,6 @@ class SameBits : public OnEveryWay {
   const int repeats_ = emulated() ? 4 : 100;
 };
 
-// The tile kernels' twin is slow, and its own tests are elsewhere.
-std::vector<Way> fast_ways() {
-  std::vector<Way> some = ways();
-  std::erase_if(some, [](const Way& way) { return way.options.instruction_set == "amx_emulated"; });
-  return some;
-}
 INSTANTIATE_TEST_SUITE_P(Ways, SameBits, ::testing::ValuesIn(fast_ways()),
                          [](const auto& way) { return name_of(way.param); });
 
