@@ -51,7 +51,7 @@ class TokenIds(ProgramTest):
         return found, result.stderr
 
     def test_scores_have_the_same_bits_as_from_texts(self):
-        for profile in ("", "window = 30\nmax_length = 64\n",
+        for profile in ("window = 50\n", "window = 30\nmax_length = 64\n",
                         'window = 30\nmax_length = 96\nlong_documents = "maxp"\nchunk = 40\nstride = 30\n'):
             with self.subTest(profile):
                 expected, _ = self.answers(self.plain, profile)
