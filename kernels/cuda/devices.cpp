@@ -1,6 +1,8 @@
 #include "cuda/devices.h"
 
 #include <algorithm>
+#include <cstring>
+#include <random>
 #include <string>
 
 #include "cuda/device.h"
@@ -42,6 +44,23 @@ DeviceInfo look_at(int index) {
   return info;
 }
 
+/// Numbers between -1 and 1: a product of zeros, or of anything alike, is faster than one of real data.
+void fill(std::byte* memory, std::size_t bytes, Element element, int device) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> number(-1, 1);
+  std::vector<std::byte> block(std::min<std::size_t>(bytes, 1 << 20));
+  with_element(element, [&]<typename T>(T) {
+    for (std::size_t at = 0; at < block.size(); at += sizeof(T)) {
+      const T value = from_float<T>(number(random));
+      std::memcpy(block.data() + at, &value, sizeof(T));
+    }
+  });
+  for (std::size_t at = 0; at < bytes; at += block.size()) {
+    check(cudaMemcpy(memory + at, block.data(), std::min(block.size(), bytes - at), cudaMemcpyHostToDevice), device,
+          "writing the measurement's input");
+  }
+}
+
 }  // namespace
 
 std::vector<DeviceInfo> devices() {
@@ -70,18 +89,24 @@ std::vector<DeviceInfo> devices() {
 }
 
 double measure_peak(int device, Precision precision) {
-  constexpr int size = 8192, runs = 10;
+  constexpr int runs = 10;
   const Element element = precision == Precision::bf16 ? Element::bf16
                           : precision == Precision::fp32 || precision == Precision::tf32 ? Element::f32
                                                                                          : Element::f16;
   const CurrentDevice current(device);
-  const std::size_t bytes = std::size_t{size} * size * size_of(element);
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), device, "asking for free memory");
+  int size = 8192;
+  const auto matrix_bytes = [&] {
+    return static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * size_of(element);
+  };
+  while (size > 64 && 3 * matrix_bytes() > free / 2) size /= 2;
+  const std::size_t bytes = matrix_bytes();
   const DeviceMemory x(device, bytes, "the measurement"), w(device, bytes, "the measurement"),
       y(device, bytes, "the measurement");
+  fill(x.data(), bytes, element, device);
+  fill(w.data(), bytes, element, device);
   Stream stream(device);
-  // Not zeros: they are faster than real numbers. A pattern of bytes that is a small number in every type.
-  check(cudaMemsetAsync(x.data(), 0x2e, bytes, stream), device, "writing the measurement's input");
-  check(cudaMemsetAsync(w.data(), 0x2d, bytes, stream), device, "writing the measurement's input");
   const MatmulLibrary library(device);
   MatmulForm form;
   form.element = element;

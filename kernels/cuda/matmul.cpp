@@ -1,5 +1,6 @@
 #include "cuda/matmul.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -64,6 +65,12 @@ Layout layout_of_y(const MatmulForm& f, int rows, int device) {
   return {device, f.float_result ? CUDA_R_32F : type_of(f.element), f.out, rows, f.y_stride, f.batch, f.y_batch};
 }
 
+/// The largest power of two up to 256 that divides `bytes`: what cublasLt may take for granted of an address.
+std::uint32_t alignment(std::uint64_t bytes) {
+  constexpr std::uint64_t most = 256;  // of every matrix's start
+  return static_cast<std::uint32_t>(std::min(most, bytes & (~bytes + 1)));
+}
+
 constexpr float kOne = 1, kZero = 0;
 
 }  // namespace
@@ -122,6 +129,17 @@ void Matmul::choose_algorithm() {
     // Neither workspace nor split sums: each element of y is one sum in one order, whatever the number of rows.
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{0});
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+    // Matrices of a batch start within one another's rows.
+    const auto of_batch = [&](std::int64_t elements, std::size_t size) {
+      return form_.batch == 1 ? std::uint64_t{256} : static_cast<std::uint64_t>(elements) * size;
+    };
+    const std::size_t size = size_of(form_.element);
+    const std::uint32_t of_y = alignment(of_batch(form_.y_batch, form_.float_result ? sizeof(float) : size));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        std::min(alignment(reinterpret_cast<std::uintptr_t>(form_.weight)), alignment(of_batch(form_.weight_batch, size))));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(of_batch(form_.x_batch, size)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_y);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_y);
     const Layout x = layout_of_x(form_, form_.usual_rows, device), y = layout_of_y(form_, form_.usual_rows, device);
     check(cublasLtMatmulAlgoGetHeuristic(library_.handle(), description_, weight_, x.get(), y.get(), y.get(), preference,
                                          static_cast<int>(found.size()), found.data(), &count), device,

@@ -9,6 +9,7 @@
 #include "kernels_support.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
+#include "relucent/kernels/peak.h"
 
 namespace relucent::testing {
 namespace {
@@ -233,6 +234,21 @@ TEST_F(CudaFailures, NoDriverNoGpuAndOldOnesAreNamed) {
   EXPECT_NE(old.find("8.0"), std::string::npos) << old;
   emulator::reset(with_memory(8 * kMegabyte));
   EXPECT_NE(device_error([&] { make("cuda:3"); }).find("cuda:3"), std::string::npos);
+}
+
+TEST_F(CudaFailures, WhileThePeakIsMeasuredAreErrors) {
+  const BackendInfo info = make()->info();
+  const emulator::Options small = with_memory(kMegabyte / 2);  // so that the product is
+  emulator::reset(small);
+  EXPECT_GT(measured_peak(info), 0);
+  for (const auto& [call, count] : emulator::calls()) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::fail(call, nth, unknown_error(call));
+      const std::string what = device_error([&] { measured_peak(info); });
+      EXPECT_TRUE(!what.empty() || may_fail_unseen(call) || call == "cublasLtMatmulAlgoCheck") << call << ' ' << nth;
+      emulator::reset(small);
+    }
+  }
 }
 
 TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
