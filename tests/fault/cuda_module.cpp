@@ -112,6 +112,8 @@ TEST_F(CudaModule, DriverAndGpuProblemsAreSaid) {
   {
     const FakeCuda cuda("old_gpu");
     expect_device_error({"compute capability 7.5 is below 8.0"});
+    expect_error(ErrorKind::device, {"device cuda:0: Fake GPU: compute capability 7.5 is below 8.0; use"},
+                 [&] { model.on(on("cuda:0")); });
     expect_error(ErrorKind::device, {"compute capability 7.5"}, [&] { model.on(on("cuda")); });
   }
   for (const char* odd : {"odd_error", "integer"}) {
