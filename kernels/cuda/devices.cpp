@@ -75,8 +75,11 @@ std::vector<DeviceInfo> devices() {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    throw Error(ErrorKind::device, "cuda", driver == 0 ? "there is no NVIDIA driver" : "the NVIDIA driver is for CUDA " +
-                version(driver) + ", this build needs " + version(runtime), "install a newer driver, or use device = \"cpu\"");
+    if (driver == 0) {
+      throw Error(ErrorKind::device, "cuda", "there is no NVIDIA driver", "install it, or use device = \"cpu\"");
+    }
+    throw Error(ErrorKind::device, "cuda", "the NVIDIA driver is for CUDA " + version(driver) + ", this build needs " +
+                version(runtime), "install a newer driver, or use device = \"cpu\"");
   }
   if (error != cudaSuccess) {
     cudaGetLastError();
