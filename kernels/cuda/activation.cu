@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(32) head_rows(const float* pooled, const float
                                                 const float* classifier_bias, int hidden, float* logits) {
   const float* row = pooled + static_cast<std::int64_t>(blockIdx.x) * hidden;
   float sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < hidden; i += 32) sum += tanhf(row[i] + pooler_bias[i]) * classifier[i];
+  for (int i = static_cast<int>(threadIdx.x); i < hidden; i += 32)
+    sum += tanhf(row[i] + pooler_bias[i]) * classifier[i];
   sum = warp_sum(sum);
   if (threadIdx.x == 0) logits[blockIdx.x] = sum + classifier_bias[0];
 }
@@ -33,8 +34,8 @@ __global__ void __launch_bounds__(32) head_rows(const float* pooled, const float
 
 cudaError_t gelu(float* x, std::int64_t count, cudaStream_t stream) {
   const std::int64_t packs = count / 4;
-  return launch(gelu_elements, dim3(static_cast<unsigned>((packs + kThreads - 1) / kThreads)), dim3(kThreads), 0, stream,
-                x, packs);
+  return launch(gelu_elements, dim3(static_cast<unsigned>((packs + kThreads - 1) / kThreads)), dim3(kThreads), 0,
+                stream, x, packs);
 }
 
 cudaError_t head(const float* pooled, const float* pooler_bias, const float* classifier, const float* classifier_bias,

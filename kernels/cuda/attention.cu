@@ -2,11 +2,12 @@
 // leaves the registers.
 //
 // A block computes up to 64 rows of one group of one sequence for one head; each of its four warps holds 16 rows, their
-// queries as fragments of mma.m16n8k16, and walks over the keys 16 at a time with a running maximum and sum (Milakov and
-// Gimelshein, "Online normalizer calculation for softmax", 2018). Keys and values pass through shared memory in chunks,
-// the next one on its way while one is used. A window costs what it holds: warps skip the 16-key steps outside their own
-// band, so that with w = 4 a warp computes 32 document keys for its 16 rows. Where there are at most 16 rows, above all
-// for [CLS], the warps share out the keys instead and their sums are put together at the end, in a fixed order.
+// queries as fragments of mma.m16n8k16, and walks over the keys 16 at a time with a running maximum and sum (Milakov
+// and Gimelshein, "Online normalizer calculation for softmax", 2018). Keys and values pass through shared memory in
+// chunks, the next one on its way while one is used. A window costs what it holds: warps skip the 16-key steps outside
+// their own band, so that with w = 4 a warp computes 32 document keys for its 16 rows. Where there are at most 16 rows,
+// above all for [CLS], the warps share out the keys instead and their sums are put together at the end, in a fixed
+// order.
 #include <cmath>
 
 #include "cuda/exact_attention.h"
@@ -21,8 +22,8 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 static_assert(kTileRows == 16 * kWarps);
 
-/// Shared memory of a block: two chunks of keys, then two of values, rows of kStride elements; before the first chunk the
-/// tile's queries, after the last one its results.
+/// Shared memory of a block: two chunks of keys, then two of values, rows of kStride elements; before the first chunk
+/// the tile's queries, after the last one its results.
 template <int Dim>
 struct Buffers {
   static constexpr int kChunk = Dim > 64 ? 32 : 64;  // slots

@@ -10,7 +10,8 @@ std::size_t pieces(std::size_t tokens, std::size_t most) { return (tokens + most
 
 /// What one candidate adds to its chunk.
 ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
-  const std::size_t seen = 1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
+  const std::size_t seen =
+      1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
   ChunkSize size{1 + document_tokens, 1, 1 + pieces(document_tokens, kTileRows), pieces(seen, kSegmentSlots)};
   if (!shape.shares_query) size.rows += query_tokens, size.tiles += pieces(query_tokens, kTileRows);
   return size;
@@ -109,7 +110,8 @@ void write_tables(const ScoringBatch& batch, const ChunkShape& shape, const Chun
   std::size_t row = first_document_row, segments = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tokens = documents[i].size();
-    write_sequence({narrow(count + (shape.shares_query ? 0 : i * query)), narrow(row), narrow(tokens), narrow(segments)});
+    write_sequence(
+        {narrow(count + (shape.shares_query ? 0 : i * query)), narrow(row), narrow(tokens), narrow(segments)});
     const std::size_t seen = 1 + (shape.last_sees_query ? query : 0) + (shape.last_sees_document ? tokens : 0);
     for (std::size_t slot = 0; slot < seen; slot += kSegmentSlots, ++segments) {
       write_segment({narrow(i), narrow(slot), narrow(std::min<std::size_t>(kSegmentSlots, seen - slot)), 0});

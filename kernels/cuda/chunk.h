@@ -20,10 +20,10 @@ struct ChunkSize {
 
 /// How an encoder's patterns shape a chunk.
 struct ChunkShape {
-  bool shares_query = false;       ///< the query's rows stand once
-  bool last_sees_query = true;     ///< [CLS] in the last layer
+  bool shares_query = false;    ///< the query's rows stand once
+  bool last_sees_query = true;  ///< [CLS] in the last layer
   bool last_sees_document = true;
-  bool document_type = true;       ///< documents have token type 1
+  bool document_type = true;  ///< documents have token type 1
 };
 
 /// Consecutive candidates of a batch.

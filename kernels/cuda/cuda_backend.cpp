@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -31,17 +33,21 @@ void check_supported(const EncoderDescription& d) {
   if (d.heads > kMostHeads) refuse("the number of heads", d.heads, "up to " + std::to_string(kMostHeads));
 }
 
-/// What `asked` means for an encoder. In one of few features the rounding of bf16 does not average out: its logits would
-/// err by more than the 5e-2 that 16 bits may. Such encoders cost next to nothing in tf32.
+/// What `asked` means for an encoder. In one of few features the rounding of bf16 does not average out: its logits
+/// would err by more than the 5e-2 that 16 bits may. Such encoders cost next to nothing in tf32.
 Precision effective(Precision asked, int hidden_size) {
   constexpr int least_for_bf16 = 128;
   switch (asked) {
-    case Precision::automatic: return Precision::fp16;
-    case Precision::bf16: return hidden_size < least_for_bf16 ? Precision::tf32 : Precision::bf16;
+    case Precision::automatic:
+      return Precision::fp16;
+    case Precision::bf16:
+      return hidden_size < least_for_bf16 ? Precision::tf32 : Precision::bf16;
     case Precision::fp32:
     case Precision::tf32:
-    case Precision::fp16: return asked;
-    case Precision::int8: break;
+    case Precision::fp16:
+      return asked;
+    case Precision::int8:
+      break;
   }
   throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(asked), "is not one of the CUDA backend",
               "it has auto (fp16), fp16, bf16, tf32 and fp32");
@@ -55,7 +61,7 @@ Element element_of(Precision precision) {
 
 /// The GPUs that `name`, "cuda:N" or "cuda", means.
 std::vector<DeviceInfo> chosen(const std::string& name) {
-  const std::vector<DeviceInfo> all = devices();
+  const std::vector<DeviceInfo> all = described_devices();
   std::vector<DeviceInfo> found;
   std::string problems;
   int index = -1;
@@ -70,25 +76,35 @@ std::vector<DeviceInfo> chosen(const std::string& name) {
   }
   if (!found.empty()) return found;
   if (problems.empty()) {
-    problems = all.empty() ? "there is no GPU" : "there is no such GPU, but " + std::to_string(all.size()) + " other" +
-               (all.size() == 1 ? "" : "s");
+    problems = all.empty() ? "there is no GPU"
+                           : "there is no such GPU, but " + std::to_string(all.size()) + " other" +
+                                 (all.size() == 1 ? "" : "s");
   }
-  throw Error(ErrorKind::device, name, problems, "`relucent model info --device` lists the devices; device = \"cpu\" works");
+  throw Error(ErrorKind::device, name, problems,
+              "`relucent model info --device` lists the devices; device = \"cpu\" works");
 }
 
 /// One or several GPUs; a call goes to the one with the fewest others, and to the next where that one fails.
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const EncoderDescription& description, const EncoderWeights& weights, const std::vector<DeviceInfo>& devices,
-              Precision precision)
+  CudaBackend(const EncoderDescription& description, const EncoderWeights& weights,
+              const std::vector<DeviceInfo>& devices, Precision precision)
       : description_(description), weights_(description, weights, element_of(precision)) {
     info_.precision = precision;
     info_.instruction_set = "sm_" + std::to_string(devices.front().major) + std::to_string(devices.front().minor);
     info_.device_name = devices.front().name;
+    std::exception_ptr failure;
     for (const DeviceInfo& device : devices) {
-      gpus_.push_back(std::make_unique<Gpu>(device.index, description_, weights_, precision == Precision::tf32));
+      try {
+        gpus_.push_back(std::make_unique<Gpu>(device.index, description_, weights_, precision == Precision::tf32));
+      } catch (const Error& error) {  // full, perhaps: the others will do
+        if (error.kind() != ErrorKind::device) throw;
+        if (!failure) failure = std::current_exception();
+        continue;
+      }
       info_.device += (info_.device.empty() ? "cuda:" : ",") + std::to_string(device.index);
     }
+    if (gpus_.empty()) std::rethrow_exception(failure);
   }
 
   const BackendInfo& info() const noexcept override { return info_; }
@@ -97,15 +113,19 @@ class CudaBackend final : public Backend {
     score_with_cost(batch, logits, stop);
   }
 
-  DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+  DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
+                             const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     if (batch.documents.empty()) return {};
-    std::vector<std::pair<int, Gpu*>> order;  // searches in flight, as they are now
-    for (const auto& gpu : gpus_) order.emplace_back(gpu->in_flight(), gpu.get());
+    using Load = std::pair<bool, int>;  // failed lately, searches in flight: as they are now
+    std::vector<std::pair<Load, Gpu*>> order;
+    for (const auto& gpu : gpus_) order.emplace_back(Load(gpu->failed_lately(), gpu->in_flight()), gpu.get());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 0;; ++i) {
       try {
-        return order[i].second->score(batch, logits, stop);
+        const DeviceCost cost = order[i].second->score(batch, logits, stop);
+        check_range(logits);
+        return cost;
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::device || i + 1 == order.size()) throw;
       }
@@ -121,6 +141,14 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  /// fp16 ends at 65,504: a checkpoint whose activations go beyond it is none for it.
+  void check_range(std::span<const float> logits) const {
+    if (info_.precision != Precision::fp16) return;
+    if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) return;
+    throw Error(ErrorKind::device, info_.device, "a logit is not finite: an activation went beyond the range of fp16",
+                "use precision = \"bf16\"");
+  }
+
   EncoderDescription description_;
   PackedWeights weights_;
   BackendInfo info_;

@@ -9,11 +9,15 @@ std::string megabytes(std::size_t bytes) { return std::to_string((bytes + 999'99
 
 const char* remedy_for(cudaError_t error) {
   switch (error) {
-    case cudaErrorMemoryAllocation: return "free memory of the GPU, or use another device";
-    case cudaErrorInsufficientDriver: return "install a driver that is at least as new as the CUDA toolkit of this build";
+    case cudaErrorMemoryAllocation:
+      return "free memory of the GPU, or use another device";
+    case cudaErrorInsufficientDriver:
+      return "install a driver that is at least as new as the CUDA toolkit of this build";
     case cudaErrorNoDevice:
-    case cudaErrorInvalidDevice: return "`relucent model info --device` lists the devices";
-    default: return "use device = \"cpu\" if it goes on; a GPU that is lost needs a new process";
+    case cudaErrorInvalidDevice:
+      return "`relucent model info --device` lists the devices";
+    default:
+      return "use device = \"cpu\" if it goes on; a GPU that is lost needs a new process";
   }
 }
 
@@ -33,7 +37,10 @@ void check(cudaError_t error, int device, const std::string& doing) {
 
 CurrentDevice::CurrentDevice(int device) {
   if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) before_ = -1;
-  check(cudaSetDevice(device), device, "choosing the device");
+  if (const cudaError_t error = cudaSetDevice(device); error != cudaSuccess) {
+    if (before_ >= 0) cudaSetDevice(before_);
+    check(error, device, "choosing the device");
+  }
 }
 
 CurrentDevice::~CurrentDevice() {

@@ -16,7 +16,7 @@ constexpr int kLeastMajor = 8;  // mma.m16n8k16 for both 16-bit types, cp.async
 
 std::string version(int number) { return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10); }
 
-DeviceInfo look_at(int index) {
+DeviceInfo describe_device(int index) {
   DeviceInfo info;
   info.index = index;
   cudaDeviceProp properties{};
@@ -31,21 +31,24 @@ DeviceInfo look_at(int index) {
   if (info.major < kLeastMajor) {
     info.problem = "has compute capability " + std::to_string(info.major) + '.' + std::to_string(info.minor) + "; " +
                    std::to_string(kLeastMajor) + ".0 or later is needed";
-    return info;
-  }
-  try {
-    const CurrentDevice current(index);
-    std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), index, "asking for free memory");
-    info.free_bytes = free;
-  } catch (const Error& error) {
-    info.problem = error.problem();
   }
   return info;
 }
 
+/// Uses the device, which others may not want.
+void look_at_memory(DeviceInfo& info) {
+  try {
+    const CurrentDevice current(info.index);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), info.index, "asking for free memory");
+    info.free_bytes = free;
+  } catch (const Error& error) {
+    info.problem = error.problem();
+  }
+}
+
 /// Numbers between -1 and 1: a product of zeros, or of anything alike, is faster than one of real data.
-void fill(std::byte* memory, std::size_t bytes, Element element, int device) {
+void fill(std::byte* memory, std::size_t bytes, Element element, Stream& stream) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> number(-1, 1);
   std::vector<std::byte> block(std::min<std::size_t>(bytes, 1 << 20));
@@ -56,14 +59,14 @@ void fill(std::byte* memory, std::size_t bytes, Element element, int device) {
     }
   });
   for (std::size_t at = 0; at < bytes; at += block.size()) {
-    check(cudaMemcpy(memory + at, block.data(), std::min(block.size(), bytes - at), cudaMemcpyHostToDevice), device,
-          "writing the measurement's input");
+    stream.copy_to_device(memory + at, block.data(), std::min(block.size(), bytes - at));
   }
+  stream.wait();
 }
 
 }  // namespace
 
-std::vector<DeviceInfo> devices() {
+std::vector<DeviceInfo> described_devices() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorNoDevice) {
@@ -78,22 +81,33 @@ std::vector<DeviceInfo> devices() {
     if (driver == 0) {
       throw Error(ErrorKind::device, "cuda", "there is no NVIDIA driver", "install it, or use device = \"cpu\"");
     }
-    throw Error(ErrorKind::device, "cuda", "the NVIDIA driver is for CUDA " + version(driver) + ", this build needs " +
-                version(runtime), "install a newer driver, or use device = \"cpu\"");
+    throw Error(ErrorKind::device, "cuda",
+                "the NVIDIA driver is for CUDA " + version(driver) + ", this build needs " + version(runtime),
+                "install a newer driver, or use device = \"cpu\"");
   }
   if (error != cudaSuccess) {
     cudaGetLastError();
-    throw Error(ErrorKind::device, "cuda", std::string("looking for GPUs failed: ") + cudaGetErrorString(error) + " (" +
-                cudaGetErrorName(error) + ")", "see whether nvidia-smi works, or use device = \"cpu\"");
+    throw Error(
+        ErrorKind::device, "cuda",
+        std::string("looking for GPUs failed: ") + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")",
+        "see whether nvidia-smi works, or use device = \"cpu\"");
   }
   std::vector<DeviceInfo> all;
-  for (int i = 0; i < count; ++i) all.push_back(look_at(i));
+  for (int i = 0; i < count; ++i) all.push_back(describe_device(i));
+  return all;
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> all = described_devices();
+  for (DeviceInfo& info : all) {
+    if (info.problem.empty()) look_at_memory(info);
+  }
   return all;
 }
 
 double measure_peak(int device, Precision precision) {
   constexpr int runs = 10;
-  const Element element = precision == Precision::bf16 ? Element::bf16
+  const Element element = precision == Precision::bf16                                   ? Element::bf16
                           : precision == Precision::fp32 || precision == Precision::tf32 ? Element::f32
                                                                                          : Element::f16;
   const CurrentDevice current(device);
@@ -107,9 +121,9 @@ double measure_peak(int device, Precision precision) {
   const std::size_t bytes = matrix_bytes();
   const DeviceMemory x(device, bytes, "the measurement"), w(device, bytes, "the measurement"),
       y(device, bytes, "the measurement");
-  fill(x.data(), bytes, element, device);
-  fill(w.data(), bytes, element, device);
   Stream stream(device);
+  fill(x.data(), bytes, element, stream);
+  fill(w.data(), bytes, element, stream);
   const MatmulLibrary library(device);
   MatmulForm form;
   form.element = element;

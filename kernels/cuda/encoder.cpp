@@ -43,8 +43,8 @@ Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activa
       activations(device, activation_bytes, "activations"),
       results(device, room.sequences * sizeof(float)) {}
 
-/// x [rows, hidden] through all layers; wide: query, key, value [rows, 3 * hidden] and the context [rows, hidden] behind
-/// them, or the intermediate [rows, intermediate]; y [rows, hidden]: what is added to x.
+/// x [rows, hidden] through all layers; wide: query, key, value [rows, 3 * hidden] and the context [rows, hidden]
+/// behind them, or the intermediate [rows, intermediate]; y [rows, hidden]: what is added to x.
 struct Encoder::Places {
   Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t row = static_cast<std::size_t>(e.hidden_) * size_of(e.element_);
@@ -99,8 +99,10 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       pooler_bias_(floats_at(weights.pooler_bias)),
       classifier_(floats_at(weights.classifier)),
       classifier_bias_(floats_at(weights.classifier_bias)) {
-  check(cudaMemcpy(weights_.data(), weights.bytes.data(), weights.bytes.size(), cudaMemcpyHostToDevice), device,
-        "copying the model's weights");
+  // On a stream that is waited for: a plain cudaMemcpy may still be under way when streams of ours begin.
+  Stream upload(device);
+  upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
+  upload.wait();
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const PackedLayer& from = weights.layers[i];
     Layer layer;
@@ -170,7 +172,7 @@ MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
 std::unique_ptr<Matmul> Encoder::linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu) const {
   MatmulForm linear = form(out, in, weight);
   linear.bias = at(bias);
-  linear.gelu = gelu && element_ != Element::f32;  // in 16 bits, tanh's approximation is below the rounding of y
+  linear.gelu = gelu && element_ != Element::f32;  // cublasLt's is the tanh approximation, off by up to 5e-4
   return std::make_unique<Matmul>(library_, linear);
 }
 
@@ -184,12 +186,16 @@ std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const 
   return std::make_unique<Workspace>(device_, room, activation_bytes(room));
 }
 
-void Encoder::embed(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
-  const ChunkTables tables(chunk.size);
+void Encoder::prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
   write_tables(batch, shape_, chunk, w.tables_on_host.data());
+}
+
+void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
+  const ChunkTables tables(chunk.size);
   w.stream.copy_to_device(w.tables.data(), w.tables_on_host.data(), tables.bytes);
   check(cuda::embed(element_, reinterpret_cast<const Token*>(w.tables.data() + tables.tokens), tables_, embedding_norm_,
-                    hidden_, as_int(chunk.size.rows), places.x, w.stream), device_, "starting the embedding");
+                    hidden_, as_int(chunk.size.rows), places.x, w.stream),
+        device_, "starting the embedding");
 }
 
 void Encoder::feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const {
@@ -257,7 +263,7 @@ void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Work
 
 void Encoder::start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
   const Places places(*this, w.activations.data(), chunk.size);
-  embed(batch, chunk, w, places);
+  embed(chunk, w, places);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, w, places);
   last_block(batch, chunk, w, places);
 }
@@ -282,7 +288,8 @@ HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) cons
   };
 
   HiddenStates states;
-  embed(pair, chunk, w, places);
+  prepare(pair, chunk, w);
+  embed(chunk, w, places);
   for (const Layer& layer : layers_) {
     block(layer, pair, chunk, w, places);
     states.cls.push_back(rows_of_x(0, 1));

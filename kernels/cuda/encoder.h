@@ -38,8 +38,9 @@ class Encoder {
   std::size_t activation_bytes(const ChunkSize& size) const;
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const;
 
-  /// Starts computing the logits of a chunk that fits into the workspace; they are in results once the stream is waited
-  /// for. Nothing waits.
+  /// Writes the chunk's tables into the workspace's pinned memory; what was started in it before must be done.
+  void prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
+  /// Starts computing the logits of a prepared chunk; they are in results once the stream is waited for. Nothing waits.
   void start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
 
   /// One pair with nothing left out. Waits.
@@ -65,8 +66,9 @@ class Encoder {
   MatmulForm form(int out, int in, std::size_t weight) const;
   std::unique_ptr<Matmul> linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu = false) const;
 
-  void embed(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
-  void block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+  void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
+  void block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
+             const Places& places) const;
   void feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const;
   void last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
   void head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const;

@@ -12,7 +12,8 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kMostFeatures = kMostHeadSize / 32;  // a lane
 
-// grid: (tiles, heads). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most kMostHeadSize.
+// grid: (tiles, heads). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
+// kMostHeadSize.
 __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work, const float* qkv, float* context) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const AttentionTile tile = work.tiles[blockIdx.x];
@@ -23,7 +24,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
   const bool windowed = Keys::windowed(work, tile);
   const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
   float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the 32 keys at hand
-  int* const rows = reinterpret_cast<int*>(weights + 32);                         // and their values
+  int* const rows = reinterpret_cast<int*>(weights + 32);                        // and their values
 
   for (int row = warp; row < tile.tokens; row += kWarps) {
     const float* const query = of_head + (tile.row + row) * stride;

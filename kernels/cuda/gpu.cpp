@@ -10,7 +10,8 @@
 namespace relucent::cuda {
 namespace {
 
-// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside others.
+// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside
+// others.
 constexpr std::size_t kMostRows = 65'536;
 constexpr std::size_t kMostSequences = 1024;
 // Searches at once on one GPU; the next one waits. Two keep it busy while a third's tables are written.
@@ -24,11 +25,12 @@ constexpr std::size_t kPartOfMemory = 8;
 class Gpu::State {
  public:
   State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-      : encoder(device, description, weights, tf32),
-        longest_(static_cast<std::size_t>(description.max_positions)) {
+      : encoder(device, description, weights, tf32), longest_(static_cast<std::size_t>(description.max_positions)) {
+    free_.reserve(kMostWorkspaces);  // giving back must not fail
     free_.push_back(make_first(device));
     first_room_ = free_.front()->room;
     made_ = 1;
+    warm_up(*free_.front());
   }
 
   /// A workspace that is the caller's alone; waits while all are taken.
@@ -71,7 +73,7 @@ class Gpu::State {
       const std::lock_guard lock(mutex_);
       free_.push_back(std::move(workspace));
     }
-    returned_.notify_one();
+    returned_.notify_all();  // the one that wakes first may be past its deadline
   }
 
   const Encoder encoder;
@@ -86,6 +88,17 @@ class Gpu::State {
     room.tiles += rows / kTileRows + 3 * room.sequences;
     room.segments += rows / kSegmentSlots + 2 * room.sequences;
     return room;
+  }
+
+  /// The driver loads code when it first runs; and what cannot run at all is known before the first search.
+  void warm_up(Workspace& w) const {
+    const std::int32_t token = 0;
+    const std::span<const std::int32_t> one(&token, 1), documents[] = {one};
+    const ScoringBatch batch{token, one, documents};
+    const Chunk chunk = chunks_of(batch, encoder.shape(), w.room).front();
+    encoder.prepare(batch, chunk, w);
+    encoder.start(batch, chunk, w);
+    w.stream.wait();
   }
 
   /// Of at most a part of the free memory, and of less where even that is not to be had.
@@ -144,14 +157,22 @@ std::shared_ptr<Gpu::State> Gpu::state() {
 
 void Gpu::forget(const std::shared_ptr<State>& failed) {
   const std::lock_guard lock(mutex_);
-  if (state_ == failed) state_.reset();
+  if (failed == nullptr || state_ == failed) state_.reset();
+  failed_at_ = std::chrono::steady_clock::now();
+}
+
+bool Gpu::failed_lately() {
+  constexpr std::chrono::seconds lately(5);
+  const std::lock_guard lock(mutex_);
+  return failed_at_ && std::chrono::steady_clock::now() - *failed_at_ < lately;
 }
 
 template <typename Work>
 auto Gpu::on_device(const Work& work) {
-  const CurrentDevice current(device_);
-  const std::shared_ptr<State> now = state();
+  std::shared_ptr<State> now;
   try {
+    const CurrentDevice current(device_);
+    now = state();
     return work(*now);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::device) forget(now);
@@ -161,12 +182,15 @@ auto Gpu::on_device(const Work& work) {
 
 DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) {
   ++in_flight_;
-  const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> leaving(&in_flight_, [](auto* count) { --*count; });
+  const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> leaving(&in_flight_,
+                                                                               [](auto* count) { --*count; });
+  stop.throw_if_due("scoring the candidates");
   return on_device([&](State& on) {
     const Borrowed workspace(on, stop);
     DeviceCost cost;
     for (const Chunk& chunk : chunks_of(batch, on.encoder.shape(), workspace->room)) {
       stop.throw_if_due("scoring the candidates");
+      on.encoder.prepare(batch, chunk, *workspace);
       workspace->stream.start_clock();
       on.encoder.start(batch, chunk, *workspace);
       workspace->stream.stop_clock();

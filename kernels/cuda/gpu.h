@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "cuda/encoder.h"
@@ -21,6 +23,8 @@ class Gpu {
   int device() const noexcept { return device_; }
   /// Calls that are in score() now.
   int in_flight() const noexcept { return in_flight_; }
+  /// Whether a call failed in the last seconds: others should go to another GPU first.
+  bool failed_lately();
 
   /// After an Error `device` everything on the GPU is let go; the next call sets it up again.
   DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);
@@ -42,7 +46,8 @@ class Gpu {
   bool tf32_;
   std::atomic<int> in_flight_ = 0;
   std::mutex mutex_;
-  std::shared_ptr<State> state_;  // guarded by mutex_
+  std::shared_ptr<State> state_;                                    // guarded by mutex_
+  std::optional<std::chrono::steady_clock::time_point> failed_at_;  // guarded by mutex_
 };
 
 }  // namespace relucent::cuda

@@ -1,6 +1,6 @@
 // The last layer's attention of [CLS], for all heads at once, so that each token's features are read for its score and
-// once more for the sum. The tokens that one [CLS] sees are cut into segments of 128, each a block of its own, whose sums
-// a second kernel puts together in their order: a split reduction whose bits do not depend on the batch.
+// once more for the sum. The tokens that one [CLS] sees are cut into segments of 128, each a block of its own, whose
+// sums a second kernel puts together in their order: a split reduction whose bits do not depend on the batch.
 #include <cmath>
 
 #include "cuda/kernels.h"
@@ -35,8 +35,8 @@ __device__ __forceinline__ std::int64_t part(int segment, int head, int heads, i
 // x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes; hidden a multiple of 8.
 // Packs: of 16 bytes of x a lane; Tokens: whose products a warp forms at once.
 template <typename T, int Packs, int Tokens>
-__global__ void __launch_bounds__(kThreads) attend_segment(LastAttentionWork work, const T* x, const float* absorbed,
-                                                           float* partial) {
+__global__ void __launch_bounds__(kThreads)
+    attend_segment(LastAttentionWork work, const T* x, const float* absorbed, float* partial) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Segment segment = work.segments[blockIdx.x];
   const Sequence sequence = work.sequences[segment.sequence];

@@ -27,9 +27,9 @@ enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2 };
 
 /// Up to kTileRows tokens of one group of one sequence, whose attention one block computes for one head.
 struct alignas(16) AttentionTile {
-  std::int32_t row;     ///< of its first token
-  std::int32_t tokens;  ///< 1 .. kTileRows
-  std::int32_t index;   ///< of its first token within the group
+  std::int32_t row;                 ///< of its first token
+  std::int32_t tokens;              ///< 1 .. kTileRows
+  std::int32_t index;               ///< of its first token within the group
   std::int32_t sequence_and_group;  ///< 4 * sequence + Group
 };
 inline constexpr int kTileRows = 64;

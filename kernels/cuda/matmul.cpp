@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "cuda/device.h"
@@ -14,15 +16,20 @@ namespace {
 void check(cublasStatus_t status, int device, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   cudaGetLastError();
-  throw Error(ErrorKind::device, device_name(device), std::string(doing) + " failed: " + cublasLtGetStatusString(status) +
-              " (cublasLt " + std::to_string(cublasLtGetVersion()) + ")", "use device = \"cpu\" if it goes on");
+  throw Error(ErrorKind::device, device_name(device),
+              std::string(doing) + " failed: " + cublasLtGetStatusString(status) + " (cublasLt " +
+                  std::to_string(cublasLtGetVersion()) + ")",
+              "use device = \"cpu\" if it goes on");
 }
 
 cudaDataType_t type_of(Element element) {
   switch (element) {
-    case Element::f16: return CUDA_R_16F;
-    case Element::bf16: return CUDA_R_16BF;
-    case Element::f32: break;
+    case Element::f16:
+      return CUDA_R_16F;
+    case Element::bf16:
+      return CUDA_R_16BF;
+    case Element::f32:
+      break;
   }
   return CUDA_R_32F;
 }
@@ -32,13 +39,15 @@ class Layout {
  public:
   Layout(int device, cudaDataType_t type, int columns, int rows, int stride, int batch, std::int64_t batch_stride) {
     check(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(columns),
-                                     static_cast<std::uint64_t>(rows), stride), device, "describing a matrix");
+                                     static_cast<std::uint64_t>(rows), stride),
+          device, "describing a matrix");
     if (batch == 1) return;
     try {
       check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), device,
             "describing a batch of matrices");
       check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
-                                             sizeof batch_stride), device, "describing a batch of matrices");
+                                             sizeof batch_stride),
+            device, "describing a batch of matrices");
     } catch (...) {
       cublasLtMatrixLayoutDestroy(layout_);
       throw;
@@ -102,7 +111,8 @@ void Matmul::describe() {
   const cublasComputeType_t compute = form_.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   check(cublasLtMatmulDescCreate(&description_, compute, CUDA_R_32F), device, "describing a product");
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check(cublasLtMatmulDescSetAttribute(description_, attribute, &value, sizeof value), device, "describing a product");
+    check(cublasLtMatmulDescSetAttribute(description_, attribute, &value, sizeof value), device,
+          "describing a product");
   };
   // y^T = W x^T: W is the first operand, and row-major W is column-major W^T.
   set(CUBLASLT_MATMUL_DESC_TRANSA, form_.weight_is_transposed ? CUBLAS_OP_N : CUBLAS_OP_T);
@@ -116,66 +126,89 @@ void Matmul::describe() {
 }
 
 void Matmul::choose_algorithm() {
-  const int device = library_.device();
-  cublasLtMatmulPreference_t preference = nullptr;
-  check(cublasLtMatmulPreferenceCreate(&preference), device, "choosing an algorithm");
-  std::array<cublasLtMatmulHeuristicResult_t, 8> found{};
-  int count = 0;
-  try {
-    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), device,
-            "choosing an algorithm");
-    };
-    // Neither workspace nor split sums: each element of y is one sum in one order, whatever the number of rows.
-    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{0});
-    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
-    // Matrices of a batch start within one another's rows.
-    const auto of_batch = [&](std::int64_t elements, std::size_t size) {
-      return form_.batch == 1 ? std::uint64_t{256} : static_cast<std::uint64_t>(elements) * size;
-    };
-    const std::size_t size = size_of(form_.element);
-    const std::uint32_t of_y = alignment(of_batch(form_.y_batch, form_.float_result ? sizeof(float) : size));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-        std::min(alignment(reinterpret_cast<std::uintptr_t>(form_.weight)), alignment(of_batch(form_.weight_batch, size))));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(of_batch(form_.x_batch, size)));
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_y);
-    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_y);
-    const Layout x = layout_of_x(form_, form_.usual_rows, device), y = layout_of_y(form_, form_.usual_rows, device);
-    check(cublasLtMatmulAlgoGetHeuristic(library_.handle(), description_, weight_, x.get(), y.get(), y.get(), preference,
-                                         static_cast<int>(found.size()), found.data(), &count), device,
-          "choosing an algorithm");
-  } catch (...) {
-    cublasLtMatmulPreferenceDestroy(preference);
-    throw;
-  }
-  cublasLtMatmulPreferenceDestroy(preference);
-
-  // The fastest of those that also take other numbers of rows.
-  for (int i = 0; i < count; ++i) {
-    bool fits = found[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS;
-    for (const int rows : {1, 13, form_.usual_rows + 1}) {
-      if (!fits) break;
-      const Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
-      cublasLtMatmulHeuristicResult_t result{};
-      fits = cublasLtMatmulAlgoCheck(library_.handle(), description_, weight_, x.get(), y.get(), y.get(),
-                                     &found[static_cast<std::size_t>(i)].algo, &result) == CUBLAS_STATUS_SUCCESS &&
-             result.workspaceSize == 0;
-    }
-    if (fits) {
-      algorithm_ = found[static_cast<std::size_t>(i)].algo;
+  for (const int rows : {form_.usual_rows, 128, 1}) {
+    for (const cublasLtMatmulAlgo_t& algorithm : proposals(rows)) {
+      if (!sums_at_once(algorithm) || !fits_all_rows(algorithm)) continue;
+      algorithm_ = algorithm;
       return;
     }
   }
-  throw Error(ErrorKind::device, device_name(device), "cublasLt has no algorithm for a product of " +
-              std::to_string(form_.in) + " by " + std::to_string(form_.out) + " features",
+  throw Error(ErrorKind::device, device_name(library_.device()),
+              "cublasLt has no algorithm for a product of " + std::to_string(form_.in) + " by " +
+                  std::to_string(form_.out) + " features",
               "use another precision or device = \"cpu\"");
+}
+
+std::vector<cublasLtMatmulAlgo_t> Matmul::proposals(int rows) const {
+  const int device = library_.device();
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&preference), device, "choosing an algorithm");
+  const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, decltype(&cublasLtMatmulPreferenceDestroy)>
+      owner(preference, &cublasLtMatmulPreferenceDestroy);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), device,
+          "choosing an algorithm");
+  };
+  // Neither workspace nor split sums: each element of y is one sum in one order, whatever the number of rows.
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{0});
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+  // Matrices of a batch start within one another's rows.
+  const auto of_batch = [&](std::int64_t elements, std::size_t size) {
+    return form_.batch == 1 ? std::uint64_t{256} : static_cast<std::uint64_t>(elements) * size;
+  };
+  const std::size_t size = size_of(form_.element);
+  const std::uint32_t of_y = alignment(of_batch(form_.y_batch, form_.float_result ? sizeof(float) : size));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::min(alignment(reinterpret_cast<std::uintptr_t>(form_.weight)),
+                                                           alignment(of_batch(form_.weight_batch, size))));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(of_batch(form_.x_batch, size)));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_y);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_y);
+
+  std::array<cublasLtMatmulHeuristicResult_t, 32> found{};
+  int count = 0;
+  const Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(library_.handle(), description_, weight_, x.get(), y.get(), y.get(), preference,
+                                     static_cast<int>(found.size()), found.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check(status, device, "choosing an algorithm");
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    if (found[i].state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(found[i].algo);
+  }
+  return algorithms;
+}
+
+bool Matmul::sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const {
+  const auto value_of = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
+    std::uint32_t value = 0;
+    std::size_t written = 0;
+    check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written),
+          library_.device(), "looking at an algorithm");
+    return value;
+  };
+  return value_of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
+         value_of(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
+bool Matmul::fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const {
+  const int device = library_.device();
+  for (const int rows : {1, 13, form_.usual_rows + 1}) {
+    const Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+    cublasLtMatmulHeuristicResult_t result{};
+    const cublasStatus_t status = cublasLtMatmulAlgoCheck(library_.handle(), description_, weight_, x.get(), y.get(),
+                                                          y.get(), &algorithm, &result);
+    if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize != 0) return false;
+  }
+  return true;
 }
 
 void Matmul::run(const void* x, void* y, int rows, cudaStream_t stream) const {
   const int device = library_.device();
   const Layout of_x = layout_of_x(form_, rows, device), of_y = layout_of_y(form_, rows, device);
-  check(cublasLtMatmul(library_.handle(), description_, &kOne, form_.weight, weight_, x, of_x.get(), &kZero, y, of_y.get(),
-                       y, of_y.get(), &algorithm_, nullptr, 0, stream), device, "starting a product");
+  check(cublasLtMatmul(library_.handle(), description_, &kOne, form_.weight, weight_, x, of_x.get(), &kZero, y,
+                       of_y.get(), y, of_y.get(), &algorithm_, nullptr, 0, stream),
+        device, "starting a product");
 }
 
 }  // namespace relucent::cuda

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "cuda/element.h"
 
@@ -29,18 +30,18 @@ class MatmulLibrary {
 
 /// y[b] = x[b] W[b]^T + bias for b < batch; x[b]: [rows, in], W[b]: [out, in], y[b]: [rows, out], all row-major.
 struct MatmulForm {
-  Element element = Element::f16;   ///< of x, W, the bias and y; sums are fp32
-  bool tf32 = false;                ///< Element::f32 with products of 10-bit mantissas
+  Element element = Element::f16;  ///< of x, W, the bias and y; sums are fp32
+  bool tf32 = false;               ///< Element::f32 with products of 10-bit mantissas
   int out = 0, in = 0;
-  int x_stride = 0, y_stride = 0;   ///< elements from row to row
+  int x_stride = 0, y_stride = 0;  ///< elements from row to row
   const void* weight = nullptr;
   bool weight_is_transposed = false;  ///< W[b] is stored as [in, out]
-  const void* bias = nullptr;       ///< [out]; none if null
-  bool gelu = false;                ///< y = GELU(...), cublasLt's: the tanh approximation
-  bool float_result = false;        ///< y is fp32 whatever `element` is; without bias
+  const void* bias = nullptr;         ///< [out]; none if null
+  bool gelu = false;                  ///< y = GELU(...), cublasLt's: the tanh approximation
+  bool float_result = false;          ///< y is fp32 whatever `element` is; without bias
   int batch = 1;
   std::int64_t x_batch = 0, weight_batch = 0, y_batch = 0;  ///< elements from one b to the next
-  int usual_rows = 16384;           ///< for which the algorithm is chosen
+  int usual_rows = 16384;                                   ///< for which the algorithm is chosen
 };
 
 /// One form's descriptions and algorithm. Thread-safe: run() changes nothing.
@@ -57,6 +58,11 @@ class Matmul {
  private:
   void describe();
   void choose_algorithm();
+  /// What cublasLt thinks best for so many rows, best first.
+  std::vector<cublasLtMatmulAlgo_t> proposals(int rows) const;
+  /// Whether each element is one sum, not one of parts.
+  bool sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const;
+  bool fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const;
   void destroy() noexcept;
 
   const MatmulLibrary& library_;

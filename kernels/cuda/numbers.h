@@ -82,7 +82,8 @@ __device__ __forceinline__ float warp_sum(float value) {
 
 __device__ __forceinline__ float warp_max(float value) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, distance));
+  for (int distance = 16; distance > 0; distance /= 2)
+    value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, distance));
   return value;
 }
 

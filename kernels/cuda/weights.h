@@ -23,8 +23,8 @@ struct PackedLayer {
   PackedNorm attention_norm, output_norm;
 };
 
-/// Weights and biases of products are elements of one type, everything else is fp32. The intermediate size is rounded up
-/// to a multiple of 16 with zeros.
+/// Weights and biases of products are elements of one type, everything else is fp32. The intermediate size is rounded
+/// up to a multiple of 16 with zeros.
 struct PackedWeights {
   /// Throws Error `unsupported` where a weight is beyond fp16's range.
   PackedWeights(const EncoderDescription& description, const EncoderWeights& weights, Element element);
@@ -37,7 +37,7 @@ struct PackedWeights {
   /// Bias of the last layer's attention output with that of the values in it: weights of a softmax sum to 1, so
   /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
   std::size_t last_output_bias = 0;
-  std::size_t pooler_weight = 0, pooler_bias = 0;  ///< the bias in fp32
+  std::size_t pooler_weight = 0, pooler_bias = 0;   ///< the bias in fp32
   std::size_t classifier = 0, classifier_bias = 0;  ///< fp32 [hidden], [1]
   std::vector<std::byte> bytes;
 };

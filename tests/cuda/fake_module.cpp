@@ -50,7 +50,8 @@ class FakeBackend final : public Backend {
       for (float& logit : logits) logit += 1;
     }
   }
-  DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+  DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
+                             const StopSignal& stop) const override {
     score(batch, logits, stop);
     return {0.125, 1'000'000 * batch.documents.size()};
   }

@@ -72,8 +72,8 @@ class CudaFailures : public ::testing::Test {
 
 /// Calls whose failure costs nothing: what they would have told or freed is not needed any more.
 bool may_fail_unseen(const std::string& call) {
-  static const std::set<std::string> harmless = {"cudaGetDevice", "cudaGetLastError", "cudaFree", "cudaFreeHost",
-                                                 "cudaEventDestroy", "cudaStreamDestroy"};
+  static const std::set<std::string> harmless = {"cudaGetDevice", "cudaGetLastError", "cudaFree",
+                                                 "cudaFreeHost",  "cudaEventDestroy", "cudaStreamDestroy"};
   return harmless.contains(call) || call.ends_with("Destroy") || call.starts_with("cudaGetError") ||
          call.ends_with("GetVersion") || call.ends_with("StatusString");
 }
@@ -203,6 +203,30 @@ TEST_F(CudaFailures, OfOneGpuAreAnsweredByTheOther) {
   emulator::restore_device(1);
   EXPECT_EQ(pairs_.logits(*backend), truth);
   EXPECT_EQ(make("cuda:1")->info().device, "cuda:1");
+}
+
+TEST_F(CudaFailures, AGpuThatCannotBeSetUpIsLeftOut) {
+  emulator::Options two = with_memory(8 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
+  emulator::fail("cudaMalloc", 1, unknown_error("cudaMalloc"));
+  const auto backend = make("cuda");
+  EXPECT_EQ(backend->info().device, "cuda:1");
+  EXPECT_EQ(pairs_.logits(*backend).size(), pairs_.documents.size());
+}
+
+TEST_F(CudaFailures, ActivationsBeyondFp16AreErrorsThatNameBf16) {
+  RandomModel model({.hidden = 128, .heads = 4, .intermediate = 128, .layers = 2});
+  const std::vector<float> large(128, 60'000);
+  for (LayerWeights& layer : model.weights.layers) {
+    layer.output.bias.data = reinterpret_cast<const std::byte*>(large.data());
+    layer.intermediate.bias.data = reinterpret_cast<const std::byte*>(large.data());
+  }
+  const Pairs pairs = random_pairs(model, 3, {4, 5});
+  const auto fp16 = model.on({"cuda:0", Precision::fp16, 1, ""}), bf16 = model.on({"cuda:0", Precision::bf16, 1, ""});
+  const std::string what = device_error([&] { pairs.logits(*fp16); });
+  EXPECT_NE(what.find("bf16"), std::string::npos) << what;
+  for (const float logit : pairs.logits(*bf16)) EXPECT_TRUE(std::isfinite(logit));
 }
 
 TEST_F(CudaFailures, OnlyGpusOfOneKindWorkTogether) {

@@ -103,7 +103,9 @@ TEST_P(SameBits, ForEightCallersAtOnce) {
   for (std::size_t caller = 0; caller < 8; ++caller) {
     callers.emplace_back([&, caller] {
       int count = 0;
-      for (int round = 0; round < (emulated() ? 1 : 10); ++round) count += queries[caller].logits(*backend) != alone[caller] ? 1 : 0;
+      for (int round = 0; round < (emulated() ? 1 : 10); ++round) {
+        count += queries[caller].logits(*backend) != alone[caller] ? 1 : 0;
+      }
       different[caller] = count;
     });
   }

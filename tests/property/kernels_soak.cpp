@@ -13,7 +13,8 @@ namespace {
 
 class Soak : public OnEveryWay {};
 
-INSTANTIATE_TEST_SUITE_P(Ways, Soak, ::testing::ValuesIn(fast_ways()), [](const auto& way) { return name_of(way.param); });
+INSTANTIATE_TEST_SUITE_P(Ways, Soak, ::testing::ValuesIn(fast_ways()),
+                         [](const auto& way) { return name_of(way.param); });
 
 TEST_P(Soak, OverChangingShapes) {
   const char* asked = std::getenv("RELUCENT_SOAK_SECONDS");
