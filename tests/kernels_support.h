@@ -97,6 +97,20 @@ class RandomModel {
   std::vector<std::unique_ptr<std::vector<float>>> owned_;
 };
 
+/// Expects the action to throw an Error of this kind whose text has all the words.
+template <typename Action>
+void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
+  try {
+    action();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    for (const std::string& word : words) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << " lacks " << word;
+    }
+  }
+}
+
 /// A query and documents that own their ids.
 struct Pairs {
   std::vector<std::int32_t> query;

@@ -21,8 +21,9 @@ def fake(told="", variant="fake_cuda"):
 ABSENT = {"RELUCENT_CUDA_MODULE": "/no/such/librelucent_cuda.so"}
 
 
-@unittest.skipUnless((MODULES / "fake_cuda.so").is_file(), f"SKIPPED: no fake CUDA modules in {MODULES}")
-class Devices(ProgramTest):
+class WithIndex(ProgramTest):
+    """Tests that search the demo collection."""
+
     @classmethod
     def setUpClass(cls):
         cls.scratch = Path(tempfile.mkdtemp(prefix="relucent-devices-"))
@@ -31,6 +32,9 @@ class Devices(ProgramTest):
         made = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
         assert made.returncode == 0, made.stderr
 
+
+@unittest.skipUnless((MODULES / "fake_cuda.so").is_file(), f"SKIPPED: no fake CUDA modules in {MODULES}")
+class Devices(WithIndex):
     def listed(self, environment):
         result = self.expect(run("model", "info", "--device", "--json", **environment), 0)
         self.assertEqual(result.stderr, "")
@@ -161,16 +165,8 @@ EMULATED = Path(os.environ.get("RELUCENT_CUDA_EMULATED") or "build/dev/lib/libre
 
 
 @unittest.skipUnless(EMULATED.is_file(), f"SKIPPED: no CUDA module for the emulator at {EMULATED}")
-class Emulated(ProgramTest):
+class Emulated(WithIndex):
     """The CUDA backend itself, on the emulator."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.scratch = Path(tempfile.mkdtemp(prefix="relucent-devices-"))
-        cls.addClassCleanup(shutil.rmtree, cls.scratch, ignore_errors=True)
-        cls.index = cls.scratch / "index"
-        made = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
-        assert made.returncode == 0, made.stderr
 
     def run_on(self, emulator, *arguments):
         return run(*arguments, RELUCENT_CUDA_MODULE=str(EMULATED), RELUCENT_CUDA_EMULATOR=emulator)

@@ -10,19 +10,6 @@
 namespace relucent::testing {
 namespace {
 
-template <typename Action>
-void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    for (const std::string& word : words) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << " lacks " << word;
-    }
-  }
-}
-
 BackendOptions device(const std::string& name) { return {name, Precision::automatic, 1, ""}; }
 
 TEST(CreateBackend, ChoosesTheDevice) {
