@@ -158,13 +158,11 @@ std::shared_ptr<Gpu::State> Gpu::state() {
 void Gpu::forget(const std::shared_ptr<State>& failed) {
   const std::lock_guard lock(mutex_);
   if (failed == nullptr || state_ == failed) state_.reset();
-  failed_at_ = std::chrono::steady_clock::now();
 }
 
-bool Gpu::failed_lately() {
+bool Gpu::failed_lately() const noexcept {
   constexpr std::chrono::seconds lately(5);
-  const std::lock_guard lock(mutex_);
-  return failed_at_ && std::chrono::steady_clock::now() - *failed_at_ < lately;
+  return std::chrono::steady_clock::now() - failed_at_.load() < lately;
 }
 
 template <typename Work>
@@ -175,7 +173,10 @@ auto Gpu::on_device(const Work& work) {
     now = state();
     return work(*now);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::device) forget(now);
+    if (error.kind() == ErrorKind::device) {
+      failed_at_ = std::chrono::steady_clock::now();
+      forget(now);
+    }
     throw;
   }
 }

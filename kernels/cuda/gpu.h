@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "cuda/encoder.h"
@@ -24,7 +23,7 @@ class Gpu {
   /// Calls that are in score() now.
   int in_flight() const noexcept { return in_flight_; }
   /// Whether a call failed in the last seconds: others should go to another GPU first.
-  bool failed_lately();
+  bool failed_lately() const noexcept;
 
   /// After an Error `device` everything on the GPU is let go; the next call sets it up again.
   DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);
@@ -45,9 +44,9 @@ class Gpu {
   const PackedWeights& weights_;
   bool tf32_;
   std::atomic<int> in_flight_ = 0;
+  std::atomic<std::chrono::steady_clock::time_point> failed_at_ = std::chrono::steady_clock::time_point();
   std::mutex mutex_;
-  std::shared_ptr<State> state_;                                    // guarded by mutex_
-  std::optional<std::chrono::steady_clock::time_point> failed_at_;  // guarded by mutex_
+  std::shared_ptr<State> state_;  // guarded by mutex_
 };
 
 }  // namespace relucent::cuda
