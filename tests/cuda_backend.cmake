@@ -9,6 +9,12 @@ if(RELUCENT_CUDA_EMULATOR)
   target_compile_definitions(relucent_cuda_emulated PRIVATE RELUCENT_VERSION="${PROJECT_VERSION}")
 endif()
 
+if(NOT RELUCENT_CUDA_EMULATOR AND NOT RELUCENT_SANITIZE)
+  add_test(NAME cuda_emulated COMMAND ${CMAKE_COMMAND} -E echo
+           "SKIPPED: the CUDA emulator needs GCC on x86-64, libboost-context-dev and libdnnl-dev")
+  set_tests_properties(cuda_emulated PROPERTIES LABELS "cuda" SKIP_REGULAR_EXPRESSION "SKIPPED:")
+endif()
+
 # relucent_cuda_runs(NAME PROGRAM MEMORY EMULATED_FILTER GPU_FILTER): NAME_emulated, on a GPU of so much memory, and
 # NAME_gpu, whose tests are skipped on a machine without a GPU.
 function(relucent_cuda_runs name program memory emulated_filter gpu_filter)

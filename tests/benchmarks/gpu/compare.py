@@ -20,7 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]  # this folder's worker.p
 
 import worker  # noqa: E402
 from contenders import PEERS  # noqa: E402
-from task import Task  # noqa: E402
+from task import Task, dense_copy  # noqa: E402
 
 BASE = "sentence-transformers bf16"
 POSITIONS = 4096
@@ -123,18 +123,6 @@ class Peer:
         if self.process.is_alive():
             self.connection.send(0)
         self.process.join()
-
-
-def dense_copy(model: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
-    """The same weights with every token attending to every other: what a plain BERT classifier computes."""
-    folder.mkdir()
-    for file in model.iterdir():
-        if file.name != "config.json":
-            (folder / file.name).symlink_to(file.resolve())
-    config = {key: value for key, value in json.loads((model / "config.json").read_text()).items()
-              if not key.endswith("_attention") and key != "attention_window_size"}
-    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertForSequenceClassification"]}))
-    return folder
 
 
 def logits(options, precision: str, model: pathlib.Path, task: Task) -> list[float]:

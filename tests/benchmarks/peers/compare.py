@@ -20,7 +20,7 @@ import tempfile
 import settings
 import worker
 from peers import PEERS
-from task import Task
+from task import Task, dense_copy
 
 BASE = "sentence-transformers fp32"
 
@@ -59,20 +59,6 @@ class Peer:
         if self.process.is_alive():
             self.connection.send(0)
         self.process.join()
-
-
-def dense_copy(model: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
-    """The same weights with every token attending to every other: what a plain BERT classifier computes."""
-    folder.mkdir()
-    for file in model.iterdir():
-        if file.name != "config.json":
-            (folder / file.name).symlink_to(file.resolve())
-    config = json.loads((model / "config.json").read_text())
-    config = {key: value for key, value in config.items()
-              if not key.endswith("_attention") and key != "attention_window_size"}
-    config["architectures"] = ["BertForSequenceClassification"]
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
 
 
 def relucent_logits(options, precision: str, model: pathlib.Path, task: Task) -> list[float]:

@@ -1,5 +1,6 @@
 """What every contender is given: the checkpoint, the texts and the threads."""
 import dataclasses
+import json
 import pathlib
 
 
@@ -15,6 +16,20 @@ class Task:
         """Sizes to try; all divide the number of documents, so that a compiled shape fits every batch."""
         count = len(self.documents)
         return sorted({count} | {size for size in (5, 10, 25) if size < count and count % size == 0})
+
+
+def dense_copy(model: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """The same weights with every token attending to every other: what a plain BERT classifier computes."""
+    folder.mkdir()
+    for file in model.iterdir():
+        if file.name != "config.json":
+            (folder / file.name).symlink_to(file.resolve())
+    config = json.loads((model / "config.json").read_text())
+    config = {key: value for key, value in config.items()
+              if not key.endswith("_attention") and key != "attention_window_size"}
+    config["architectures"] = ["BertForSequenceClassification"]
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 class Encoded:
