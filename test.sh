@@ -46,7 +46,7 @@ work_in_memory() {
 build release all
 echo "== release: tests"
 run release -j2
-ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //p'  # each kernel's registers and spills
+ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'  # each kernel's registers and spills
 if [ "${1:-}" = --fast ]; then exit 0; fi
 
 work_in_memory
