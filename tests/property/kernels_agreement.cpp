@@ -150,6 +150,20 @@ TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   }
 }
 
+// The widest rows that a GPU's kernels hold in registers, and its widest heads.
+TEST_P(AgreesWithReference, OnWideEncoders) {
+  static std::map<int, std::vector<float>> truths;
+  for (const Sizes& sizes : {Sizes{.hidden = 768, .heads = 12, .intermediate = 64, .layers = 2},
+                             Sizes{.hidden = 1024, .heads = 8, .intermediate = 64, .layers = 2},
+                             Sizes{.hidden = 2048, .heads = 16, .intermediate = 32, .layers = 2}}) {
+    RandomModel model(sizes, pattern_of(63U & ~12U, 4));
+    const Pairs pairs = random_pairs(model, 4, {1, 37});
+    auto& truth = truths[sizes.hidden];
+    if (truth.empty()) truth = pairs.logits(*model.on(reference));
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance) << sizes.hidden;
+  }
+}
+
 TEST_P(AgreesWithReference, WithoutTokenTypes) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48}, pattern_of(63U & ~12U, 4));
   model.description.document_token_type = false;
