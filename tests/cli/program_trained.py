@@ -1,4 +1,4 @@
-"""The bundled checkpoint through `relucent rerank` and `relucent evaluate` against the answers of its authors' code."""
+"""The bundled checkpoint through `relucent rerank` and `relucent evaluate` against PyTorch's answers."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ FEWER_BITS = 0.005  # what bf16 and int8 may cost
 
 
 def names():
-    return sorted(file.name.removesuffix(".tsv.gz") for file in (GOLDENS / "trained").glob("*.tsv.gz"))
+    return sorted(file.name.removesuffix(".tsv.gz") for file in (GOLDENS / "trained-v2").glob("*.tsv.gz"))
 
 
 @unittest.skipUnless(
@@ -31,7 +31,7 @@ class Trained(ProgramTest):
 
     def test_every_set_is_ranked_as_stated(self):
         for name in names():
-            expected = json.loads((GOLDENS / "trained" / "expected.json").read_text())[name]
+            expected = json.loads((GOLDENS / "trained-v2" / "expected.json").read_text())[name]
             candidates = DATA / "candidates" / f"{name}-passage.bm25.rerank.jsonl.gz"
             with gzip.open(candidates, "rt", encoding="utf-8") as lines:
                 records = [json.loads(line) for line in lines]
@@ -56,7 +56,7 @@ class Trained(ProgramTest):
             with gzip.open(DATA / "candidates" / f"{name}-passage.bm25.rerank.jsonl.gz", "rt",
                            encoding="utf-8") as lines:
                 some = [line for _, line in zip(range(300), lines)]
-            with gzip.open(GOLDENS / "trained" / f"{name}.tsv.gz", "rt", encoding="utf-8") as lines:
+            with gzip.open(GOLDENS / "trained-v2" / f"{name}.tsv.gz", "rt", encoding="utf-8") as lines:
                 expected = [line.split() for _, line in zip(range(len(some)), lines)]
             output = self.rerank(self.write("some.jsonl", "".join(some)), self.folder / "some.tsv", "--precision",
                                  "fp32")

@@ -63,7 +63,7 @@ std::vector<Candidates> read_set(const fs::path& golden, const fs::path& data) {
 /// Every set whose logits and candidates are both there.
 std::map<std::string, std::vector<Candidates>> read_sets() {
   std::map<std::string, std::vector<Candidates>> sets;
-  for (const auto& entry : fs::directory_iterator(goldens() / "trained")) {
+  for (const auto& entry : fs::directory_iterator(goldens() / "trained-v2")) {
     const std::string file = entry.path().filename().string();
     if (!file.ends_with(".tsv.gz")) continue;
     const std::string name = file.substr(0, file.find('.'));
@@ -87,10 +87,10 @@ std::vector<std::string_view> views(const std::vector<std::string>& texts) {
 class TrainedGolden : public ::testing::Test {
  protected:
   void SetUp() override {
-    RELUCENT_NEEDS(goldens() / "trained");
+    RELUCENT_NEEDS(goldens() / "trained-v2");
     RELUCENT_NEEDS(test_data() / "candidates");
     if (sets().empty())
-      GTEST_SKIP() << "SKIPPED: no set of " << goldens() / "trained"
+      GTEST_SKIP() << "SKIPPED: no set of " << goldens() / "trained-v2"
                    << " has its candidates";
   }
   static const std::map<std::string, std::vector<Candidates>>& sets() {

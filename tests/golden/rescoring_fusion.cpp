@@ -88,7 +88,7 @@ double mean_ndcg(const std::map<std::string, Query>& queries, const Qrels& qrels
 }
 
 TEST(RescoringFusionGolden, ShippedProfilesReachTheStatedNdcg) {
-  const fs::path folder = testing::goldens() / "trained";
+  const fs::path folder = testing::goldens() / "trained-v2";
   RELUCENT_NEEDS(folder / "expected.json");
   RELUCENT_NEEDS(testing::test_data() / "candidates");
   const auto expected = nlohmann::json::parse(std::ifstream(folder / "expected.json"));

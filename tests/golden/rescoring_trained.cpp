@@ -1,4 +1,4 @@
-// The bundled checkpoint through the engine's own search(), against the answers of the authors' code.
+// The bundled checkpoint through the engine's own search(), against PyTorch's answers.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -104,8 +104,8 @@ void check_set(const Set& set) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(RescoringTrainedGolden, SearchGivesTheAuthorsLogits) {
-  const fs::path folder = goldens() / "trained";
+TEST(RescoringTrainedGolden, SearchGivesPyTorchsLogits) {
+  const fs::path folder = goldens() / "trained-v2";
   RELUCENT_NEEDS(folder);
   RELUCENT_NEEDS(test_data() / "candidates");
   int sets = 0;
