@@ -65,11 +65,45 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   return degraded;
 }
 
-// Queries from a person or, without a terminal, one a line. A query that cannot be answered does not end the others.
+/// Queries that got no answer. One of them does not end the others: it is reported, and the rest is answered.
+class Unanswered {
+ public:
+  /// Reports the failure of `query`, a topic's name for instance; of many only the first. Interruptions are rethrown.
+  void add(const std::string& query, const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) throw error;
+    if (!first_kind_) first_kind_ = error.kind();
+    if (++count_ > kReported) return;
+    std::cout.flush();
+    std::cerr << "relucent: error: " << query << (query.empty() ? "" : ": ") << error.what() << "\n";
+  }
+
+  std::size_t count() const { return count_; }
+
+  /// Throws where not one of the `asked` queries of `place` was answered: that is a failure of the whole command.
+  void throw_if_all(std::size_t asked, const std::string& place) const {
+    if (count_ == 0 || count_ < asked) return;
+    throw Error(*first_kind_, place, "no query could be answered", "see the reason above");
+  }
+
+  /// Says how many there were.
+  void summarize(std::size_t asked) const {
+    if (count_ == 0) return;
+    std::cerr << "relucent: degraded: " << count_ << " of " << asked << " queries could not be answered\n";
+  }
+
+ private:
+  static constexpr std::size_t kReported = 20;
+  std::size_t count_ = 0;
+  std::optional<ErrorKind> first_kind_;
+};
+
+// Queries from a person or, without a terminal, one a line.
 int answer_lines(SearchSession& session, const SearchOptions& options) {
   const bool person = is_terminal(STDIN_FILENO);
   if (person) std::cerr << "A question on each line; an empty line or Ctrl-D ends.\n";
   int code = ok;
+  std::size_t asked = 0;
+  Unanswered unanswered;
   std::string line;
   for (;;) {
     if (person) std::cerr << "> " << std::flush;
@@ -78,17 +112,22 @@ int answer_lines(SearchSession& session, const SearchOptions& options) {
       if (person) return code;
       continue;
     }
+    ++asked;
     try {
       code = std::max(code, answer(session, std::string(index_tools::trim(line)), options));
       if (!options.json) std::cout << std::endl;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::usage || !person) throw;
-      std::cerr << "relucent: error: " << error.what() << "\n";
+      unanswered.add(person ? "" : "query " + std::to_string(asked), error);
     }
     if (!std::cout.good()) break;
   }
-  if (person) std::cerr << "\n";
-  return code;
+  if (person) {
+    std::cerr << "\n";
+    return code;
+  }
+  unanswered.throw_if_all(asked, "standard input");
+  unanswered.summarize(asked);
+  return unanswered.count() > 0 ? int{degraded} : code;
 }
 
 double share_below(const std::vector<double>& sorted, double share) {
@@ -154,6 +193,11 @@ class TopicAnswers {
     }
   }
 
+  /// A topic without an answer: a run and a rerank file have no line of it, JSON says why.
+  void add_failure(const index_tools::Topic& topic, const std::string& query, const Error& error) {
+    if (options_.json) print_json_error(std::cout, query, topic.id, error.what());
+  }
+
   void commit() {
     if (run_) run_->commit();
     if (rerank_) rerank_->commit();
@@ -173,25 +217,37 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0, first_stage_queries = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0, done = 0;
+  Unanswered unanswered;
   {
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
                                    static_cast<std::int64_t>(topics.size()));
     for (const index_tools::Topic& topic : topics) {
       interrupt.throw_if_interrupted("searching");
-      SearchResult result = session.search(index_tools::topic_text(topic, text), hits, answers.need_texts());
+      progress.update(0, static_cast<std::int64_t>(done++));
+      std::string query;
+      SearchResult result;
+      try {
+        query = index_tools::topic_text(topic, text);
+        result = session.search(query, hits, answers.need_texts());
+      } catch (const Error& error) {
+        unanswered.add("topic " + topic.id, error);
+        answers.add_failure(topic, query, error);
+        continue;
+      }
       answers.add(topic, result);
       note_texts_missing(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
       results.push_back(std::move(result));
-      progress.update(0, static_cast<std::int64_t>(results.size()));
     }
   }
+  unanswered.throw_if_all(topics.size(), options.topics);
   answers.commit();
-  print_statistics(results);
-  if (degraded_queries == 0) return ok;
+  if (!results.empty()) print_statistics(results);
+  unanswered.summarize(topics.size());
+  if (degraded_queries == 0) return unanswered.count() > 0 ? degraded : ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()
             << " queries were not answered as configured, " << first_stage_queries
             << " are in the first stage's order\n";

@@ -138,6 +138,15 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
+void print_json_error(std::ostream& out, const std::string& query, const std::string& id, const std::string& error) {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::object();
+  if (!id.empty()) json["qid"] = id;
+  json["query"] = query;
+  json["error"] = error;
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
 std::string timings_line(const SearchResult& result) {
   std::array<char, 300> line{};
   std::array<char, 40> device{};

@@ -20,6 +20,9 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
 /// A query's hits as one JSON object on one line. `id` is the topic's; empty for a query without one.
 void print_json(std::ostream& out, const SearchResult& result, const std::string& id);
 
+/// A query that could not be answered, as one JSON object on one line: `query`, `error`, and `qid` unless it is empty.
+void print_json_error(std::ostream& out, const std::string& query, const std::string& id, const std::string& error);
+
 /// One line: how long each step took.
 std::string timings_line(const SearchResult& result);
 

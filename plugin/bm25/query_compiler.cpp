@@ -6,6 +6,8 @@
 #include <SpanQuery.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <typeinfo>
 
 #include "bm25/boolean_weight.h"
@@ -102,21 +104,22 @@ void QueryCompiler::unfold(const BooleanQueryPtr& query, float boost, std::vecto
 
 /// Joins equal terms, the first one's place kept: required ones, and optional ones where their number does not count.
 std::vector<QueryCompiler::Part> QueryCompiler::join_repeated(const std::vector<Part>& parts, bool optional_too) {
+  using Key = std::tuple<BooleanClause::Occur, Lucene::String, Lucene::String>;
+  std::map<Key, std::size_t> places;  // in `joined`
   std::vector<Part> joined;
   for (Part part : parts) {
-    const auto term = exactly<Lucene::TermQuery>(part.query);
-    if (term) {
-      part.boost *= static_cast<float>(part.query->getBoost());
+    if (const auto query = exactly<Lucene::TermQuery>(part.query)) {
+      part.boost *= static_cast<float>(query->getBoost());
       part.sum = part.boost;
-      const bool joinable = part.occur == BooleanClause::MUST || (part.occur == BooleanClause::SHOULD && optional_too);
-      const auto same = std::ranges::find_if(joined, [&](const Part& earlier) {
-        const auto other = exactly<Lucene::TermQuery>(earlier.query);
-        return other && earlier.occur == part.occur && other->getTerm()->equals(term->getTerm());
-      });
-      if (joinable && same != joined.end()) {
-        same->sum += part.boost;
-        same->boost = static_cast<float>(same->sum);
-        continue;
+      const TermPtr term = query->getTerm();
+      if (part.occur == BooleanClause::MUST || (part.occur == BooleanClause::SHOULD && optional_too)) {
+        const auto [place, first] = places.try_emplace({part.occur, term->field(), term->text()}, joined.size());
+        if (!first) {
+          Part& same = joined[place->second];
+          same.sum += part.boost;
+          same.boost = static_cast<float>(same.sum);
+          continue;
+        }
       }
     }
     joined.push_back(std::move(part));

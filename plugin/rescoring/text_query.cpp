@@ -51,7 +51,8 @@ RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config) {
     for (const auto& word : distinct) {
       const auto clause = newLucene<Lucene::TermQuery>(newLucene<Lucene::Term>(field, word));
       clause->setBoost(counts[word]);
-      words->add(clause, Lucene::BooleanClause::SHOULD);
+      // Not add(): it refuses more clauses than BooleanQuery::getMaxClauseCount(), a limit for expanded wildcards.
+      words->getClauses().add(newLucene<Lucene::BooleanClause>(clause, Lucene::BooleanClause::SHOULD));
     }
     const auto query = newLucene<RescoreQuery>(words, text);
     query->parseMilliseconds =

@@ -198,6 +198,52 @@ class Search(ProgramTest):
         plain = self.hits(QUESTION, "--no-rescore")
         self.assertEqual([hit["id"] for hit in found["hits"]], [hit["id"] for hit in plain["hits"]])
 
+    def test_a_question_of_more_words_than_lucene_allows_clauses(self):
+        words = " ".join(f"word{i}" for i in range(3000))
+        found = json.loads(self.search("--json", "--no-rescore", stdin=f"{words} onions\n").stdout)
+        plain = self.hits("onions", "--no-rescore")
+        self.assertEqual([(hit["id"], hit["score"]) for hit in found["hits"]],
+                         [(hit["id"], hit["score"]) for hit in plain["hits"]])
+
+    def test_a_bad_topic_is_reported_and_the_rest_is_answered(self):
+        topics = self.write("t.tsv", "7\tonions\n8\t(((\n9\tbread\n")
+        lucene = ["--syntax", "lucene", "--no-rescore", "--hits", "3"]
+        run_file, rerank_file = self.folder / "x.run", self.folder / "rerank.jsonl"
+        result = self.search("--topics", topics, *lucene, "--run", run_file, "--rerank-file", rerank_file, code=4)
+        self.assertIn("topic 8: query: ", result.stderr)
+        self.assertIn("1 of 3 queries could not be answered", result.stderr)
+        self.assertEqual([line.split()[0] for line in run_file.read_text().splitlines()], ["7"] * 3 + ["9"] * 3)
+        self.assertEqual([json.loads(line)["qid"] for line in rerank_file.read_text().splitlines()],
+                         ["7"] * 3 + ["9"] * 3)
+        lines = self.search("--topics", topics, *lucene, "--json", code=4).stdout.splitlines()
+        found = [json.loads(line) for line in lines]
+        self.assertEqual([answer["qid"] for answer in found], ["7", "8", "9"])
+        self.assertEqual(found[1]["query"], "(((")
+        self.assertIn("query: ", found[1]["error"])
+        self.assertNotIn("hits", found[1])
+
+    def test_a_topic_without_the_text_asked_for_is_reported(self):
+        topics = self.write("t.trec", "<top>\n<num> Number: 1\n<title> onions\n<desc> Description:\nonions\n</top>\n"
+                            "<top>\n<num> Number: 2\n<title> bread\n</top>\n")
+        result = self.search("--topics", topics, "--topic-text", "description", "--no-rescore", "--hits", "2", code=4)
+        self.assertEqual([line.split()[0] for line in result.stdout.splitlines()], ["1", "1"])
+        self.assertIn("topic 2", result.stderr)
+
+    def test_topics_of_which_none_is_answered_are_an_error(self):
+        topics = self.write("t.tsv", "7\t)))\n8\t(((\n")
+        self.expect_error(2, "t.tsv", "no query could be answered", "topic 7", "topic 8",
+                          arguments=["search", "--index", self.index, "--topics", topics, "--syntax", "lucene",
+                                     "--no-rescore", "--run", self.folder / "x.run"])
+        self.assertFalse((self.folder / "x.run").exists())
+
+    def test_a_bad_question_of_standard_input_does_not_end_the_others(self):
+        lucene = ["--syntax", "lucene", "--no-rescore", "--json"]
+        result = self.search(*lucene, stdin="onions\n(((\nbread\n", code=4)
+        self.assertEqual([json.loads(line)["query"] for line in result.stdout.splitlines()], ["onions", "bread"])
+        self.assertIn("query 2", result.stderr)
+        self.expect_error(2, "no query could be answered",
+                          arguments=["search", "--index", self.index, *lucene], stdin="(((\n")
+
     def test_mistakes(self):
         search = ["search", "--index", self.index]
         self.expect_error(2, "empty", arguments=[*search, "  "])

@@ -127,6 +127,20 @@ TEST(RescoringTextQuery, IsAFlatQueryOfTheAnalyzersWordsWithCounts) {
   EXPECT_EQ(to_utf8(query->inner()->toString(L"contents")), "run^3.0 fast");
 }
 
+TEST(RescoringTextQuery, MayHaveMoreWordsThanABooleanQueryMayHaveClauses) {
+  const std::int32_t limit = Lucene::BooleanQuery::getMaxClauseCount();
+  const SmallIndex index(ten_documents({}));
+  std::string text = "word";
+  for (std::int32_t i = 0; i < 3 * limit; ++i) text += " absent" + std::to_string(i);
+  const auto query = makeTextQuery(text, small_config());
+  EXPECT_EQ(Lucene::BooleanQuery::getMaxClauseCount(), limit);
+  for (const auto& searcher : {bm25_searcher(index), newLucene<Lucene::IndexSearcher>(index.reader())}) {
+    EXPECT_EQ(documents_of(searcher->search(query, 10)), documents_of(searcher->search(term_query("word"), 10)));
+  }
+  EXPECT_EQ(scores_of(bm25_searcher(index)->search(query, 10)),
+            scores_of(bm25_searcher(index)->search(term_query("word"), 10)));
+}
+
 TEST(RescoringTextQuery, OfStopWordsAloneOrNothingMatchesNothing) {
   const SmallIndex index(ten_documents({}));
   const auto searcher = bm25_searcher(index);
