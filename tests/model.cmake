@@ -18,6 +18,6 @@ relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES golde
 relucent_model_test(model_tests LABELS unit property model
   SOURCES unit/model_bert_config_test.cpp unit/model_formats_test.cpp unit/model_rewrite_test.cpp
           unit/model_wordpiece_test.cpp property/model_cross_encoder_test.cpp
-          property/model_wordpiece_test.cpp)
+          property/model_fp16_range_test.cpp property/model_wordpiece_test.cpp)
 relucent_model_test(model_fault_tests LABELS fault model SOURCES fault/model_load_test.cpp)
 relucent_model_test(model_fuzz LABELS fuzz model SOURCES fuzz/model_checkpoint_fuzz.cpp)

@@ -45,8 +45,10 @@ class Trained(ProgramTest):
                     tolerance = TOLERANCE if precision == "fp32" else FEWER_BITS
                     alone = self.rerank(candidates, self.folder / f"{name}.run", "--precision", precision)
                     self.assertAlmostEqual(self.ndcg(name, alone), expected["model"], delta=tolerance)
-            fused = self.rerank(candidates, self.folder / f"{name}.fused.run", "--config", "config/fusion.toml",
-                                "--precision", "fp32")
+            profile = self.write("fusion.toml", '[rescorer]\nscore_mode = "total"\nnormalize = "minmax"\n'
+                                 'rescore_weight = 1.0\nquery_weight = 0.3\ntimeout_ms = 0\n')
+            fused = self.rerank(candidates, self.folder / f"{name}.fused.run", "--config", profile, "--precision",
+                                "fp32")
             self.assertAlmostEqual(self.ndcg(name, fused),
                                    expected["minmax_model_plus_0.3_minmax_first_stage"],
                                    delta=TOLERANCE)

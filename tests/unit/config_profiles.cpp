@@ -55,7 +55,7 @@ TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
   EXPECT_EQ(fusion.score_mode, ScoreMode::total);
   EXPECT_EQ(fusion.normalize, Normalize::minmax);
   EXPECT_EQ(fusion.rescore_weight, 1.0);
-  EXPECT_EQ(fusion.query_weight, 0.3);
+  EXPECT_EQ(fusion.query_weight, 0.2);
 }
 
 }  // namespace
