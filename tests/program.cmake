@@ -1,6 +1,7 @@
 # Tests of topics, judgments, runs and measures, of benchmarks and of the program `relucent`.
 relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
               SOURCES unit/evaluation_formats.cpp
+                      unit/evaluation_plot.cpp
                       fuzz/evaluation_forms_fuzz.cpp
                       unit/benchmarks_measurement.cpp
                       unit/program_snippet.cpp

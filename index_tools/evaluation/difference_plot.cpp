@@ -11,9 +11,11 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr double kWidth = 800, kPanel = 380;                        // of the drawing, of one comparison
-constexpr double kLeft = 76, kRight = 92, kTop = 66, kBottom = 62;  // around the bars
-constexpr std::size_t kMostNamed = 60;                              // queries whose ids fit below their bars
+constexpr double kWidth = 800, kBars = 252;              // of the drawing; height of the bars' area
+constexpr double kRight = 92, kTop = 84;                 // beside and above the bars
+constexpr double kFont = 12, kTitleFont = 16;            // sizes in pixels
+constexpr std::size_t kMostNamed = 60;                   // queries whose ids fit below their bars
+constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run and of a query's id, longer ones are shortened
 // Grey, blue and orange with a contrast of 4 to 1 or more against both white and black.
 constexpr const char *kInk = "#767676", *kFirst = "#2a7fbf", *kOther = "#c8681e";
 
@@ -55,15 +57,33 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// At most so many characters of UTF-8: the beginning of an id, the end of a path.
-std::string shortened(const std::string& text, std::size_t most, bool keep_end) {
-  std::vector<std::size_t> starts;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xC0) != 0x80) starts.push_back(i);
+// How wide a text can be in pixels, whatever sans-serif font shows it: the widths are those of the widest common ones
+// (Verdana, DejaVu Sans), of bold letters 1.13 times as much.
+double text_width(std::string_view text, double font_size) {
+  double ems = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) == 0x80) continue;  // goes on with a character of UTF-8
+    if (byte >= 0x80 || std::string_view("mwMW%@").find(c) != std::string_view::npos) {
+      ems += 1;
+    } else {
+      ems += c >= 'A' && c <= 'Z' ? 0.79 : 0.65;
+    }
   }
-  if (starts.size() <= most) return text;
-  return keep_end ? "…" + text.substr(starts[starts.size() - most + 1])
-                  : text.substr(0, starts[most - 1]) + "…";
+  return ems * font_size;
+}
+
+constexpr double kBold = 1.13;
+
+// The text's end, as long as fits: ids and paths differ there.
+std::string shortened(const std::string& text, double font_size, double width) {
+  if (text_width(text, font_size) <= width) return text;
+  for (std::size_t from = 1; from < text.size(); ++from) {
+    if ((text[from] & 0xC0) == 0x80) continue;
+    const std::string rest = "…" + text.substr(from);
+    if (text_width(rest, font_size) <= width) return rest;
+  }
+  return "…";
 }
 
 // With a minus sign instead of a hyphen.
@@ -101,14 +121,33 @@ class Panel {
     step_ = grid_step(high_ - low_);
     low_ = step_ * std::floor(low_ / step_ + 1e-9);
     high_ = step_ * std::ceil(high_ / step_ - 1e-9);
+    const int decimals = std::max(1, static_cast<int>(-std::floor(std::log10(step_) + 1e-9)));
+    std::snprintf(tick_format_, sizeof tick_format_, "%%.%df", decimals);
+    const double tick_width = std::max(text_width(tick(low_), kFont), text_width(tick(high_), kFont));
+    left_ = std::max(76.0, 36 + tick_width);  // 36: the axis's title
+    lay_out_names();
   }
 
+  double height() const { return kTop + kBars + below_; }
   std::string draw() const { return heading() + grid() + bars() + names() + mean(); }
 
  private:
-  double height() const { return kPanel - kTop - kBottom; }
-  double slot() const { return (kWidth - kLeft - kRight) / static_cast<double>(bars_.size()); }
-  double y(double value) const { return top_ + kTop + height() * (high_ - value) / (high_ - low_); }
+  enum class Names { none, level, upright };  // the queries' ids below their bars
+
+  double slot() const { return (kWidth - left_ - kRight) / static_cast<double>(bars_.size()); }
+  double y(double value) const { return top_ + kTop + kBars * (high_ - value) / (high_ - low_); }
+  std::string tick(double value) const { return number_text(tick_format_, value); }
+
+  // Ids stand level where the longest fits below its bar, else upright; what is below them moves down.
+  void lay_out_names() {
+    if (bars_.size() > kMostNamed) return;
+    name_font_ = slot() < 11 ? 9 : 10;
+    double widest = 0;
+    for (const Bar& bar : bars_)
+      widest = std::max(widest, text_width(shortened(bar.query, name_font_, kWidestQuery), name_font_));
+    names_ = widest + 6 <= slot() ? Names::level : Names::upright;
+    below_ += names_ == Names::level ? 14 : widest + 2;
+  }
 
   std::string text(double x, double place_y, const char* anchor, const std::string& content,
                    const std::string& more = "") const {
@@ -125,27 +164,25 @@ class Panel {
     const auto coloured = [](const char* colour, const std::string& content) {
       return std::string("<tspan fill=\"") + colour + "\" font-weight=\"bold\">" + content + "</tspan>";
     };
-    return text(kLeft, top_ + 24, "start", escaped(measure_) + " by query: A − B",
-                " font-size=\"16\" font-weight=\"bold\"") +
-           text(kLeft, top_ + 46, "start",
-                coloured(kFirst, "A = " + escaped(first_) + " better: " + std::to_string(up)) + " · " +
-                    coloured(kOther, "B = " + escaped(other_) + " better: " + std::to_string(down)) +
+    return text(left_, top_ + 24, "start", escaped(measure_) + " by query: A − B",
+                formatted(" font-size=\"%.0f\" font-weight=\"bold\"", kTitleFont)) +
+           text(left_, top_ + 45, "start",
+                coloured(kFirst, "A = " + escaped(first_) + " better: " + std::to_string(up))) +
+           text(left_, top_ + 62, "start",
+                coloured(kOther, "B = " + escaped(other_) + " better: " + std::to_string(down)) +
                     " · equal: " + std::to_string(bars_.size() - up - down));
   }
 
   std::string grid() const {
     std::string result;
-    const int decimals = std::max(1, static_cast<int>(-std::floor(std::log10(step_) + 1e-9)));
     for (int i = static_cast<int>(std::lround(low_ / step_)); i <= std::lround(high_ / step_); ++i) {
       const double value = i * step_;
-      result += formatted(
-          "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-opacity=\"%s\"/>\n",
-          kLeft, kWidth - kRight, y(value), y(value), kInk, i == 0 ? "1" : "0.3");
-      char format[16];
-      std::snprintf(format, sizeof format, "%%.%df", decimals);
-      result += text(kLeft - 8, y(value) + 4, "end", number_text(format, value));
+      result +=
+          formatted("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-opacity=\"%s\"/>\n",
+                    left_, kWidth - kRight, y(value), y(value), kInk, i == 0 ? "1" : "0.3");
+      result += text(left_ - 8, y(value) + 4, "end", tick(value));
     }
-    const double middle = top_ + kTop + height() / 2;
+    const double middle = top_ + kTop + kBars / 2;
     return result + text(20, middle, "middle", "difference in " + escaped(measure_),
                          formatted(" transform=\"rotate(-90 20 %.1f)\"", middle));
   }
@@ -157,8 +194,8 @@ class Panel {
       const Bar& bar = bars_[i];
       const double from = y(std::max(0.0, bar.difference())), to = y(std::min(0.0, bar.difference()));
       result += formatted("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\">",
-                          kLeft + slot() * static_cast<double>(i) + (slot() - wide) / 2, from, wide,
-                          to - from, bar.difference() >= 0 ? kFirst : kOther);
+                          left_ + slot() * static_cast<double>(i) + (slot() - wide) / 2, from, wide, to - from,
+                          bar.difference() >= 0 ? kFirst : kOther);
       result += "<title>" + escaped(bar.query) + ": " + number_text("%.4f", bar.difference()) +
                 formatted(" (A %.4f, B %.4f)", bar.a, bar.b) + "</title></rect>\n";
     }
@@ -166,19 +203,21 @@ class Panel {
   }
 
   std::string names() const {
-    const double bottom = top_ + kPanel - kBottom;
-    std::string label =
+    const double bottom = top_ + kTop + kBars;
+    const std::string caption =
         std::to_string(bars_.size()) + (bars_.size() == 1 ? " query" : " queries, sorted by the difference");
-    const bool named = bars_.size() <= kMostNamed;
-    std::string result = text((kLeft + kWidth - kRight) / 2, bottom + (named ? 50 : 26), "middle", label);
-    if (!named) return result;
+    std::string result = text((left_ + kWidth - kRight) / 2, bottom + below_ - 14, "middle", caption);
+    if (names_ == Names::none) return result;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
-      const double x = kLeft + slot() * (static_cast<double>(i) + 0.5) + 3.5;
-      // Longer ids would run into the label below.
-      const std::string id = shortened(bars_[i].query, 7, false);
-      result += text(x, bottom + 6, "end", escaped(id),
-                     formatted(" font-size=\"%d\" transform=\"rotate(-90 %.1f %.1f)\"", slot() < 11 ? 9 : 10,
-                               x, bottom + 6));
+      const double x = left_ + slot() * (static_cast<double>(i) + 0.5);
+      const std::string id = escaped(shortened(bars_[i].query, name_font_, kWidestQuery));
+      const std::string size = formatted(" font-size=\"%.0f\"", name_font_);
+      if (names_ == Names::level) {
+        result += text(x, bottom + 16, "middle", id, size);
+      } else {
+        result += text(x + 3.5, bottom + 6, "end", id,
+                       size + formatted(" transform=\"rotate(-90 %.1f %.1f)\"", x + 3.5, bottom + 6));
+      }
     }
     return result;
   }
@@ -190,7 +229,7 @@ class Panel {
     return formatted(
                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"1.5\" "
                "stroke-dasharray=\"6 4\"/>\n",
-               kLeft, kWidth - kRight, y(value), y(value), kInk) +
+               left_, kWidth - kRight, y(value), y(value), kInk) +
            text(kWidth - kRight + 8, y(value) - 4, "start", "mean") +
            text(kWidth - kRight + 8, y(value) + 11, "start", number_text("%.4f", value));
   }
@@ -198,6 +237,10 @@ class Panel {
   std::vector<Bar> bars_;
   std::string measure_, first_, other_;
   double top_, low_ = 0, high_ = 0, step_ = 0;
+  char tick_format_[16] = "%.1f";
+  double left_ = 0, below_ = 40;  // beside and below the bars
+  Names names_ = Names::none;
+  double name_font_ = 10;
 };
 
 }  // namespace
@@ -205,27 +248,24 @@ class Panel {
 std::string difference_plot(const Report& report, std::size_t measure) {
   std::string panels;
   const std::string& name = report.measures[measure].name;
+  double height = 0;
   for (std::size_t other = 1; other < report.runs.size(); ++other) {
-    const PairedValues pairs =
-        paired_values(report.runs[0].evaluation, report.runs[other].evaluation, measure);
+    const PairedValues pairs = paired_values(report.runs[0].evaluation, report.runs[other].evaluation, measure);
     if (pairs.queries.empty()) {
       throw Error(ErrorKind::invalid_data, report.runs[other].file,
-                  "has no judged query in common with " + report.runs[0].file,
-                  "compare runs of the same topics");
+                  "has no judged query in common with " + report.runs[0].file, "compare runs of the same topics");
     }
     std::vector<Bar> bars;
-    for (std::size_t i = 0; i < pairs.queries.size(); ++i)
-      bars.push_back({pairs.queries[i], pairs.a[i], pairs.b[i]});
-    panels += Panel(std::move(bars), name, shortened(run_name(report, 0), 32, true),
-                    shortened(run_name(report, other), 32, true), kPanel * static_cast<double>(other - 1))
-                  .draw();
+    for (std::size_t i = 0; i < pairs.queries.size(); ++i) bars.push_back({pairs.queries[i], pairs.a[i], pairs.b[i]});
+    const auto run = [&report](std::size_t i) { return shortened(run_name(report, i), kFont * kBold, kWidestName); };
+    const Panel panel(std::move(bars), name, run(0), run(other), height);
+    panels += panel.draw();
+    height += panel.height();
   }
-  const double height = kPanel * static_cast<double>(report.runs.size() - 1);
   return formatted(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
-             "%.0f\" role=\"img\" "
-             "font-family=\"sans-serif\" font-size=\"12\" fill=\"%s\">\n",
-             kWidth, height, kWidth, height, kInk) +
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+             "role=\"img\" font-family=\"sans-serif\" font-size=\"%.0f\" fill=\"%s\">\n",
+             kWidth, std::ceil(height), kWidth, std::ceil(height), kFont, kInk) +
          "<title>" + escaped(name) + " by query</title>\n" + panels + "</svg>\n";
 }
 
