@@ -10,6 +10,7 @@ relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
               LIBRARIES relucent_index_tools)
 relucent_test(evaluation_golden LABELS golden index_tools
               SOURCES golden/evaluation_measures.cpp
+                      golden/evaluation_more_measures.cpp
                       golden/evaluation_reports.cpp
                       golden/evaluation_real_files.cpp
               LIBRARIES relucent_index_tools)

@@ -14,30 +14,42 @@ using Kind = Measure::Kind;
 
 enum class Cutoff { none, optional, required };
 
+enum Parameter : unsigned { no_parameter = 0, rel = 1, p = 2, max_rel = 4 };
+
 struct Known {
   std::string_view name;  // lower case
   Kind kind;
   Cutoff cutoff;
+  unsigned parameters;
 };
 
 constexpr std::array kKnown = {
-    Known{"ndcg", Kind::ndcg, Cutoff::optional},
-    Known{"ndcg_cut", Kind::ndcg, Cutoff::required},
-    Known{"map", Kind::average_precision, Cutoff::optional},
-    Known{"ap", Kind::average_precision, Cutoff::optional},
-    Known{"map_cut", Kind::average_precision, Cutoff::required},
-    Known{"rr", Kind::reciprocal_rank, Cutoff::optional},
-    Known{"mrr", Kind::reciprocal_rank, Cutoff::optional},
-    Known{"recip_rank", Kind::reciprocal_rank, Cutoff::optional},
-    Known{"p", Kind::precision, Cutoff::required},
-    Known{"precision", Kind::precision, Cutoff::required},
-    Known{"r", Kind::recall, Cutoff::required},
-    Known{"recall", Kind::recall, Cutoff::required},
-    Known{"judged", Kind::judged, Cutoff::required},
-    Known{"num_ret", Kind::returned, Cutoff::none},
-    Known{"num_rel", Kind::relevant, Cutoff::none},
-    Known{"num_rel_ret", Kind::relevant_returned, Cutoff::none},
-    Known{"num_q", Kind::queries, Cutoff::none},
+    Known{"ndcg", Kind::ndcg, Cutoff::optional, no_parameter},
+    Known{"ndcg_cut", Kind::ndcg, Cutoff::required, no_parameter},
+    Known{"map", Kind::average_precision, Cutoff::optional, rel},
+    Known{"ap", Kind::average_precision, Cutoff::optional, rel},
+    Known{"map_cut", Kind::average_precision, Cutoff::required, rel},
+    Known{"rr", Kind::reciprocal_rank, Cutoff::optional, rel},
+    Known{"mrr", Kind::reciprocal_rank, Cutoff::optional, rel},
+    Known{"recip_rank", Kind::reciprocal_rank, Cutoff::optional, rel},
+    Known{"p", Kind::precision, Cutoff::required, rel},
+    Known{"precision", Kind::precision, Cutoff::required, rel},
+    Known{"r", Kind::recall, Cutoff::required, rel},
+    Known{"recall", Kind::recall, Cutoff::required, rel},
+    Known{"rprec", Kind::r_precision, Cutoff::none, rel},
+    Known{"success", Kind::success, Cutoff::required, rel},
+    Known{"bpref", Kind::binary_preference, Cutoff::none, rel},
+    Known{"err", Kind::expected_reciprocal_rank, Cutoff::optional, max_rel},
+    Known{"rbp", Kind::rank_biased_precision, Cutoff::optional, rel | p},
+    Known{"judged", Kind::judged, Cutoff::required, no_parameter},
+    Known{"num_ret", Kind::returned, Cutoff::none, no_parameter},
+    Known{"numret", Kind::returned, Cutoff::none, no_parameter},
+    Known{"num_rel", Kind::relevant, Cutoff::none, rel},
+    Known{"numrel", Kind::relevant, Cutoff::none, rel},
+    Known{"num_rel_ret", Kind::relevant_returned, Cutoff::none, rel},
+    Known{"numrelret", Kind::relevant_returned, Cutoff::none, rel},
+    Known{"num_q", Kind::queries, Cutoff::none, no_parameter},
+    Known{"numq", Kind::queries, Cutoff::none, no_parameter},
 };
 
 [[noreturn]] void unknown(std::string_view name, std::string_view problem) {
@@ -53,34 +65,78 @@ int positive(std::string_view digits, std::string_view name, std::string_view wh
   return value;
 }
 
-// Takes "(rel>=2)" or "(rel=2)" out of `rest`.
-int take_relevance(std::string& rest, std::string_view name) {
+double between_0_and_1(std::string_view digits, std::string_view name) {
+  double value = 0;
+  if (!parse_number(digits, value) || !(value > 0 && value < 1))
+    unknown(name, "has a p that is no number between 0 and 1");
+  return value;
+}
+
+// Takes what stands in parentheses out of `rest`: parameters between commas.
+std::string take_parentheses(std::string& rest, std::string_view name) {
   const std::size_t open = rest.find('(');
-  if (open == std::string::npos) return 1;
+  if (open == std::string::npos) return {};
   const std::size_t close = rest.find(')', open);
   if (close == std::string::npos) unknown(name, "has an opening parenthesis without a closing one");
   std::string inside = rest.substr(open + 1, close - open - 1);
   rest.erase(open, close - open + 1);
-  for (const std::string_view prefix : {"rel>=", "rel="}) {
-    if (inside.starts_with(prefix)) return positive(std::string_view(inside).substr(prefix.size()), name, "a grade");
+  if (trim(inside).empty()) unknown(name, "has nothing between its parentheses");
+  return inside;
+}
+
+void read_parameter(std::string_view text, const Known& known, std::string_view name, Measure& measure) {
+  const std::size_t equals = text.find('=');
+  std::string_view key = trim(text.substr(0, equals));
+  if (key == "rel>") key = "rel";
+  const unsigned parameter = key == "rel" ? rel : key == "p" ? p : key == "max_rel" ? max_rel : no_parameter;
+  if (parameter == no_parameter || equals == std::string_view::npos) {
+    unknown(name,
+            "has " + excerpt(text) + " in parentheses, which is no parameter (rel=GRADE, p=NUMBER, max_rel=GRADE)");
   }
-  unknown(name, "has something other than a grade in parentheses");
+  if ((known.parameters & parameter) == 0) unknown(name, "takes no parameter " + excerpt(key));
+  const std::string_view value = trim(text.substr(equals + 1));
+  switch (parameter) {
+    case rel: measure.relevant = positive(value, name, "a grade"); break;
+    case p: measure.persistence = between_0_and_1(value, name); break;
+    default: measure.max_grade = positive(value, name, "a grade");
+  }
+  if (measure.max_grade > 30) unknown(name, "has a max_rel above 30");
+}
+
+// The pieces between commas, those inside of parentheses aside.
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  std::size_t begin = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size()) {
+      if (text[i] == '(') inside = true;
+      if (text[i] == ')') inside = false;
+      if (text[i] != ',' || inside) continue;
+    }
+    pieces.push_back(trim(text.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return pieces;
 }
 
 }  // namespace
 
 std::string_view measure_names() noexcept {
-  return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k, Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's "
-         "map, recip_rank, P_k, recall_k, ndcg, ndcg_cut_k (or P.k ...) are the same; (rel>=2) after a name counts "
-         "grades from 2";
+  return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k (or Recall@k), Rprec, Success@k, Bpref, ERR, ERR@k, RBP, RBP@k, "
+         "Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's map, recip_rank, P_k, recall_k, ndcg, "
+         "ndcg_cut_k, "
+         "success_k (or P.k ...) are the same; (rel=2) after a name counts grades from 2; RBP(p=0.95) has another "
+         "persistence than 0.8, ERR(max_rel=3) another highest grade than 4";
 }
 
 Measure parse_measure(std::string_view name) {
   Measure measure;
   measure.name = trim(name);
+  std::erase(measure.name, ' ');  // a name is one word in the lines that are printed
   std::string rest = measure.name;
   std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return std::tolower(c); });
-  measure.relevant = take_relevance(rest, name);
+  const std::string parameters = take_parentheses(rest, name);
 
   // The cutoff stands behind '@', or behind the last '_' or '.' where only digits follow.
   std::string_view base = rest, cutoff;
@@ -102,19 +158,22 @@ Measure parse_measure(std::string_view name) {
   if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");
   if (has_cutoff) {
     measure.cutoff = positive(cutoff, name, "a cutoff");
-    std::replace(measure.name.begin(), measure.name.end(), '.', '_');  // trec_eval is asked for P.10 and prints P_10
+    if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval is asked for P.10 and prints P_10
+      measure.name[measure.name.find('.' + std::string(cutoff))] = '_';
+    }
   }
   measure.kind = known->kind;
+  if (!parameters.empty()) {
+    for (const std::string_view parameter : split_at_commas(parameters))
+      read_parameter(parameter, *known, name, measure);
+  }
   return measure;
 }
 
 std::vector<Measure> parse_measures(std::string_view names) {
   std::vector<Measure> measures;
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const std::size_t end = std::min(names.find(',', begin), names.size());
-    const std::string_view name = trim(names.substr(begin, end - begin));
+  for (const std::string_view name : split_at_commas(names)) {
     if (!name.empty()) measures.push_back(parse_measure(name));
-    begin = end + 1;
   }
   if (measures.empty())
     throw Error(ErrorKind::usage, "measures", "none is named", "choose from " + std::string(measure_names()));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "relucent/error.h"
+
 namespace relucent::index_tools {
 namespace {
 
@@ -45,6 +47,11 @@ class QueryMeasure {
       case Kind::precision:
         return ratio(relevant_returned(), measure_.cutoff > 0 ? measure_.cutoff : ranking_.grades.size());
       case Kind::recall: return ratio(relevant_returned(), relevant());
+      case Kind::r_precision: return r_precision();
+      case Kind::success: return relevant_returned() > 0 ? 1 : 0;
+      case Kind::binary_preference: return binary_preference();
+      case Kind::expected_reciprocal_rank: return expected_reciprocal_rank();
+      case Kind::rank_biased_precision: return rank_biased_precision();
       case Kind::judged: return judged();
       case Kind::returned: return static_cast<double>(ranking_.grades.size());
       case Kind::relevant: return static_cast<double>(relevant());
@@ -101,6 +108,51 @@ class QueryMeasure {
     return 0;
   }
 
+  double r_precision() const {
+    const std::size_t all = relevant();
+    std::size_t found = 0;
+    for (std::size_t hit = 0; hit < std::min(all, ranking_.grades.size()); ++hit) found += is_relevant(hit) ? 1 : 0;
+    return ratio(found, all);
+  }
+
+  // With R relevant documents: for each relevant hit, the share of the first R non-relevant ones that rank below it.
+  double binary_preference() const {
+    const auto is_nonrelevant = [this](int grade) { return grade >= 0 && grade < measure_.relevant; };
+    const std::size_t all = relevant();
+    const auto nonrelevant =
+        static_cast<std::size_t>(std::count_if(ranking_.all_grades.begin(), ranking_.all_grades.end(), is_nonrelevant));
+    double sum = 0;
+    std::size_t above = 0;
+    for (std::size_t hit = 0; hit < ranking_.grades.size(); ++hit) {
+      if (is_relevant(hit)) {
+        sum += above == 0 ? 1 : 1 - ratio(std::min(above, all), std::min(nonrelevant, all));
+      } else if (ranking_.grades[hit] && is_nonrelevant(*ranking_.grades[hit])) {
+        ++above;
+      }
+    }
+    return all == 0 ? 0 : sum / static_cast<double>(all);
+  }
+
+  double expected_reciprocal_rank() const {
+    double sum = 0, reaches = 1;
+    for (std::size_t hit = 0; hit < depth_; ++hit) {
+      const int grade = ranking_.grades[hit].value_or(0);
+      if (grade <= 0) continue;
+      const double stops = (std::ldexp(1, grade) - 1) / std::ldexp(1, measure_.max_grade);
+      sum += reaches * stops / static_cast<double>(hit + 1);
+      reaches *= 1 - stops;
+    }
+    return sum;
+  }
+
+  double rank_biased_precision() const {
+    double sum = 0, weight = 1 - measure_.persistence;
+    for (std::size_t hit = 0; hit < depth_; ++hit, weight *= measure_.persistence) {
+      if (is_relevant(hit)) sum += weight;
+    }
+    return sum;
+  }
+
   double judged() const {
     std::size_t count = 0;
     for (std::size_t hit = 0; hit < depth_; ++hit) count += ranking_.grades[hit].has_value() ? 1 : 0;
@@ -112,10 +164,28 @@ class QueryMeasure {
   std::size_t depth_;
 };
 
+// ERR's probabilities would exceed 1.
+void require_grades_on_scale(const Qrels& qrels, const std::vector<Measure>& measures) {
+  for (const Measure& measure : measures) {
+    if (measure.kind != Measure::Kind::expected_reciprocal_rank) continue;
+    for (const auto& [query, judgments] : qrels) {
+      for (const auto& [docno, grade] : judgments) {
+        if (grade <= measure.max_grade) continue;
+        throw Error(
+            ErrorKind::invalid_data, "query " + query + ", docno " + docno,
+            "the grade " + std::to_string(grade) + " is above the scale of " + measure.name + ", which ends at " +
+                std::to_string(measure.max_grade),
+            "name the highest grade of these judgments, for instance ERR(max_rel=" + std::to_string(grade) + ")@20");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Evaluation evaluate(const Run& run, const Qrels& qrels, const std::vector<Measure>& measures,
                     const EvaluationOptions& options) {
+  require_grades_on_scale(qrels, measures);
   Evaluation result;
   result.all.assign(measures.size(), 0);
   for (const auto& [query, hits] : run.queries) {

@@ -11,28 +11,43 @@
 
 namespace relucent::index_tools {
 
-/// A measure as trec_eval computes it.
+/// A measure as trec_eval computes it; ERR as TREC's gdeval.pl does, RBP as cwl_eval.
 struct Measure {
   enum class Kind {
-    ndcg,                ///< gain = grade (negative and unjudged: 0), discount log2(rank + 1), ideal from all judgments
-    average_precision,   ///< over all relevant documents of the qrels
+    ndcg,               ///< gain = grade (negative and unjudged: 0), discount log2(rank + 1), ideal from all judgments
+    average_precision,  ///< over all relevant documents of the qrels
     reciprocal_rank,
-    precision,           ///< over the cutoff, however few the hits
-    recall,              ///< 0 where nothing is relevant
-    judged,              ///< share of judged documents among the hits down to the cutoff
-    returned, relevant, relevant_returned, queries,  ///< counts; summed over queries, not averaged
+    precision,    ///< over the cutoff, however few the hits
+    recall,       ///< 0 where nothing is relevant
+    r_precision,  ///< precision among as many hits as there are relevant documents
+    success,      ///< 1 where a relevant document is among the hits down to the cutoff, else 0
+    /// bpref of Buckley and Voorhees (2004): judged hits alone; a negative grade is not a judgment.
+    binary_preference,
+    /// ERR of Chapelle et al. (2009): a hit of grade g stops the reader with (2^g - 1) / 2^max_grade.
+    expected_reciprocal_rank,
+    /// RBP of Moffat and Zobel (2008): (1 - p) times the sum of p^(rank - 1) over the relevant hits.
+    rank_biased_precision,
+    judged,  ///< share of judged documents among the hits down to the cutoff
+    returned,
+    relevant,
+    relevant_returned,
+    queries,  ///< counts; summed over queries, not averaged
   };
   Kind kind = Kind::ndcg;
   int cutoff = 0;      ///< rank; 0: all hits
-  int relevant = 1;    ///< lowest grade that counts as relevant; nDCG and Judged do not use it
+  int relevant = 1;    ///< lowest grade that counts as relevant; nDCG, ERR and Judged do not use it
+  double persistence = 0.8;  ///< RBP's p
+  int max_grade = 4;         ///< ERR's scale; 4 is gdeval.pl's
   std::string name;    ///< as it was asked for, and as it is printed
 
   bool is_count() const noexcept { return kind >= Kind::returned; }
 };
 
-/// Reads a measure's name: nDCG@10, MAP or AP, RR, RR@10, MRR, P@10, R@100, Judged@10, num_q, num_ret, num_rel,
-/// num_rel_ret, each in any case; trec_eval's map, recip_rank, P_10, recall_100, ndcg, ndcg_cut_10; with a grade as
-/// P@10(rel>=2) or P(rel=2)@10. Throws Error `usage` with the nearest names for anything else.
+/// Reads a measure's name in any case: ir_measures' (nDCG@10, AP or MAP, RR, MRR@10, P@10, R@100 or Recall@100, Rprec,
+/// Success@5, Bpref, ERR@20, RBP, Judged@10, NumQ, NumRet, NumRel, NumRelRet) and trec_eval's (ndcg, ndcg_cut_10, map,
+/// map_cut_10, recip_rank, P_10, recall_100, Rprec, success_5, bpref, num_q, num_ret, num_rel, num_rel_ret; P.10 is
+/// P_10). Parameters stand in parentheses behind the name or the cutoff: P(rel=2)@10, MAP(rel>=2), RBP(p=0.95,rel=2),
+/// ERR(max_rel=3)@20. Throws Error `usage` with the known names for anything else.
 Measure parse_measure(std::string_view name);
 /// The names between commas, outside of parentheses.
 std::vector<Measure> parse_measures(std::string_view names);
@@ -51,6 +66,7 @@ struct Evaluation {
   std::size_t averaged_over = 0;
 };
 
+/// Throws Error `invalid_data` where ERR meets a grade above its scale.
 Evaluation evaluate(const Run& run, const Qrels& qrels, const std::vector<Measure>& measures,
                     const EvaluationOptions& options = {});
 

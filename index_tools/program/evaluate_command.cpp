@@ -130,6 +130,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
                   "most in nDCG.\n\n"
                   "Example:\n"
                   "  relucent evaluate --qrels qrels.txt --run bm25.run --measures nDCG@10,RR@10\n"
+                  "  relucent evaluate --qrels qrels.txt --run bm25.run -m bpref -m \"RBP(p=0.95)\" -m \"P(rel=2)@10\"\n"
                   "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --compare --format latex\n"
                   "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --plot differences.svg");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });

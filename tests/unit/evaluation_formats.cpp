@@ -131,7 +131,8 @@ TEST(RunFile, WhatWouldBreakItsColumnsIsRefused) {
 TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
   const auto same = [](const char* a, const char* b) {
     const Measure first = parse_measure(a), second = parse_measure(b);
-    EXPECT_TRUE(first.kind == second.kind && first.cutoff == second.cutoff && first.relevant == second.relevant)
+    EXPECT_TRUE(first.kind == second.kind && first.cutoff == second.cutoff && first.relevant == second.relevant &&
+                first.persistence == second.persistence && first.max_grade == second.max_grade)
         << a << " " << b;
     EXPECT_EQ(first.name, a);
   };
@@ -143,9 +144,43 @@ TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
   same("R@100", "recall_100");
   EXPECT_EQ(parse_measure("ndcg_cut.10").name, "ndcg_cut_10");
   same("P@10(rel>=2)", "P(rel=2)@10");
-  EXPECT_EQ(parse_measures("nDCG@10, MAP(rel>=2),num_rel_ret").size(), 3U);
-  for (const char* name :
-       {"nDGC@10", "P", "P@0", "P@-3", "P@ten", "num_q@3", "MAP(rel>=", "MAP(grade=2)", "", "recall"}) {
+  same("Recall@100", "recall_100");
+  same("Success@5", "success_5");
+  EXPECT_EQ(parse_measure("success.5").name, "success_5");
+  same("Bpref", "bpref");
+  same("RPrec", "Rprec");
+  same("ERR@20", "err(max_rel=4)@20");
+  same("RBP", "rbp(p=0.8)");
+  same("RBP(p=0.95,rel=2)@10", "RBP@10(rel>=2, p=.95)");
+  same("NumRelRet(rel=2)", "num_rel_ret(rel>=2)");
+  const std::vector<Measure> several = parse_measures("nDCG@10, RBP(p=0.5, rel=2),num_rel_ret");
+  ASSERT_EQ(several.size(), 3U);
+  EXPECT_EQ(several[1].name, "RBP(p=0.5,rel=2)");
+  EXPECT_EQ(several[1].persistence, 0.5);
+  EXPECT_EQ(several[1].relevant, 2);
+  for (const char* name : {"nDGC@10",
+                           "P",
+                           "P@0",
+                           "P@-3",
+                           "P@ten",
+                           "num_q@3",
+                           "MAP(rel>=",
+                           "MAP(grade=2)",
+                           "",
+                           "recall",
+                           "success",
+                           "bpref@10",
+                           "Rprec_5",
+                           "nDCG(rel=2)@10",
+                           "ERR(rel=2)@20",
+                           "ERR(max_rel=99)",
+                           "RBP(p=1)",
+                           "RBP(p=nan)",
+                           "RBP(p=)",
+                           "RBP()",
+                           "RBP(0.8)",
+                           "P(p=0.5)@10",
+                           "RBP(p=0.5"}) {
     error_of(ErrorKind::usage, [&] { parse_measures(name); });
   }
 }
