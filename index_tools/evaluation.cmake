@@ -2,6 +2,7 @@
 set(evaluation
   evaluation/comparison.cpp
   evaluation/difference_plot.cpp
+  evaluation/fusion.cpp
   evaluation/json_fields.cpp
   evaluation/markup_topics.cpp
   evaluation/measure_names.cpp
@@ -32,6 +33,7 @@ set(commands
   program/qrels_command.cpp
   program/rerank_command.cpp
   program/run_command.cpp
+  program/run_fuse_command.cpp
   program/search_command.cpp
   program/search_output.cpp
   program/snippet.cpp

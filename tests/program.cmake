@@ -1,6 +1,7 @@
 # Tests of topics, judgments, runs and measures, of benchmarks and of the program `relucent`.
 relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
               SOURCES unit/evaluation_formats.cpp
+                      unit/evaluation_fusion.cpp
                       unit/evaluation_plot.cpp
                       fuzz/evaluation_forms_fuzz.cpp
                       unit/benchmarks_measurement.cpp
@@ -9,7 +10,8 @@ relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
                       property/evaluation_run_order.cpp
               LIBRARIES relucent_index_tools)
 relucent_test(evaluation_golden LABELS golden index_tools
-              SOURCES golden/evaluation_measures.cpp
+              SOURCES golden/evaluation_fusion.cpp
+                      golden/evaluation_measures.cpp
                       golden/evaluation_more_measures.cpp
                       golden/evaluation_reports.cpp
                       golden/evaluation_real_files.cpp

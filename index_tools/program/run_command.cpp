@@ -11,6 +11,8 @@
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/query_list.h"
+#include "index_tools/program/run_fuse_command.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
 
@@ -40,15 +42,6 @@ std::set<std::string> expected_queries(const RunOptions& options) {
   return ids;
 }
 
-// "3 queries of the topics are missing: 301, 302, 303"; nothing where the list is empty.
-void list_queries(const std::vector<std::string>& ids, const std::string& what,
-                  std::vector<std::string>& remarks) {
-  if (ids.empty()) return;
-  std::string text = number(ids.size()) + " " + what + ": ";
-  for (std::size_t i = 0; i < ids.size() && i < 5; ++i) text += (i == 0 ? "" : ", ") + ids[i];
-  remarks.push_back(text + (ids.size() > 5 ? ", ..." : ""));
-}
-
 std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck& check,
                                     const std::set<std::string>& expected) {
   std::vector<std::string> remarks;
@@ -74,8 +67,8 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
   for (const auto& [id, hits] : run.queries) {
     if (!expected.contains(id)) unknown.push_back(id);
   }
-  list_queries(missing, "queries are missing", remarks);
-  list_queries(unknown, "queries are not among the expected ones", remarks);
+  if (!missing.empty()) remarks.push_back(query_list(missing, "queries are missing"));
+  if (!unknown.empty()) remarks.push_back(query_list(unknown, "queries are not among the expected ones"));
   return remarks;
 }
 
@@ -127,11 +120,11 @@ int convert(const RunOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("run", "Check runs, or convert one to another form");
+  CLI::App* command = program.add_subcommand("run", "Check runs, convert one to another form, or fuse several");
   command->require_subcommand(1);
   command->footer(
       "Example:\n  relucent run check bm25.run --topics topics.tsv\n  relucent run convert bm25.run "
-      "bm25.tsv");
+      "bm25.tsv\n  relucent run fuse bm25.run model.run --output fused.run");
   auto options = std::make_shared<RunOptions>();
 
   CLI::App* check_command = command->add_subcommand("check", "Read runs and say what is peculiar about them");
@@ -174,6 +167,8 @@ void add_run(CLI::App& program, Action& chosen) {
       "  relucent run convert bm25.run bm25.tsv --hits 100\n"
       "  relucent run convert official.run untied.run --order rank");
   convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
+
+  add_run_fuse(*command, chosen);
 }
 
 }  // namespace relucent::program

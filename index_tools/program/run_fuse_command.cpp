@@ -1,0 +1,122 @@
+#include "index_tools/program/run_fuse_command.h"
+
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "index_tools/evaluation/fusion.h"
+#include "index_tools/program/query_list.h"
+#include "index_tools/program/text_output.h"
+#include "relucent/error.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::FusionMethod;
+using index_tools::FusionOptions;
+using index_tools::RunForm;
+
+struct FuseOptions {
+  std::vector<std::string> files;
+  std::string method = "rrf", normalization = "min-max", order = "score", output = "-", form, tag;
+  FusionOptions fusion;
+};
+
+RunForm form_of(const FuseOptions& options) {
+  if (!options.form.empty()) return index_tools::parse_run_form(options.form);
+  if (options.output == "-") return RunForm::trec;
+  const std::optional<RunForm> form = index_tools::run_form_of(options.output);
+  if (form) return *form;
+  throw Error(ErrorKind::usage, options.output, "does not say by its name which form to write",
+              "name one: --to trec, msmarco or jsonl");
+}
+
+// What a reader of the result may not expect: queries that not every run has.
+void note_missing_queries(const std::vector<index_tools::Run>& runs, const FuseOptions& options) {
+  std::set<std::string> all;
+  for (const index_tools::Run& run : runs) all.insert(run.query_order.begin(), run.query_order.end());
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    std::vector<std::string> missing;
+    for (const std::string& query : all) {
+      if (!runs[r].queries.contains(query)) missing.push_back(query);
+    }
+    if (missing.empty()) continue;
+    std::cerr << "relucent: note: " << options.files[r] << ": "
+              << query_list(missing, "queries of the others are missing") << "\n";
+  }
+}
+
+int fuse(FuseOptions options) {
+  options.fusion.method = index_tools::parse_fusion_method(options.method);
+  options.fusion.normalization = index_tools::parse_score_normalization(options.normalization);
+  options.fusion.order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;
+  if (options.files.size() < 2) throw Error(ErrorKind::usage, "FILE", "is one run only", "name two runs or more");
+  const RunForm form = form_of(options);
+  std::vector<index_tools::Run> runs;
+  for (const std::string& file : options.files) runs.push_back(index_tools::read_run(file));
+  const std::vector<index_tools::RankedQuery> queries = index_tools::fuse(runs, options.fusion);
+  const std::string tag = options.tag.empty() ? options.method : options.tag;
+  write_result(options.output, index_tools::format_run_as(form, queries, tag));
+  std::cout.flush();
+  std::int64_t hits = 0;
+  for (const auto& query : queries) hits += static_cast<std::int64_t>(query.hits.size());
+  std::cerr << index_tools::with_commas(hits) << " hits of "
+            << index_tools::with_commas(static_cast<std::int64_t>(queries.size())) << " queries from " << runs.size()
+            << " runs\n";
+  note_missing_queries(runs, options);
+  return ok;
+}
+
+}  // namespace
+
+void add_run_fuse(CLI::App& run, Action& chosen) {
+  CLI::App* command = run.add_subcommand("fuse", "Make one run out of several, by ranks or by scores");
+  auto options = std::make_shared<FuseOptions>();
+  command->add_option("FILE", options->files, "Runs: TREC, MS MARCO or JSON lines")->required();
+  command
+      ->add_option("--method", options->method, "rrf: the sum of 1 / (k + rank); sum: the sum of the normalized scores")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"rrf", "sum"}));
+  command->add_option("--k", options->fusion.k, "rrf: how little the first ranks stand out")
+      ->capture_default_str()
+      ->type_name("NUMBER");
+  command->add_option("--weights", options->fusion.weights, "A factor per run, between commas (default: 1 each)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NUMBERS");
+  command
+      ->add_option("--normalize", options->normalization,
+                   "sum: how each query's scores are made comparable: min-max, max, sum, z-score, rank or none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"min-max", "max", "sum", "z-score", "rank", "none"}));
+  command->add_option("--order", options->order, "What ranks a run's hits: score (and docno, as in trec_eval) or rank")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"score", "rank"}));
+  command->add_option("--depth", options->fusion.depth, "Look at the best N hits of each run and query (default: all)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--hits", options->fusion.hits, "Keep the best N hits of each query (default: all)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--output", options->output,
+                   "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the form, .gz after it compresses; \"-\": "
+                   "standard output, as TREC")
+      ->capture_default_str()
+      ->type_name("FILE");
+  command->add_option("--to", options->form, "trec | msmarco | jsonl (default: by the name)")->type_name("FORM");
+  command->add_option("--tag", options->tag, "The run's name in its last column (default: the method)")
+      ->type_name("NAME");
+  command->footer(
+      "A run that lacks a document or a query adds nothing to it.\n\n"
+      "Example:\n"
+      "  relucent run fuse bm25.run model.run --output fused.run\n"
+      "  relucent run fuse bm25.run model.run --method sum --weights 0.3,0.7 --hits 1000 --output fused.run");
+  command->callback([&chosen, options] { chosen = [options] { return fuse(*options); }; });
+}
+
+}  // namespace relucent::program
