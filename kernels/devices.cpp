@@ -31,8 +31,13 @@ void add_gpus(std::vector<DeviceSummary>& all) {
 std::vector<DeviceSummary> list_devices() {
   const int threads = cpu::available_cores();
   std::vector<DeviceSummary> all;
-  all.push_back({"cpu", std::string(cpu::best_vector_kernels().name) + ", " + std::to_string(threads) +
-                            (threads == 1 ? " thread" : " threads"), "", ""});
+  std::string description = std::string(cpu::best_vector_kernels().name) + ", " + std::to_string(threads) +
+                            (threads == 1 ? " thread" : " threads");
+  const cpu::VectorLevels levels = cpu::available_vector_kernels();
+  for (std::size_t i = 0; i < levels.refused_count; ++i) {
+    description += std::string("; ") + levels.refused[i]->name + " is left out: it gives wrong products";
+  }
+  all.push_back({"cpu", description, "", ""});
   add_gpus(all);
   return all;
 }

@@ -8,5 +8,12 @@ relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES property
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES property/kernels_determinism.cpp)
 relucent_kernels_test(kernels_soak LABELS property kernels SOURCES property/kernels_soak.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
-  SOURCES unit/kernels_product.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp fault/kernels_backend.cpp)
+  SOURCES unit/kernels_levels.cpp unit/kernels_product.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp
+          fault/kernels_backend.cpp)
+# What the compiler made of instructions that this machine may not have. Sanitizers add instructions of their own.
+if(NOT RELUCENT_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_test(NAME kernels_instructions COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cpu/instructions.py
+           $<TARGET_OBJECTS:relucent_kernels> COMMAND_EXPAND_LISTS)
+  set_tests_properties(kernels_instructions PROPERTIES LABELS "unit;kernels" SKIP_REGULAR_EXPRESSION "SKIPPED:")
+endif()
 relucent_threads_test(kernels_threads kernels_determinism *Thread*avx2*:*Caller*avx2*:*AtOnce*avx2*)

@@ -16,7 +16,7 @@ RELUCENT_INLINE void scores_of(const float* query, std::size_t query_stride, std
     for (std::size_t d = 0; d < head_size; ++d) {
       const Floats q = load(query + d * query_stride);
 #pragma GCC unroll 8
-      for (std::size_t k = 0; k < kTogether; ++k) sums[k] += q * key(d, k);
+      for (std::size_t k = 0; k < kTogether; ++k) sums[k] = multiply_add(q, key(d, k), sums[k]);
     }
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < kTogether; ++k) store(scores + k * kLanes, sums[k] * scale);
@@ -24,7 +24,9 @@ RELUCENT_INLINE void scores_of(const float* query, std::size_t query_stride, std
   }
   for (std::size_t k = 0; k < count; ++k) {
     Floats total{};
-    for (std::size_t d = 0; d < head_size; ++d) total += load(query + d * query_stride) * key(d, k);
+    for (std::size_t d = 0; d < head_size; ++d) {
+      total = multiply_add(load(query + d * query_stride), key(d, k), total);
+    }
     store(scores + k * kLanes, total * scale);
   }
 }
@@ -37,12 +39,14 @@ RELUCENT_INLINE void mix(const float* weights, std::size_t count, std::size_t di
     for (std::size_t k = 0; k < count; ++k) {
       const Floats weight = load(weights + k * kLanes);
 #pragma GCC unroll 8
-      for (std::size_t i = 0; i < kTogether; ++i) sums[i] += weight * value(i, k);
+      for (std::size_t i = 0; i < kTogether; ++i) sums[i] = multiply_add(weight, value(i, k), sums[i]);
     }
     return;
   }
   for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t i = 0; i < dimensions; ++i) sums[i] += load(weights + k * kLanes) * value(i, k);
+    for (std::size_t i = 0; i < dimensions; ++i) {
+      sums[i] = multiply_add(load(weights + k * kLanes), value(i, k), sums[i]);
+    }
   }
 }
 
@@ -174,7 +178,7 @@ void attend_one(const Attention& a) {
     for (std::size_t k = 0; k < keys.count; k += kLanes) {
       Floats total{};
       for (std::size_t d = 0; d < a.head_size; ++d) {
-        total += a.query[d * a.query_stride] * load(keys.keys + d * keys.stride + k);
+        total = multiply_add(all(a.query[d * a.query_stride]), load(keys.keys + d * keys.stride + k), total);
       }
       const auto left = static_cast<std::int32_t>(keys.count - k);
       store(scores, lane < left ? total * a.scale : all(kLowest));
@@ -188,7 +192,7 @@ void attend_one(const Attention& a) {
     for (std::size_t s = 0; s < a.segment_count; ++s) {
       const Keys& keys = a.segments[s];
       for (std::size_t k = 0; k < keys.count; k += kLanes) {
-        total += load(weights) * load(keys.values + d * keys.stride + k);
+        total = multiply_add(load(weights), load(keys.values + d * keys.stride + k), total);
         weights += kLanes;
       }
     }
@@ -207,7 +211,9 @@ RELUCENT_INLINE void products_of_heads(const TokenRows& x, const float* vectors,
     for (std::size_t f = 0; f < x.features; ++f) {
       const Floats value = load(x.rows + f * x.stride + token);
 #pragma GCC unroll 4
-      for (std::size_t h = 0; h < H; ++h) sums[h] += vectors[f * count + h] * value;
+      for (std::size_t h = 0; h < H; ++h) {
+        sums[h] = multiply_add(all(vectors[f * count + h]), value, sums[h]);
+      }
     }
     for (std::size_t h = 0; h < H; ++h) store(products + h * stride + token, sums[h]);
   }
@@ -229,7 +235,9 @@ RELUCENT_INLINE void sums_of_heads(const TokenRows& x, const float* weights, std
     for (std::size_t token = 0; token < x.tokens; token += kLanes) {
       const Floats value = load(x.rows + f * x.stride + token);
 #pragma GCC unroll 4
-      for (std::size_t h = 0; h < H; ++h) totals[h] += load(weights + h * stride + token) * value;
+      for (std::size_t h = 0; h < H; ++h) {
+        totals[h] = multiply_add(load(weights + h * stride + token), value, totals[h]);
+      }
     }
     for (std::size_t h = 0; h < H; ++h) sums[h * sums_stride + f] += sum(totals[h]);
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "checks.h"
+#include "cpu/automatic.h"
 #include "cpu/encoder.h"
 #include "cpu/thread_pool.h"
 #include "relucent/error.h"
@@ -159,6 +160,12 @@ const VectorKernels& choose_kernels(const std::string& wanted) {
     if (wanted == available.levels[i]->name) return *available.levels[i];
     known += (known.empty() ? "" : ", ") + std::string(available.levels[i]->name);
   }
+  for (std::size_t i = 0; i < available.refused_count; ++i) {
+    if (wanted != available.refused[i]->name) continue;
+    throw Error(ErrorKind::device, "instruction set " + wanted,
+                "gives wrong products on this machine: a small one with a known result came out different",
+                "it has " + known);
+  }
   const auto& names = kInstructionSets;
   if (std::find(std::begin(names), std::end(names), wanted) == std::end(names)) {
     throw Error(ErrorKind::usage, "instruction set " + wanted, "is not known", "this processor has " + known);
@@ -166,8 +173,7 @@ const VectorKernels& choose_kernels(const std::string& wanted) {
   throw Error(ErrorKind::device, "instruction set " + wanted, "is not one that this processor has", "it has " + known);
 }
 
-// What is asked for, computed natively where the processor can. `auto` is the fastest that keeps the ranking of fp32 to
-// within rounding, which int8 does not.
+// What is asked for, computed natively where the processor can.
 Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
   switch (wanted) {
     case Precision::fp32: return Arithmetic::fp32;
@@ -180,7 +186,7 @@ Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
                   "use precision = \"auto\", \"fp32\", \"bf16\" or \"int8\", or a GPU");
     case Precision::automatic: break;
   }
-  return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::fp32;
+  return automatic_arithmetic(kernels);
 }
 
 Precision precision_of(Arithmetic arithmetic) {

@@ -8,7 +8,7 @@ struct DotF32 {
   using Sum = Floats;
   RELUCENT_INLINE static Sum start(const Product&, std::size_t) { return Floats{}; }
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-    return sum + all(__builtin_bit_cast(float, weight)) * (Floats)units;
+    return multiply_add(all(__builtin_bit_cast(float, weight)), (Floats)units, sum);
   }
   RELUCENT_INLINE static Floats value(const Product&, Sum sum, std::size_t, std::size_t) { return sum; }
 };
@@ -25,8 +25,8 @@ struct DotBf16 : DotF32 {
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
     const auto upper = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) & 0xFFFF0000U);
     const auto lower_half = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) << 16);
-    sum += all(__builtin_bit_cast(float, upper)) * (Floats)((Words)units & 0xFFFF0000U);
-    return sum + all(__builtin_bit_cast(float, lower_half)) * (Floats)((Words)units << 16);
+    sum = multiply_add(all(__builtin_bit_cast(float, upper)), (Floats)((Words)units & 0xFFFF0000U), sum);
+    return multiply_add(all(__builtin_bit_cast(float, lower_half)), (Floats)((Words)units << 16), sum);
   }
 };
 #endif

@@ -18,6 +18,7 @@ struct Int8Tiles {
   RELUCENT_INLINE static Floats value(const Product& product, const std::int32_t* sums, std::size_t feature,
                                       std::size_t token) {
     const Floats scales = load(product.token_scales + token) * product.weight_scales[feature];
+    // Not fused with the bias that is added to it: the same bits as DotInt8 on every level.
     return __builtin_convertvector(load_units(sums) + product.corrections[feature], Floats) * scales;
   }
 };

@@ -4,20 +4,26 @@
 constexpr std::size_t kTile = 16;  // rows, and units a row
 
 #if RELUCENT_AMX == 1
+/// What ldtilecfg reads: palette 1 with all eight tiles of 16 rows of 64 bytes.
+struct alignas(64) TileConfiguration {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfiguration) == 64);
+
+// Every instruction is written out. GCC 12's intrinsics take a tile's number from the source text, and they do not tell
+// the compiler what memory they use: _tile_loadconfig claims 8 of its 64 bytes, so that stores to the others are deleted;
+// _tile_loadd and _tile_stored claim none, so that stores before the one and loads behind the other may move past them.
 struct Tiles {
   Tiles() {
-    struct alignas(64) {
-      std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-      std::uint16_t bytes_a_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-      std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    } configuration;
-    _tile_loadconfig(&configuration);
+    static constexpr TileConfiguration configuration;
+    asm volatile("ldtilecfg %0" : : "m"(configuration));
   }
-  ~Tiles() { _tile_release(); }
+  ~Tiles() { asm volatile("tilerelease"); }
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
 
-  // GCC 12's intrinsics take the tile's number from the source text, so these are written out.
   template <int T> RELUCENT_INLINE void zero() { asm volatile("tilezero %%tmm%c0" : : "i"(T)); }
   template <int T> RELUCENT_INLINE void load(const void* from, std::size_t stride) {
     asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(T) : "memory");

@@ -1,5 +1,9 @@
 #include "cpu/vector_kernels.h"
 
+#include <vector>
+
+#include "cpu/known_product.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -10,42 +14,61 @@ namespace relucent::cpu {
 namespace {
 
 #if defined(__x86_64__)
+// Whether the system saves the tiles' registers with a thread's others: bits 17 and 18 of XCR0.
+bool saves_tiles() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned osxsave = 1U << 27, tiles = 3U << 17;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & osxsave) == 0) return false;
+  asm volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return (a & tiles) == tiles;
+}
+
 // Whether the processor has AMX with bf16 and int8 and the system lets this process use it. Linux grants the tiles'
 // state to a process that asks (arch_prctl(2)).
 bool may_use_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
   constexpr unsigned bf16 = 1U << 22, tile = 1U << 24, int8 = 1U << 25;
-  if ((d & (bf16 | tile | int8)) != (bf16 | tile | int8)) return false;
+  if ((d & (bf16 | tile | int8)) != (bf16 | tile | int8) || !saves_tiles()) return false;
   constexpr long request_permission = 0x1023, tile_data = 18;
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 #endif
 
+/// What the processor says that it has.
+std::vector<const VectorKernels*> claimed() {
+  std::vector<const VectorKernels*> levels = {&plain::kernels};
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return levels;
+  levels.push_back(&amx_emulated::kernels);
+  levels.push_back(&avx2::kernels);
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
+    return levels;
+  }
+  levels.push_back(&avx512::kernels);
+  if (!__builtin_cpu_supports("avx512vnni")) return levels;
+  levels.push_back(&avx512_vnni::kernels);
+  if (!__builtin_cpu_supports("avx512bf16")) return levels;
+  levels.push_back(&avx512_bf16::kernels);
+  if (may_use_amx()) levels.push_back(&amx::kernels);
+#endif
+  return levels;
+}
+
 }  // namespace
 
 const VectorKernels& best_vector_kernels() {
   const VectorLevels available = available_vector_kernels();
-  return *available.levels[available.count - 1];
+  std::size_t best = available.count - 1;
+  while (best > 0 && !available.levels[best]->automatic) --best;
+  return *available.levels[best];
 }
 
 VectorLevels available_vector_kernels() {
-  VectorLevels found{{&amx_emulated::kernels, &plain::kernels}, 2};
-#if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return found;
-  found.levels[found.count++] = &avx2::kernels;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
-    return found;
-  }
-  found.levels[found.count++] = &avx512::kernels;
-  if (!__builtin_cpu_supports("avx512vnni")) return found;
-  found.levels[found.count++] = &avx512_vnni::kernels;
-  if (!__builtin_cpu_supports("avx512bf16")) return found;
-  found.levels[found.count++] = &avx512_bf16::kernels;
-  static const bool amx = may_use_amx();
-  if (amx) found.levels[found.count++] = &amx::kernels;
-#endif
+  // The tile kernels' twin is for tests alone: they are to find what is wrong with it.
+  static const VectorLevels found = levels_that_work(
+      claimed(), [](const VectorKernels& level) { return !level.automatic || multiplies_exactly(level); });
   return found;
 }
 

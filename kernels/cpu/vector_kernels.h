@@ -152,15 +152,17 @@ struct VectorKernels {
 /// Keys of a band that may be read before the first and behind the last.
 constexpr std::size_t kReach = 64;
 
-/// The levels of this build that the processor can run, the best one last. The first is "amx_emulated", the tile
-/// kernels over plain C++, for tests; the second "plain".
+/// The levels of this build that the processor can run, the best one last. The first is "plain"; the second, where there
+/// is AVX2, "amx_emulated": the tile kernels over plain C++, for tests.
 struct VectorLevels {
   const VectorKernels* levels[8];
   std::size_t count;
+  const VectorKernels* refused[8];  ///< the processor claims to have them, but they multiply wrongly (known_product.h)
+  std::size_t refused_count;
 };
 VectorLevels available_vector_kernels();
 
-/// The best of them.
+/// The best of them that is automatic.
 const VectorKernels& best_vector_kernels();
 
 namespace amx_emulated { extern const VectorKernels kernels; }

@@ -7,7 +7,7 @@
 //   RELUCENT_AMX        1 where it multiplies by tiles, 2 for the same in plain C++
 // Written in GCC's vector types, so that the source is the same for all. Nothing from the standard library's templates
 // is used: an inline function compiled here for a newer processor must never be the one that the linker keeps.
-#if RELUCENT_BF16 || RELUCENT_VNNI
+#if defined(__FMA__)
 #include <immintrin.h>
 #endif
 

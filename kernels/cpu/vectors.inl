@@ -15,10 +15,31 @@ RELUCENT_INLINE Floats load(const float* from) { return *reinterpret_cast<const 
 RELUCENT_INLINE void store(float* to, Floats value) { *reinterpret_cast<UnalignedFloats*>(to) = value; }
 RELUCENT_INLINE Ints load_units(const void* from) { return *static_cast<const UnalignedInts*>(from); }
 RELUCENT_INLINE void store_units(void* to, Ints value) { *static_cast<UnalignedInts*>(to) = value; }
-RELUCENT_INLINE Floats all(float value) { return Floats{} + value; }
+// Subtracting zero changes no value, -0 included, so that it costs nothing.
+RELUCENT_INLINE Floats all(float value) { return value - Floats{}; }
 RELUCENT_INLINE Floats higher(Floats a, Floats b) { return a > b ? a : b; }
 RELUCENT_INLINE Floats lower(Floats a, Floats b) { return a < b ? a : b; }
 RELUCENT_INLINE Floats magnitude(Floats a) { return (Floats)((Ints)a & 0x7FFFFFFF); }
+
+// a * b + c, rounded once where the level has fused multiply-add, else twice. Everything that is to be fused says so here:
+// these files are compiled with -ffp-contract=off, because which other sums the compiler would fuse differs from level to
+// level, and with it the bits.
+RELUCENT_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
+#if RELUCENT_LANES == 16 && defined(__AVX512F__)
+  return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif RELUCENT_LANES == 16 && defined(__FMA__)
+  struct Halves {
+    __m256 low, high;
+  };
+  const auto x = __builtin_bit_cast(Halves, a), y = __builtin_bit_cast(Halves, b), z = __builtin_bit_cast(Halves, c);
+  return __builtin_bit_cast(Floats,
+                            Halves{_mm256_fmadd_ps(x.low, y.low, z.low), _mm256_fmadd_ps(x.high, y.high, z.high)});
+#elif RELUCENT_LANES == 8 && defined(__FMA__)
+  return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
 
 constexpr float kLowest = -3.0e38F;
 
@@ -57,17 +78,17 @@ RELUCENT_INLINE Floats exponential(Floats x) {
   constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
   constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: adding it rounds to the nearest integer
   const Floats bounded = lower(higher(x, all(-87.0F)), all(88.0F));
-  const Floats shifted = bounded * log2_e + to_integer;
+  const Floats shifted = multiply_add(bounded, all(log2_e), all(to_integer));
   const Floats n = shifted - to_integer;
-  const Floats r = (bounded - n * ln2_high) - n * ln2_low;
+  const Floats r = multiply_add(n, all(-ln2_low), multiply_add(n, all(-ln2_high), bounded));
   Floats power = all(1.0F / 5040);
-  power = power * r + 1.0F / 720;
-  power = power * r + 1.0F / 120;
-  power = power * r + 1.0F / 24;
-  power = power * r + 1.0F / 6;
-  power = power * r + 0.5F;
-  power = power * r + 1.0F;
-  power = power * r + 1.0F;
+  power = multiply_add(power, r, all(1.0F / 720));
+  power = multiply_add(power, r, all(1.0F / 120));
+  power = multiply_add(power, r, all(1.0F / 24));
+  power = multiply_add(power, r, all(1.0F / 6));
+  power = multiply_add(power, r, all(0.5F));
+  power = multiply_add(power, r, all(1.0F));
+  power = multiply_add(power, r, all(1.0F));
   const Ints exponent = __builtin_convertvector(n, Ints) + 127;
   const Ints bits = exponent << 23;  // the cast below keeps the bits
   const Floats result = power * (Floats)bits;
@@ -81,19 +102,19 @@ RELUCENT_INLINE Floats gelu(Floats x) {
   const Floats bounded = lower(higher(x, all(-limit)), all(limit));
   const Floats square = bounded * bounded;
   Floats numerator = all(1.6102347e-05F);
-  numerator = numerator * square + 0.0009052829F;
-  numerator = numerator * square + 0.0128520215F;
-  numerator = numerator * square + 0.12396871F;
-  numerator = numerator * square + 0.79788285F;
+  numerator = multiply_add(numerator, square, all(0.0009052829F));
+  numerator = multiply_add(numerator, square, all(0.0128520215F));
+  numerator = multiply_add(numerator, square, all(0.12396871F));
+  numerator = multiply_add(numerator, square, all(0.79788285F));
   Floats denominator = all(6.525751e-07F);
-  denominator = denominator * square + 0.00016280205F;
-  denominator = denominator * square + 0.0035074255F;
-  denominator = denominator * square + 0.044802934F;
-  denominator = denominator * square + 0.3220247F;
-  denominator = denominator * square + 1.0F;
+  denominator = multiply_add(denominator, square, all(0.00016280205F));
+  denominator = multiply_add(denominator, square, all(0.0035074255F));
+  denominator = multiply_add(denominator, square, all(0.044802934F));
+  denominator = multiply_add(denominator, square, all(0.3220247F));
+  denominator = multiply_add(denominator, square, all(1.0F));
   const Floats erf = bounded * numerator / denominator;
   const Floats half = 0.5F * x;
-  const Floats inside = half + half * erf;
+  const Floats inside = multiply_add(half, erf, half);
   return x < all(-limit) ? all(0.0F) : inside;
 }
 
@@ -106,6 +127,12 @@ RELUCENT_INLINE Words rounded_to_bf16(Floats value) {
   return kept & 0xFFFF0000U;
 }
 
+// Denormals as zeros of their sign, as the instruction that rounds to bf16 takes them.
+RELUCENT_INLINE Floats without_denormals(Floats value) {
+  const Words bits = (Words)value;
+  return (Floats)((bits & 0x7F800000U) == 0 ? bits & 0x80000000U : bits);
+}
+
 // Two features of bf16 side by side, the first in the lower half.
 RELUCENT_INLINE Ints bf16_pair(Floats first, Floats second) {
 #if RELUCENT_BF16
@@ -115,6 +142,6 @@ RELUCENT_INLINE Ints bf16_pair(Floats first, Floats second) {
   const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
   return (Ints)_mm512_permutexvar_epi16(_mm512_load_si512(interleaved), both);
 #else
-  return (Ints)(rounded_to_bf16(first) >> 16 | rounded_to_bf16(second));
+  return (Ints)(rounded_to_bf16(without_denormals(first)) >> 16 | rounded_to_bf16(without_denormals(second)));
 #endif
 }

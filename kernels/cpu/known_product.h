@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "cpu/vector_kernels.h"
+
+namespace relucent::cpu {
+
+/// Whether the level computes a small product of whole numbers exactly, in every arithmetic that is native to it. The
+/// product covers whole and partial tiles and panels. A compiler, a hypervisor or a processor that gets one of the
+/// special instructions wrong shows here and not in somebody's ranking. Takes some microseconds.
+bool multiplies_exactly(const VectorKernels& kernels);
+
+/// The candidates for which `works` holds, in their order; the others are `refused`. The first is taken unseen:
+/// something must remain.
+VectorLevels levels_that_work(std::span<const VectorKernels* const> candidates,
+                              bool (*works)(const VectorKernels& kernels));
+
+}  // namespace relucent::cpu
