@@ -14,6 +14,9 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       fuzz/indexing_truncation.cpp
                       fuzz/markup_truncation.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
+relucent_test(index_damage LABELS fuzz index_tools
+              SOURCES fuzz/index_damage.cpp
+              LIBRARIES relucent_index_tools LibArchive::LibArchive)
 relucent_test(indexing_golden LABELS golden index_tools
               SOURCES golden/indexing_bm25.cpp
                       golden/indexing_corpora.cpp

@@ -19,9 +19,12 @@ relucent_test(index_segments LABELS property plugin threads
               SOURCES property/index_segments.cpp
               LIBRARIES relucent_plugin LibArchive::LibArchive)
 target_include_directories(index_segments PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
-relucent_test(first_stage_faults LABELS fault plugin
+relucent_test(first_stage_faults LABELS fault property plugin
               SOURCES fault/first_stage_faults.cpp
+                      fault/first_stage_lengths.cpp
+                      property/index_structure.cpp
               LIBRARIES relucent_plugin)
+target_include_directories(first_stage_faults PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 foreach(locale C xx_XX.nonsense)
   add_test(NAME first_stage_locale_${locale} COMMAND first_stage_faults --gtest_filter=FirstStageLocale.*)
   set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")

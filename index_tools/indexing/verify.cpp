@@ -1,7 +1,6 @@
 #include "index_tools/indexing/verify.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "index_tools/indexing/checkpoint.h"
@@ -30,7 +29,7 @@ class Verification {
     if (!fs::is_directory(job_.index, failure)) {
       throw Error(ErrorKind::io, job_.index.string(), "is no folder", "name the index's folder");
     }
-    if (!check_files()) return std::move(report_);
+    if (!check_files() || !check_structure()) return std::move(report_);
     try {
       check_contents();
     } catch (const Error& error) {
@@ -80,6 +79,17 @@ class Verification {
     add("checksums", Status::ok,
         std::to_string(manifest->files.size()) + " files, " + bytes_for_people(total) + ", are as they were written");
     return true;
+  }
+
+  // Of files without recorded checksums: whether Lucene++ can read them at all.
+  bool check_structure() {
+    try {
+      for (const std::string& damage : find_damage(job_.index)) add("structure", Status::damaged, damage);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      add("structure", Status::damaged, error.what());
+    }
+    return count(Status::damaged) == 0;
   }
 
   void need_index() const {
@@ -144,9 +154,8 @@ class Verification {
     } else {
       add("progress", Status::note, "the index was not made by `relucent index`");
     }
-    const auto sidecars = sums_of_sidecars();
+    check_lengths();
     const IndexContents contents = read_contents(job_.index, fields_, first_stage_, job_.quiet);
-    check_sidecars(sidecars);
     report_.documents = contents.documents;
     if (checkpoint) check_documents(*checkpoint, contents);
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable");
@@ -157,27 +166,17 @@ class Verification {
     check_corpus(contents.documents);
   }
 
-  using Sums = std::map<std::string, Manifest::Entry>;
-
-  // The lengths kept beside another program's index have a checksum of their own, and are made anew where it is wrong.
-  Sums sums_of_sidecars() const {
-    Sums sums;
-    for (const auto& file : fs::directory_iterator(job_.index)) {
-      const std::string name = file.path().filename().string();
-      if (!name.ends_with(".lengths") || !file.is_regular_file()) continue;
-      sums[name] = {static_cast<std::int64_t>(file.file_size()), checksum_of_file(file.path())};
-    }
-    return sums;
-  }
-
-  void check_sidecars(const Sums& before) {
-    const Sums after = sums_of_sidecars();
-    for (const auto& [name, sum] : before) {
-      const auto now = after.find(name);
-      if (now == after.end() || now->second.checksum == sum.checksum) continue;
-      // Of another size it is likelier to be of an older state of the index.
-      add("lengths", now->second.size == sum.size ? Status::damaged : Status::note,
-          name + " did not fit and was made anew");
+  void check_lengths() {
+    for (const LengthsFile& file : relucent::check_lengths(job_.index)) {
+      if (file.state == LengthsFile::State::wrong) {
+        std::error_code failure;
+        fs::remove(job_.index / file.name, failure);
+        add("lengths", Status::damaged, file.name + " was not what the postings say, and was removed");
+      } else if (file.state == LengthsFile::State::stale) {
+        add("lengths", Status::note, file.name + " is of another state of the index and is not used");
+      } else {
+        add("lengths", Status::ok, file.name + " is what the postings say");
+      }
     }
   }
 

@@ -17,7 +17,7 @@ struct Check {
     mismatch,  ///< nothing is damaged, but this is not the whole of the corpus that was asked for
     damaged,
   };
-  /// checksums, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
+  /// checksums, structure, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
   std::string name;
   Status status = Status::ok;
   std::string detail;  ///< one line
@@ -42,9 +42,10 @@ struct VerifyJob {
   std::filesystem::path model;
 };
 
-/// Checks the files against the checksums recorded when they were written; reads every document and posting; compares
-/// counts and statistics with the recorded ones and the corpus's official number. An index whose files differ is not
-/// read further. Throws Error `io` where there is no index, `usage` for an unknown corpus.
+/// Checks the files against the checksums recorded when they were written, and the structure of those of other
+/// programs; reads every document and posting; compares counts, statistics and lengths with the recorded ones and the
+/// corpus's official number. An index whose files are damaged is not read further. Throws Error `io` where there is no
+/// index, `usage` for an unknown corpus.
 VerifyReport verify_index(const VerifyJob& job);
 
 }  // namespace relucent::index_tools

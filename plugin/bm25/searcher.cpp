@@ -2,13 +2,13 @@
 #include <LuceneHeaders.h>
 #include <SegmentReader.h>
 
-#include <map>
-#include <mutex>
+#include <memory>
+#include <optional>
 
 #include "bm25/boolean_weight.h"
 #include "bm25/field_lengths.h"
+#include "bm25/field_models.h"
 #include "bm25/query_compiler.h"
-#include "bm25/sidecar.h"
 #include "bm25/similarity.h"
 #include "bm25/term_at_a_time.h"
 #include "index/commit_data.h"
@@ -72,56 +72,13 @@ struct BM25Searcher::Implementation {
           "the index was made with the analyzer \"" + data->analyzer + "\", not \"" + first_stage.analyzer + "\"",
           "set [first_stage] analyzer to the index's");
     }
-    if (data && data->segments == bm25::segments_identity(leaves)) ours = *data;
+    bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
+    if (data && data->segments == bm25::segments_identity(leaves)) index.ours = *data;
+    models = std::make_unique<bm25::FieldModels>(std::move(index), fields, k1, b);
     contents_model = model(contents);
   }
 
-  /// The numbers of a field; counted at its first use where nobody wrote them down.
-  std::shared_ptr<const FieldModel> model(const Lucene::String& field) {
-    const std::lock_guard lock(mutex);
-    auto& known = models[field];
-    if (!known) known = make_model(field);
-    return known;
-  }
-
-  std::shared_ptr<const FieldModel> make_model(const Lucene::String& field) const {
-    const std::string name = to_utf8(field);
-    if (ours && name == ours->fields.contents_field) {
-      const auto made = std::make_shared<FieldModel>(
-          FieldStatistics{ours->totals.documents_with_tokens, ours->totals.tokens}, k1, b);
-      for (const auto& leaf : leaves) made->add_norms(leaf, leaf->norms(field));
-      return made;
-    }
-    if (ours && name == ours->fields.id_field) {
-      const auto made =
-          std::make_shared<FieldModel>(FieldStatistics{ours->totals.documents, ours->totals.documents}, k1, b);
-      for (const auto& leaf : leaves) made->add_norms(leaf, {});
-      return made;
-    }
-    bm25::FieldLengths lengths = lengths_of(field, name);
-    const auto made = std::make_shared<FieldModel>(lengths.statistics, k1, b);
-    const bool norms = std::ranges::any_of(leaves, [&](const auto& leaf) { return leaf->hasNorms(field); });
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      made->add_lengths(leaves[i], norms ? std::move(lengths.leaves[i]) : std::vector<std::uint8_t>());
-    }
-    return made;
-  }
-
-  bm25::FieldLengths lengths_of(const Lucene::String& field, const std::string& name) const {
-    const std::string identity = bm25::index_identity(leaves);
-    if (identity.empty() || folder.empty()) return bm25::count_lengths(leaves, field);
-    const bm25::Sidecar sidecar(folder, name, identity);
-    if (auto kept = sidecar.read(); kept && fits(*kept)) return std::move(*kept);
-    bm25::FieldLengths counted = bm25::count_lengths(leaves, field);
-    sidecar.write(counted);
-    return counted;
-  }
-
-  bool fits(const bm25::FieldLengths& lengths) const {
-    return std::ranges::equal(lengths.leaves, leaves, [](const auto& bytes, const auto& leaf) {
-      return bytes.size() == static_cast<std::size_t>(leaf->maxDoc());
-    });
-  }
+  std::shared_ptr<const FieldModel> model(const Lucene::String& field) { return models->model(field); }
 
   Lucene::TopDocsPtr search_flat(const std::vector<bm25::TermWeightPtr>& terms, const Lucene::FilterPtr& filter,
                                  std::int32_t n) const {
@@ -148,12 +105,10 @@ struct BM25Searcher::Implementation {
   std::vector<Lucene::IndexReaderPtr> leaves;
   std::string folder;
   float k1, b;
-  std::optional<CommitData> ours;  ///< while it still describes the reader's segments
   bool only_segments = std::ranges::all_of(leaves, [](const auto& leaf) {
     return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));
   });
-  std::mutex mutex;
-  std::map<Lucene::String, std::shared_ptr<const FieldModel>> models;
+  std::unique_ptr<bm25::FieldModels> models;
   std::shared_ptr<const FieldModel> contents_model;
 };
 

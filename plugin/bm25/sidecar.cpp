@@ -1,6 +1,5 @@
 #include "bm25/sidecar.h"
 
-#include <Directory.h>
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
 
@@ -8,14 +7,18 @@
 
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "index/check/file_state.h"
 #include "relucent/stored_text.h"
 
 namespace relucent::bm25 {
 namespace {
 
-constexpr char kMagic[] = "relucent lengths 1\n";
+constexpr const char* kPrefix = "relucent-";
+constexpr const char* kSuffix = ".lengths";
+constexpr char kMagic[] = "relucent lengths 2\n";
 
 /// FNV-1a over eight bytes at a time, the length last.
 std::uint64_t checksum(std::string_view bytes) {
@@ -72,16 +75,23 @@ std::string safe_file_name(const std::string& field) {
   return name;
 }
 
+bool is_of_another_version(const std::filesystem::path& path) {
+  constexpr std::string_view kOther = "relucent lengths 1\n";
+  std::string start(kOther.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  return file.read(start.data(), static_cast<std::streamsize>(start.size())) && start == kOther;
+}
+
 }  // namespace
 
 Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity)
-    : file_(folder / ("relucent-" + safe_file_name(field) + ".lengths")),
+    : file_(folder / (kPrefix + safe_file_name(field) + kSuffix)),
       identity_(field + '\n' + std::move(identity)) {}
 
-std::optional<FieldLengths> Sidecar::read() const {
+std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file_, error)) return std::nullopt;
-  std::ifstream file(file_, std::ios::binary);
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (bytes.size() < sizeof kMagic - 1 + 8) return std::nullopt;
@@ -89,8 +99,10 @@ std::optional<FieldLengths> Sidecar::read() const {
   if (Reader(std::string_view(bytes).substr(body.size())).number() != checksum(body)) return std::nullopt;
   Reader reader(body);
   if (reader.take(sizeof kMagic - 1) != kMagic) return std::nullopt;
-  if (reader.take(reader.number()) != identity_) return std::nullopt;
-  FieldLengths lengths;
+  const std::string_view whose = reader.take(reader.number());
+  const std::size_t end_of_field = std::min(whose.find('\n'), whose.size());
+  Content content{std::string(whose.substr(0, end_of_field)), std::string(whose.substr(end_of_field)), {}};
+  FieldLengths& lengths = content.lengths;
   lengths.statistics.document_count = static_cast<std::int64_t>(reader.number());
   lengths.statistics.sum_total_term_freq = static_cast<std::int64_t>(reader.number());
   const std::uint64_t leaves = reader.number();
@@ -99,7 +111,13 @@ std::optional<FieldLengths> Sidecar::read() const {
     lengths.leaves.emplace_back(leaf.begin(), leaf.end());
   }
   if (!reader.good_and_empty()) return std::nullopt;
-  return lengths;
+  return content;
+}
+
+std::optional<FieldLengths> Sidecar::read() const {
+  std::optional<Content> content = read(file_);
+  if (!content || content->field + content->identity != identity_) return std::nullopt;
+  return std::move(content->lengths);
 }
 
 bool Sidecar::write(const FieldLengths& lengths) const {
@@ -131,23 +149,46 @@ bool Sidecar::write(const FieldLengths& lengths) const {
   return false;
 }
 
-std::string index_identity(const std::vector<Lucene::IndexReaderPtr>& leaves) {
+std::string index_identity(const std::filesystem::path& folder, const std::vector<Lucene::IndexReaderPtr>& leaves) {
   std::ostringstream identity;
   for (const auto& leaf : leaves) {
     const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
     if (!segment) return {};
-    identity << to_utf8(segment->getSegmentName()) << ' ' << segment->maxDoc() << ' ' << segment->getUniqueTermCount();
-    std::int64_t bytes = 0;
-    for (const auto& file : segment->getSegmentInfo()->files()) {
+    identity << to_utf8(segment->getSegmentName()) << ' ' << segment->maxDoc() << '\n';
+    std::set<std::string> names;
+    for (const auto& file : segment->getSegmentInfo()->files()) names.insert(to_utf8(file));
+    for (const auto& name : names) {
       // Deletions and rewritten norms get new files but change no length.
-      const std::string name = to_utf8(file);
       const std::string extension = name.substr(std::min(name.rfind('.'), name.size()));
       if (extension == ".del" || (extension.size() > 2 && extension[1] == 's')) continue;
-      bytes += segment->directory()->fileLength(file);
+      identity << name << ' ' << to_string(file_state(folder / name)) << '\n';
     }
-    identity << ' ' << bytes << '\n';
   }
   return identity.str();
+}
+
+std::vector<LengthsFile> check_sidecars(const std::filesystem::path& folder,
+                                        const std::vector<Lucene::IndexReaderPtr>& leaves) {
+  std::vector<LengthsFile> files;
+  const std::string identity = '\n' + index_identity(folder, leaves);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    LengthsFile file{entry.path().filename().string(), LengthsFile::State::right};
+    if (!file.name.starts_with(kPrefix) || !file.name.ends_with(kSuffix)) continue;
+    const auto content = Sidecar::read(entry.path());
+    if (!content) {
+      file.state = is_of_another_version(entry.path()) ? LengthsFile::State::stale : LengthsFile::State::wrong;
+    } else if (content->identity != identity) {
+      file.state = LengthsFile::State::stale;
+    } else {
+      const FieldLengths counted = count_lengths(leaves, to_lucene(content->field));
+      const bool same = counted.leaves == content->lengths.leaves &&
+                        counted.statistics.document_count == content->lengths.statistics.document_count &&
+                        counted.statistics.sum_total_term_freq == content->lengths.statistics.sum_total_term_freq;
+      if (!same) file.state = LengthsFile::State::wrong;
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
 }
 
 }  // namespace relucent::bm25

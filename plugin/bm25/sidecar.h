@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bm25/field_lengths.h"
+#include "relucent/index_files.h"
 
 namespace relucent::bm25 {
 
@@ -23,13 +24,25 @@ class Sidecar {
 
   const std::filesystem::path& file() const { return file_; }
 
+  /// What is in a lengths file, whatever index it is of; nothing where it is missing or damaged.
+  struct Content {
+    std::string field, identity;
+    FieldLengths lengths;
+  };
+  static std::optional<Content> read(const std::filesystem::path& file);
+
  private:
   std::filesystem::path file_;
   std::string identity_;
 };
 
-/// Names, sizes in documents and terms, and file lengths of the segments: two indexes that differ do so here.
-/// Empty where a leaf is no segment of a folder.
-std::string index_identity(const std::vector<Lucene::IndexReaderPtr>& leaves);
+/// Names and documents of the segments, and of each file that lengths depend on its size, the time of its last change
+/// and a checksum: of the whole file where it is small, else of pieces of it all over. Empty where a leaf is no segment
+/// of `folder`. Throws Error `io`.
+std::string index_identity(const std::filesystem::path& folder, const std::vector<Lucene::IndexReaderPtr>& leaves);
+
+/// Counts the lengths of every field that has such a file again.
+std::vector<LengthsFile> check_sidecars(const std::filesystem::path& folder,
+                                        const std::vector<Lucene::IndexReaderPtr>& leaves);
 
 }  // namespace relucent::bm25

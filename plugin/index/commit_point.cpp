@@ -44,12 +44,26 @@ std::string damage_of(const fs::path& folder, const CommitPoint& commit, const L
   return {};
 }
 
-CommitPoint read_commit(const std::string& file, const Lucene::DirectoryPtr& directory) {
-  CommitPoint commit{file, Lucene::newLucene<Lucene::SegmentInfos>(), {}};
+CommitPoint read_commit(const fs::path& folder, const std::string& file, const Lucene::DirectoryPtr& directory) {
+  // Lucene++ crashes on damaged ones, so that they are read here first.
+  CommitPoint commit{file, Lucene::newLucene<Lucene::SegmentInfos>(), {}, check::read_segments_list(folder / file)};
   commit.infos->read(directory, to_lucene(file));
   for (std::int32_t i = 0; i < commit.infos->size(); ++i)
     commit.segments.push_back(recorded_segment(commit.infos->info(i)));
   return commit;
+}
+
+/// A file's size and checksum as record_files() wrote them.
+std::optional<segment::FileSum> recorded_sum(Lucene::MapStringString records, const char* extension,
+                                             const std::string& segment) {
+  const auto record = records.find(to_lucene(kPrefix + extension));
+  if (record == records.end()) return std::nullopt;
+  const std::string text = to_utf8(record->second);
+  segment::FileSum sum;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum.size);
+  if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return std::nullopt;
+  sum.checksum = from_hex(text.substr(static_cast<std::size_t>(end - text.data()) + 1), segment);
+  return sum;
 }
 
 }  // namespace
@@ -59,13 +73,14 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
   WholeCommit found;
   for (const std::string& file : segments_files(folder)) {
     std::string damage = (folder / file).string() + ": the list of segments is damaged";
-    if (is_sound_segments_file(folder / file)) {
-      try {
-        found.commit = read_commit(file, directory);
-        damage = damage_of(folder, found.commit, directory, check);
-      } catch (const Lucene::LuceneException&) {
-        // of a form that Lucene++ does not know
-      }
+    try {
+      found.commit = read_commit(folder, file, directory);
+      damage = damage_of(folder, found.commit, directory, check);
+    } catch (const Lucene::LuceneException&) {
+      // of a form that Lucene++ does not know
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      damage = error.place() + ": " + error.problem();
     }
     if (damage.empty()) return found;
     if (found.damage.empty()) found.damage = damage;
@@ -81,6 +96,10 @@ std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::Direc
   std::vector<std::string> names;
   auto files = commit.infos->files(directory, false);
   for (auto file = files.begin(); file != files.end(); ++file) names.push_back(to_utf8(*file));
+  for (std::int32_t i = 0; i < commit.infos->size(); ++i) {
+    const segment::Segment segment = recorded_segment(commit.infos->info(i));
+    if (segment.files.contains(segment::kBlockSums)) names.push_back(segment.name + '.' + segment::kBlockSums);
+  }
   return names;
 }
 
@@ -100,21 +119,15 @@ segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info) {
   auto records = info->getDiagnostics();
   if (!records || info->hasDeletions() || info->hasSeparateNorms() || info->getUseCompoundFile()) return segment;
   for (const char* extension : segment::kExtensions) {
-    const auto record = records.find(to_lucene(kPrefix + extension));
-    if (record == records.end()) {
+    const auto sum = recorded_sum(records, extension, segment.name);
+    if (!sum) {
       segment.files.clear();
       return segment;
     }
-    const std::string text = to_utf8(record->second);
-    segment::FileSum sum;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum.size);
-    if (error != std::errc() || end == text.data() + text.size() || *end != ' ') {
-      segment.files.clear();
-      return segment;
-    }
-    sum.checksum = from_hex(text.substr(static_cast<std::size_t>(end - text.data()) + 1), segment.name);
-    segment.files[extension] = sum;
+    segment.files[extension] = *sum;
   }
+  const auto sums = recorded_sum(records, segment::kBlockSums, segment.name);
+  if (sums) segment.files[segment::kBlockSums] = *sums;
   return segment;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "index/check/segments_list.h"
 #include "index/segment/segment.h"
 
 namespace relucent {
@@ -19,6 +20,7 @@ struct CommitPoint {
   std::string file;  ///< segments_N
   Lucene::SegmentInfosPtr infos;
   std::vector<segment::Segment> segments;
+  std::vector<check::SegmentEntry> entries;  ///< the same segments, all that segments_N says of them
 };
 
 /// How closely a commit's files are looked at: that they are there and, where their sizes and checksums are recorded

@@ -2,7 +2,12 @@
 
 #include <FSDirectory.h>
 #include <ReadOnlyDirectoryReader.h>
+#include <SegmentInfo.h>
+#include <SegmentInfos.h>
 
+#include "bm25/sidecar.h"
+#include "index/check/checked_directory.h"
+#include "index/check/commit_check.h"
 #include "index/commit_point.h"
 #include "index/segments_file.h"
 #include "lucene_errors.h"
@@ -46,14 +51,32 @@ auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& u
 
 }  // namespace
 
-Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder) {
-  return with_commit(folder, "opening the index",
-                     [](const Lucene::FSDirectoryPtr& directory, const WholeCommit& found) -> Lucene::IndexReaderPtr {
-                       if (found.damaged.empty()) return Lucene::IndexReader::open(directory, true);
-                       return Lucene::newLucene<Lucene::ReadOnlyDirectoryReader>(
-                           directory, found.commit.infos, Lucene::IndexDeletionPolicyPtr(),
-                           Lucene::IndexReader::DEFAULT_TERMS_INDEX_DIVISOR);
-                     });
+Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder, IndexCheck check) {
+  return with_commit(folder, "opening the index", [&](const auto& plain, const WholeCommit& found) {
+    Lucene::DirectoryPtr directory = plain;
+    if (check != IndexCheck::none) {
+      directory = Lucene::newLucene<CheckedDirectory>(folder, check::checked_sums(folder, found.commit, check));
+      for (std::int32_t i = 0; i < found.commit.infos->size(); ++i) found.commit.infos->info(i)->dir = directory;
+    }
+    return Lucene::IndexReaderPtr(Lucene::newLucene<Lucene::ReadOnlyDirectoryReader>(
+        directory, found.commit.infos, Lucene::IndexDeletionPolicyPtr(),
+        Lucene::IndexReader::DEFAULT_TERMS_INDEX_DIVISOR));
+  });
+}
+
+std::vector<std::string> find_damage(const std::filesystem::path& folder) {
+  return with_commit(folder, "checking the index", [&](const auto&, const WholeCommit& found) {
+    return check::find_damage(folder, found.commit);
+  });
+}
+
+std::vector<LengthsFile> check_lengths(const std::filesystem::path& folder) {
+  const Lucene::IndexReaderPtr reader = open_reader(folder);
+  return with_errors(folder.string(), "counting lengths", [&] {
+    auto files = bm25::check_sidecars(folder, bm25::leaf_readers(reader));
+    reader->close();
+    return files;
+  });
 }
 
 IndexFiles index_files(const std::filesystem::path& folder) {

@@ -1,5 +1,6 @@
 #include "index/segment_list.h"
 
+#include <BufferedIndexInput.h>
 #include <NoLockFactory.h>
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
@@ -12,6 +13,8 @@
 #include <cstring>
 #include <map>
 
+#include "index/check/checked_directory.h"
+#include "index/check/commit_check.h"
 #include "index/segments_file.h"
 #include "index/write_lock.h"
 #include "relucent/error.h"
@@ -50,7 +53,7 @@ void sync_folder(const fs::path& folder) { sync(folder, O_RDONLY | O_DIRECTORY);
 /// A file of a segment, as Lucene names them: "_", a number to base 36, perhaps another number, and the extension.
 bool is_segment_file(const fs::path& file) {
   static const std::set<std::string> kExtensions = {".cfs", ".cfx", ".del", ".fdt", ".fdx", ".fnm", ".frq",
-                                                    ".nrm", ".prx", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
+                                                    ".nrm", ".prx", ".sum", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
   const std::string stem = file.stem().string();
   return stem.size() > 1 && stem[0] == '_' && kExtensions.contains(file.extension().string()) &&
          stem.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
@@ -106,7 +109,7 @@ void SegmentList::take(const CommitPoint& commit) {
 
 void SegmentList::remember(const std::string& file) {
   Commit commit{file, {}, {}};
-  for (const std::string& name : files_of({file, infos_, {}}, directory_)) commit.files.insert(name);
+  for (const std::string& name : files_of({file, infos_, {}, {}}, directory_)) commit.files.insert(name);
   for (const segment::Segment& segment : segments_) commit.segments.insert(segment.name);
   synced_ = commit.files;
   commits_.push_back(std::move(commit));
@@ -151,7 +154,7 @@ void SegmentList::set_segments(const std::vector<segment::Segment>& segments, st
 
 void SegmentList::commit(const Lucene::MapStringString& user_data) {
   std::vector<fs::path> unsynced;
-  for (const std::string& file : files_of({{}, infos_, {}}, directory_)) {
+  for (const std::string& file : files_of({{}, infos_, {}, {}}, directory_)) {
     if (!synced_.contains(file)) unsynced.push_back(folder_ / file);
   }
   std::ranges::for_each(unsynced, start_writing);
@@ -209,7 +212,11 @@ void SegmentList::read_again() {
 Lucene::DocumentPtr SegmentList::read_last_document() const {
   if (infos_->size() == 0) return {};
   constexpr std::int32_t kNoTermIndex = -1;
-  const auto segment = Lucene::SegmentReader::get(true, infos_->info(infos_->size() - 1), kNoTermIndex);
+  const Lucene::SegmentInfoPtr info = infos_->info(infos_->size() - 1);
+  const auto checked =
+      Lucene::newLucene<CheckedDirectory>(folder_, check::recorded_sums(folder_, recorded_segment(info)));
+  const auto segment = Lucene::SegmentReader::get(true, checked, info, Lucene::BufferedIndexInput::BUFFER_SIZE, true,
+                                                  kNoTermIndex);
   const auto document = segment->document(segment->maxDoc() - 1, Lucene::FieldSelectorPtr());
   segment->close();
   return document;

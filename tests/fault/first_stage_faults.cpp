@@ -376,8 +376,11 @@ TEST(FirstStageFaults, DamagedPostingsAreFound) {
     ASSERT_GT(lists, 0U);
     std::ofstream(entry.path(), std::ios::binary) << bytes;
   }
-  const auto searcher = open_bm25(folder.path());
   const auto query = flat_query("common words here");
+  expect_error(ErrorKind::invalid_data, ".frq has other bytes",
+               [&] { search(open_bm25(folder.path()), query, 10); });
+  const auto searcher = Lucene::newLucene<BM25Searcher>(open_reader(folder.path(), IndexCheck::none),
+                                                        FirstStageConfig{}, IndexConfig{});
   expect_error(ErrorKind::invalid_data, ".frq", [&] { search(searcher, query, 10); });
   expect_error(ErrorKind::invalid_data, "postings", [&] { search_generally(searcher, query, 10); });
 }

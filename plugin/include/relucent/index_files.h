@@ -25,4 +25,23 @@ struct IndexFiles {
 /// Throws Error `io` for a missing folder, `invalid_data` where the folder holds no index, or no commit is whole.
 RELUCENT_API IndexFiles index_files(const std::filesystem::path& folder);
 
+/// Reads every file that another program wrote from start to end. Says what is wrong: what Lucene++ could not read, and
+/// files that have changed within a commit since open_reader() first saw them. Empty for an index of IndexBuilder's,
+/// whose files have recorded checksums instead. Throws Error as index_files() does.
+RELUCENT_API std::vector<std::string> find_damage(const std::filesystem::path& folder);
+
+/// A file of document lengths that was kept beside another program's index.
+struct LengthsFile {
+  enum class State {
+    right,
+    wrong,  ///< damaged, or not what the postings say
+    stale,  ///< of another state of the index, or by another version: it is not used, and counted again where needed
+  };
+  std::string name;
+  State state;
+};
+
+/// Counts the lengths of every field that has such a file again and compares. Throws Error as index_files() does.
+RELUCENT_API std::vector<LengthsFile> check_lengths(const std::filesystem::path& folder);
+
 }  // namespace relucent

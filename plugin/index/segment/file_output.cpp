@@ -84,7 +84,7 @@ FileSum FileOutput::finish() {
   const int closing = std::exchange(descriptor_, -1);
   if (::close(closing) != 0) fail("closing");
   // What was overwritten is in no running sum; such files are small and still in the system's memory.
-  return {written_, overwritten_ ? checksum_of_file(path_) : sum_.value()};
+  return overwritten_ ? sum_of_file(path_) : sum_.finish();
 }
 
 }  // namespace relucent::segment

@@ -6,16 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "index/segment/checksum.h"
+#include "index/segment/block_sums.h"
 
 namespace relucent::segment {
-
-/// A file as it was written.
-struct FileSum {
-  std::int64_t size = 0;
-  std::uint64_t checksum = 0;
-  friend bool operator==(const FileSum&, const FileSum&) = default;
-};
 
 /// A file written from its start, in the primitive types of Lucene's index files: "VInt" and "VLong" are number(),
 /// seven bits a byte, the lowest first; Int and Long have their highest byte first. Throws Error `io` naming the file.
@@ -76,7 +69,7 @@ class FileOutput {
   std::vector<char> buffer_;
   std::size_t used_ = 0;
   std::int64_t written_ = 0;
-  Checksum sum_;
+  RunningSum sum_;
   bool overwritten_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "index/segment/block_sums.h"
 #include "index/segment/file_output.h"
 
 namespace relucent::segment {
@@ -27,6 +28,8 @@ struct Segment {
   }
 };
 
+/// Beside them lies one of ours with the checksums of their blocks. Segments of earlier versions lack it.
+inline constexpr const char* kBlockSums = "sum";
 inline constexpr const char* kExtensions[] = {"fdt", "fdx", "fnm", "frq", "nrm", "prx", "tii", "tis"};
 
 inline std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name,

@@ -36,6 +36,8 @@ class Merge {
     merge_norms();
     merged_.files["fnm"] = fields_.write(file("fnm"));
     merge_terms();
+    const FileSum sums = write_block_sums(file(kBlockSums), merged_.files);
+    merged_.files[kBlockSums] = sums;
     return std::move(merged_);
   }
 

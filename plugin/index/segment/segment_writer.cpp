@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bm25/length_byte.h"
+#include "index/segment/block_sums.h"
 #include "index/segment/postings_writer.h"
 #include "index/segment/sort_by_text.h"
 #include "index/segment/stored_fields.h"
@@ -154,6 +155,8 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
   if (!fields.contents_first()) inverted.write(fields.contents_number, postings, dictionary);
   std::tie(files["frq"], files["prx"]) = postings.finish();
   std::tie(files["tis"], files["tii"]) = dictionary.finish();
+  const FileSum sums = write_block_sums(file(kBlockSums), files);
+  files[kBlockSums] = sums;
   return segment;
 }
 

@@ -1,0 +1,159 @@
+#include "index/check/commit_check.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "index/check/checked_files.h"
+#include "index/check/segment_check.h"
+#include "relucent/error.h"
+
+namespace relucent::check {
+namespace {
+
+namespace fs = std::filesystem;
+using segment::FileSum;
+using segment::FileSums;
+using segment::sum_of_file;
+
+constexpr const char* kRemedy = "the disk or another program has damaged it; restore it from a copy or index again";
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+[[noreturn]] void other_bytes(const fs::path& file) {
+  throw Error(ErrorKind::invalid_data, file.string(), "has other bytes than were written", kRemedy);
+}
+
+/// Segments that another program wrote, or an earlier version of ours.
+class ForeignSegments {
+ public:
+  ForeignSegments(const fs::path& folder, const CommitPoint& commit)
+      : folder_(folder), remembered_(read_checked_files(folder)) {
+    for (std::size_t i = 0; i < commit.segments.size(); ++i) {
+      if (!commit.segments[i].files.contains(segment::kBlockSums)) entries_.push_back(commit.entries[i]);
+    }
+    now_.commit = commit.file + ' ' + to_hex(checksum(bytes_of(folder / commit.file)));
+  }
+
+  bool same_commit() const { return remembered_ && remembered_->commit == now_.commit; }
+
+  FileSums check(IndexCheck how) {
+    for (const SegmentEntry& entry : entries_) {
+      if (is_known(entry, how)) {
+        check_generations(folder_, entry);
+      } else {
+        check_segment(folder_, entry);
+      }
+      for (const std::string& name : names_of_files(folder_, entry)) {
+        if (!now_.sums.contains(name)) remember(name, sum_of_file(folder_ / name));
+      }
+    }
+    // A file that changes within a commit is damaged, or was replaced by somebody who should know: what it was stays
+    // on record, so that `relucent verify` can tell.
+    const bool news = same_commit() ? added_ && !differs_ : !entries_.empty();
+    if (news) write_checked_files(folder_, now_);
+    return std::move(now_.sums);
+  }
+
+  std::vector<std::string> find_damage() {
+    std::vector<std::string> damage;
+    for (const SegmentEntry& entry : entries_) {
+      try {
+        check_segment(folder_, entry);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::invalid_data) throw;
+        damage.push_back(fs::path(error.place()).filename().string() + ": " + error.problem());
+      }
+      if (!same_commit()) continue;
+      for (const std::string& name : names_of_files(folder_, entry)) {
+        const auto before = remembered_->sums.find(name);
+        if (before != remembered_->sums.end() && !(before->second == sum_of_file(folder_ / name))) {
+          damage.push_back(name + ": has other bytes than when the index was first opened (remove " +
+                           CheckedFiles::file_name + " if that is as it should be)");
+        }
+      }
+    }
+    return damage;
+  }
+
+ private:
+  /// Whether all files of a segment are as they were when they were checked; those that are go into now_.
+  bool is_known(const SegmentEntry& entry, IndexCheck how) {
+    bool known = true;
+    for (const std::string& name : names_of_files(folder_, entry)) {
+      if (!is_unchanged(name, how) && !belongs_to_generation(name)) known = false;
+    }
+    return known;
+  }
+
+  bool is_unchanged(const std::string& name, IndexCheck how) {
+    if (now_.sums.contains(name)) return true;
+    if (!remembered_) return false;
+    const auto sum = remembered_->sums.find(name);
+    if (sum == remembered_->sums.end()) return false;
+    const FileState state = file_state(folder_ / name), &before = remembered_->states.at(name);
+    const bool differed = std::exchange(differs_, true);
+    if (state.size != before.size || state.sample != before.sample) return false;
+    // Of another age it is a copy, or something else.
+    if (how == IndexCheck::checksums || state.modified != before.modified) {
+      if (!(sum_of_file(folder_ / name) == sum->second)) return false;
+      added_ = added_ || state.modified != before.modified;
+    }
+    differs_ = differed;
+    now_.sums[name] = sum->second;
+    now_.states[name] = state;
+    return true;
+  }
+
+  void remember(const std::string& name, FileSum sum) {
+    now_.states[name] = file_state(folder_ / name);
+    now_.sums[name] = std::move(sum);
+    added_ = true;
+  }
+
+  const fs::path& folder_;
+  std::vector<SegmentEntry> entries_;
+  std::optional<CheckedFiles> remembered_;
+  CheckedFiles now_;
+  bool added_ = false;    ///< now_ has more than remembered_
+  bool differs_ = false;  ///< a file that was remembered is another one now
+};
+
+}  // namespace
+
+FileSums recorded_sums(const fs::path& folder, const segment::Segment& segment) {
+  const auto recorded = segment.files.find(segment::kBlockSums);
+  if (recorded == segment.files.end()) return {};
+  const fs::path path = segment::file_of(folder, segment.name, segment::kBlockSums);
+  const std::string bytes = bytes_of(path);
+  if (checksum(bytes) != recorded->second.checksum) other_bytes(path);
+  FileSums sums;
+  for (auto& [extension, sum] : segment::sums_from_bytes(bytes, path.string())) {
+    const auto same = segment.files.find(extension);
+    if (same == segment.files.end() || !(same->second == sum)) other_bytes(path);
+    sums[segment.name + '.' + extension] = std::move(sum);
+  }
+  return sums;
+}
+
+FileSums checked_sums(const fs::path& folder, const CommitPoint& commit, IndexCheck how) {
+  FileSums sums = ForeignSegments(folder, commit).check(how);
+  for (const segment::Segment& segment : commit.segments) {
+    for (auto& [name, sum] : recorded_sums(folder, segment)) {
+      if (how == IndexCheck::checksums && !(sum_of_file(folder / name) == sum)) other_bytes(folder / name);
+      sums[name] = std::move(sum);
+    }
+  }
+  return sums;
+}
+
+std::vector<std::string> find_damage(const fs::path& folder, const CommitPoint& commit) {
+  return ForeignSegments(folder, commit).find_damage();
+}
+
+}  // namespace relucent::check

@@ -1,0 +1,152 @@
+#include "index/check/segment_check.h"
+
+#include <array>
+#include <bit>
+#include <limits>
+
+namespace relucent::check {
+namespace {
+
+constexpr std::int32_t kFieldsFormat = -2;
+constexpr std::uint8_t kIndexed = 0x01, kNoNorms = 0x10, kPayloads = 0x20, kNoFrequencies = 0x40;
+constexpr std::int64_t kNormsHeader = 4;
+
+/// Stored fields: 1 has UTF-8's lengths in bytes, 2 no compressed fields.
+constexpr std::int32_t kFirstStoredFormat = 1, kLastStoredFormat = 2;
+constexpr std::uint8_t kCompressed = 0x04, kAllBits = 0x07;
+
+/// Norms rewritten since, field by field.
+void check_rewritten_norms(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
+  const SegmentEntry& entry = files.entry();
+  for (std::size_t i = 0; i < entry.norms.size(); ++i) {
+    if (entry.norms[i] < 0 || (entry.norms[i] == 0 && entry.compound != 0)) continue;
+    const std::string name = with_generation(entry.name, ".s" + std::to_string(i), entry.norms[i]);
+    FileWindow norms = files.open_loose(name);
+    if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
+  }
+  if (!entry.norms.empty() && entry.norms.size() < fields.size()) {
+    files.open("fnm").damaged("has more fields than the list of segments says");
+  }
+}
+
+}  // namespace
+
+std::vector<FieldEntry> check_fields(const SegmentFiles& files) {
+  FileWindow in = files.open("fnm");
+  std::uint32_t size = in.number();
+  if (static_cast<std::int32_t>(size) < 0) {
+    if (static_cast<std::int32_t>(size) != kFieldsFormat) in.damaged("the list of fields has an unknown format");
+    size = in.number();
+  }
+  if (size > in.left() / 2) in.damaged("a number of fields cannot be " + std::to_string(size));
+  std::vector<FieldEntry> fields;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    FieldEntry field;
+    field.name = in.string();
+    const std::uint8_t bits = in.byte();
+    if ((bits & 0x80) != 0) in.damaged("a field's properties are unknown");
+    field.indexed = (bits & kIndexed) != 0;
+    field.no_norms = (bits & kNoNorms) != 0;
+    field.payloads = (bits & kPayloads) != 0;
+    field.no_frequencies = (bits & kNoFrequencies) != 0;
+    fields.push_back(std::move(field));
+  }
+  if (in.left() != 0) in.damaged("something follows the list of fields");
+  return fields;
+}
+
+void check_stored_fields(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
+  FileWindow index = files.open_stored("fdx"), documents = files.open_stored("fdt");
+  const SegmentEntry& entry = files.entry();
+  const std::int32_t format = index.int32();
+  if (format < kFirstStoredFormat || format > kLastStoredFormat) {
+    index.damaged("stored fields have format " + std::to_string(format) +
+                  ", which is damaged or not of Lucene 2.4 to 3.0");
+  }
+  if (documents.int32() != format) documents.damaged("stored fields have another format than their index");
+  const std::int64_t all = index.left() / 8, first = entry.first_stored == -1 ? 0 : entry.first_stored;
+  if (index.left() % 8 != 0 || first + entry.documents > all || (entry.first_stored == -1 && all != entry.documents)) {
+    index.damaged("has " + std::to_string(all) + " documents, not " + std::to_string(entry.documents));
+  }
+  index.skip(8 * first);
+  for (std::int32_t i = 0; i < entry.documents; ++i) {
+    const std::int64_t start = index.int64();
+    // Documents stand one after the other; only those of other segments may lie before the first.
+    if (i == 0 && first > 0) documents.seek(start);
+    if (start != documents.position()) index.damaged("a document begins where none does");
+    for (std::int64_t left = documents.count(documents.left(), "a number of fields"); left > 0; --left) {
+      const std::uint32_t field = documents.number();
+      if (field >= fields.size()) documents.damaged("there is no field " + std::to_string(field));
+      const std::uint8_t bits = documents.byte();
+      if ((bits & ~kAllBits) != 0 || (format == kLastStoredFormat && (bits & kCompressed) != 0)) {
+        documents.damaged("a stored field's kind is unknown");
+      }
+      documents.skip(documents.count(documents.left(), "a stored field's length"));
+    }
+  }
+  const std::int64_t end = first + entry.documents < all ? index.int64() : documents.length();
+  if (end != documents.position()) documents.damaged("a document ends where the next one does not begin");
+}
+
+void check_norms(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
+  const SegmentEntry& entry = files.entry();
+  std::int64_t with_norms = 0;
+  for (const FieldEntry& field : fields) with_norms += field.indexed && !field.no_norms ? 1 : 0;
+  if (entry.one_norms_file && with_norms > 0) {
+    FileWindow norms = files.open("nrm");
+    if (norms.length() < kNormsHeader + with_norms * entry.documents) norms.damaged("has fewer norms than documents");
+  } else if (!entry.one_norms_file) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (!fields[i].indexed || fields[i].no_norms) continue;
+      if (i < entry.norms.size() && entry.norms[i] > 0) continue;
+      FileWindow norms = files.open("f" + std::to_string(i));
+      if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
+    }
+  }
+  check_rewritten_norms(files, fields);
+}
+
+void check_deletions(const SegmentFiles& files) {
+  const SegmentEntry& entry = files.entry();
+  if (entry.deletions < 0 || (entry.deletions == 0 && entry.compound != 0)) return;
+  FileWindow in = files.open_loose(with_generation(entry.name, ".del", entry.deletions));
+  std::int32_t size = in.int32();
+  const bool gaps = size == -1;
+  if (gaps) size = in.int32();
+  if (size != entry.documents) in.damaged("is of " + std::to_string(size) + " documents");
+  const std::int32_t count = in.int32();
+  std::int64_t seen = 0;
+  if (gaps) {
+    const std::int64_t last_byte = size >> 3;
+    for (std::int64_t at = 0; seen < count;) {
+      at += in.count(last_byte - at, "a step");
+      const std::uint8_t bits = in.byte();
+      if (bits == 0) in.damaged("a step leads nowhere");
+      seen += std::popcount(bits);
+    }
+  } else {
+    std::string bits;
+    in.append(bits, (size >> 3) + 1);
+    for (const char byte : bits) seen += std::popcount(static_cast<unsigned char>(byte));
+  }
+  if (seen != count || (entry.deleted != -1 && seen != entry.deleted) || in.left() != 0) {
+    in.damaged("has another number of deleted documents than is recorded");
+  }
+}
+
+void check_segment(const std::filesystem::path& folder, const SegmentEntry& entry) {
+  const SegmentFiles files(folder, entry);
+  const auto fields = check_fields(files);
+  check_norms(files, fields);
+  check_deletions(files);
+  check_terms(files, fields);
+  check_stored_fields(files, fields);
+}
+
+void check_generations(const std::filesystem::path& folder, const SegmentEntry& entry) {
+  const SegmentFiles files(folder, entry);
+  check_rewritten_norms(files, check_fields(files));
+  check_deletions(files);
+}
+
+}  // namespace relucent::check
