@@ -43,6 +43,12 @@ struct Names<LongDocumentMode> {
        {LongDocumentMode::sump, "sump"}}};
 };
 
+template <>
+struct Names<IndexCheck> {
+  static constexpr std::array<std::pair<IndexCheck, std::string_view>, 3> all{
+      {{IndexCheck::none, "none"}, {IndexCheck::structure, "structure"}, {IndexCheck::checksums, "checksums"}}};
+};
+
 template <class Enum>
 constexpr std::string_view name_of(Enum value) noexcept {
   for (const auto& [candidate, name] : Names<Enum>::all) {

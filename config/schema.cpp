@@ -155,6 +155,10 @@ std::vector<Key> make_schema() {
       switch_key("index", "token_ids", FIELD(index.token_ids),
                  "Whether `relucent index` stores the token ids of [rescorer] model with each text, so that searching "
                  "need not make them."),
+      choice_key(
+          "index", "verify", FIELD(index.verify),
+          "What is checked when an index is opened: structure lets nothing damaged be used, checksums reads every byte "
+          "at once, none checks names and sizes alone."),
 
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),
@@ -267,5 +271,6 @@ std::string_view to_string(ScoreMode value) noexcept { return config::name_of(va
 std::string_view to_string(Normalize value) noexcept { return config::name_of(value); }
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
+std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }
 
 }  // namespace relucent

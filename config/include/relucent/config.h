@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "relucent/export.h"
+#include "relucent/index_check.h"
 
 namespace relucent {
 
@@ -22,6 +23,7 @@ struct IndexConfig {
   std::string text_field = "text";         ///< stored; what the rescorer reads
   std::string contents_field = "contents"; ///< indexed; what BM25 searches
   bool token_ids = false;                  ///< whether indexing stores the token ids of [rescorer] model, too
+  IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
 
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };
@@ -94,6 +96,7 @@ RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
+RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
 
 /// One key's documentation; docs/configuration.md and `relucent config show` are made from it.
 struct ConfigKey {
