@@ -21,7 +21,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
     return cpu::make_backend(description, weights, options, "precision int8 is the CPU's alone");
   }
   try {
-    for (const cuda::DeviceInfo& device : cuda::devices()) {
+    for (const cuda::DeviceInfo& device : cuda::devices(false)) {
       BackendOptions on_gpu = options;
       on_gpu.device = "cuda:" + std::to_string(device.index);
       try {

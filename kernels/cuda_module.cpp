@@ -131,7 +131,7 @@ std::string list(const std::vector<DeviceInfo>& devices) {
 }
 
 void require_usable(const std::string& name) {
-  const std::vector<DeviceInfo> all = devices();
+  const std::vector<DeviceInfo> all = devices(false);
   const std::optional<int> wanted = index_of(name);
   bool usable = false;
   for (const DeviceInfo& device : all) {
@@ -159,8 +159,8 @@ const Module& module() {
   return *known;
 }
 
-std::vector<DeviceInfo> devices() {
-  return in_module("asking for the GPUs", [] { return module().devices(); });
+std::vector<DeviceInfo> devices(bool free_memory) {
+  return in_module("asking for the GPUs", [&] { return module().devices(free_memory); });
 }
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,

@@ -14,8 +14,8 @@ namespace relucent::cuda {
 /// Thread-safe.
 const Module& module();
 
-/// Every GPU that the module sees. Throws Error `device`: no module, no driver, a driver too old.
-std::vector<DeviceInfo> devices();
+/// Every GPU that the module sees, as Module::devices. Throws Error `device`: no module, no driver, a driver too old.
+std::vector<DeviceInfo> devices(bool free_memory);
 
 /// A backend on `options.device`, "cuda:N" or "cuda"; what is not usable is refused by name. Throws Error.
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,

@@ -12,7 +12,7 @@ constexpr const char* kDocumentation = "see docs/installation.md, \"GPU\"";
 
 void add_gpus(std::vector<DeviceSummary>& all) {
   try {
-    const auto gpus = cuda::devices();
+    const auto gpus = cuda::devices(true);
     if (gpus.empty()) {
       all.push_back({"cuda", "", "the driver sees no GPU",
                      "check that nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none"});

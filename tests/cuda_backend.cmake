@@ -44,6 +44,16 @@ relucent_cuda_runs(cuda_soak kernels_soak 256M *Soak*16 *Soak*)
 relucent_cuda_runs(cuda_sparse_golden model_golden 2G *SparseGolden*cuda*-*bf16 *SparseGolden*cuda*)
 relucent_cuda_runs(cuda_trained_golden model_trained_golden 1G *Cuda* *Cuda*)
 
+if(TARGET relucent_cuda)
+  relucent_test(kernels_host_contexts LABELS property cuda gpu kernels
+                SOURCES property/kernels_host_contexts.cpp
+                LIBRARIES relucent_kernels)
+  target_include_directories(kernels_host_contexts PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
+  target_link_libraries(kernels_host_contexts PRIVATE ${CMAKE_DL_LIBS})
+  add_dependencies(kernels_host_contexts relucent_cuda)
+  target_compile_definitions(kernels_host_contexts PRIVATE RELUCENT_CUDA_MODULE_BUILT="$<TARGET_FILE:relucent_cuda>")
+  set_tests_properties(kernels_host_contexts PROPERTIES SKIP_REGULAR_EXPRESSION "\\[  PASSED  \\] 0 tests")
+endif()
 if(TARGET relucent_cuda_emulated)
   relucent_test(cuda_failures LABELS fault cuda kernels SOURCES fault/cuda_failures.cpp
                 LIBRARIES relucent_kernels relucent_cuda_emulator)

@@ -37,6 +37,7 @@ if(RELUCENT_CUDA_EMULATOR)
     cuda_emulator/access.cpp
     cuda_emulator/cublaslt.cpp
     cuda_emulator/devices.cpp
+    cuda_emulator/driver.cpp
     cuda_emulator/error_names.cpp
     cuda_emulator/execution.cpp
     cuda_emulator/instructions.cpp

@@ -61,7 +61,7 @@ Element element_of(Precision precision) {
 
 /// The GPUs that `name`, "cuda:N" or "cuda", means.
 std::vector<DeviceInfo> chosen(const std::string& name) {
-  const std::vector<DeviceInfo> all = described_devices();
+  const std::vector<DeviceInfo> all = devices(false);
   std::vector<DeviceInfo> found;
   std::string problems;
   int index = -1;

@@ -35,16 +35,8 @@ void check(cudaError_t error, int device, const std::string& doing) {
   throw Error(ErrorKind::device, device_name(device), problem, remedy_for(error));
 }
 
-CurrentDevice::CurrentDevice(int device) {
-  if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) before_ = -1;
-  if (const cudaError_t error = cudaSetDevice(device); error != cudaSuccess) {
-    if (before_ >= 0) cudaSetDevice(before_);
-    check(error, device, "choosing the device");
-  }
-}
-
-CurrentDevice::~CurrentDevice() {
-  if (before_ >= 0) cudaSetDevice(before_);
+void check(CUresult error, int device, const std::string& doing) {
+  check(static_cast<cudaError_t>(error), device, doing);
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {

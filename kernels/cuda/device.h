@@ -1,6 +1,7 @@
 // The CUDA runtime's objects with owners, and its return codes as Errors. Host code.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -21,18 +22,8 @@ class OutOfMemory : public Error {
 
 /// Throws Error `device` that names the device, what was tried and what CUDA said of it, unless `error` is cudaSuccess.
 void check(cudaError_t error, int device, const std::string& doing);
-
-/// Makes `device` the calling thread's until the end of the scope.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device);
-  ~CurrentDevice();
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = -1;
-};
+/// The same for the driver's functions, whose codes are the runtime's.
+void check(CUresult error, int device, const std::string& doing);
 
 /// Memory of the current device.
 class DeviceMemory {

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/matmul.h"
 #include "relucent/error.h"
@@ -35,12 +36,13 @@ DeviceInfo describe_device(int index) {
   return info;
 }
 
-/// Uses the device, which others may not want.
+/// Opens a context on the device for as long as it takes, which others may not want.
 void look_at_memory(DeviceInfo& info) {
   try {
-    const CurrentDevice current(info.index);
+    const BorrowedContext context(info.index);
+    const CurrentContext current(info.index, context.get());
     std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), info.index, "asking for free memory");
+    check(driver(info.index).memory(&free, &total), info.index, "asking for free memory");
     info.free_bytes = free;
   } catch (const Error& error) {
     info.problem = error.problem();
@@ -66,7 +68,7 @@ void fill(std::byte* memory, std::size_t bytes, Element element, Stream& stream)
 
 }  // namespace
 
-std::vector<DeviceInfo> described_devices() {
+std::vector<DeviceInfo> devices(bool free_memory) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorNoDevice) {
@@ -93,14 +95,9 @@ std::vector<DeviceInfo> described_devices() {
         "see whether nvidia-smi works, or use device = \"cpu\"");
   }
   std::vector<DeviceInfo> all;
-  for (int i = 0; i < count; ++i) all.push_back(describe_device(i));
-  return all;
-}
-
-std::vector<DeviceInfo> devices() {
-  std::vector<DeviceInfo> all = described_devices();
-  for (DeviceInfo& info : all) {
-    if (info.problem.empty()) look_at_memory(info);
+  for (int i = 0; i < count; ++i) {
+    all.push_back(describe_device(i));
+    if (free_memory && all.back().problem.empty()) look_at_memory(all.back());
   }
   return all;
 }

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "cuda/context.h"
 #include "cuda/device.h"
 #include "relucent/error.h"
 
@@ -145,13 +146,25 @@ class Gpu::Borrowed {
 
 Gpu::Gpu(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
     : device_(device), description_(description), weights_(weights), tf32_(tf32) {
+  state_ = make_state();
+}
+
+std::shared_ptr<Gpu::State> Gpu::make_state() const {
   const CurrentDevice current(device_);
-  state_ = std::make_shared<State>(device_, description_, weights_, tf32_);
+  const auto take_down = [device = device_](State* state) {
+    try {
+      const CurrentDevice there(device);
+      delete state;
+    } catch (const Error&) {
+      // Without its context it cannot be freed; the runtime would look for it in another one, on GPU 0 if need be. Left.
+    }
+  };
+  return {new State(device_, description_, weights_, tf32_), take_down};
 }
 
 std::shared_ptr<Gpu::State> Gpu::state() {
   const std::lock_guard lock(mutex_);
-  if (state_ == nullptr) state_ = std::make_shared<State>(device_, description_, weights_, tf32_);
+  if (state_ == nullptr) state_ = make_state();
   return state_;
 }
 

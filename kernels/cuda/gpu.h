@@ -35,6 +35,8 @@ class Gpu {
   class Borrowed;
 
   std::shared_ptr<State> state();
+  /// A fresh one, made and, wherever it is let go, taken down in the device's context.
+  std::shared_ptr<State> make_state() const;
   void forget(const std::shared_ptr<State>& failed);
   template <typename Work>
   auto on_device(const Work& work);

@@ -22,7 +22,7 @@ bool told(const char* word) {
   return words != nullptr && (',' + std::string(words) + ',').find(',' + std::string(word) + ',') != std::string::npos;
 }
 
-std::vector<DeviceInfo> devices() {
+std::vector<DeviceInfo> devices(bool free_memory) {
   if (told("no_driver")) throw Error(ErrorKind::device, "CUDA driver", "there is none", "install NVIDIA's driver");
   if (told("odd_error")) throw std::runtime_error("an odd error");
   if (told("integer")) throw 42;
@@ -30,6 +30,9 @@ std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> all = {{0, "Fake GPU", 9, 0, 80'000'000'000, 79'000'000'000, ""}};
   if (told("old_gpu")) all[0].problem = "compute capability 7.5 is below 8.0";
   if (told("two")) all.push_back({1, "Fake GPU", 9, 0, 80'000'000'000, 78'000'000'000, ""});
+  if (!free_memory) {
+    for (DeviceInfo& info : all) info.free_bytes = 0;
+  }
   return all;
 }
 

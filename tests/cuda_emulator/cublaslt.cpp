@@ -299,8 +299,11 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
     return static_cast<cublasStatus_t>(call.error());
   }
   const Devices& devices = the_devices();
-  if (devices.all.empty() || devices.options.driver < CUDART_VERSION / 1000 * 1000 ||
-      devices.all[static_cast<std::size_t>(current_device())]->sticky != cudaSuccess) {
+  if (devices.all.empty() || devices.options.driver < CUDART_VERSION / 1000 * 1000) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  use_runtime();
+  if (devices.all[static_cast<std::size_t>(current_device())]->sticky != cudaSuccess) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   return create(handle, std::make_unique<cublasLtContext>(cublasLtContext{current_device()}));
@@ -503,7 +506,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   }
   Devices& devices = the_devices();
   CUstream_st* const stream = devices.stream_of(where);
-  if (stream == nullptr || stream->device != handle->device) {
+  if (stream == nullptr || stream->device != handle->device ||
+      (stream->context != nullptr && stream->context != current_context())) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (devices.all[static_cast<std::size_t>(stream->device)]->sticky != cudaSuccess) {

@@ -12,7 +12,28 @@
 namespace relucent::emulator {
 namespace {
 
-thread_local int chosen_device = 0;
+/// What a thread has chosen, of the devices as they were made by that reset.
+struct OfThread {
+  std::uint64_t resets = 0;
+  std::vector<CUcontext> contexts;
+  int device = 0;
+};
+
+OfThread& of_thread() {
+  thread_local OfThread own;
+  if (own.resets != the_devices().resets) {
+    own = {the_devices().resets, {}, 0};
+  }
+  return own;
+}
+
+void open_primary(Device& device) {
+  if (!device.runtime_retains) {
+    device.runtime_retains = true;
+    ++device.retained;
+    device.was_opened = true;
+  }
+}
 
 std::size_t parse_number(std::string_view text, bool& good) {
   std::size_t value = 0;
@@ -99,11 +120,33 @@ Devices& the_devices() {
   return devices;
 }
 
+std::vector<CUcontext>& the_contexts() { return of_thread().contexts; }
+
+CUcontext current_context() { return the_contexts().empty() ? nullptr : the_contexts().back(); }
+
 int current_device() {
-  return chosen_device < static_cast<int>(the_devices().all.size()) ? chosen_device : 0;
+  if (const CUcontext context = current_context()) {
+    return context->device;
+  }
+  const int chosen = of_thread().device;
+  return chosen < static_cast<int>(the_devices().all.size()) ? chosen : 0;
 }
 
-void set_current_device(int device) { chosen_device = device; }
+void set_current_device(int device) {
+  of_thread().device = device;
+  Device& chosen = *the_devices().all[static_cast<std::size_t>(device)];
+  open_primary(chosen);
+  if (!the_contexts().empty()) {
+    the_contexts().pop_back();
+  }
+  the_contexts().push_back(&chosen.primary);
+}
+
+void use_runtime() {
+  if (current_context() == nullptr) {
+    set_current_device(current_device());
+  }
+}
 
 void Devices::fresh(const Options& wanted) {
   options = wanted;
@@ -116,6 +159,10 @@ void Devices::fresh(const Options& wanted) {
   }
   streams.clear();
   events.clear();
+  for (const CUcontext context : contexts) {
+    delete context;
+  }
+  contexts.clear();
   cublas_objects.clear();
   failures.clear();
   calls.clear();
@@ -124,10 +171,10 @@ void Devices::fresh(const Options& wanted) {
   for (int i = 0; i < options.devices; ++i) {
     all.push_back(std::make_unique<Device>());
     all.back()->default_stream.device = i;
+    all.back()->primary = {i, true};
   }
   device_memory().release_all();
   pinned_memory().release_all();
-  chosen_device = 0;
 }
 
 CUstream_st* Devices::stream_of(cudaStream_t stream) {
@@ -311,6 +358,21 @@ std::size_t live_events() {
 std::size_t live_cublas_objects() {
   const std::lock_guard lock(the_devices().mutex);
   return the_devices().cublas_objects.size();
+}
+
+bool has_context(int device) {
+  const std::lock_guard lock(the_devices().mutex);
+  return the_devices().all.at(static_cast<std::size_t>(device))->retained > 0;
+}
+
+bool had_context(int device) {
+  const std::lock_guard lock(the_devices().mutex);
+  return the_devices().all.at(static_cast<std::size_t>(device))->was_opened;
+}
+
+const void* thread_context() {
+  const std::lock_guard lock(the_devices().mutex);
+  return current_context();
 }
 
 std::size_t live_bytes(int device) {

@@ -12,6 +12,7 @@
 
 #include "emulator.h"
 #include "include/cublasLt.h"
+#include "include/cuda.h"
 #include "include/cuda_runtime.h"
 
 namespace relucent::emulator {
@@ -26,8 +27,15 @@ struct Operation {
 
 }  // namespace relucent::emulator
 
+/// A device's primary context, or one that a host has made.
+struct CUctx_st {
+  int device = 0;
+  bool primary = false;
+};
+
 struct CUstream_st {
   int device = 0;
+  CUcontext context = nullptr;  // null: the default stream, of whichever is current
   bool waits_for_default = true;
   std::deque<relucent::emulator::Operation> queue;
 };
@@ -45,6 +53,10 @@ namespace relucent::emulator {
 
 struct Device {
   CUstream_st default_stream;
+  CUctx_st primary;
+  unsigned retained = 0;         // how often the primary context is, by the runtime and others; 0: it is closed
+  bool runtime_retains = false;
+  bool was_opened = false;       // since reset()
   cudaError_t sticky = cudaSuccess;
   std::size_t used = 0;
   std::map<const void*, int> shared_limits;  // by kernel
@@ -64,6 +76,7 @@ struct Devices {
   std::vector<std::unique_ptr<Device>> all;
   std::set<CUstream_st*> streams;
   std::set<CUevent_st*> events;
+  std::set<CUcontext> contexts;  // the hosts', without the primary ones
   std::set<const void*> cublas_objects;
   std::vector<Failure> failures;
   std::map<std::string, std::uint64_t> calls;
@@ -80,9 +93,16 @@ struct Devices {
 };
 
 Devices& the_devices();
-/// CUDA's current device of the calling thread; one that exists, where any does.
+/// The calling thread's stack of contexts, the current one last.
+std::vector<CUcontext>& the_contexts();
+CUcontext current_context();  // null: none
+/// CUDA's current device of the calling thread: the current context's, else the one chosen last, 0 at first.
 int current_device();
+/// cudaSetDevice(): opens the device's primary context and makes it the current one, in the place of what was.
 void set_current_device(int device);
+/// What every function of the runtime does that needs a context: where none is current, takes the current device's
+/// primary one.
+void use_runtime();
 
 /// A report that no kernel is to blame for.
 void report_call(Fault fault, const char* call, std::string message);

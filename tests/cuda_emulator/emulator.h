@@ -6,6 +6,8 @@
 ///   run is drawn from a seed, so that code which relies on an order breaks;
 /// - ldmatrix, mma.m16n8k16 with the fragments of the PTX manual (exact products, sums in fp32), and cp.async, whose
 ///   bytes arrive no sooner than at the wait;
+/// - each thread's stack of contexts, the primary ones and a host's own: the runtime works in the current one, and where
+///   there is none it opens the current device's; cudaSetDevice() opens it and puts it in the place of what was current;
 /// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
 ///   until somebody waits for them;
 /// - cuBLASLt's products in column-major order with their epilogues.
@@ -94,5 +96,12 @@ std::size_t live_streams();
 std::size_t live_events();
 std::size_t live_cublas_objects();
 std::size_t live_bytes(int device);
+
+/// Whether the device's primary context is open, by the runtime's or the driver's functions; whether it has ever been
+/// since reset().
+bool has_context(int device);
+bool had_context(int device);
+/// The calling thread's current context, null where there is none; not counted as a call.
+const void* thread_context();
 
 }  // namespace relucent::emulator

@@ -53,6 +53,7 @@ class RuntimeCall : public Call {
       error_ = driver_problem();
     }
     if (error_ == cudaSuccess) {
+      use_runtime();
       error_ = here().sticky;
     }
   }
@@ -238,7 +239,8 @@ cudaError_t launch(Kernel kernel, dim3 grid, dim3 block, std::size_t shared_byte
   }
   Devices& devices = the_devices();
   CUstream_st* const stream = devices.stream_of(where);
-  if (stream == nullptr || stream->device != current_device()) {
+  if (stream == nullptr || stream->device != current_device() ||
+      (stream->context != nullptr && stream->context != current_context())) {
     return note(cudaErrorInvalidResourceHandle);
   }
   if (kernel.function == nullptr) {
@@ -463,7 +465,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
   if (call.failed()) {
     return call.error();
   }
-  *stream = new CUstream_st{current_device(), (flags & cudaStreamNonBlocking) == 0, {}};
+  *stream = new CUstream_st{current_device(), current_context(), (flags & cudaStreamNonBlocking) == 0, {}};
   the_devices().streams.insert(*stream);
   return cudaSuccess;
 }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cuda_emulator/emulator.h"
+#include "cuda_emulator/include/cuda.h"
 #include "kernels_support.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
@@ -32,6 +33,28 @@ emulator::Options with_memory(std::size_t bytes) {
   return options;
 }
 
+emulator::Options with_gpus(int devices) {
+  emulator::Options options = with_memory(8 * kMegabyte);
+  options.devices = devices;
+  return options;
+}
+
+/// A host that works with the driver: a context of its own, current on this thread, which must stay so.
+class Host {
+ public:
+  explicit Host(CUdevice device) { EXPECT_EQ(cuCtxCreate(&own_, nullptr, 0, device), CUDA_SUCCESS); }
+  ~Host() {
+    EXPECT_EQ(emulator::thread_context(), own_) << "the host's context is no longer the current one";
+    EXPECT_EQ(cuCtxDestroy(own_), CUDA_SUCCESS);
+    EXPECT_EQ(emulator::thread_context(), nullptr) << "something was left on the thread's stack of contexts";
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+ private:
+  CUcontext own_ = nullptr;
+};
+
 class CudaFailures : public ::testing::Test {
  protected:
   void SetUp() override { emulator::reset(with_memory(8 * kMegabyte)); }
@@ -57,13 +80,16 @@ class CudaFailures : public ::testing::Test {
   /// The error of kind `device` that the action ends with; empty if it succeeds. Any other error is the test's failure.
   template <typename Action>
   static std::string device_error(const Action& action) {
+    const void* const before = emulator::thread_context();
+    std::string what;
     try {
       action();
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::device) << error.what();
-      return error.what();
+      what = error.what();
     }
-    return "";
+    EXPECT_EQ(emulator::thread_context(), before) << "the thread's context was replaced: " << what;
+    return what;
   }
 
   RandomModel model_{{.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2}, sparse()};
@@ -73,7 +99,8 @@ class CudaFailures : public ::testing::Test {
 /// Calls whose failure costs nothing: what they would have told or freed is not needed any more.
 bool may_fail_unseen(const std::string& call) {
   static const std::set<std::string> harmless = {"cudaGetDevice", "cudaGetLastError", "cudaFree",
-                                                 "cudaFreeHost",  "cudaEventDestroy", "cudaStreamDestroy"};
+                                                 "cudaFreeHost",  "cudaEventDestroy", "cudaStreamDestroy",
+                                                 "cuCtxGetCurrent", "cuCtxPopCurrent"};
   return harmless.contains(call) || call.ends_with("Destroy") || call.starts_with("cudaGetError") ||
          call.ends_with("GetVersion") || call.ends_with("StatusString");
 }
@@ -84,14 +111,35 @@ int unknown_error(const std::string& call) {
   return call.starts_with("cublas") ? cublas_internal_error : cuda_unknown;
 }
 
+// The first test of this program: the functions are looked for once.
+TEST_F(CudaFailures, ToFindADriversFunctionsAreErrorsAndTheyAreLookedForAgain) {
+  constexpr const char* call = "cudaGetDriverEntryPointByVersion";
+  std::size_t failures = 0;
+  for (std::uint64_t nth = 1;; ++nth, ++failures) {
+    emulator::reset(with_memory(8 * kMegabyte));
+    emulator::fail(call, nth, unknown_error(call));
+    const std::string what = device_error([&] { make(); });
+    if (what.empty()) break;
+    EXPECT_NE(what.find("cuda:0"), std::string::npos) << what;
+    EXPECT_NE(what.find("in the driver"), std::string::npos) << what;
+    expect_nothing_alive();
+  }
+  emulator::reset(with_memory(8 * kMegabyte));
+  if (failures == 0) GTEST_SKIP() << "SKIPPED: an earlier test has found them";
+  EXPECT_GT(failures, 5U);
+}
+
 TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
-  emulator::clear_calls();
   make();
+  emulator::clear_calls();
+  auto kept = make();
   const auto calls = emulator::calls();
+  kept.reset();
   std::size_t sites = 0;
   for (const auto& [call, count] : calls) {
     for (std::uint64_t nth = 1; nth <= count; ++nth, ++sites) {
       emulator::reset(with_memory(8 * kMegabyte));
+      const Host host(0);
       emulator::fail(call, nth, unknown_error(call));
       const std::string what = device_error([&] { make(); });
       if (call != "cublasLtMatmulAlgoCheck") {  // another algorithm is tried
@@ -99,12 +147,130 @@ TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
       }
       EXPECT_TRUE(what.empty() || what.find("cuda") != std::string::npos) << what;
       if (!call.ends_with("Destroy") && !call.starts_with("cudaFree")) expect_nothing_alive();
-      emulator::reset(with_memory(8 * kMegabyte));
       EXPECT_EQ(device_error([&] { make(); }), "") << "after " << call << " number " << nth;
     }
   }
   EXPECT_GT(sites, 100U);
   emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsTakenDownAreHarmless) {
+  auto backend = make();
+  emulator::clear_calls();
+  backend.reset();
+  const auto calls = emulator::calls();
+  EXPECT_GT(calls.size(), 5U);
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::reset(with_gpus(2));
+      const Host host(0);
+      backend = make("cuda:1");
+      emulator::fail(call, nth, unknown_error(call));
+      EXPECT_EQ(device_error([&] { backend.reset(); }), "") << call << " number " << nth;
+      EXPECT_FALSE(emulator::had_context(0)) << call << " number " << nth;
+    }
+  }
+  emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, OnlyTheGpuThatIsUsedGetsAContext) {
+  const auto expect_only = [](const std::vector<int>& wanted, const std::string& device) {
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      EXPECT_EQ(emulator::had_context(gpu), std::find(wanted.begin(), wanted.end(), gpu) != wanted.end())
+          << device << ": GPU " << gpu;
+    }
+    EXPECT_EQ(emulator::thread_context(), nullptr) << device;
+  };
+  emulator::Options options = with_gpus(3);
+  options.names = {"Fast", "Other", "Fast"};
+  const std::pair<const char*, std::vector<int>> cases[] = {
+      {"cuda:1", {1}}, {"cuda:2", {2}}, {"auto", {0}}, {"cuda", {0, 2}}, {"cpu", {}}};
+  for (const auto& [device, wanted] : cases) {
+    emulator::reset(options);
+    {
+      const auto backend = make(device);
+      pairs_.logits(*backend);
+      backend->hidden_states(1, pairs_.query, pairs_.documents[0]);
+      expect_only(wanted, device);
+      // On a thread that never chose a device.
+      std::thread([&, &used = wanted, name = std::string(device)] {
+        pairs_.logits(*backend);
+        expect_only(used, name);
+      }).join();
+    }
+    expect_only(wanted, device);
+  }
+  // And where it fails.
+  emulator::reset(options);
+  emulator::fail("cudaMalloc", 3, unknown_error("cudaMalloc"));
+  EXPECT_NE(device_error([&] { make("cuda:1"); }), "");
+  expect_only({1}, "cuda:1");
+  emulator::reset(options);
+  EXPECT_NE(device_error([&] { make("cuda:3"); }), "");
+  expect_only({}, "cuda:3");
+  emulator::reset(options);
+  const auto backend = make("cuda:1");
+  emulator::lose_device(1);
+  EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+  emulator::restore_device(1);
+  pairs_.logits(*backend);
+  expect_only({1}, "cuda:1 after it failed");
+}
+
+TEST_F(CudaFailures, TheListOfGpusClosesTheContextsThatItOpens) {
+  emulator::reset(with_gpus(3));
+  const auto backend = make("cuda:1");
+  const std::vector<float> truth = pairs_.logits(*backend);
+  const Host host(2);
+  EXPECT_EQ(list_devices().size(), 4U);
+  for (const int gpu : {0, 2}) {
+    EXPECT_TRUE(emulator::had_context(gpu)) << "its free memory is listed";
+    EXPECT_FALSE(emulator::has_context(gpu));
+  }
+  EXPECT_TRUE(emulator::has_context(1)) << "a backend works in it";
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+  const auto calls = [] {
+    emulator::clear_calls();
+    list_devices();
+    return emulator::calls();
+  }();
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::fail(call, nth, unknown_error(call));
+      EXPECT_EQ(device_error([] { list_devices(); }), "") << call << " number " << nth;
+    }
+  }
+  EXPECT_FALSE(emulator::calls()["cudaMalloc"] > 0);
+}
+
+TEST_F(CudaFailures, AHostsOwnContextStaysTheCurrentOne) {
+  for (const int device : {0, 1}) {
+    emulator::reset(with_gpus(2));
+    const Host host(device);
+    auto backend = make("cuda:0");
+    const std::vector<float> truth = pairs_.logits(*backend);
+    backend->hidden_states(1, pairs_.query, pairs_.documents[0]);
+    EXPECT_GT(measured_peak(backend->info()), 0);
+    EXPECT_FALSE(emulator::had_context(1));
+    emulator::lose_device(0);
+    EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+    emulator::restore_device(0);
+    EXPECT_EQ(pairs_.logits(*backend), truth);
+    // Others may use it where another context is current, and let go of it.
+    std::thread([&, other = 1 - device] {
+      const Host second(other);
+      EXPECT_EQ(pairs_.logits(*backend), truth);
+      backend.reset();
+    }).join();
+    expect_nothing_alive();
+  }
+}
+
+TEST_F(CudaFailures, AGpuThatItsHostHasResetIsOpenedAgain) {
+  const auto backend = make();
+  const std::vector<float> truth = pairs_.logits(*backend);
+  EXPECT_EQ(cuDevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  EXPECT_EQ(pairs_.logits(*make()), truth);
 }
 
 TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
@@ -121,6 +287,7 @@ TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
   for (const auto& [call, count] : calls) {
     for (std::uint64_t nth = 1; nth <= count; ++nth) {
       emulator::reset(with_memory(8 * kMegabyte));
+      const Host host(0);
       const auto backend = make();
       emulator::fail(call, nth, unknown_error(call));
       const std::string what = device_error([&] { pairs_.logits(*backend); });

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cublasLt.h"
+#include "cuda.h"
 #include "cuda_emulator_support.h"
 
 namespace relucent::emulator_test {
@@ -66,6 +67,62 @@ TEST_F(Runtime, NoDriverAnOldDriverAndNoDevice) {
   EXPECT_EQ(cudaMalloc(&memory, 1), cudaErrorNoDevice);
   EXPECT_EQ(cudaFree(nullptr), cudaErrorNoDevice);
   emulator::reset();
+}
+
+// ---- contexts ----
+
+CUcontext current() {
+  CUcontext context = nullptr;
+  EXPECT_EQ(cuCtxGetCurrent(&context), CUDA_SUCCESS);
+  return context;
+}
+
+TEST_F(Runtime, LookingAtDevicesOpensNoContextAndUsingThemDoes) {
+  emulator::reset({.devices = 2});
+  int number = 0;
+  cudaDeviceProp properties;
+  void* memory = nullptr;
+  EXPECT_EQ(cudaGetDeviceCount(&number), cudaSuccess);
+  EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaSuccess);
+  EXPECT_EQ(cudaGetDevice(&number), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_FALSE(emulator::had_context(0) || emulator::had_context(1));
+  EXPECT_EQ(current(), nullptr);
+  EXPECT_EQ(cudaMalloc(&memory, 8), cudaSuccess);
+  EXPECT_TRUE(emulator::has_context(0)) << "the device that nobody has chosen";
+  EXPECT_NE(current(), nullptr);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  EXPECT_FALSE(emulator::had_context(1));
+  EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_TRUE(emulator::has_context(1)) << "choosing a device opens its context";
+}
+
+TEST_F(Runtime, ChoosingADeviceReplacesAHostsContextAndPushingDoesNot) {
+  emulator::reset({.devices = 2});
+  CUcontext own = nullptr, primary = nullptr, popped = nullptr;
+  ASSERT_EQ(cuCtxCreate(&own, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(current(), own);
+  int device = 7;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxPushCurrent(primary), CUDA_SUCCESS);
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(device, 1) << "the runtime works in the current context";
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(cuda::launch(nothing, 1, 1, 0, stream), cudaSuccess);
+  ASSERT_EQ(cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+  EXPECT_EQ(popped, primary);
+  EXPECT_EQ(current(), own);
+  EXPECT_EQ(cuda::launch(nothing, 1, 1, 0, stream), cudaErrorInvalidResourceHandle) << "of another context";
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cuDevicePrimaryCtxRelease(1), CUDA_SUCCESS);
+  EXPECT_FALSE(emulator::has_context(1));
+  EXPECT_EQ(cuCtxPushCurrent(primary), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_FALSE(emulator::had_context(0)) << "a host's own context is not the primary one";
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_NE(current(), own);
+  EXPECT_EQ(cuCtxDestroy(own), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxDestroy(own), CUDA_ERROR_INVALID_CONTEXT);
 }
 
 // ---- memory ----
@@ -315,6 +372,31 @@ TEST_F(Runtime, TheNthCallFailsOnDemand) {
   EXPECT_TRUE(emulator::calls().empty());
 }
 
+void use_contexts() {
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  unsigned flags = 0;
+  int active = 0;
+  std::size_t bytes = 0;
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult result;
+  cudaGetDriverEntryPointByVersion("cuCtxPushCurrent", &function, 12000, cudaEnableDefault, &result);
+  cuDeviceGet(&device, 0);
+  cuDevicePrimaryCtxGetState(device, &flags, &active);
+  if (cuCtxCreate(&context, nullptr, 0, device) == CUDA_SUCCESS) {
+    cuCtxDestroy(context);
+  }
+  if (cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS) {
+    cuCtxPushCurrent(context);
+    cuMemGetInfo(&bytes, &bytes);
+    cuCtxPopCurrent(&context);
+    cuDevicePrimaryCtxRelease(device);
+  }
+  cuDevicePrimaryCtxReset(device);
+  cuCtxGetCurrent(&context);
+  cuCtxSetCurrent(nullptr);
+}
+
 // Every function of the API once, so that whoever enumerates calls() can make each of them fail.
 void use_everything() {
   int number = 0;
@@ -336,6 +418,7 @@ void use_everything() {
   cudaGetDeviceProperties(&properties, 0);
   cudaSetDevice(0);
   cudaGetDevice(&number);
+  use_contexts();
   cudaMemGetInfo(&bytes, &bytes);
   cudaMalloc(&memory, 64);
   cudaMallocHost(&pinned, 64);
@@ -383,7 +466,7 @@ void use_everything() {
 TEST_F(Runtime, EveryCallCanBeMadeToFailAndNothingIsLeftAlive) {
   use_everything();
   const auto counted = emulator::calls();
-  EXPECT_EQ(counted.size(), 44U) << "use_everything() has to make every call of the API";
+  EXPECT_EQ(counted.size(), 57U) << "use_everything() has to make every call of the API";
   for (const auto& [call, times] : counted) {
     for (const bool sticky : {false, true}) {
       emulator::reset();
