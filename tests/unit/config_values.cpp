@@ -12,7 +12,7 @@ namespace {
 
 Config far_from_the_defaults() {
   Config config;
-  config.index = {"some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true};
+  config.index = {"some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true, IndexCheck::checksums};
   config.first_stage = {1.2, 0.75, "whitespace", 7};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;
@@ -99,6 +99,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(Normalize::minmax), "minmax");
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
   EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
+  EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");
 }
 
 }  // namespace
