@@ -21,6 +21,7 @@ relucent_test(index_segments LABELS property plugin threads
 target_include_directories(index_segments PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 relucent_test(first_stage_faults LABELS fault property plugin
               SOURCES fault/first_stage_faults.cpp
+                      fault/first_stage_resources.cpp
                       fault/first_stage_lengths.cpp
                       property/index_structure.cpp
               LIBRARIES relucent_plugin)

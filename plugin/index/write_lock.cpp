@@ -7,65 +7,91 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 
+#include "index/system_error.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
 namespace {
 
+/// Whether the descriptor could be locked for writing; false where another holds the lock, in this process too.
+bool lock_whole(int descriptor, const std::filesystem::path& file) {
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fcntl(descriptor, F_OFD_SETLK, &whole) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
+    throw Error(ErrorKind::io, file.string(), "the file system has no locks", "put the index on one that has");
+  }
+  throw_system_error(file, "locking", errno);
+}
+
+/// The lock on one file. The file that is written to is always one that this lock has created: what stands there under
+/// the name, a link to another file perhaps, is never written to, only replaced.
 class WriteLock : public Lucene::Lock {
  public:
   explicit WriteLock(std::filesystem::path file) : file_(std::move(file)) {}
   ~WriteLock() override { WriteLock::release(); }
 
   bool obtain() override {
-    if (descriptor_ >= 0) return false;
-    for (;;) {
-      const int opened = open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-      if (opened < 0) {
-        throw Error(ErrorKind::io, file_.string(), std::string("the index cannot be written: ") + std::strerror(errno),
-                    "check the folder's permissions");
-      }
-      struct flock whole = {};
-      whole.l_type = F_WRLCK;
-      whole.l_whence = SEEK_SET;
-      if (fcntl(opened, F_OFD_SETLK, &whole) != 0) {
-        const int reason = errno;
-        const std::string holder = read_holder(opened);
-        close(opened);
-        if (reason != EAGAIN && reason != EACCES) {
-          throw Error(ErrorKind::io, file_.string(),
-                      std::string("the index cannot be locked: ") + std::strerror(reason),
-                      "Put the index on a file system that has locks");
-        }
-        throw Error(ErrorKind::io, file_.string(), "the index is being written by " + holder,
-                    "wait until that writer ends, or stop it");
-      }
-      // The holder before may have removed the file between our open and our lock.
-      struct stat by_name, by_descriptor;
-      if (stat(file_.c_str(), &by_name) == 0 && fstat(opened, &by_descriptor) == 0 &&
-          by_name.st_ino == by_descriptor.st_ino && by_name.st_dev == by_descriptor.st_dev) {
-        descriptor_ = opened;
-        write_holder();
-        return true;
-      }
-      close(opened);
+    if (own_) return false;
+    while (!take_left_over() || !create()) {
     }
+    write_holder();
+    return true;
   }
 
   void release() override {
-    if (descriptor_ < 0) return;
-    unlink(file_.c_str());
-    close(descriptor_);
-    descriptor_ = -1;
+    if (!own_) return;
+    if (is_under_name(own_.get())) unlink(file_.c_str());
+    own_.reset();
+    left_over_.reset();
   }
 
-  bool isLocked() override { return descriptor_ >= 0; }
+  bool isLocked() override { return static_cast<bool>(own_); }
 
  private:
+  /// Locks the file that stands there, if any, and removes it. It stays locked: another writer may have opened it
+  /// before. False where it must be looked at again.
+  bool take_left_over() {
+    left_over_.reset(open(file_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (!left_over_ && errno == ENOENT) return true;
+    struct stat status = {};
+    if ((!left_over_ && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) ||
+        (left_over_ && fstat(left_over_.get(), &status) == 0 && !S_ISREG(status.st_mode))) {
+      throw Error(ErrorKind::io, file_.string(), "is not a regular file, so it cannot be the index's lock",
+                  "look who made it, and remove it");
+    }
+    if (!left_over_) throw_system_error(file_, "opening the index's lock", errno);
+    if (!lock_whole(left_over_.get(), file_)) {
+      throw Error(ErrorKind::io, file_.string(), "the index is being written by " + read_holder(left_over_.get()),
+                  "wait until that writer ends, or stop it");
+    }
+    // The holder before may have removed the file between our open and our lock.
+    if (!is_under_name(left_over_.get())) return false;
+    if (unlink(file_.c_str()) != 0 && errno != ENOENT) throw_system_error(file_, "removing a dead writer's lock", errno);
+    return true;
+  }
+
+  /// False where another writer was faster.
+  bool create() {
+    Descriptor created(open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!created && errno == EEXIST) return false;
+    if (!created) throw_system_error(file_, "creating the index's lock", errno);
+    if (!lock_whole(created.get(), file_) || !is_under_name(created.get())) return false;
+    own_ = std::move(created);
+    return true;
+  }
+
+  bool is_under_name(int descriptor) const {
+    struct stat by_name = {}, by_descriptor = {};
+    return lstat(file_.c_str(), &by_name) == 0 && fstat(descriptor, &by_descriptor) == 0 &&
+           by_name.st_ino == by_descriptor.st_ino && by_name.st_dev == by_descriptor.st_dev;
+  }
+
   /// Who wrote the file; writers that are not ours leave it empty.
   static std::string read_holder(int descriptor) {
     char text[32] = {};
@@ -78,11 +104,11 @@ class WriteLock : public Lucene::Lock {
   void write_holder() const {
     const std::string text = std::to_string(getpid()) + "\n";
     // Only for messages: a full disk must not keep anybody from opening the index.
-    if (ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, text.data(), text.size(), 0) < 0) return;
+    if (pwrite(own_.get(), text.data(), text.size(), 0) < 0) return;
   }
 
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  Descriptor left_over_, own_;
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
+#include <system_error>
 
 #include "index/segment/segment_merger.h"
 #include "index/segment/segment_writer.h"
@@ -14,10 +16,16 @@ namespace {
 constexpr std::size_t kMergedAtOnce = 10;
 constexpr std::int64_t kMostMergedBytes = std::int64_t{8} << 30;
 
+/// What a worker needs whatever the ranges' size: the words that it knows, the buffers of the files that it has open.
+constexpr std::size_t kWorkerBytes = 5 << 20;
+/// More cannot be fed by the one thread that reads, and would not fit into the buffer.
+constexpr int kMaxWorkers = 32;
+
 /// A range takes its own size while it waits, and some four times as much again while it is inverted.
-std::size_t range_bytes(std::size_t buffer, int threads) {
-  const auto share = static_cast<std::size_t>(6 * threads + 1);
-  return std::clamp<std::size_t>(buffer / share, 1 << 16, 32 << 20);
+std::size_t range_bytes(std::size_t buffer, int workers) {
+  const auto count = static_cast<std::size_t>(workers);
+  const std::size_t left = buffer - std::min(buffer, count * kWorkerBytes);
+  return std::clamp<std::size_t>(left / (6 * count + 1), 1 << 16, 32 << 20);
 }
 
 /// Segments of one level, a power of ten of bytes, are merged into one of the next.
@@ -28,14 +36,30 @@ int level_of(const Segment& segment) {
 }  // namespace
 
 SegmentPipeline::SegmentPipeline(Options options, const std::vector<Segment>& segments, std::int64_t next_number)
-    : options_(std::move(options)), range_bytes_(range_bytes(options_.buffer_bytes, options_.threads)),
-      own_source_(options_.make_source()), next_number_(next_number) {
+    : options_(std::move(options)), next_number_(next_number) {
   for (const Segment& segment : segments) {
     slots_.push_back({segment, Slot::State::ready});
     kept_.insert(segment.name);
   }
-  if (options_.threads > 1) {
-    for (int i = 0; i < options_.threads; ++i) workers_.emplace_back([this] { run_worker(); });
+  start_workers();
+  // From here on nothing may throw while workers run.
+  if (workers_.empty()) own_source_ = options_.make_source();
+  range_bytes_ = range_bytes(options_.buffer_bytes, std::max(1, worker_count_));
+}
+
+void SegmentPipeline::start_workers() {
+  const int wanted = options_.threads > 1 ? std::min(options_.threads, kMaxWorkers) : 0;
+  const std::lock_guard lock(mutex_);  // until all are there and counted
+  workers_.reserve(static_cast<std::size_t>(wanted));
+  try {
+    while (worker_count_ < wanted) {
+      workers_.emplace_back([this] { run_worker(); });
+      ++worker_count_;
+    }
+  } catch (const std::system_error&) {
+    // The system has no more threads: those that run, or else the caller's own, do the same work.
+  } catch (const std::bad_alloc&) {
+    // The same.
   }
 }
 
@@ -67,8 +91,8 @@ void SegmentPipeline::finish_merges() {
 
 void SegmentPipeline::hand_over() {
   std::unique_lock lock(mutex_);
-  // Room for one range a worker: reading goes on while all of them are busy.
-  wait(lock, [this] { return to_write_.size() < static_cast<std::size_t>(options_.threads); });
+  // Room for one range per worker: reading goes on while all of them are busy.
+  wait(lock, [this] { return to_write_.size() < static_cast<std::size_t>(std::max(1, worker_count_)); });
   Slot& slot = slots_.emplace_back();
   slot.segment.name = next_name();
   slot.state = Slot::State::to_write;
@@ -114,7 +138,7 @@ void SegmentPipeline::run_worker() {
 
 bool SegmentPipeline::work(std::unique_lock<std::mutex>& lock, analysis::TermSource& source) {
   // One worker at least goes on writing, so that a long merge does not keep the reader waiting.
-  if (merging_ < std::max(1, options_.threads - 1)) {
+  if (merging_ < std::max(1, worker_count_ - 1)) {
     if (const auto sources = due_merge()) {
       merge(lock, *sources);
       return true;

@@ -32,8 +32,11 @@ class SegmentPipeline {
   struct Options {
     std::filesystem::path folder;
     Fields fields;
-    int threads = 1;                      ///< 1: all work is done by the caller's own
-    std::size_t buffer_bytes = 256 << 20; ///< of memory for what is not written yet
+    /// 1: all work is done by the caller's own thread. At most 32 are started, and fewer where the system has no more.
+    int threads = 1;
+    /// Of memory for what is not written yet and what the threads need themselves, 5 MiB each. A document larger than its
+    /// share is held whole.
+    std::size_t buffer_bytes = 256 << 20;
     std::function<std::unique_ptr<analysis::TermSource>()> make_source;
     TokenIdsMaker token_ids = {};         ///< for those that the fields have
   };
@@ -76,6 +79,7 @@ class SegmentPipeline {
   };
   using Sources = std::vector<Slots::iterator>;
 
+  void start_workers();
   void hand_over();
   void run_worker();
   /// Does the next piece of work, unlocking meanwhile; false where there is none.
@@ -91,9 +95,9 @@ class SegmentPipeline {
   void wait(std::unique_lock<std::mutex>& lock, Done&& done);
 
   const Options options_;
-  const std::size_t range_bytes_;
+  std::size_t range_bytes_ = 0;
   DocumentRange range_;  // being filled
-  std::unique_ptr<analysis::TermSource> own_source_;  // of the caller's thread
+  std::unique_ptr<analysis::TermSource> own_source_;  // of the caller's thread, where it does the work
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -106,6 +110,7 @@ class SegmentPipeline {
   std::exception_ptr failure_;
   bool stopped_ = false;
   std::atomic<bool> cancelled_ = false;
+  int worker_count_ = 0;
   std::vector<std::thread> workers_;  // last: they use the rest
 };
 
