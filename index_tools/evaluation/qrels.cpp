@@ -1,5 +1,6 @@
 #include "index_tools/evaluation/qrels.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_set>
 #include <utility>
@@ -12,31 +13,70 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::string_view kForms =
-    "write TREC lines (qid iteration docno grade), SMART lines (qid docno grade) or JSON lines";
+    "write TREC lines (qid iteration docno grade), SMART lines (qid docno grade), NPL's records or JSON lines";
+
+using Lines = std::vector<std::pair<std::int64_t, std::string>>;
+
+bool is_zero(std::string_view field) {
+  double value = 1;
+  return parse_number(field, value) && value == 0;
+}
+
+// Four columns of SMART's, such as CACM's "01 1410  0 0": as TREC's they would judge a document 0 again and again.
+bool is_smart(const Lines& lines) {
+  bool numbered = false;
+  for (const auto& [number, line] : lines) {
+    const auto fields = split_fields(line);
+    if (fields.size() != 4) continue;
+    if (fields[2] != "0" || !is_zero(fields[3])) return false;
+    numbered = numbered || (!is_zero(fields[1]) && fields[1] != "Q0");
+  }
+  return numbered;
+}
+
+// "0046" is the document that its collection calls 46.
+std::string_view without_leading_zeros(std::string_view field) {
+  const bool digits = std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (digits) field.remove_prefix(std::min(field.find_first_not_of('0'), field.size() - 1));
+  return field;
+}
 
 struct Reader {
   const std::filesystem::path& file;
   JudgmentFile result = {};
   bool form_known = false;
-  bool weighted = false;  // SMART's *.REL, whose fourth column is a weight such as 0.000000
+  bool weighted = false;  // SMART's four columns, the last two without a meaning here
+  std::string npl_query = {};
   std::unordered_map<std::string, std::unordered_set<std::string>> seen = {};
 
-  void line(const std::string& text, std::int64_t number) {
-    const auto fields = split_fields(text);
-    if (fields.empty()) return;
-    if (!form_known) {
-      result.form = form_of(text, fields, number);
-      form_known = true;
-      if (result.form == QrelsForm::beir) return;  // its header
+  void read(const Lines& lines) {
+    for (const auto& [number, line] : lines) {
+      const auto fields = split_fields(line);
+      if (fields.empty()) continue;
+      if (!form_known) {
+        result.form = form_of(lines, line, fields, number);
+        form_known = true;
+        if (result.form == QrelsForm::beir) continue;  // its header
+      }
+      if (result.form == QrelsForm::jsonl) {
+        json(line, number);
+      } else if (result.form == QrelsForm::npl) {
+        npl(fields, number);
+      } else {
+        columns(fields, number);
+      }
     }
-    if (result.form == QrelsForm::jsonl) return json(text, number);
+  }
+
+  void columns(const std::vector<std::string_view>& fields, std::int64_t number) {
     const bool trec = result.form == QrelsForm::trec;
-    const std::size_t columns = trec || weighted ? 4 : 3;
-    if (fields.size() != columns) {
+    const std::size_t count = trec || weighted ? 4 : 3;
+    if (fields.size() != count) {
       bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where the first line has " +
-                                 std::to_string(columns), kForms);
+                                 std::to_string(count), kForms);
     }
-    if (weighted) return add(fields[0], "0", fields[1], 1, number);
+    if (weighted)
+      return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
     std::int64_t grade = 0;
     if (!parse_whole_number(fields.back(), grade)) {
       bad_line(file, number, "the grade " + excerpt(fields.back()) + " is no whole number", kForms);
@@ -44,12 +84,29 @@ struct Reader {
     add(fields[0], trec ? fields[1] : "0", trec ? fields[2] : fields[1], grade, number);
   }
 
-  QrelsForm form_of(const std::string& text, const std::vector<std::string_view>& fields, std::int64_t number) {
+  void npl(const std::vector<std::string_view>& fields, std::int64_t number) {
+    if (fields.size() == 1 && fields[0] == "/") {
+      npl_query.clear();
+    } else if (!npl_query.empty()) {
+      for (const std::string_view docno : fields) add(npl_query, "0", docno, 1, number);
+    } else if (fields.size() == 1) {
+      npl_query = fields[0];
+    } else {
+      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where a query's number should stand",
+               "end each query's documents with a line \"/\"");
+    }
+  }
+
+  QrelsForm form_of(const Lines& lines, const std::string& text, const std::vector<std::string_view>& fields,
+                    std::int64_t number) {
     if (fields[0].starts_with("{")) return QrelsForm::jsonl;
-    std::int64_t grade = 0;
+    const auto ends_record = [](const auto& line) { return trim(line.second) == "/"; };
+    if (fields.size() == 1 && std::any_of(lines.begin(), lines.end(), ends_record)) return QrelsForm::npl;
     if (fields.size() == 4) {
+      std::int64_t grade = 0;
       double weight = 0;
-      weighted = !parse_whole_number(fields[3], grade) && parse_number(fields[3], weight) && fields[2] == "0";
+      weighted = (!parse_whole_number(fields[3], grade) && parse_number(fields[3], weight) && fields[2] == "0") ||
+                 is_smart(lines);
       return weighted ? QrelsForm::smart : QrelsForm::trec;
     }
     if (fields.size() == 3) return fields[2] == "score" ? QrelsForm::beir : QrelsForm::smart;
@@ -86,8 +143,10 @@ struct Reader {
 }  // namespace
 
 JudgmentFile read_judgment_file(const std::filesystem::path& file) {
+  Lines lines;
+  for_each_line(file, [&](const std::string& line, std::int64_t number) { lines.emplace_back(number, line); });
   Reader reader{file};
-  for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });
+  reader.read(lines);
   if (reader.result.judgments.empty()) {
     throw Error(ErrorKind::invalid_data, file.string(), "holds no judgment", std::string(kForms));
   }

@@ -15,8 +15,8 @@ using Judgments = std::unordered_map<std::string, int>;
 /// Judgments by query id, in the order of the ids' bytes.
 using Qrels = std::map<std::string, Judgments>;
 
-/// How a file of judgments is written.
-enum class QrelsForm { trec, smart, jsonl, beir };
+/// How a file of judgments is written. `npl` is only read.
+enum class QrelsForm { trec, smart, npl, jsonl, beir };
 
 struct Judgment {
   std::string query, docno;
@@ -29,9 +29,11 @@ struct JudgmentFile {
   std::vector<Judgment> judgments;  ///< in the file's order
 };
 
-/// Reads judgments; the form is found out from the first line that is not blank:
+/// Reads judgments; the form is found out from the first line that is not blank, TREC and SMART's four columns from all:
 ///   TREC   qid iteration docno grade
-///   SMART  qid docno grade (as cranqrel), or qid docno 0 0.000000 (as *.REL: every line is relevant, grade 1)
+///   SMART  qid docno grade (as cranqrel), or qid docno 0 0 (as CACM's qrels.text), or qid docno 0 0.000000 (as *.REL).
+///          In the last two every line is relevant, grade 1, and numbers lose their leading zeros: 01 0046 is 1 46
+///   NPL    a line with the query's number, lines of documents' numbers, a line "/" (Vaswani's rlv-ass): all grade 1
 ///   JSONL  {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ...,
 ///          "relevance" or "rel" or "grade" or "label": ...}
 ///   BEIR   three columns under a header line "query-id corpus-id score"

@@ -6,6 +6,7 @@
 #include "index_tools/evaluation/file_forms.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -24,6 +25,8 @@ std::string line_of(const Judgment& judgment, QrelsForm form) {
       return judgment.query + " " + judgment.docno + " " + grade + "\n";
     case QrelsForm::beir:
       return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
+    case QrelsForm::npl:
+      throw Error(ErrorKind::usage, "form npl", "is only read", "choose trec, smart, jsonl or beir");
     case QrelsForm::jsonl:
       break;
   }
@@ -36,7 +39,9 @@ std::string line_of(const Judgment& judgment, QrelsForm form) {
 
 }  // namespace
 
-std::string_view to_string(QrelsForm form) noexcept { return name_of_form(kNames, form); }
+std::string_view to_string(QrelsForm form) noexcept {
+  return form == QrelsForm::npl ? "npl" : name_of_form(kNames, form);
+}
 
 QrelsForm parse_qrels_form(std::string_view name) { return form_named(kNames, name, "judgments"); }
 

@@ -118,7 +118,9 @@ std::string tsv(const Topic& topic) {
 
 }  // namespace
 
-std::string_view to_string(TopicForm form) noexcept { return name_of_form(kNames, form); }
+std::string_view to_string(TopicForm form) noexcept {
+  return form == TopicForm::npl ? "npl" : name_of_form(kNames, form);
+}
 
 TopicForm parse_topic_form(std::string_view name) { return form_named(kNames, name, "topics"); }
 
@@ -154,6 +156,8 @@ std::string format_topics(const std::vector<Topic>& topics, TopicForm form) {
       case TopicForm::smart:
         text += smart(topic, number);
         break;
+      case TopicForm::npl:
+        throw Error(ErrorKind::usage, "form npl", "is only read", "choose trec, xml, smart, jsonl or tsv");
       case TopicForm::jsonl:
         text += jsonl(topic);
         break;

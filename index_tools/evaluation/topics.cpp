@@ -1,5 +1,6 @@
 #include "index_tools/evaluation/topics.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -11,32 +12,74 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kForms = "write TREC, TREC XML, SMART, JSON lines, or id, tab, query on each line";
+constexpr std::string_view kForms = "write TREC, TREC XML, SMART, NPL, JSON lines, or id, tab, query on each line";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 
+// ".W", ".A" and so on: a letter alone, or with text behind it on the same line.
+bool starts_section(std::string_view line) {
+  return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' &&
+         (line.size() == 2 || trim(line.substr(2, 1)).empty());
+}
+
 std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& file) {
   std::vector<Topic> topics;
-  bool text = false;
+  std::vector<std::int64_t> begins;  // their .I lines
+  bool text = false, bare = false;   // within .W; nothing since the last .I
   for (const auto& [number, line] : lines) {
     if (line.starts_with(".I")) {
-      // MED.QRY and its like end with an empty record.
-      if (trim(std::string_view(line).substr(2)).empty()) continue;
       topics.push_back({std::to_string(topics.size() + 1), "", "", ""});
+      begins.push_back(number);
       text = false;
-    } else if (line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' && trim(line).size() == 2) {
-      text = line[1] == 'W';
-    } else if (topics.empty()) {
-      bad_line(file, number, "stands before the first .I line: " + excerpt(line));
-    } else if (text) {
+      bare = true;
+      continue;
+    }
+    if (trim(line).empty()) continue;
+    if (topics.empty()) bad_line(file, number, "stands before the first .I line: " + excerpt(line));
+    bare = false;
+    if (starts_section(line)) text = line[1] == 'W';
+    if (text) topics.back().title += (starts_section(line) ? line.substr(2) : line) + "\n";
+  }
+  // A last .I line that nothing follows marks the end: ".I 0" in CACM, ".I" in MED.
+  if (bare) topics.pop_back();
+  for (std::size_t i = 0; i < topics.size(); ++i) {
+    topics[i].title = collapse_blanks(topics[i].title);
+    if (topics[i].title.empty())
+      bad_line(file, begins[i], "query " + topics[i].id + " has no text", "add .W and its text, or remove the query");
+  }
+  return topics;
+}
+
+bool ends_npl_record(std::string_view line) { return trim(line) == "/"; }
+
+// A number alone on its line, and a line "/" somewhere behind it.
+bool is_npl(const Lines& lines, std::string_view first) {
+  return split_fields(first).size() == 1 &&
+         std::any_of(lines.begin(), lines.end(), [](const auto& line) { return ends_npl_record(line.second); });
+}
+
+std::vector<Topic> parse_npl(const Lines& lines, const std::filesystem::path& file) {
+  std::vector<Topic> topics;
+  std::int64_t begin = 0;  // the record's first line; 0 between records
+  const auto finish = [&] {
+    Topic& topic = topics.back();
+    topic.title = collapse_blanks(topic.title);
+    if (topic.title.empty()) bad_line(file, begin, "query " + topic.id + " has no text", "add it, or remove the query");
+    begin = 0;
+  };
+  for (const auto& [number, line] : lines) {
+    if (ends_npl_record(line)) {
+      if (begin > 0) finish();
+    } else if (begin > 0) {
       topics.back().title += line + "\n";
+    } else if (!trim(line).empty()) {
+      if (split_fields(line).size() != 1)
+        bad_line(file, number, "is no query number: " + excerpt(line), "begin each query with a line of its number");
+      topics.push_back({std::string(trim(line)), "", "", ""});
+      begin = number;
     }
   }
-  for (Topic& topic : topics) {
-    topic.title = collapse_blanks(topic.title);
-    if (topic.title.empty())
-      throw Error(ErrorKind::invalid_data, file.string(), "query " + topic.id + " has no text (.W)");
-  }
+  if (begin > 0) finish();
   return topics;
 }
 
@@ -102,6 +145,8 @@ TopicFile read_topic_file(const std::filesystem::path& file) {
     result = {TopicForm::smart, parse_smart(lines, file)};
   } else if (first.starts_with('{')) {
     result = {TopicForm::jsonl, parse_jsonl(lines, file)};
+  } else if (is_npl(lines, first)) {
+    result = {TopicForm::npl, parse_npl(lines, file)};
   } else if (!first.empty()) {
     result = {TopicForm::tsv, parse_tsv(lines, file)};
   }

@@ -18,8 +18,8 @@ struct Topic {
 /// Which of a topic's texts is the query.
 enum class TopicText { title, description, narrative };
 
-/// How a topics file is written.
-enum class TopicForm { trec, trec_xml, smart, jsonl, tsv };
+/// How a topics file is written. `npl` is only read.
+enum class TopicForm { trec, trec_xml, smart, npl, jsonl, tsv };
 
 struct TopicFile {
   TopicForm form = TopicForm::tsv;
@@ -29,7 +29,9 @@ struct TopicFile {
 /// Reads topics; the form is found out from the file's beginning:
 ///   TREC     <top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>, fields closed or not
 ///   TREC XML <topic number="1"> with <query> or <title>, <description> or <question>, <narrative>
-///   SMART    .I and .W lines; numbered by position from 1, as Cranfield's judgments count, whatever .I says
+///   SMART    .I and .W lines; numbered by position from 1, as Cranfield's judgments count, whatever .I says. A last .I
+///            line that nothing follows marks the end (CACM, MED)
+///   NPL      a line with the number, lines of text, a line "/" (Vaswani's query-text)
 ///   JSONL    {"qid" or "query_id" or "_id" or "id": ..., "query" or "title" or "text": ...};
 ///            "description" and "narrative" also from TIREx's "original_query"
 ///   TSV      id, tab, query

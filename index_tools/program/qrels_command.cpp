@@ -77,13 +77,13 @@ void add_qrels(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<QrelsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a file of judgments holds");
-  show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, JSON lines or BEIR's TSV")
+  show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")
       ->required();
   show_command->footer("Example:\n  relucent qrels show qrels.txt");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 
   CLI::App* convert_command = command->add_subcommand("convert", "Write judgments in another form");
-  convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, JSON lines or BEIR's TSV")
+  convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")
       ->required();
   convert_command->add_option(
       "TO", options->to,

@@ -299,7 +299,7 @@ void add_search(CLI::App& program, Action& chosen) {
   command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")
       ->type_name("DIR");
   command
-      ->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, JSON lines, TSV)")
+      ->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV)")
       ->type_name("FILE");
   command
       ->add_option("--run,--output", options->run,

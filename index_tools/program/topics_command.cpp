@@ -143,7 +143,7 @@ void add_topics(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<TopicsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a topics file holds");
-  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")
+  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
       ->required();
   show_command->add_option("ID", options->ids, "Topics to show with all their texts");
   show_command->add_flag("--all", options->all, "List every topic, not the first 10 only");
@@ -153,7 +153,7 @@ void add_topics(CLI::App& program, Action& chosen) {
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 
   CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another form");
-  convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, JSON lines or TSV")
+  convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
       ->required();
   convert_command->add_option(
       "TO", options->to,

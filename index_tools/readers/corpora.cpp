@@ -56,6 +56,8 @@ const std::vector<Corpus>& corpora() {
        read_medline, true},
       {"medline/2017", "MEDLINE of TREC Precision Medicine 2017: medline*.xml.gz in tar, and the extra abstracts",
        {"*.xml", "*.txt"}, 26'740'025, read_medline},
+      {"pubmed", "your own documents: PubMed's XML, or its display format; titles and abstracts whole", {"*.xml", "*.txt"},
+       0, read_pubmed},
       {"trec", "your own documents: TREC's SGML (DOC, DOCNO)", {"*"}, 0, read_trec},
       {"trecweb", "your own documents: TRECweb (DOC, DOCNO, DOCHDR, HTML)", {"*"}, 0, read_trecweb},
       {"warc", "your own documents: WARC 0.18, 1.0 or 1.1 with HTML", {"*.warc"}, 0, read_warc},

@@ -39,6 +39,29 @@ std::optional<std::string> leading_text(const xmlNode* element) {
   return text;
 }
 
+void append_text(const xmlNode* element, std::string& text) {
+  for (const xmlNode* child = element->children; child != nullptr; child = child->next) {
+    if (child->type == XML_ELEMENT_NODE) append_text(child, text);
+    if (child->type == XML_TEXT_NODE || child->type == XML_CDATA_SECTION_NODE)
+      text += reinterpret_cast<const char*>(child->content);
+  }
+}
+
+// Title and abstract with the text of all elements inside them, the abstract's parts separated by a space.
+std::string whole_text(const xmlNode* citation) {
+  std::string text;
+  if (const xmlNode* title = find_below(citation, "ArticleTitle")) append_text(title, text);
+  const xmlNode* abstract = find_below(citation, "Abstract");
+  if (abstract == nullptr) return text + " ";
+  for (const xmlNode* child = abstract->children; child != nullptr; child = child->next) {
+    if (child->type != XML_ELEMENT_NODE || std::string_view(reinterpret_cast<const char*>(child->name)) != "AbstractText")
+      continue;
+    text += ' ';
+    append_text(child, text);
+  }
+  return text;
+}
+
 // ir_datasets formats both parts as Python does, which writes None for an element that starts with another
 // one or is empty.
 std::string part_of_text(const xmlNode* citation, std::string_view name) {
@@ -50,7 +73,8 @@ std::string part_of_text(const xmlNode* citation, std::string_view name) {
 // be defined.
 class XmlReader : public DocumentReader {
  public:
-  XmlReader(const CorpusPart& part, ByteBuffer bytes) : part_(part), bytes_(std::move(bytes)) {}
+  XmlReader(const CorpusPart& part, ByteBuffer bytes, bool whole)
+      : part_(part), bytes_(std::move(bytes)), whole_(whole) {}
 
   bool next(Document& document) override {
     while (find_start()) {
@@ -91,7 +115,7 @@ class XmlReader : public DocumentReader {
   }
 
   // What is wrong with it; null if nothing.
-  static const char* read_citation(std::string_view xml, Document& document) {
+  const char* read_citation(std::string_view xml, Document& document) const {
     constexpr int options = XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_NOCDATA;
     const std::unique_ptr<xmlDoc, void (*)(xmlDocPtr)> tree(
         ::xmlReadMemory(xml.data(), static_cast<int>(xml.size()), nullptr, "UTF-8", options), ::xmlFreeDoc);
@@ -100,7 +124,8 @@ class XmlReader : public DocumentReader {
     const xmlNode* id = find_below(citation, "PMID");
     if (id == nullptr) return "no PMID";
     document.id = leading_text(id).value_or("");
-    document.text = part_of_text(citation, "ArticleTitle") + " " + part_of_text(citation, "AbstractText");
+    document.text = whole_ ? whole_text(citation)
+                           : part_of_text(citation, "ArticleTitle") + " " + part_of_text(citation, "AbstractText");
     return nullptr;
   }
 
@@ -108,6 +133,7 @@ class XmlReader : public DocumentReader {
 
   const CorpusPart part_;
   ByteBuffer bytes_;
+  const bool whole_;
 };
 
 // A line for the meeting, "Title: " and the title up to an empty line, the abstract.
@@ -206,17 +232,21 @@ class DisplayReader : public DocumentReader {
   std::string title_, abstract_;
 };
 
-}  // namespace
-
-std::unique_ptr<DocumentReader> read_medline(const CorpusPart& part) {
+std::unique_ptr<DocumentReader> read_citations(const CorpusPart& part, bool whole) {
   ByteBuffer bytes(part.bytes);
   bytes.have(1);
   const std::string_view start = stripped_text(bytes.ahead());
   if (start.starts_with('<') || start.find("</") != std::string_view::npos) {
-    return std::make_unique<XmlReader>(part, std::move(bytes));
+    return std::make_unique<XmlReader>(part, std::move(bytes), whole);
   }
   if (start.starts_with("PMID-")) return std::make_unique<DisplayReader>(part, std::move(bytes));
   return std::make_unique<AbstractReader>(part, std::move(bytes));
 }
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_medline(const CorpusPart& part) { return read_citations(part, false); }
+
+std::unique_ptr<DocumentReader> read_pubmed(const CorpusPart& part) { return read_citations(part, true); }
 
 }  // namespace relucent::index_tools

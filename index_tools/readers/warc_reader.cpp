@@ -104,7 +104,8 @@ class WarcReader : public DocumentReader {
     return value;
   }
 
-  // Whether the record is a document. Consumes its body, or nothing of it where its length is wrong.
+  // Whether the record is a document. Consumes its body as far as its length is to be believed: find_record() passes over
+  // what a page has beyond its Content-Length, as ir_datasets' parsers do.
   bool read_body(Document& document) {
     const bool response = same_name(headers_.type, "response");
     if (*headers_.length > kLargestRecord) {
@@ -112,30 +113,32 @@ class WarcReader : public DocumentReader {
       if (response) malformed("record over 64 MiB", document.line);
       return false;
     }
-    std::size_t length = static_cast<std::size_t>(*headers_.length);
-    const bool complete = bytes_.have(length);
-    if (!complete || !ends_at(length)) {
-      const auto shorter = length_of_old_record(length);
-      if (!shorter) {
-        if (response) malformed(complete ? "wrong Content-Length" : "the record is cut off", document.line);
-        return false;
-      }
-      length = *shorter;
-    }
-    const bool read = response && read_page(bytes_.ahead().substr(0, length), document);
-    bytes_.consume(length);
+    const auto length = usable_length(static_cast<std::size_t>(*headers_.length), response, document.line);
+    if (!length) return false;
+    const bool read = response && read_page(bytes_.ahead().substr(0, *length), document);
+    bytes_.consume(*length);
     return read;
   }
 
-  // ClueWeb09's published sample lacks the status lines that its lengths count. So a length in WARC 0.18 that
-  // reaches into the next record or beyond the file stops there.
-  std::optional<std::size_t> length_of_old_record(std::size_t claimed) const {
-    if (!headers_.old_version) return std::nullopt;
-    const std::string_view body = bytes_.ahead().substr(0, claimed);
-    const std::size_t next = body.find("\nWARC/0.18\n");
-    if (next != std::string_view::npos) return next + 1;
-    if (body.size() < claimed) return body.size();
+  // How much of the body belongs to the record; nothing, reported, where its length leads into another record or beyond the
+  // file. ClueWeb09's published sample lacks the status lines that its lengths count, so in WARC 0.18 the body then ends there.
+  std::optional<std::size_t> usable_length(std::size_t claimed, bool response, std::int64_t line) {
+    const bool complete = bytes_.have(claimed);
+    if (complete && ends_at(claimed)) return claimed;
+    const auto next = start_of_next_record(claimed);
+    if (headers_.old_version) return next.value_or(std::min(claimed, bytes_.ahead().size()));
+    if (complete && !next) return claimed;
+    if (response) malformed(complete ? "wrong Content-Length" : "the record is cut off", line);
     return std::nullopt;
+  }
+
+  // Where within the claimed length another record starts; nothing where none does.
+  std::optional<std::size_t> start_of_next_record(std::size_t claimed) {
+    const std::string_view start = headers_.old_version ? "\nWARC/0.18\n" : "\nWARC/1.";
+    bytes_.have(claimed + start.size());
+    const std::size_t at = bytes_.ahead().substr(0, claimed + start.size() - 2).find(start);
+    if (at == std::string_view::npos) return std::nullopt;
+    return at + 1;
   }
 
   // Whether the bytes from `at` on are empty lines and then a record or the end of the file.

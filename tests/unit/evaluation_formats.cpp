@@ -40,6 +40,56 @@ TEST(Topics, FormsSayTheSame) {
   }
 }
 
+// CACM's query.text: authors and notes around the text, ".I 0" as the end mark.
+TEST(Topics, CacmsQueriesAreReadToTheirEndMark) {
+  const TemporaryFolder scratch;
+  const auto file = read_topic_file(scratch.write("query.text",
+                                                  ".I 1\n.W\n What articles deal with time sharing, an\noperating system?\n"
+                                                  ".N\n 1. Somebody, Comp Serv (TSS)\n \n"
+                                                  ".I 2\n.W\n Articles by Nobody\n.A\nNobody, N.\n.N\n 2. Somebody\n\n"
+                                                  ".I 0\n \n"));
+  EXPECT_EQ(file.form, TopicForm::smart);
+  ASSERT_EQ(file.topics.size(), 2U);
+  EXPECT_EQ(file.topics[0].id, "1");
+  EXPECT_EQ(file.topics[0].title, "What articles deal with time sharing, an operating system?");
+  EXPECT_EQ(file.topics[1].title, "Articles by Nobody");
+}
+
+TEST(Topics, SmartTextMayStandBehindItsCommand) {
+  const TemporaryFolder scratch;
+  const auto topics = read_topics(scratch.write("q", ".I 1\n.W  safe rice\nand fish\n.A nobody\n.I 2\n.W\n.5 litres\n"));
+  ASSERT_EQ(topics.size(), 2U);
+  EXPECT_EQ(topics[0].title, "safe rice and fish");
+  EXPECT_EQ(topics[1].title, ".5 litres");
+}
+
+TEST(Topics, SmartQueriesWithoutTextNameTheirLine) {
+  const TemporaryFolder scratch;
+  const auto message = [&](const std::string& content) {
+    return error_of(ErrorKind::invalid_data, [&] { read_topics(scratch.write("q", content)); });
+  };
+  EXPECT_NE(message(".I 1\n.W\na\n.I 2\n.I 3\n.W\nc\n").find("q:4: query 2 has no text"), std::string::npos);
+  EXPECT_NE(message(".I 1\n.W\na\n.I 2\n.A\nnobody\n").find("q:4: query 2 has no text"), std::string::npos);
+}
+
+TEST(Topics, NplsQueriesAreRecordsBetweenSlashes) {
+  const TemporaryFolder scratch;
+  const auto file = read_topic_file(scratch.write(
+      "query-text", "1\nDIELECTRIC CONSTANT OF LIQUIDS\n/\n2\nMATHEMATICAL ANALYSIS AND\nDESIGN DETAILS\n/\n93\nOSCILLATORS\n/\n"));
+  EXPECT_EQ(file.form, TopicForm::npl);
+  ASSERT_EQ(file.topics.size(), 3U);
+  EXPECT_EQ(file.topics[0].id, "1");
+  EXPECT_EQ(file.topics[0].title, "DIELECTRIC CONSTANT OF LIQUIDS");
+  EXPECT_EQ(file.topics[1].title, "MATHEMATICAL ANALYSIS AND DESIGN DETAILS");
+  EXPECT_EQ(file.topics[2].id, "93");
+  const auto message = [&](const std::string& content) {
+    return error_of(ErrorKind::invalid_data, [&] { read_topics(scratch.write("q", content)); });
+  };
+  EXPECT_NE(message("1\na\n/\nno number\nb\n/\n").find("q:4: is no query number"), std::string::npos);
+  EXPECT_NE(message("1\na\n/\n2\n/\n").find("q:4: query 2 has no text"), std::string::npos);
+  EXPECT_NE(message("1\na\n").find("has no tab"), std::string::npos);
+}
+
 TEST(Topics, MistakesNameTheLine) {
   const TemporaryFolder scratch;
   const auto message = [&](const std::string& content) {
@@ -78,6 +128,41 @@ TEST(QrelsForms, SayTheSame) {
   }
   const Qrels relevant = {{"1", {{"13", 1}, {"14", 1}}}};
   EXPECT_EQ(read_qrels(scratch.write("x.REL", "1   13     0   0.000000\r\n1   14     0   0.000000\r\n")), relevant);
+}
+
+// CACM's qrels.text: numbers with leading zeros, then two columns of zeros.
+TEST(QrelsForms, CacmsZerosAreNotTrecs) {
+  const TemporaryFolder scratch;
+  const auto file =
+      read_judgment_file(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n"));
+  EXPECT_EQ(file.form, QrelsForm::smart);
+  const Qrels expected = {{"1", {{"1410", 1}, {"1572", 1}}}, {"10", {{"46", 1}}}, {"64", {{"2651", 1}}}};
+  EXPECT_EQ(read_qrels(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n")), expected);
+}
+
+TEST(QrelsForms, TrecsZerosStayTrecs) {
+  const TemporaryFolder scratch;
+  const auto form = [&](const std::string& content) { return read_judgment_file(scratch.write("q", content)).form; };
+  EXPECT_EQ(form("1 0 0 0\n2 0 0 0\n"), QrelsForm::trec);
+  EXPECT_EQ(form("1 Q0 0 0\n1 Q0 7 0\n"), QrelsForm::trec);
+  EXPECT_EQ(form("1 1 0 0\n1 1 7 2\n"), QrelsForm::trec);
+  EXPECT_EQ(form("001 0 a 0\n"), QrelsForm::trec);
+  const Qrels kept = {{"001", {{"a", 0}}}};
+  EXPECT_EQ(read_qrels(scratch.write("q", "001 0 a 0\n")), kept);
+}
+
+TEST(QrelsForms, NplsJudgmentsAreRecordsBetweenSlashes) {
+  const TemporaryFolder scratch;
+  const auto write = [&](const std::string& content) { return scratch.write("rlv-ass", content); };
+  const std::string content = "1\n1239 1502 4462\n 8172\n   /\n2\n4330\n   /\n";
+  EXPECT_EQ(read_judgment_file(write(content)).form, QrelsForm::npl);
+  const Qrels expected = {{"1", {{"1239", 1}, {"1502", 1}, {"4462", 1}, {"8172", 1}}}, {"2", {{"4330", 1}}}};
+  EXPECT_EQ(read_qrels(write(content)), expected);
+  const auto message = [&](const std::string& text) {
+    return error_of(ErrorKind::invalid_data, [&] { read_qrels(write(text)); });
+  };
+  EXPECT_NE(message("1\n1239\n/\n2 4330\n/\n").find("rlv-ass:4:"), std::string::npos);
+  EXPECT_NE(message("1\n1239 1239\n/\n").find("rlv-ass:2: judges document \"1239\" a second time"), std::string::npos);
 }
 
 TEST(QrelsForms, MistakesNameTheLine) {

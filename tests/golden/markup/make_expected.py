@@ -22,6 +22,7 @@ import re
 import sys
 import tarfile
 import tempfile
+import xml.etree.ElementTree
 from pathlib import Path
 
 TEMPORARY = tempfile.TemporaryDirectory()  # removed at the end, with all that is made in it
@@ -89,6 +90,23 @@ def clueweb09_sample(path):
             headers, body = re.split(rb"\r?\n\r?\n", payload, maxsplit=1)
             doc_id = re.search(rb"WARC-TREC-ID: (\S+)", head).group(1).decode()
             yield doc_id, WarcDoc(doc_id, "", "", headers, body, "").default_text()
+
+
+def clueweb12_record_by_record(path):
+    """ir_datasets ends at the first record with another length than it claims, after giving its text. Here it is asked about
+    each record by itself."""
+    for record in re.split(rb"(?m)^(?=WARC/1\.0\r\n)", opened(path).read())[1:]:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            yield from texts(WarcDocs()._docs_ctxt_iter_warc(io.BytesIO(record)))
+
+
+def pubmed_docs(path):
+    """ir_datasets has no corpus of that kind: Python's own parser, and all text in title and abstract."""
+    for citation in xml.etree.ElementTree.parse(path).iter("MedlineCitation"):
+        title, abstract = citation.find(".//ArticleTitle"), citation.find(".//Abstract")
+        parts = [] if abstract is None else abstract.findall("AbstractText")
+        whole = ["" if title is None else "".join(title.itertext())] + ["".join(part.itertext()) for part in parts]
+        yield citation.find(".//PMID").text, " ".join(whole if parts else whole + [""])
 
 
 def medline_xml(data):
@@ -373,6 +391,53 @@ def medline_input(rng):
     return (out + "</MedlineCitationSet>\n").encode()
 
 
+def warc_lengths_input(rng, end, version):
+    """Pages that go on beyond their Content-Length, and between the records what is none."""
+    out = b""
+    for i in range(60):
+        data, headers = page(rng, i)
+        if end == b"\n":
+            headers = headers.replace(b"\r\n", b"\n")
+        payload = headers + end + data + b"<p>the end of page " + str(i).encode()
+        claimed = len(payload) - (0 if i % 3 == 0 else rng.choice([1, 2, 3, 10, 40, len(data) // 2]))
+        fields = [
+            b"WARC-Type: response",
+            b"WARC-Target-URI: http://example.org/" + str(i).encode(),
+            b"WARC-TREC-ID: lengths-" + str(i).encode(),
+            b"WARC-Date: 2009-03-84T15:35:08-0700",
+            b"Content-Length: " + str(claimed).encode(),
+        ]
+        out += b"WARC/" + version + end + end.join(fields) + end + end + payload
+        out += rng.choice([end, end + end, end + b"not of any record" + end, end + end + end])
+    return out
+
+
+def pubmed_input(rng):
+    """PubMed's XML of today, with markup in titles and abstracts, and abstracts in several parts."""
+    texts = [
+        "Variants at the <i>TERT</i> gene region and r<sup>2</sup>&lt;0.25.",
+        "Plain text.",
+        "<b>Bold</b> first, H<sub>2</sub>O then",
+        "Nested <i>in <b>bold</b> italics</i> and <u/>nothing",
+        "",
+        "Math <mml:math xmlns:mml='http://www.w3.org/1998/Math/MathML'><mml:mi>x</mml:mi>\n <mml:mo>=</mml:mo></mml:math> here",
+        "A <!-- comment --> and <![CDATA[<data>]]> within",
+    ]
+    out = '<?xml version="1.0" ?>\n<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD" "https://dtd.nlm.nih.gov/x.dtd">\n<PubmedArticleSet>\n'
+    for i in range(42):
+        parts = "".join(
+            f'<AbstractText Label="L{k}">{rng.choice(texts)}</AbstractText>\n' for k in range(rng.randint(1, 3))
+        )
+        title = "" if i % 10 == 9 else f"<ArticleTitle>{texts[i % 7]}</ArticleTitle>"
+        abstract = f"<Abstract>\n{parts}<CopyrightInformation>c</CopyrightInformation></Abstract>" if i % 6 else ""
+        out += (
+            f'<PubmedArticle>\n<MedlineCitation Owner="NLM">\n<PMID Version="1">{2000 + i}</PMID>\n<Article>{title}\n{abstract}'
+            f"<OtherAbstract><AbstractText>other</AbstractText></OtherAbstract></Article>\n</MedlineCitation>\n"
+            f"<PubmedData><ArticleIdList><ArticleId>7</ArticleId></ArticleIdList></PubmedData></PubmedArticle>\n"
+        )
+    return (out + "</PubmedArticleSet>\n").encode()
+
+
 INPUTS = {
     "disks45/nocr": ("FBIS/FB1", sgml_input),
     "trec": ("sgml", sgml_input),
@@ -383,6 +448,13 @@ INPUTS = {
     "medline/2004": ("2004_TREC_XML_MEDLINE_A", medline_input),
     "medline/2017": ("medline17n0001.xml", medline_input),
 }
+# More files of the same corpora, and who reads them.
+MORE_INPUTS = [
+    ("clueweb09", "clueweb09-lengths.warc", lambda rng: warc_lengths_input(rng, b"\n", b"0.18"), warc_docs(True)),
+    ("clueweb12", "clueweb12-lengths.warc", lambda rng: warc_lengths_input(rng, b"\r\n", b"1.0"), clueweb12_record_by_record),
+    ("medline/2017", "pubmed18n0001.xml", pubmed_input, medline_docs),
+    ("pubmed", "pubmed18n0001.xml", pubmed_input, pubmed_docs),
+]
 ABSTRACTS = {
     "AACR_2014-3448.txt": "Meeting: AACR 2014\nTitle: A title of\ntwo lines\n\n  The abstract.\n\nIts second part.\n",
     "ASCO_189985-199.txt": "2016 ASCO\nTitle:  Naïve title\n\n\nBackground: x\n",
@@ -484,6 +556,9 @@ def main():
             (inputs / name).parent.mkdir(parents=True, exist_ok=True)
             (inputs / name).write_bytes(make(random.Random(corpus)))
             write(corpus, name, READ[corpus](inputs / name))
+        for corpus, name, make, read in MORE_INPUTS:
+            (inputs / name).write_bytes(make(random.Random(name)))
+            write(corpus, name, read(inputs / name))
         for name, text in ABSTRACTS.items():
             (inputs / name).write_text(text, encoding="utf8")
             write("medline/2017", name, abstracts(inputs / name))
