@@ -5,6 +5,7 @@
 #include <map>
 #include <toml++/toml.h>
 
+#include "base/nesting.h"
 #include "relucent/error.h"
 #include "schema.h"
 
@@ -139,10 +140,22 @@ std::string read_file(const std::filesystem::path& file) {
   return text;
 }
 
+void require_shallow(std::string_view text, std::string_view name) {
+  const auto place = too_deep_in_toml(text);
+  if (!place) return;
+  const std::string_view before = text.substr(0, *place);
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
+  throw Error(
+      ErrorKind::invalid_data, std::string(name) + ":" + std::to_string(lines + 1) + ":" + std::to_string(column + 1),
+      "nests deeper than " + std::to_string(kDeepestNesting) + " levels", "a profile has sections and keys in them");
+}
+
 }  // namespace
 }  // namespace config
 
 Config parse_config(std::string_view toml_text, std::string_view name) {
+  config::require_shallow(toml_text, name);
   toml::table root;
   try {
     root = toml::parse(toml_text, name);

@@ -1,10 +1,17 @@
 #include "index_tools/evaluation/json_fields.h"
 
+#include "base/nesting.h"
 #include "index_tools/evaluation/text_lines.h"
 
 namespace relucent::index_tools {
 
 JsonRecord parse_record(const std::string& line, const std::filesystem::path& file, std::int64_t number) {
+  if (const auto place = too_deep_in_json(line)) {
+    bad_line(file, number,
+             "nests deeper than " + std::to_string(kDeepestNesting) + " levels (at byte " + std::to_string(*place + 1) +
+                 "): " + excerpt(line),
+             "remove the line, or what is nested in it");
+  }
   JsonRecord record;
   try {
     record = JsonRecord::parse(line);

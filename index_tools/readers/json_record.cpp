@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/nesting.h"
+
 namespace relucent::index_tools {
 namespace {
 
@@ -46,6 +48,7 @@ void replace_lone_surrogates(std::string& text) {
 }  // namespace
 
 const char* parse_json_object(std::string& text, json& record) {
+  if (too_deep_in_json(text)) return "JSON nested too deep";
   replace_lone_surrogates(text);
   record = json::parse(text, nullptr, false);
   if (record.is_discarded()) return "not JSON";

@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "base/nesting.h"
 #include "formats/mapped_file.h"
 #include "relucent/error.h"
 
@@ -15,6 +16,10 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()),
                               mapping->bytes().size());
 
+  if (const auto place = too_deep_in_json(text)) {
+    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(*place),
+                "nests deeper than " + std::to_string(kDeepestNesting) + " levels", "download the file again");
+  }
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   std::string last_key;
   const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
