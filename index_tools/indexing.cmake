@@ -22,6 +22,7 @@ set(readers
   readers/medline_reader.cpp
   readers/msmarco_document_reader.cpp
   readers/msmarco_v2_reader.cpp
+  readers/named_descriptor.cpp
   readers/read_report.cpp
   readers/smart_reader.cpp
   readers/trec_reader.cpp

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -77,6 +78,11 @@ struct OutputFile::Implementation {
 OutputFile::OutputFile(const std::filesystem::path& file) : implementation_(std::make_unique<Implementation>()) {
   auto& self = *implementation_;
   self.file = file;
+  if (const auto named = named_descriptor(file, STDOUT_FILENO)) {
+    // Not opened by its name: that would begin at the start of a file that a shell has redirected to.
+    self.descriptor = duplicate_descriptor(*named, file.native() == "-" ? "standard output" : file.string());
+    return;
+  }
   std::error_code problem;
   const auto status = std::filesystem::status(file, problem);
   if (std::filesystem::is_directory(status)) {

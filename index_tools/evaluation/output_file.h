@@ -7,7 +7,8 @@
 namespace relucent::index_tools {
 
 /// A file that appears whole or not at all: written under a temporary name in the same folder, then renamed. A name
-/// that ends in ".gz" is compressed. What is there and is no regular file (a pipe, /dev/stdout) is written to directly.
+/// that ends in ".gz" is compressed. What is there and is no regular file (a pipe), and an open descriptor ("-" and
+/// /dev/stdout for standard output, /dev/fd/N) is written to directly.
 /// One thread at a time.
 class OutputFile {
  public:

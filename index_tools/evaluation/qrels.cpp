@@ -7,6 +7,7 @@
 
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -72,11 +73,11 @@ struct Reader {
     const bool trec = result.form == QrelsForm::trec;
     const std::size_t count = trec || weighted ? 4 : 3;
     if (fields.size() != count) {
-      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where the first line has " +
-                                 std::to_string(count), kForms);
+      bad_line(file, number,
+               "has " + std::to_string(fields.size()) + " columns where the first line has " + std::to_string(count),
+               kForms);
     }
-    if (weighted)
-      return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
+    if (weighted) return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
     std::int64_t grade = 0;
     if (!parse_whole_number(fields.back(), grade)) {
       bad_line(file, number, "the grade " + excerpt(fields.back()) + " is no whole number", kForms);
@@ -148,7 +149,7 @@ JudgmentFile read_judgment_file(const std::filesystem::path& file) {
   Reader reader{file};
   reader.read(lines);
   if (reader.result.judgments.empty()) {
-    throw Error(ErrorKind::invalid_data, file.string(), "holds no judgment", std::string(kForms));
+    throw Error(ErrorKind::invalid_data, input_name(file), "holds no judgment", std::string(kForms));
   }
   return std::move(reader.result);
 }

@@ -29,7 +29,7 @@ struct JudgmentFile {
   std::vector<Judgment> judgments;  ///< in the file's order
 };
 
-/// Reads judgments; the form is found out from the first line that is not blank, TREC and SMART's four columns from all:
+/// Reads judgments; the form is found out from the first line that is not blank, of four columns from all lines:
 ///   TREC   qid iteration docno grade
 ///   SMART  qid docno grade (as cranqrel), or qid docno 0 0 (as CACM's qrels.text), or qid docno 0 0.000000 (as *.REL).
 ///          In the last two every line is relevant, grade 1, and numbers lose their leading zeros: 01 0046 is 1 46

@@ -8,6 +8,7 @@
 
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -53,7 +54,7 @@ class Reader {
 
   RerankInput finish() {
     if (input_.queries.empty()) {
-      throw Error(ErrorKind::invalid_data, file_.string(), "holds no candidate",
+      throw Error(ErrorKind::invalid_data, input_name(file_), "holds no candidate",
                   "write JSON lines with qid, query, docno, text, rank and score");
     }
     for (RerankQuery& query : input_.queries) {

@@ -23,7 +23,7 @@ std::string format_logits(const RerankQuery& query, const RerankedQuery& result)
   std::string text;
   for (std::size_t i = 0; i < query.candidates.size(); ++i) {
     if (i >= result.logits.size() || !result.logits[i]) continue;
-    text += query.id + " " + query.candidates[i].docno + " " + digits_of(*result.logits[i]) + "\n";
+    text += query.id + "\t" + query.candidates[i].docno + "\t" + digits_of(*result.logits[i]) + "\n";
   }
   return text;
 }

@@ -22,9 +22,8 @@ struct RerankedQuery {
 };
 
 /// A query's lines in the form:
-///   logits  qid, blank, docno, blank, logit with all digits of the 32-bit float, in the input's order; candidates
-///   without a
-///           logit are left out
+///   logits  qid, tab, docno, tab, logit with all digits of the 32-bit float, in the input's order; candidates
+///           without a logit are left out
 ///   run     six TREC columns, scores made to differ (format_run)
 ///   jsonl   the input's records in the new order, "rank" and "score" replaced, everything else kept
 /// Throws Error `invalid_data` for an id that holds a blank (logits, run).

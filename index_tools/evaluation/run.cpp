@@ -11,6 +11,7 @@
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -43,7 +44,7 @@ class Reader {
   }
 
   Run finish() {
-    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, file_.string(), "holds no hit", kForms);
+    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, input_name(file_), "holds no hit", kForms);
     return std::move(run_);
   }
 

@@ -1,11 +1,14 @@
 #include "index_tools/evaluation/text_lines.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "index_tools/readers/input_parts.h"
 #include "index_tools/readers/line_reader.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "index_tools/readers/utf8.h"
 #include "relucent/error.h"
 
@@ -22,16 +25,16 @@ std::string_view without_plus(std::string_view field) {
 }  // namespace
 
 void for_each_line(const std::filesystem::path& file, const LineUse& use) {
-  std::error_code problem;
-  const auto status = std::filesystem::status(file, problem);
-  if (!std::filesystem::exists(status))
-    throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
-  if (std::filesystem::is_directory(status)) {
-    throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+  if (!named_descriptor(file, STDIN_FILENO)) {
+    std::error_code problem;
+    const auto status = std::filesystem::status(file, problem);
+    if (!std::filesystem::exists(status))
+      throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
+    if (std::filesystem::is_directory(status)) {
+      throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+    }
   }
-  std::error_code ignored;
-  const auto size = std::filesystem::file_size(file, ignored);
-  InputParts parts({InputFile{file, ignored ? 0 : static_cast<std::int64_t>(size), 0}}, {"*"});
+  InputParts parts({InputFile{file}}, {"*"});
   ReadReport report;
   std::string line;
   while (parts.next_part()) {
@@ -93,7 +96,7 @@ void require_word(std::string_view word, std::string_view what, std::string_view
 }
 
 void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem, std::string_view remedy) {
-  throw Error(ErrorKind::invalid_data, file.string() + ":" + std::to_string(line), problem, remedy);
+  throw Error(ErrorKind::invalid_data, input_name(file) + ":" + std::to_string(line), problem, remedy);
 }
 
 std::string excerpt(std::string_view text) {

@@ -13,7 +13,7 @@ namespace relucent::index_tools {
 using LineUse = std::function<void(const std::string& line, std::int64_t number)>;
 
 /// Reads a text file, plain or compressed (gz, bz2, xz, zstd, Z), line by line: LF or CRLF ends, a byte order mark
-/// dropped, malformed UTF-8 replaced by U+FFFD. Of an archive every file is read in turn.
+/// dropped, malformed UTF-8 replaced by U+FFFD. Of an archive every file is read in turn. "-" is standard input.
 /// Throws Error naming the file where it cannot be read or is damaged.
 void for_each_line(const std::filesystem::path& file, const LineUse& use);
 

@@ -7,6 +7,7 @@
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/markup_topics.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -150,11 +151,12 @@ TopicFile read_topic_file(const std::filesystem::path& file) {
   } else if (!first.empty()) {
     result = {TopicForm::tsv, parse_tsv(lines, file)};
   }
-  if (result.topics.empty()) throw Error(ErrorKind::invalid_data, file.string(), "holds no topic", kForms);
+  if (result.topics.empty()) throw Error(ErrorKind::invalid_data, input_name(file), "holds no topic", kForms);
   std::unordered_set<std::string_view> seen;
   for (const Topic& topic : result.topics) {
     if (!seen.insert(topic.id).second) {
-      throw Error(ErrorKind::invalid_data, file.string(), "topic " + topic.id + " is there twice", "keep one of them");
+      throw Error(ErrorKind::invalid_data, input_name(file), "topic " + topic.id + " is there twice",
+                  "keep one of them");
     }
   }
   return result;

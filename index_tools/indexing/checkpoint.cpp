@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/nesting.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "index_tools/readers/utf8.h"
 #include "plugin/index/segment/checksum.h"
 #include "relucent/error.h"
@@ -38,6 +40,10 @@ Duplicates duplicates_from(const std::string& name) {
 std::vector<InputFingerprint> fingerprints_of(const std::vector<InputFile>& files) {
   std::vector<InputFingerprint> fingerprints;
   for (const InputFile& file : files) {
+    if (file.stream) {
+      fingerprints.push_back({printable(file.path.string()), InputFingerprint::stream, 0, 0});
+      continue;
+    }
     fingerprints.push_back(
         {printable(file.path.string()), file.size, file.modified_ns, checksum_of_file(file.path, kHeadBytes)});
   }
@@ -67,6 +73,11 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
   if (found == user_data.end()) {
     throw Error(ErrorKind::invalid_data, place, "the index was not made by `relucent index`",
                 "index into another folder, or replace it with --overwrite");
+  }
+  if (too_deep_in_json(found->second)) {
+    throw Error(ErrorKind::invalid_data, place,
+                "the checkpoint in the index nests deeper than " + std::to_string(kDeepestNesting) + " levels",
+                "index again with --overwrite");
   }
   try {
     const auto data = nlohmann::json::parse(found->second);
@@ -119,6 +130,10 @@ void check_same_run(const Checkpoint& before, const Checkpoint& now, const std::
   }
   for (std::size_t i = 0; i < now.inputs.size(); ++i) {
     const InputFingerprint &old_file = before.inputs[i], &new_file = now.inputs[i];
+    if (old_file.size == InputFingerprint::stream || new_file.size == InputFingerprint::stream) {
+      refuse("input " + input_name(new_file.path) + " is a stream, which cannot be compared with the one before",
+             "if it is the same, resume with --force-resume; otherwise replace the index with --overwrite");
+    }
     const char* difference = old_file.size != new_file.size                 ? "size"
                              : old_file.head != new_file.head               ? "content"
                              : old_file.modified_ns != new_file.modified_ns ? "time of change"

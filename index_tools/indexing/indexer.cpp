@@ -9,6 +9,7 @@
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/readers/corpus_reader.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -61,6 +62,11 @@ class IndexRun {
   void open_input() {
     input_ = find_input_files(job_.inputs, job_.names.empty() ? corpus_.names : job_.names);
     summary_.left_out_files = input_.left_out;
+    summary_.broken_links = input_.broken_links;
+    if (job_.strict && !input_.broken_links.empty()) {
+      throw Error(ErrorKind::invalid_data, input_.broken_links.front(), "is a link that cannot be followed",
+                  "remove it, or index without --strict");
+    }
     summary_.input_files = static_cast<std::int64_t>(input_.files.size());
     for (const InputFile& file : input_.files) summary_.input_bytes += file.size;
     checkpoint_.corpus = corpus_.id;
@@ -159,12 +165,12 @@ class IndexRun {
       builder_->close();
       char share[64];
       std::snprintf(share, sizeof share, "%.3g %% of the records are malformed", 100 * report.malformed_share());
-      throw Error(ErrorKind::invalid_data, input_.files.front().path.string(),
+      throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
                   std::string(share) + ": " + report.malformed_summary(),
                   "mend the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
     }
     if (checkpoint_.documents == 0) {
-      throw Error(ErrorKind::invalid_data, input_.files.front().path.string(),
+      throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
                   "holds no document of the corpus " + corpus_.id, "is it " + corpus_.format + "?");
     }
     checkpoint_.complete = true;

@@ -25,7 +25,7 @@ struct IndexJob {
   bool any_input = false;                ///< resume although the input has changed
   std::vector<std::string> names;        ///< patterns instead of the corpus's own
   Duplicates duplicates = Duplicates::error;
-  bool strict = false;                   ///< the first malformed record is an error
+  bool strict = false;                   ///< the first malformed record is an error, and so is a broken link
   double most_malformed = 0.001;         ///< share of malformed records above which the run fails
   int threads = 0;                       ///< that index what one thread reads; 1: all in turn; 0: one a core
   std::int64_t commit_every = 1'000'000; ///< documents; a GiB of text calls for a commit too
@@ -45,6 +45,7 @@ struct IndexSummary {
   std::int64_t duplicates = 0;           ///< passed over
   std::vector<std::string> duplicate_examples;
   std::int64_t input_files = 0, input_bytes = 0, left_out_files = 0;
+  std::vector<std::string> broken_links;  ///< InputFiles::broken_links, passed over
   std::int64_t index_bytes = 0;
   double seconds = 0;
 };

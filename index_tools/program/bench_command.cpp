@@ -9,6 +9,7 @@
 #include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/pipeline_benchmark.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/profile.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -150,7 +151,7 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
       if (options->config.empty()) {
         settings.config.rescorer.timeout_ms = 0;
       } else {
-        settings.config = load_config(options->config);
+        settings.config = load_profile_file(options->config);
       }
       benchmarks::report(std::cout, benchmarks::run(settings), options->json);
       return ExitCode::ok;

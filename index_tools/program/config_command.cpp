@@ -3,6 +3,8 @@
 #include <string>
 
 #include "index_tools/program/commands.h"
+#include "index_tools/program/profile.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/config.h"
 
 namespace relucent::program {
@@ -14,22 +16,22 @@ void add_config(CLI::App& program, Action& chosen) {
 
   auto file = std::make_shared<std::string>();
   CLI::App* show = command->add_subcommand("show", "Print every key with its effective value, as TOML");
-  show->add_option("FILE", *file, "Profile; without one the defaults are shown");
+  show->add_option("FILE", *file, "Profile, \"-\" for standard input; without one the defaults are shown");
   show->footer("Example:\n  relucent config show config/fusion.toml");
   show->callback([&chosen, file] {
     chosen = [file] {
-      std::cout << to_toml(file->empty() ? Config{} : load_config(*file));
+      std::cout << to_toml(load_profile_file(*file));
       return ok;
     };
   });
 
   CLI::App* check = command->add_subcommand("check", "Check a profile; an error names file, line and column");
-  check->add_option("FILE", *file, "Profile")->required();
+  check->add_option("FILE", *file, "Profile, or \"-\" for standard input")->required();
   check->footer("Example:\n  relucent config check my.toml");
   check->callback([&chosen, file] {
     chosen = [file] {
-      load_config(*file);
-      std::cout << *file << ": ok\n";
+      load_profile_file(*file);
+      std::cout << index_tools::input_name(*file) << ": ok\n";
       return ok;
     };
   });

@@ -84,8 +84,7 @@ int run(const EvaluateOptions& options) {
 void add_evaluate(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("evaluate", "Measure runs against judgments, as trec_eval does");
   auto options = std::make_shared<EvaluateOptions>();
-  command
-      ->add_option("--qrels", options->qrels, "Judgments: TREC, SMART (cranqrel), NPL, JSON lines or BEIR's TSV")
+  command->add_option("--qrels", options->qrels, "Judgments: TREC, SMART (cranqrel), NPL, JSON lines or BEIR's TSV")
       ->required()
       ->type_name("FILE");
   command->add_option("--run", options->runs, "Runs: TREC, MS MARCO or JSON lines")

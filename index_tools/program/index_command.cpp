@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "index_tools/indexing/interrupt.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/profile.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
@@ -50,6 +52,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"input_files", summary.input_files},
                            {"input_bytes", summary.input_bytes},
                            {"files_left_out", summary.left_out_files},
+                           {"links_skipped", summary.broken_links},
                            {"token_ids_of", job.token_ids_of.string()},
                            {"index_bytes", summary.index_bytes},
                            {"seconds", summary.seconds}};
@@ -74,6 +77,13 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
             << bytes_for_people(summary.input_bytes) << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
     std::cout << "  " << counted(summary.left_out_files, "other file", "other files") << " in the folders left out\n";
+  }
+  if (!summary.broken_links.empty()) {
+    std::cout << "  " << counted(static_cast<std::int64_t>(summary.broken_links.size()), "link", "links")
+              << " skipped:";
+    for (std::size_t i = 0; i < std::min<std::size_t>(5, summary.broken_links.size()); ++i)
+      std::cout << (i == 0 ? " " : ", ") << summary.broken_links[i];
+    std::cout << (summary.broken_links.size() > 5 ? ", ...\n" : "\n");
   }
   if (summary.report.malformed_records() > 0) std::cout << "  " << summary.report.malformed_summary() << "\n";
   if (summary.report.empty_texts() > 0) {
@@ -106,7 +116,7 @@ int run(IndexOptions& options) {
   job.any_input = options.force_resume;
   job.duplicates = index_tools::duplicates_from(options.duplicates);
   job.most_malformed = options.most_malformed_percent / 100;
-  const Config config = options.config.empty() ? Config{} : load_config(options.config);
+  const Config config = load_profile_file(options.config);
   if (options.token_ids || config.index.token_ids) {
     const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
     job.token_ids_of = model.empty() ? default_model() : std::filesystem::path(model);
@@ -150,7 +160,7 @@ void add_index(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<IndexOptions>();
   IndexJob& job = options->job;
   command->add_option("--corpus", job.corpus, "What the input is; see below")->required()->type_name("ID");
-  command->add_option("--input", job.inputs, "Files, folders or patterns, compressed or not")
+  command->add_option("--input", job.inputs, "Files, folders or patterns, compressed or not; \"-\": standard input")
       ->required()
       ->type_name("PATH")
       ->expected(1, -1);
@@ -164,7 +174,8 @@ void add_index(CLI::App& program, Action& chosen) {
                       "Threads that index; 0: one a core (the default). The result is the same")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
-  command->add_flag("--strict", job.strict, "Fail at the first malformed record");
+  command->add_flag("--strict", job.strict,
+                    "Fail at the first malformed record, and for links that cannot be followed");
   command
       ->add_option("--max-malformed", options->most_malformed_percent,
                    "Fail where more of the records are malformed, in percent (default 0.1)")

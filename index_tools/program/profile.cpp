@@ -1,18 +1,53 @@
 #include "index_tools/program/profile.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <toml++/toml.h>
+
+#include "index_tools/readers/byte_stream.h"
+#include "index_tools/readers/named_descriptor.h"
+#include "relucent/error.h"
 
 namespace relucent::program {
 namespace {
 
 constexpr std::int32_t kLargestWindow = 100000;
+constexpr std::size_t kLargestProfile = 1 << 20;  // bytes
 
 // Whether the profile itself has a key: a Config no longer tells it from a default.
-bool states(const std::string& file, const char* section, const char* key) {
-  if (file.empty()) return false;
-  const toml::table table = toml::parse_file(file);  // load_config has read it before: it is sound
-  return table[section][key].node() != nullptr;
+bool states(const toml::table& profile, const char* section, const char* key) {
+  return profile[section][key].node() != nullptr;
+}
+
+// A pipe or standard input can be read once, and a profile in it has no folder that its paths are relative to.
+std::string text_of_stream(const std::string& file) {
+  index_tools::FileStream stream(file);
+  std::string text;
+  char buffer[4096];
+  for (std::size_t count; (count = stream.read(buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, count);
+    if (text.size() > kLargestProfile) {
+      throw Error(ErrorKind::invalid_data, index_tools::input_name(file), "is larger than 1 MiB, which no profile is",
+                  "name a TOML file");
+    }
+  }
+  return text;
+}
+
+struct Profile {
+  Config config;
+  toml::table table;
+};
+
+Profile read_profile(const std::string& file) {
+  if (file.empty()) return {};
+  std::error_code ignored;
+  const bool stream = index_tools::named_descriptor(file, STDIN_FILENO) ||
+                      (std::filesystem::exists(file, ignored) && std::filesystem::is_fifo(file, ignored));
+  if (!stream) return {load_config(file), toml::parse_file(file)};  // load_config has read it before: it is sound
+  const std::string text = text_of_stream(file);
+  return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }
 
 }  // namespace
@@ -31,13 +66,16 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
       ->type_name("MS");
 }
 
+Config load_profile_file(const std::string& file) { return read_profile(file).config; }
+
 Config load_profile(const ProfileFlags& flags, bool whole_window) {
-  Config config = flags.config.empty() ? Config{} : load_config(flags.config);
+  const Profile profile = read_profile(flags.config);
+  Config config = profile.config;
   RescorerConfig& rescorer = config.rescorer;
-  if (!states(flags.config, "rescorer", "timeout_ms")) rescorer.timeout_ms = 0;
-  if (whole_window && !states(flags.config, "rescorer", "window")) rescorer.window = kLargestWindow;
+  if (!states(profile.table, "rescorer", "timeout_ms")) rescorer.timeout_ms = 0;
+  if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kLargestWindow;
   // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
-  if (!states(flags.config, "log", "level") && config.log.file.empty()) config.log.level = "error";
+  if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = "error";
   if (flags.model) rescorer.model = *flags.model;
   if (flags.device) rescorer.device = *flags.device;
   if (flags.precision) rescorer.precision = *flags.precision;

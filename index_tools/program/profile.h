@@ -19,6 +19,9 @@ struct ProfileFlags {
 /// Adds --config, --model, --device, --precision, --threads, --attention-window, --window and --timeout-ms.
 void add_profile_flags(CLI::App& command, ProfileFlags& flags);
 
+/// The profile of that name, "-" being standard input; the defaults for an empty name. Throws Error.
+Config load_profile_file(const std::string& file);
+
 /// The profile with the flags applied, checked. A person who waits at a command line wants the answer: there is no
 /// deadline unless the profile itself or --timeout-ms sets one (the library's default is 500 ms). Of the log only
 /// errors come to standard error unless the profile states [log] level or file.

@@ -11,6 +11,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/text_output.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -34,7 +35,7 @@ int show(const QrelsOptions& options) {
     relevant[judgment.query] += judgment.grade >= 1 ? 1 : 0;
     ++grades[judgment.grade];
   }
-  std::cout << options.from << ": " << index_tools::to_string(file.form) << ", "
+  std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.form) << ", "
             << number(file.judgments.size()) << " judgments of " << number(relevant.size()) << " queries\n";
   for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << number(count) << "\n";
   const auto [fewest, most] = std::minmax_element(
@@ -77,8 +78,7 @@ void add_qrels(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<QrelsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a file of judgments holds");
-  show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")
-      ->required();
+  show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")->required();
   show_command->footer("Example:\n  relucent qrels show qrels.txt");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +17,7 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/combine.h"
 #include "relucent/error.h"
 #include "relucent/scorer.h"
@@ -62,19 +65,23 @@ RerankOptions with_tiras_folders(RerankOptions options) {
   return options;
 }
 
-// A folder in TIRA's way gets run.txt; the same path may also name a file.
+// A folder in TIRA's way gets run.txt. What is not there yet is a file where its name has an extension.
 std::filesystem::path output_file(const RerankOptions& options) {
   const std::filesystem::path output = options.output;
-  const bool exists = std::filesystem::exists(output);
-  const bool folder = std::filesystem::is_directory(output) || options.output.ends_with('/') ||
-                      (!exists && std::filesystem::is_directory(options.input) && !output.has_extension());
-  if (!folder) return output;
+  if (index_tools::named_descriptor(output, STDOUT_FILENO)) return output;
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(output, ignored) || options.output.ends_with('/') ||
+                      (!std::filesystem::exists(output, ignored) && !output.has_extension());
+  return folder ? output / "run.txt" : output;
+}
+
+void create_folder_of(const std::filesystem::path& file, const RerankOptions& options) {
+  if (file == options.output) return;
   std::error_code problem;
-  std::filesystem::create_directories(output, problem);
+  std::filesystem::create_directories(file.parent_path(), problem);
   if (problem) {
     throw Error(ErrorKind::io, options.output, "cannot be created: " + problem.message(), "choose another folder");
   }
-  return output / "run.txt";
 }
 
 std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery& query, std::size_t window,
@@ -177,12 +184,13 @@ int run(const RerankOptions& asked) {
   const InterruptStop interrupt;
   const RerankInput input = index_tools::read_rerank_input(input_file, form == index_tools::RerankForm::jsonl);
   if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
-    throw Error(ErrorKind::invalid_data, input_file.string(),
+    throw Error(ErrorKind::invalid_data, index_tools::input_name(input_file),
                 "some records state no \"score\", which score_mode = \"" +
                     std::string(to_string(config.rescorer.score_mode)) + "\" needs",
                 "add the first stage's scores, or use score_mode = \"replace\"");
   }
   // Before the long work: a place that cannot be written to is better known now.
+  create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
   const auto scorer = make_scorer(config.rescorer);
 
@@ -217,13 +225,15 @@ void add_rerank(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RerankOptions>();
   command
       ->add_option("--input", options->input,
-                   "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), or a folder with one "
-                   "(default: $inputDataset)")
+                   "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), a folder with one, or \"-\" for standard "
+                   "input (default: $inputDataset)")
       ->type_name("FILE|DIR");
   command
-      ->add_option("--output", options->output,
-                   "X.tsv: qid docno logit; X.jsonl[.gz]: the input with new ranks and scores; "
-                   "other names: a TREC run; a folder gets run.txt (default: $outputDir)")
+      ->add_option(
+          "--output", options->output,
+          "X.tsv: qid, docno, logit; X.jsonl[.gz]: the input with new ranks and scores; other names with an "
+          "extension, and \"-\" for standard output: a TREC run; a folder, made where it is not there, gets run.txt "
+          "(default: $outputDir)")
       ->type_name("FILE|DIR");
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();

@@ -14,6 +14,7 @@
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/run_fuse_command.h"
 #include "index_tools/program/text_output.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -78,7 +79,7 @@ int check(const RunOptions& options) {
   for (const std::string& file : options.files) {
     const index_tools::Run run = index_tools::read_run(file);
     const RunCheck found = index_tools::check_run(run);
-    std::cout << file << ": " << index_tools::to_string(run.form) << ", " << number(found.hits) << " hits of "
+    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.form) << ", " << number(found.hits) << " hits of "
               << number(found.queries) << " queries, " << number(found.fewest)
               << (found.most > found.fewest ? " to " + number(found.most) : "") << " a query"
               << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";

@@ -265,6 +265,10 @@ int run(const SearchOptions& options) {
   if (!options.rerank_file.empty() && options.topics.empty()) {
     throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, whose ids stand in it", "name a topics file");
   }
+  if (options.rerank_file == "-" && (options.json || options.run == "-")) {
+    throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
+                "write one of them to a file");
+  }
   std::string query;
   for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
   if (!options.query.empty() && index_tools::trim(query).empty()) {
@@ -299,7 +303,8 @@ void add_search(CLI::App& program, Action& chosen) {
   command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")
       ->type_name("DIR");
   command
-      ->add_option("--topics", options->topics, "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV)")
+      ->add_option("--topics", options->topics,
+                   "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV); \"-\": standard input")
       ->type_name("FILE");
   command
       ->add_option("--run,--output", options->run,
@@ -308,7 +313,7 @@ void add_search(CLI::App& program, Action& chosen) {
   command
       ->add_option("--rerank-file", options->rerank_file,
                    "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other "
-                   "rerankers; implies --no-rescore")
+                   "rerankers; \"-\": to standard output; implies --no-rescore")
       ->type_name("FILE");
   add_topic_text_flag(*command, options->topic_text);
   command

@@ -12,6 +12,7 @@
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/text_output.h"
 #include "index_tools/program/topic_text.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -70,7 +71,7 @@ int show(const TopicsOptions& options) {
   }
   const TextCounts counts = count_texts(file.topics);
   const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
-  std::cout << options.from << ": " << index_tools::to_string(file.form) << ", "
+  std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.form) << ", "
             << number(static_cast<std::int64_t>(file.topics.size())) << " topics (title "
             << number(counts.titles) << ", description " << number(counts.descriptions) << ", narrative "
             << number(counts.narratives) << ")\n";
@@ -143,8 +144,7 @@ void add_topics(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<TopicsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a topics file holds");
-  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
-      ->required();
+  show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")->required();
   show_command->add_option("ID", options->ids, "Topics to show with all their texts");
   show_command->add_flag("--all", options->all, "List every topic, not the first 10 only");
   show_command->footer(

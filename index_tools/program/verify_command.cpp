@@ -7,6 +7,7 @@
 #include "index_tools/indexing/verify.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/profile.h"
 #include "relucent/config.h"
 
 namespace relucent::program {
@@ -48,7 +49,7 @@ void print(const VerifyJob& job, const VerifyReport& report) {
 
 int run(VerifyOptions& options) {
   if (!options.config.empty()) {
-    const Config config = load_config(options.config);
+    const Config config = load_profile_file(options.config);
     options.job.fields = config.index;
     options.job.first_stage = config.first_stage;
     options.job.model = config.rescorer.model;

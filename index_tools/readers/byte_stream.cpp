@@ -7,23 +7,31 @@
 #include <cerrno>
 #include <cstring>
 
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 
 std::int64_t ByteStream::seek(std::int64_t, int) { return -1; }
 
-FileStream::FileStream(const std::filesystem::path& file) : name_(file.string()) {
-  descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) {
-    throw Error(ErrorKind::io, name_, std::string("cannot be opened: ") + std::strerror(errno),
-                "check the path and its permissions");
+FileStream::FileStream(const std::filesystem::path& file) : name_(input_name(file)) {
+  if (const auto named = named_descriptor(file, STDIN_FILENO)) {
+    descriptor_ = duplicate_descriptor(*named, name_);
+  } else {
+    descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) {
+      throw Error(ErrorKind::io, name_, std::string("cannot be opened: ") + std::strerror(errno),
+                  "check the path and its permissions");
+    }
   }
   struct stat status{};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  if (!known || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) {
     ::close(descriptor_);
-    throw Error(ErrorKind::io, name_, "is not a regular file", "name a file, a folder or a pattern");
+    throw Error(ErrorKind::io, name_, "is neither a file nor a pipe", "name a file, a folder or a pattern");
   }
+  // Standard input may be in the middle of a file, whose start is then not the input's.
+  seekable_ = S_ISREG(status.st_mode) && !named_descriptor(file, STDIN_FILENO);
 }
 
 FileStream::~FileStream() { ::close(descriptor_); }
@@ -43,6 +51,7 @@ std::size_t FileStream::read(char* buffer, std::size_t capacity) {
 }
 
 std::int64_t FileStream::seek(std::int64_t offset, int whence) {
+  if (!seekable_) return -1;
   const off_t moved = ::lseek(descriptor_, offset, whence);
   if (moved >= 0) position_ = moved;
   return moved;

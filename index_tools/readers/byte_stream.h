@@ -18,10 +18,10 @@ class ByteStream {
   virtual bool seekable() const { return false; }
 };
 
-/// A regular file on disk.
+/// A file on disk, a pipe or a terminal; "-" is standard input.
 class FileStream : public ByteStream {
  public:
-  /// Throws Error `io` where the file cannot be opened or is not a regular one.
+  /// Waits for the other end of a named pipe. Throws Error `io` where the file cannot be opened, is a folder or a disk.
   explicit FileStream(const std::filesystem::path& file);
   ~FileStream() override;
   FileStream(const FileStream&) = delete;
@@ -29,13 +29,14 @@ class FileStream : public ByteStream {
 
   std::size_t read(char* buffer, std::size_t capacity) override;
   std::int64_t seek(std::int64_t offset, int whence) override;
-  bool seekable() const override { return true; }
-  /// Bytes from the start of the file to what is read next.
+  bool seekable() const override { return seekable_; }
+  /// Bytes from where reading began to what is read next.
   std::int64_t position() const noexcept { return position_; }
 
  private:
   std::string name_;
   int descriptor_ = -1;
+  bool seekable_ = false;
   std::int64_t position_ = 0;
 };
 

@@ -3,13 +3,16 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -41,29 +44,92 @@ std::string_view last_parts(std::string_view path, std::ptrdiff_t count) {
   return from == std::string_view::npos || path.empty() ? path : path.substr(from + 1);
 }
 
+[[noreturn]] void unreadable(const fs::path& path, const std::string& why) {
+  throw Error(ErrorKind::io, path.string(), "cannot be read: " + why, "check the path and its permissions");
+}
+
 InputFile describe(const fs::path& path) {
+  const auto descriptor = named_descriptor(path, STDIN_FILENO);
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
-    throw Error(ErrorKind::io, path.string(), std::string("cannot be read: ") + std::strerror(errno),
-                "check the path and its permissions");
+  if ((descriptor ? ::fstat(*descriptor, &status) : ::stat(path.c_str(), &status)) != 0) {
+    const std::string why = std::strerror(errno);
+    unreadable(input_name(path), why);
   }
+  if (descriptor || !S_ISREG(status.st_mode)) return {path, 0, 0, false, path.filename().string(), true};
   return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec, false,
           path.filename().string()};
 }
 
-void add_folder(const fs::path& folder, const std::vector<std::string>& patterns, InputFiles& found) {
-  std::vector<fs::path> paths;
-  std::error_code failure;
-  for (fs::recursive_directory_iterator i(folder, fs::directory_options::follow_directory_symlink, failure), end;
-       !failure && i != end; i.increment(failure)) {
-    if (i->is_regular_file(failure)) paths.push_back(i->path());
-    if (failure) break;
+/// All files below a folder, links followed.
+class FolderFiles {
+ public:
+  struct BrokenLink {
+    fs::path path;
+    std::string why;
+    bool to_folder;
+  };
+
+  explicit FolderFiles(const fs::path& folder) {
+    // A link to a folder that holds this one leads in a circle, too.
+    std::error_code failure;
+    for (fs::path above = fs::canonical(folder, failure); !failure && above.has_relative_path();) {
+      above = above.parent_path();
+      struct stat status {};
+      if (::stat(above.c_str(), &status) == 0) around_.push_back({status.st_dev, status.st_ino});
+    }
+    add(folder);
+    std::sort(files.begin(), files.end());
   }
-  if (failure) throw Error(ErrorKind::io, folder.string(), "the folder cannot be read: " + failure.message());
-  std::sort(paths.begin(), paths.end());
+
+  std::vector<fs::path> files;
+  std::vector<BrokenLink> broken;
+
+ private:
+  using Identity = std::pair<dev_t, ino_t>;
+
+  static bool leads_nowhere(const std::error_code& problem) {
+    return problem == std::errc::no_such_file_or_directory || problem == std::errc::not_a_directory ||
+           problem == std::errc::too_many_symbolic_link_levels;
+  }
+
+  void add(const fs::path& folder) {
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0) unreadable(folder, std::strerror(errno));
+    const Identity identity{status.st_dev, status.st_ino};
+    if (std::find(around_.begin(), around_.end(), identity) != around_.end()) {
+      broken.push_back({folder, "leads back to a folder around it", true});
+      return;
+    }
+    around_.push_back(identity);
+    std::error_code failure;
+    for (fs::directory_iterator i(folder, failure), end; !failure && i != end; i.increment(failure)) {
+      std::error_code problem, ignored;
+      const fs::file_status target = i->status(problem);
+      if (fs::is_directory(target)) {
+        add(i->path());
+      } else if (fs::is_regular_file(target)) {
+        files.push_back(i->path());
+      } else if (leads_nowhere(problem) && i->is_symlink(ignored)) {
+        broken.push_back({i->path(), "leads nowhere", false});
+      } else if (problem) {
+        unreadable(i->path(), problem.message());
+      }
+    }
+    if (failure) unreadable(folder, failure.message());
+    around_.pop_back();
+  }
+
+  std::vector<Identity> around_;  // the folders from the first one to the one being read
+};
+
+void add_folder(const fs::path& folder, const std::vector<std::string>& patterns, InputFiles& found) {
+  const auto wanted = [&](const fs::path& path) {
+    return name_matches(path.string(), patterns) || names_container(path.string());
+  };
+  const FolderFiles below(folder);
   const std::size_t before = found.files.size();
-  for (const fs::path& path : paths) {
-    if (name_matches(path.string(), patterns) || names_container(path.string())) {
+  for (const fs::path& path : below.files) {
+    if (wanted(path)) {
       found.files.push_back(describe(path));
       found.files.back().found_in_folder = true;
       found.files.back().below = path.lexically_relative(folder).generic_string();
@@ -71,10 +137,13 @@ void add_folder(const fs::path& folder, const std::vector<std::string>& patterns
       ++found.left_out;
     }
   }
+  for (const auto& link : below.broken) {
+    if (link.to_folder || wanted(link.path)) found.broken_links.push_back(link.path.string() + " (" + link.why + ")");
+  }
   if (found.files.size() > before) return;
-  std::string wanted;
-  for (const std::string& pattern : patterns) wanted += (wanted.empty() ? "" : ", ") + pattern;
-  throw Error(ErrorKind::io, folder.string(), "the folder holds no file named like " + wanted,
+  std::string names;
+  for (const std::string& pattern : patterns) names += (names.empty() ? "" : ", ") + pattern;
+  throw Error(ErrorKind::io, folder.string(), "the folder holds no file named like " + names,
               "name the files themselves, or other names with --names PATTERN");
 }
 
@@ -107,7 +176,8 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const std::v
   for (const std::string& input : inputs) {
     std::vector<fs::path> paths{input};
     std::error_code ignored;
-    if (!fs::exists(input, ignored) && input.find_first_of("*?[") != std::string::npos) {
+    const bool pattern = !fs::exists(input, ignored) && input.find_first_of("*?[") != std::string::npos;
+    if (pattern) {
       paths = expand(input);
       if (paths.empty()) throw Error(ErrorKind::io, input, "the pattern matches no file", "check the path");
     }
@@ -116,6 +186,9 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const std::v
         add_folder(path, patterns, found);
       } else {
         found.files.push_back(describe(path));
+        if (pattern && found.files.back().stream) {
+          throw Error(ErrorKind::io, path.string(), "is not a regular file", "name a pipe itself, not by a pattern");
+        }
       }
     }
   }

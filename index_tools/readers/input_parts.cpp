@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "index_tools/readers/archive_reader.h"
+#include "index_tools/readers/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -37,18 +38,20 @@ struct InputParts::Level {
 InputParts::InputParts(std::vector<InputFile> files, std::vector<std::string> patterns)
     : files_(std::move(files)), patterns_(std::move(patterns)) {
   for (const InputFile& file : files_) total_bytes_ += file.size;
+  if (std::any_of(files_.begin(), files_.end(), [](const InputFile& file) { return file.stream; })) total_bytes_ = 0;
 }
 
 InputParts::~InputParts() = default;
 
 bool InputParts::open_next_file() {
-  if (file_ != nullptr) finished_bytes_ += files_[next_file_ - 1].size;
+  if (file_ != nullptr)
+    finished_bytes_ += files_[next_file_ - 1].stream ? file_->position() : files_[next_file_ - 1].size;
   file_.reset();
   bytes_read_ = finished_bytes_;
   if (next_file_ == files_.size()) return false;
   const InputFile& file = files_[next_file_++];
   file_ = std::make_unique<FileStream>(file.path);
-  levels_.push_back(std::make_unique<Level>(file.path.string(), file.below, nullptr, *file_));
+  levels_.push_back(std::make_unique<Level>(input_name(file.path), file.below, nullptr, *file_));
   return true;
 }
 
@@ -88,8 +91,8 @@ const std::string& InputParts::part_path() const { return levels_.back()->path; 
 
 std::size_t InputParts::read(char* buffer, std::size_t capacity) {
   const std::size_t count = levels_.back()->archive.read(buffer, capacity);
-  const std::int64_t size = files_[next_file_ - 1].size;
-  bytes_read_ = finished_bytes_ + std::min(file_->position(), size);
+  const InputFile& file = files_[next_file_ - 1];
+  bytes_read_ = finished_bytes_ + (file.stream ? file_->position() : std::min(file_->position(), file.size));
   return count;
 }
 

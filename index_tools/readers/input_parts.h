@@ -29,7 +29,7 @@ class InputParts : public ByteStream {
   /// The part's bytes.
   std::size_t read(char* buffer, std::size_t capacity) override;
 
-  /// Bytes of the files on disk that were used so far, of total_bytes().
+  /// Bytes of the files on disk that were used so far, of total_bytes(), which is 0 where one of them is a stream.
   std::int64_t bytes_read() const noexcept { return bytes_read_.load(std::memory_order_relaxed); }
   std::int64_t total_bytes() const noexcept { return total_bytes_; }
 

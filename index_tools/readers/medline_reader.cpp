@@ -54,7 +54,8 @@ std::string whole_text(const xmlNode* citation) {
   const xmlNode* abstract = find_below(citation, "Abstract");
   if (abstract == nullptr) return text + " ";
   for (const xmlNode* child = abstract->children; child != nullptr; child = child->next) {
-    if (child->type != XML_ELEMENT_NODE || std::string_view(reinterpret_cast<const char*>(child->name)) != "AbstractText")
+    if (child->type != XML_ELEMENT_NODE ||
+        std::string_view(reinterpret_cast<const char*>(child->name)) != "AbstractText")
       continue;
     text += ' ';
     append_text(child, text);

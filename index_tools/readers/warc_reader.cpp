@@ -104,8 +104,8 @@ class WarcReader : public DocumentReader {
     return value;
   }
 
-  // Whether the record is a document. Consumes its body as far as its length is to be believed: find_record() passes over
-  // what a page has beyond its Content-Length, as ir_datasets' parsers do.
+  // Whether the record is a document. Consumes its body as far as its length is to be believed: find_record() passes
+  // over what a page has beyond its Content-Length, as ir_datasets' parsers do.
   bool read_body(Document& document) {
     const bool response = same_name(headers_.type, "response");
     if (*headers_.length > kLargestRecord) {
@@ -120,8 +120,9 @@ class WarcReader : public DocumentReader {
     return read;
   }
 
-  // How much of the body belongs to the record; nothing, reported, where its length leads into another record or beyond the
-  // file. ClueWeb09's published sample lacks the status lines that its lengths count, so in WARC 0.18 the body then ends there.
+  // How much of the body belongs to the record; nothing, reported, where its length leads into another record or beyond
+  // the file. ClueWeb09's published sample lacks the status lines that its lengths count, so in WARC 0.18 the body then
+  // ends there.
   std::optional<std::size_t> usable_length(std::size_t claimed, bool response, std::int64_t line) {
     const bool complete = bytes_.have(claimed);
     if (complete && ends_at(claimed)) return claimed;

@@ -14,6 +14,7 @@
 #include "analysis/analyzer_terms.h"
 #include "bm25/field_lengths.h"
 #include "index/commit_data.h"
+#include "index/folder_name.h"
 #include "index/segment/checksum.h"
 #include "index/segment/segment_pipeline.h"
 #include "index/segment_list.h"
@@ -98,6 +99,7 @@ class Builder final : public IndexBuilder {
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
     : folder_(std::move(folder)), options_(options) {
   prepare_file_names();
+  to_lucene_folder(folder_);  // before anything is made, or Lucene++ makes a folder of another name beside it
   load_tokenizer();
   const std::string place = folder_.string();
   std::error_code error;

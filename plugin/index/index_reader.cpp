@@ -9,10 +9,10 @@
 #include "index/check/checked_directory.h"
 #include "index/check/commit_check.h"
 #include "index/commit_point.h"
+#include "index/folder_name.h"
 #include "index/segments_file.h"
 #include "lucene_errors.h"
 #include "relucent/index_files.h"
-#include "relucent/stored_text.h"
 
 namespace relucent {
 namespace {
@@ -22,6 +22,7 @@ template <typename Use>
 auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& use) {
   prepare_file_names();
   const std::string place = folder.string();
+  const Lucene::String name = to_lucene_folder(folder);
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
     throw Error(ErrorKind::io, place, error && error != std::errc::no_such_file_or_directory
@@ -34,7 +35,7 @@ auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& u
     const auto before = segments_files(folder);
     try {
       return with_errors(place, doing, [&] {
-        const auto directory = Lucene::FSDirectory::open(to_lucene(place));
+        const auto directory = Lucene::FSDirectory::open(name);
         const auto found = find_whole_commit(folder, directory, FileCheck::size);
         if (!found) {
           throw Error(ErrorKind::invalid_data, place, "the folder holds no index",

@@ -15,6 +15,7 @@
 
 #include "index/check/checked_directory.h"
 #include "index/check/commit_check.h"
+#include "index/folder_name.h"
 #include "index/segments_file.h"
 #include "index/write_lock.h"
 #include "relucent/error.h"
@@ -63,7 +64,7 @@ bool is_segment_file(const fs::path& file) {
 
 SegmentList::SegmentList(const fs::path& folder, Start start)
     : folder_(folder),
-      directory_(Lucene::FSDirectory::open(to_lucene(folder.string()), Lucene::NoLockFactory::getNoLockFactory())),
+      directory_(Lucene::FSDirectory::open(to_lucene_folder(folder), Lucene::NoLockFactory::getNoLockFactory())),
       infos_(Lucene::newLucene<Lucene::SegmentInfos>()) {
   const bool left_over = fs::exists(folder_ / kLockFile);
   lock();

@@ -122,6 +122,42 @@ class Indexing(unittest.TestCase):
         self.assertFails(self.run_program("verify", "--index", self.path("nothing")), 1, "nothing")
         self.assertFails(self.run_program("verify", "--index", self.folder), 3, "holds no index")
 
+    def test_broken_links_are_named_and_passed_over(self):
+        os.mkdir(self.path("in"))
+        self.write("in/docs.tsv", "1\tone\n")
+        os.symlink("nowhere", self.path("in/gone.tsv"))
+        os.symlink("nowhere", self.path("in/gone.pdf"))
+        os.symlink("..", self.path("in/up"))
+        result = self.index("a.index", source="in")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("2 links skipped: ", result.stdout)
+        self.assertIn("in/gone.tsv (leads nowhere)", result.stdout)
+        self.assertIn("in/up", result.stdout)
+        self.assertEqual(len(json.loads(self.index("b.index", "--json", source="in").stdout)["links_skipped"]), 2)
+        self.assertFails(self.index("c.index", "--strict", source="in"), 3, "in/", "link")
+
+    def test_standard_input_is_indexed_and_resumed_on_ones_word_alone(self):
+        def index(*more):
+            return subprocess.run([PROGRAM, "index", "--corpus", "tsv", "--input", "-", "--index", self.path("a.index"),
+                                   *more], input="1\tone\n2\ttwo\nno tab\n", capture_output=True, text=True, timeout=600,
+                                  check=False)
+        self.assertFails(index(), 3, "standard input:3")
+        self.assertFails(index("--resume", "--max-malformed", "50"), 2, "standard input is a stream", "--force-resume")
+        result = index("--force-resume", "--max-malformed", "50", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["documents"], 2)
+        self.assertEqual(self.verify("a.index")[0], 0)
+
+    def test_a_folder_whose_name_is_not_utf8_is_refused_before_it_is_made(self):
+        self.write("docs.tsv", "1\tone\n")
+        folder = os.fsencode(self.path("")) + b"in\xffdex"
+        for command in (["index", "--corpus", "tsv", "--input", self.path("docs.tsv"), "--index", folder],
+                        ["search", "--index", folder, "--no-rescore", "x"]):
+            result = subprocess.run([PROGRAM, *command], capture_output=True, timeout=600, check=False)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(b"is not UTF-8", result.stderr)
+        self.assertEqual(os.listdir(self.folder), ["docs.tsv"])
+
     def test_a_run_that_indexed_nothing_does_not_stand_in_the_next_ones_way(self):
         self.write("twice.tsv", "1\tone\n1\ttwo\n")
         self.assertFails(self.index("a.index", source="twice.tsv"), 3, "twice.tsv:2")

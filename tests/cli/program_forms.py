@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import os
+import threading
+import time
 import unittest
 
 from program_support import ProgramTest, main, run
@@ -86,6 +89,41 @@ class Qrels(ProgramTest):
         self.expect(run("qrels", "convert", self.qrels, jsonl), 0)
         self.assertEqual(self.expect(run("qrels", "convert", jsonl, "--to", "trec"), 0).stdout, QRELS)
         self.expect_error(2, "--to trec", arguments=["qrels", "convert", self.qrels, self.folder / "new"])
+
+
+class Streams(ProgramTest):
+    """Standard input and pipes wherever a file is read."""
+
+    def test_every_reader_takes_standard_input(self):
+        for name in ("-", "/dev/stdin", "/dev/fd/0"):
+            self.assertIn("2 topics", self.expect(run("topics", "show", name, stdin=TOPICS), 0).stdout)
+            self.assertEqual(self.expect(run("qrels", "convert", name, "-", "--to", "trec", stdin=QRELS), 0).stdout, QRELS)
+            self.assertIn("3 hits of 2 queries", self.expect(run("run", "check", name, stdin=RUN), 0).stdout)
+            self.assertIn("ok\n",
+                          self.expect(run("config", "check", name, stdin="[rescorer]\nwindow = 5\n"), 0).stdout)
+            self.assertIn("window = 5", self.expect(run("config", "show", name, stdin="[rescorer]\nwindow = 5\n"), 0).stdout)
+        qrels = self.write("q", QRELS)
+        file = self.write("r.run", RUN)
+        expected = self.expect(run("evaluate", "--qrels", qrels, "--run", file), 0).stdout
+        self.assertEqual(self.expect(run("evaluate", "--qrels", "-", "--run", file, stdin=QRELS), 0).stdout, expected)
+        self.assertEqual(self.expect(run("evaluate", "--qrels", qrels, "--run", "-", stdin=RUN), 0).stdout, expected)
+
+    def test_mistakes_name_standard_input(self):
+        self.expect_error(3, "standard input:1: has no tab", arguments=["topics", "show", "-"], stdin="no tab\n")
+        self.expect_error(3, "standard input: holds no topic", arguments=["topics", "show", "-"], stdin="")
+        self.expect_error(3, "standard input:2:1", arguments=["config", "check", "-"], stdin="[rescorer]\nwindo = 5\n")
+
+    def test_named_pipes_are_waited_for(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: (time.sleep(0.3), pipe.write_text(TOPICS)))
+        writer.start()
+        self.assertIn("2 topics", self.expect(run("topics", "show", pipe), 0).stdout)
+        writer.join()
+
+    def test_a_profile_nested_too_deep_is_named(self):
+        file = self.write("deep.toml", "[rescorer]\n" + ".".join(["a"] * 100_000) + " = 1\n")
+        self.expect_error(3, "deep.toml:2:", "nests deeper than 256 levels", arguments=["config", "check", file])
 
 
 class Run(ProgramTest):

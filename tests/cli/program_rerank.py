@@ -53,6 +53,8 @@ class Rerank(ProgramTest):
         self.assertEqual([line[:2] for line in self.columns(output)],
                          [["1", "d1"], ["1", "d3"], ["2", "é1"], ["2", "é2"]])
         self.assertGreater(float(self.columns(output)[1][2]), float(self.columns(output)[0][2]))
+        for line in output.read_text(encoding="utf-8").splitlines():
+            self.assertEqual(len(line.split("\t")), 3, line)
 
     def test_jsonl_is_the_input_with_new_ranks_and_scores(self):
         output = self.folder / "x.jsonl.gz"
@@ -72,6 +74,44 @@ class Rerank(ProgramTest):
         output = self.folder / "out"
         self.expect(run("rerank", "--input", self.folder, "--output", output, *DEVICE), 0)
         self.assertEqual(len(self.columns(output / "run.txt")), 5)
+
+    def test_a_folder_that_is_not_there_is_made_for_a_file_too(self):
+        output = self.folder / "new" / "folder"
+        self.rerank(output)
+        self.assertEqual(len(self.columns(output / "run.txt")), 5)
+        self.write("bare", "an old run")
+        self.rerank(self.folder / "bare")
+        self.assertEqual(len(self.columns(self.folder / "bare")), 5)
+        self.expect_error(3, "bad.jsonl:1", arguments=["rerank", "--input", self.write("bad.jsonl", "no JSON\n"), "--output",
+                                                       self.folder / "none"])
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_standard_input_and_output_and_pipes(self):
+        expected = self.folder / "x.run"
+        self.rerank(expected)
+        text = expected.read_text(encoding="utf-8")
+        for source, target in (("-", "-"), ("/dev/stdin", "/dev/stdout"), ("/dev/fd/0", "/dev/fd/1")):
+            result = self.expect(run("rerank", "--input", source, "--output", target, *DEVICE, stdin=RECORDS), 0)
+            self.assertEqual(result.stdout, text)
+        self.assertIn("standard input:2: is not JSON",
+                      self.expect(run("rerank", "--input", "-", "--output", "-", *DEVICE,
+                                      stdin=record("1", "a", "b", "c", 1, 1) + "no JSON\n"), 3).stderr)
+        shell = 'set -e; cd "$1"; "$2" rerank --quiet --input <(cat rerank.jsonl) --output >(cat > piped) --device cpu ' \
+            '--precision fp32; echo before > more; "$2" rerank --quiet --input rerank.jsonl --output /dev/stdout --device cpu ' \
+            '--precision fp32 >> more'
+        subprocess.run(["bash", "-c", shell, "bash", self.folder, os.path.abspath(PROGRAM)], check=True, timeout=600)
+        self.assertEqual((self.folder / "more").read_text(encoding="utf-8"), "before\n" + text)
+        for _ in range(100):  # the shell does not wait for what it substitutes
+            if (self.folder / "piped").read_text(encoding="utf-8") == text:
+                break
+            time.sleep(0.1)
+        self.assertEqual((self.folder / "piped").read_text(encoding="utf-8"), text)
+
+    def test_a_record_nested_too_deep_is_named(self):
+        deep = record("1", EGG, "d9", "text", 4, 6.0)[:-2] + ', "ignored": ' + "[" * 100_000 + "]" * 100_000 + "}\n"
+        self.expect_error(3, "deep.jsonl:6", "nests deeper than 256 levels",
+                          arguments=["rerank", "--input", self.write("deep.jsonl", RECORDS + deep), "--output",
+                                     self.folder / "x.jsonl", *DEVICE])
 
     def test_tiras_variables_name_the_folders(self):
         output = self.folder / "made" / "out"

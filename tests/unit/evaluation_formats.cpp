@@ -43,11 +43,12 @@ TEST(Topics, FormsSayTheSame) {
 // CACM's query.text: authors and notes around the text, ".I 0" as the end mark.
 TEST(Topics, CacmsQueriesAreReadToTheirEndMark) {
   const TemporaryFolder scratch;
-  const auto file = read_topic_file(scratch.write("query.text",
-                                                  ".I 1\n.W\n What articles deal with time sharing, an\noperating system?\n"
-                                                  ".N\n 1. Somebody, Comp Serv (TSS)\n \n"
-                                                  ".I 2\n.W\n Articles by Nobody\n.A\nNobody, N.\n.N\n 2. Somebody\n\n"
-                                                  ".I 0\n \n"));
+  const auto file =
+      read_topic_file(scratch.write("query.text",
+                                    ".I 1\n.W\n What articles deal with time sharing, an\noperating system?\n"
+                                    ".N\n 1. Somebody, Comp Serv (TSS)\n \n"
+                                    ".I 2\n.W\n Articles by Nobody\n.A\nNobody, N.\n.N\n 2. Somebody\n\n"
+                                    ".I 0\n \n"));
   EXPECT_EQ(file.form, TopicForm::smart);
   ASSERT_EQ(file.topics.size(), 2U);
   EXPECT_EQ(file.topics[0].id, "1");
@@ -57,7 +58,8 @@ TEST(Topics, CacmsQueriesAreReadToTheirEndMark) {
 
 TEST(Topics, SmartTextMayStandBehindItsCommand) {
   const TemporaryFolder scratch;
-  const auto topics = read_topics(scratch.write("q", ".I 1\n.W  safe rice\nand fish\n.A nobody\n.I 2\n.W\n.5 litres\n"));
+  const auto topics =
+      read_topics(scratch.write("q", ".I 1\n.W  safe rice\nand fish\n.A nobody\n.I 2\n.W\n.5 litres\n"));
   ASSERT_EQ(topics.size(), 2U);
   EXPECT_EQ(topics[0].title, "safe rice and fish");
   EXPECT_EQ(topics[1].title, ".5 litres");
@@ -75,7 +77,8 @@ TEST(Topics, SmartQueriesWithoutTextNameTheirLine) {
 TEST(Topics, NplsQueriesAreRecordsBetweenSlashes) {
   const TemporaryFolder scratch;
   const auto file = read_topic_file(scratch.write(
-      "query-text", "1\nDIELECTRIC CONSTANT OF LIQUIDS\n/\n2\nMATHEMATICAL ANALYSIS AND\nDESIGN DETAILS\n/\n93\nOSCILLATORS\n/\n"));
+      "query-text",
+      "1\nDIELECTRIC CONSTANT OF LIQUIDS\n/\n2\nMATHEMATICAL ANALYSIS AND\nDESIGN DETAILS\n/\n93\nOSCILLATORS\n/\n"));
   EXPECT_EQ(file.form, TopicForm::npl);
   ASSERT_EQ(file.topics.size(), 3U);
   EXPECT_EQ(file.topics[0].id, "1");
@@ -137,7 +140,8 @@ TEST(QrelsForms, CacmsZerosAreNotTrecs) {
       read_judgment_file(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n"));
   EXPECT_EQ(file.form, QrelsForm::smart);
   const Qrels expected = {{"1", {{"1410", 1}, {"1572", 1}}}, {"10", {{"46", 1}}}, {"64", {{"2651", 1}}}};
-  EXPECT_EQ(read_qrels(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n")), expected);
+  EXPECT_EQ(read_qrels(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n")),
+            expected);
 }
 
 TEST(QrelsForms, TrecsZerosStayTrecs) {
@@ -326,7 +330,7 @@ TEST(RerankFile, FormsKeepWhatTheyPromise) {
     hit.score = score;
     result.order.push_back(hit);
   }
-  EXPECT_EQ(format_reranked(RerankForm::logits, query, result, "t"), "1 a 0.1\n1 c 0.33333334\n");
+  EXPECT_EQ(format_reranked(RerankForm::logits, query, result, "t"), "1\ta\t0.1\n1\tc\t0.33333334\n");
   EXPECT_EQ(format_reranked(RerankForm::run, query, result, "t"),
             "1 Q0 c 1 0.33333334 t\n1 Q0 a 2 0.1 t\n1 Q0 b 3 -2 t\n");
   EXPECT_EQ(format_reranked(RerankForm::jsonl, query, result, "t"),

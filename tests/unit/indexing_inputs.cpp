@@ -1,7 +1,12 @@
 // Files, folders, patterns and archives of every kind.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "indexing_support.h"
 #include "relucent/error.h"
@@ -131,6 +136,60 @@ TEST(Input, PartsKnowTheirPathBelowTheInput) {
   std::vector<std::string> paths;
   while (parts.next_part()) paths.push_back(parts.part_path());
   EXPECT_EQ(paths, (std::vector<std::string>{"sub/a.txt", "z.zip/b/c.txt", "a.txt"}));
+}
+
+// A link that leads nowhere, to itself, and back up; and a folder reached twice, which is no circle.
+TEST(Input, LinksThatCannotBeFollowedAreNamedAndPassedOver) {
+  const TemporaryFolder folder;
+  folder.write("in/a.tsv", "1\tone\n");
+  folder.write("in/sub/b.tsv", "2\ttwo\n");
+  folder.write("other/c.tsv", "3\tthree\n");
+  std::filesystem::create_symlink("nowhere", folder / "in/gone.tsv");
+  std::filesystem::create_symlink("nowhere", folder / "in/gone.pdf");
+  std::filesystem::create_symlink("self.tsv", folder / "in/self.tsv");
+  std::filesystem::create_symlink("..", folder / "in/sub/up");
+  std::filesystem::create_symlink("..", folder / "in/above");
+  std::filesystem::create_symlink("../other", folder / "in/other");
+  const auto found = index_tools::find_input_files({(folder / "in").string()}, {"*.tsv"});
+  ASSERT_EQ(found.files.size(), 3u);
+  EXPECT_EQ(found.files[1].below, "other/c.tsv");
+  std::vector<std::string> links = found.broken_links;
+  std::sort(links.begin(), links.end());
+  EXPECT_EQ(links, (std::vector<std::string>{(folder / "in/above").string() + " (leads back to a folder around it)",
+                                             (folder / "in/gone.tsv").string() + " (leads nowhere)",
+                                             (folder / "in/self.tsv").string() + " (leads nowhere)",
+                                             (folder / "in/sub/up").string() + " (leads back to a folder around it)"}));
+}
+
+TEST(Input, AFolderThatCannotBeReadIsNamed) {
+  if (::geteuid() == 0) GTEST_SKIP() << "SKIPPED: root may read everything";
+  const TemporaryFolder folder;
+  folder.write("in/closed/a.tsv", "1\tone\n");
+  std::filesystem::permissions(folder / "in/closed", std::filesystem::perms::none);
+  try {
+    index_tools::find_input_files({(folder / "in").string()}, {"*.tsv"});
+    ADD_FAILURE() << "no Error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.place(), (folder / "in/closed").string());
+  }
+  std::filesystem::permissions(folder / "in/closed", std::filesystem::perms::owner_all);
+}
+
+// A compressed archive through a pipe: nothing is read twice and nothing looked for from the end.
+TEST(Input, PipesAreReadAsFilesAre) {
+  const TemporaryFolder folder;
+  for (const auto& [name, format, filter] : {std::tuple{"docs.tar.gz", "ustar", "gzip"}, {"docs.zip", "zip", ""}}) {
+    SCOPED_TRACE(name);
+    pack(folder / name, format, filter, {{"docs.tsv", kText}});
+    const std::string bytes = testing::bytes_of(folder / name);
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::write(ends[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    ::close(ends[1]);
+    const auto read = read_corpus("tsv", {"/dev/fd/" + std::to_string(ends[0])}, true);
+    ::close(ends[0]);
+    expect_three(read);
+  }
 }
 
 TEST(Input, EmptyFilesHoldNoDocument) {

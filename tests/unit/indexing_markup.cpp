@@ -210,8 +210,7 @@ TEST(Warc, PagesEndWithTheirContentLength) {
   for (const char* corpus : {"warc", "clueweb12", "clueweb09"}) {
     for (const char* version : {"1.0", "0.18"}) {
       SCOPED_TRACE(std::string(corpus) + " " + version);
-      const auto read =
-          read_text(corpus, t1 + warc(id, "<p>one two\nthree\r\n\r\nfour", version, -14) + t2, true);
+      const auto read = read_text(corpus, t1 + warc(id, "<p>one two\nthree\r\n\r\nfour", version, -14) + t2, true);
       ASSERT_EQ(read.documents.size(), 3u);
       EXPECT_EQ(read.documents[1].id, "long");
       EXPECT_EQ(read.documents[1].text, "one two");

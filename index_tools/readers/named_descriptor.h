@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace relucent::index_tools {
+
+/// The open file descriptor that a command line's file name stands for: `dash` for "-", 0 to 2 for /dev/stdin,
+/// /dev/stdout and /dev/stderr, N for /dev/fd/N and /proc/self/fd/N. Nothing for other names; a file called "-" is
+/// "./-".
+std::optional<int> named_descriptor(const std::filesystem::path& file, int dash);
+
+/// A descriptor of one's own for it, to be closed, that shares its place in the file.
+/// Throws Error `io` where it is not open.
+int duplicate_descriptor(int descriptor, const std::string& name);
+
+/// The name of an input for people: "standard input" for "-".
+std::string input_name(const std::filesystem::path& file);
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,15 @@
+#include "index/folder_name.h"
+
+#include "relucent/error.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+
+Lucene::String to_lucene_folder(const std::filesystem::path& folder) {
+  const Lucene::String name = to_lucene(folder.string());
+  if (to_utf8(name) == folder.string()) return name;
+  throw Error(ErrorKind::io, to_utf8(name), "the folder's name is not UTF-8, which Lucene++ needs",
+              "rename it, or reach it through a link whose name is");
+}
+
+}  // namespace relucent
