@@ -16,22 +16,26 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/ordered_jobs.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/search_output.h"
 #include "index_tools/program/search_session.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/topic_text.h"
+#include "kernels/cpu/thread_pool.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
 namespace {
 
 constexpr std::int32_t kHitsForPeople = 10;
+constexpr int kRescoringJobs = 4, kMostJobs = 256;
 
 struct SearchOptions {
   std::string index, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
+  int jobs = 0;  // 0: as jobs_for() finds
   std::optional<double> k1, b;
   ProfileFlags profile;
   bool no_rescore = false, timings = false, json = false;
@@ -134,7 +138,7 @@ double share_below(const std::vector<double>& sorted, double share) {
   return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(share * static_cast<double>(sorted.size())))];
 }
 
-void print_statistics(const std::vector<SearchResult>& results) {
+void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   std::size_t no_words = 0, no_hits = 0;
   for (const SearchResult& result : results) {
     no_words += result.no_words ? 1 : 0;
@@ -149,6 +153,7 @@ void print_statistics(const std::vector<SearchResult>& results) {
                  share_below(times, 0.5), share_below(times, 0.95), times.back());
   };
   std::fprintf(stderr, "%zu queries", results.size());
+  if (jobs > 1) std::fprintf(stderr, ", %d at once", jobs);
   if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of stop words alone)", no_hits, no_words);
   std::fprintf(stderr, "; time per query:\n");
   line("all", &SearchResult::total_ms);
@@ -194,8 +199,15 @@ class TopicAnswers {
   }
 
   /// A topic without an answer: a run and a rerank file have no line of it, JSON says why.
-  void add_failure(const index_tools::Topic& topic, const std::string& query, const Error& error) {
-    if (options_.json) print_json_error(std::cout, query, topic.id, error.what());
+  void add_failure(const index_tools::Topic& topic, index_tools::TopicText text, const Error& error) {
+    if (!options_.json) return;
+    std::string query;
+    try {
+      query = index_tools::topic_text(topic, text);
+    } catch (const Error&) {
+      // that is why: the topic has no such text
+    }
+    print_json_error(std::cout, query, topic.id, error.what());
   }
 
   void commit() {
@@ -210,6 +222,15 @@ class TopicAnswers {
   bool run_to_output_ = false;
 };
 
+// Topics answered at once. Rescoring shares one set of threads among all searches: a few of these keep it busy while others
+// read from the index. More searches at once take longer each, which a deadline must not see.
+int jobs_for(const SearchOptions& options, const Config& config) {
+  using namespace cpu;
+  if (options.jobs > 0) return options.jobs;
+  if (!config.rescorer.enabled) return available_cores();
+  return config.rescorer.timeout_ms > 0 ? 1 : std::min(available_cores(), kRescoringJobs);
+}
+
 int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config) {
   const index_tools::TopicText text = parse_topic_text(options.topic_text);
   const std::vector<index_tools::Topic> topics = index_tools::read_topics(options.topics);
@@ -219,20 +240,27 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   std::vector<SearchResult> results;
   std::size_t degraded_queries = 0, first_stage_queries = 0, done = 0;
   Unanswered unanswered;
+  int jobs = 1;
   {
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
                                    static_cast<std::int64_t>(topics.size()));
-    for (const index_tools::Topic& topic : topics) {
+    OrderedJobs<SearchResult> searches(topics.size(), jobs_for(options, config), [&](std::size_t i) {
+      return session.search(index_tools::topic_text(topics[i], text), hits, answers.need_texts());
+    });
+    jobs = searches.jobs();
+    const auto look = [&] {
       interrupt.throw_if_interrupted("searching");
-      progress.update(0, static_cast<std::int64_t>(done++));
-      std::string query;
+      progress.update(0, static_cast<std::int64_t>(done));
+    };
+    for (const index_tools::Topic& topic : topics) {
       SearchResult result;
       try {
-        query = index_tools::topic_text(topic, text);
-        result = session.search(query, hits, answers.need_texts());
+        result = searches.next(look);
+        ++done;
       } catch (const Error& error) {
+        ++done;
         unanswered.add("topic " + topic.id, error);
-        answers.add_failure(topic, query, error);
+        answers.add_failure(topic, text, error);
         continue;
       }
       answers.add(topic, result);
@@ -245,7 +273,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   }
   unanswered.throw_if_all(topics.size(), options.topics);
   answers.commit();
-  if (!results.empty()) print_statistics(results);
+  if (!results.empty()) print_statistics(results, jobs);
   unanswered.summarize(topics.size());
   if (degraded_queries == 0) return unanswered.count() > 0 ? degraded : ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()
@@ -268,6 +296,10 @@ int run(const SearchOptions& options) {
   if (options.rerank_file == "-" && (options.json || options.run == "-")) {
     throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
                 "write one of them to a file");
+  }
+  if (options.jobs > 0 && options.topics.empty()) {
+    throw Error(ErrorKind::usage, "--jobs", "needs --topics, of which several are answered at once",
+                "name a topics file, or leave it away");
   }
   std::string query;
   for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
@@ -321,6 +353,12 @@ void add_search(CLI::App& program, Action& chosen) {
                    "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Topics answered at once (default: one per core; with rescoring at most 4, and 1 where a deadline is "
+                   "set)")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostJobs));
   command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
       ->type_name("NUMBER");
   command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")

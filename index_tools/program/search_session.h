@@ -43,7 +43,8 @@ struct SearchResult {
   double total_ms = 0;     ///< from the text to the hits, stored ids and texts read included
 };
 
-/// An index opened for searching through openSearcher() and the engine's own search(). One thread at a time.
+/// An index opened for searching through openSearcher() and the engine's own search(). Any number of threads may use it
+/// at once.
 class SearchSession {
  public:
   /// Throws Error.

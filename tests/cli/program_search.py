@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -222,6 +223,44 @@ class Search(ProgramTest):
         self.assertIn("query: ", found[1]["error"])
         self.assertNotIn("hits", found[1])
 
+    def test_several_topics_at_once_give_the_same_bytes(self):
+        questions = [line.split("\t")[1] for line in (DEMO / "queries.tsv").read_text().splitlines()] + ["(((", "onions"]
+
+        def answers(jobs, topics, *flags):
+            run_file, rerank_file = self.folder / "x.run", self.folder / "rerank.jsonl"
+            arguments = ["--topics", topics, "--syntax", "lucene", *flags]
+            result = self.search(*arguments, "--jobs", jobs, "--run", run_file, code=4)
+            outputs = [run_file.read_bytes()]
+            self.search(*arguments, "--jobs", jobs, "--rerank-file", rerank_file, code=4)
+            outputs.append(rerank_file.read_bytes())
+            for line in self.search(*arguments, "--jobs", jobs, "--json", code=4).stdout.splitlines():
+                answer = json.loads(line)
+                answer.pop("milliseconds", None)
+                outputs.append(answer)
+            return outputs, [line for line in result.stderr.splitlines() if line.startswith("relucent: ")]
+
+        for asked, flags in ((questions * 10, ["--no-rescore", "--hits", "50"]),
+                             (questions[-6:], ["--hits", "10", "--window", "10"])):
+            topics = self.write("t.tsv", "".join(f"{i}\t{question}\n" for i, question in enumerate(asked)))
+            one = answers(1, topics, *flags)
+            self.assertIn(f"{asked.count('(((')} of {len(asked)} queries could not be answered", "".join(one[1]))
+            for jobs in (2, 8):
+                self.assertEqual(answers(jobs, topics, *flags), one)
+
+    def test_an_interrupt_ends_several_at_once_and_leaves_no_run(self):
+        topics = self.write("t.tsv", "".join(f"{i}\t{QUESTION}\n" for i in range(3000)))
+        run_file = self.folder / "x.run"
+        process = subprocess.Popen([PROGRAM, "search", "--index", self.index, "--topics", topics, "--window", "2",
+                                    "--jobs", "3", "--run", run_file], stderr=subprocess.PIPE, encoding="utf-8")
+        deadline = time.monotonic() + 60
+        while not list(self.folder.glob("x.run.tmp*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, log = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 130, log)
+        self.assertEqual(list(self.folder.glob("x.run*")), [])
+
     def test_a_topic_without_the_text_asked_for_is_reported(self):
         topics = self.write("t.trec", "<top>\n<num> Number: 1\n<title> onions\n<desc> Description:\nonions\n</top>\n"
                             "<top>\n<num> Number: 2\n<title> bread\n</top>\n")
@@ -250,6 +289,8 @@ class Search(ProgramTest):
         self.expect_error(2, "cannot go together", arguments=[*search, "a", "--topics", "x"])
         self.expect_error(2, "--topics", arguments=[*search, "a", "--run", "x"])
         self.expect_error(2, "--hits", arguments=[*search, "a", "--hits", "0"])
+        self.expect_error(2, "--jobs", "--topics", arguments=[*search, "a", "--jobs", "2"])
+        self.expect_error(2, "--jobs", arguments=[*search, "--topics", "x", "--jobs", "0"])
         self.expect_error(1, "absent.index", arguments=["search", "--index", self.folder / "absent.index", "a"])
         empty = self.folder / "empty.index"
         empty.mkdir()
