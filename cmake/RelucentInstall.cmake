@@ -1,5 +1,5 @@
-# What `cmake --install` lays down: library, headers, program, bundled model, profiles, demo collection, CMake package
-# and pkg-config file.
+# What `cmake --install` lays down: library, headers, program, bundled model, profiles, demo collection, CMake package,
+# pkg-config file, licence, documentation and manual page.
 include(CMakePackageConfigHelpers)
 
 set(data ${CMAKE_INSTALL_DATADIR}/relucent)
@@ -11,6 +11,9 @@ if(TARGET relucent_cuda)
 endif()
 if(RELUCENT_TOOLS)
   install(TARGETS relucent_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(NOT CMAKE_CROSSCOMPILING)
+    install(FILES ${PROJECT_BINARY_DIR}/share/man/man1/relucent.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
 endif()
 foreach(room kernels model config plugin)
   install(DIRECTORY ${room}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
@@ -18,6 +21,13 @@ endforeach()
 install(DIRECTORY model/relucent-minilm-l6-w4 DESTINATION ${data}/model)
 install(DIRECTORY config/ DESTINATION ${data}/config FILES_MATCHING PATTERN "*.toml" PATTERN "include" EXCLUDE)
 install(DIRECTORY index_tools/demo/ DESTINATION ${data}/demo)
+# Laid out as in the sources, so that the pages find each other.
+set(documentation ${CMAKE_INSTALL_DATADIR}/doc/relucent)
+install(FILES LICENSE NOTICE README.md CHANGELOG.md CONTRIBUTING.md packages.txt DESTINATION ${documentation})
+foreach(folder index_tools/demo model/relucent-minilm-l6-w4)
+  install(FILES ${folder}/README.md DESTINATION ${documentation}/${folder})
+endforeach()
+install(DIRECTORY docs DESTINATION ${documentation})
 
 install(EXPORT RelucentTargets NAMESPACE Relucent:: DESTINATION ${package})
 configure_package_config_file(cmake/RelucentConfig.cmake.in RelucentConfig.cmake INSTALL_DESTINATION ${package})

@@ -27,6 +27,7 @@ set(commands
   program/config_command.cpp
   program/evaluate_command.cpp
   program/interrupt_stop.cpp
+  program/man_page.cpp
   program/model_command.cpp
   program/profile.cpp
   program/program.cpp

@@ -17,6 +17,9 @@ relucent_test(evaluation_golden LABELS golden index_tools
                       golden/evaluation_real_files.cpp
               LIBRARIES relucent_index_tools)
 
+relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES unit/program_ordered_jobs.cpp
+              LIBRARIES Threads::Threads)
+
 # relucent_program_test(NAME LABELS l...): cli/NAME.py with the program's path as its argument.
 function(relucent_program_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
@@ -27,6 +30,7 @@ function(relucent_program_test name)
 endfunction()
 relucent_program_test(program_commands LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
+relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_token_ids LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_devices LABELS cli fault cuda index_tools TIMEOUT 600)

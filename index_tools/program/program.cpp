@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "index_tools/program/commands.h"
+#include "index_tools/program/man_page.h"
 #include "relucent/error.h"
 #include "relucent/version.h"
 
@@ -119,6 +120,10 @@ int parse_and_run(int argc, char** argv) {
   add_commands(program, chosen);
   if (const std::string message = unknown_command(program, argc, argv); !message.empty()) {
     return report(message + "\nSee: relucent --help", bad_usage);
+  }
+  if (argc == 2 && std::string_view(argv[1]) == "--man") {  // for the build, which makes relucent.1 of it
+    std::cout << man_page(program);
+    return finish_output(ok);
   }
   if (argc < 2) {
     std::cerr << program.help();

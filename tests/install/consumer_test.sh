@@ -7,13 +7,29 @@ build=$1 source=$2 cxx=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
+fail() { echo "FAILED: $1" >&2; exit 1; }
+unset LD_LIBRARY_PATH  # what is linked as documented must run without it
+
+# Licence, documentation and manual page are there, and no page links to a file that is not.
+documentation=$work/prefix/share/doc/relucent
+for file in LICENSE NOTICE README.md CHANGELOG.md docs/README.md docs/examples/plain_search.cpp; do
+  [ -s "$documentation/$file" ] || fail "$file is not installed"
+done
+cmp "$source/LICENSE" "$documentation/LICENSE"
+while IFS= read -r page; do
+  while IFS= read -r link; do
+    [ -e "$(dirname "$page")/$link" ] || fail "$page links to $link, which is not installed"
+  done < <(grep -o '](\([^)#:]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//' | grep .)
+done < <(find "$documentation" -name '*.md')
+[ -s "$work/prefix/share/man/man1/relucent.1" ] || fail "relucent.1 is not installed"
+[ "$("$work/prefix/bin/relucent" --man)" = "$(cat "$work/prefix/share/man/man1/relucent.1")" ] || fail "relucent.1 is another program's"
 
 check() {  # PROGRAM NAME
   local output
   rm -rf "$work/index"
   output=$("$1" "$work/index")
   echo "$2:"; echo "$output"
-  [ "$(sed -n 2p <<<"$output" | cut -d' ' -f1)" = answer ] || { echo "FAILED: the answer is not first" >&2; exit 1; }
+  [ "$(sed -n 2p <<<"$output" | cut -d' ' -f1)" = answer ] || fail "the answer is not first"
 }
 
 cmake -S "$source/tests/install/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
@@ -21,11 +37,12 @@ cmake -S "$source/tests/install/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="
 cmake --build "$work/build" >/dev/null
 check "$work/build/consumer" "find_package"
 
-libdir=$(dirname "$(find "$work/prefix" -name relucent.pc)")
-export PKG_CONFIG_PATH=$libdir
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name relucent.pc)")
+export PKG_CONFIG_PATH
+# The line of docs/embedding.md.
 # shellcheck disable=SC2046
-"$cxx" "$source/tests/install/consumer/consumer.cpp" -o "$work/by-pkg-config" \
-  $(pkg-config --cflags --libs relucent) -Wl,-rpath,"$(dirname "$libdir")"
+"$cxx" -std=c++20 "$source/tests/install/consumer/consumer.cpp" -o "$work/by-pkg-config" \
+  $(pkg-config --cflags --libs relucent liblucene++)
 check "$work/by-pkg-config" "pkg-config"
 
 "$work/prefix/bin/relucent" --version
@@ -35,7 +52,7 @@ if [ -f "$build/lib/librelucent_cuda.so" ]; then
   mv "$work/prefix" "$work/moved"
   devices=$(env -u RELUCENT_CUDA_MODULE "$work/moved/bin/relucent" model info --device)
   echo "$devices"
-  ! grep -qE 'not installed|cannot be loaded' <<<"$devices" || { echo "FAILED: the CUDA module is not found" >&2; exit 1; }
+  ! grep -qE 'not installed|cannot be loaded' <<<"$devices" || fail "the CUDA module is not found"
 else
   echo "SKIPPED: this build has no CUDA module to install"
 fi
