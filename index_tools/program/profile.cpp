@@ -72,7 +72,6 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   const Profile profile = read_profile(flags.config);
   Config config = profile.config;
   RescorerConfig& rescorer = config.rescorer;
-  if (!states(profile.table, "rescorer", "timeout_ms")) rescorer.timeout_ms = 0;
   if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kLargestWindow;
   // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = "error";

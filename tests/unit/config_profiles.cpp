@@ -46,7 +46,6 @@ TEST(ConfigProfiles, DefaultProfileIsTheBuiltInDefaultsWithEveryKey) {
 
 TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
   EXPECT_EQ(load_config("config/cpu.toml").rescorer.device, "cpu");
-  EXPECT_GE(load_config("config/cpu.toml").rescorer.timeout_ms, 10000);
   EXPECT_EQ(load_config("config/cuda.toml").rescorer.device, "cuda:0");
   EXPECT_EQ(load_config("config/cuda.toml").rescorer.fallback_device, "cpu");
   EXPECT_FALSE(load_config("config/bm25.toml").rescorer.enabled);
@@ -56,6 +55,15 @@ TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
   EXPECT_EQ(fusion.normalize, Normalize::minmax);
   EXPECT_EQ(fusion.rescore_weight, 1.0);
   EXPECT_EQ(fusion.query_weight, 0.2);
+}
+
+// A deadline that suits one machine leaves another with BM25's order.
+TEST(ConfigProfiles, NoneHasADeadline) {
+  EXPECT_EQ(Config().rescorer.timeout_ms, 0);
+  for (const auto& file : std::filesystem::directory_iterator("config")) {
+    if (file.path().extension() != ".toml") continue;
+    EXPECT_EQ(load_config(file.path()).rescorer.timeout_ms, 0) << file.path();
+  }
 }
 
 }  // namespace
