@@ -209,7 +209,7 @@ std::vector<Key> make_schema() {
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
                  "The answer ends before the first hit whose combined score is lower; unset keeps all."),
       whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout_ms), {0, largest},
-                       "Milliseconds for everything after BM25; 0 is no limit."),
+                       "Deadline in milliseconds of everything after BM25; past it, on_error decides; 0 is no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),
           "After a failure or a missed deadline: first_stage answers in BM25's order, marked degraded; fail raises "
@@ -222,6 +222,9 @@ std::vector<Key> make_schema() {
                        "Word pieces of a document in one chunk (maxp, firstp, sump)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
                        "Word pieces from one chunk's start to the next one's; at most chunk."),
+      whole_number_key("rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
+                       "Most chunks of a document that are read (maxp, sump): the first and those that share most with "
+                       "the query; 0 is all."),
 
       text_key("log", "level", FIELD(log.level), one_of({"trace", "debug", "info", "warning", "error", "off"}),
                "The least serious message that is written."),

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "checkpoint/checkpoint_reader.h"
+#include "input/chunk_choice.h"
 #include "input/document_chunks.h"
 #include "input/tokenized_batch.h"
 #include "relucent/error.h"
@@ -16,6 +17,8 @@ constexpr std::int32_t longest_query = 30;  // word pieces
 constexpr std::int32_t special_tokens = 3;  // [CLS] query [SEP] document [SEP]
 constexpr std::size_t tokens_a_call =
     1 << 17;  // keeps a backend's memory bounded when documents have many chunks
+
+constexpr std::size_t chunks_between_looks = 256;  // well below a millisecond
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -39,6 +42,9 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
   }
   if (options.chunk < 1)
     bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
+  if (options.max_chunks < 0) {
+    bad_option("max_chunks is " + std::to_string(options.max_chunks), "give 1 or more chunks, or 0 for all of them");
+  }
   if (options.stride < 1 || options.stride > options.chunk) {
     bad_option("stride is " + std::to_string(options.stride),
                "give 1 to " + std::to_string(options.chunk) +
@@ -73,7 +79,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
 
  private:
   std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
-                                             std::vector<std::int32_t>& room) const;
+                                             std::vector<std::int32_t>& room, const StopSignal& stop) const;
   TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents,
                           const StopSignal& stop, PairScores& scores) const;
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
@@ -88,14 +94,15 @@ class LoadedCrossEncoder final : public CrossEncoder {
 
 /// The document's first `limit` ids: those it came with where they are as good as its text's, or the text's, in `room`.
 std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocument& document, std::size_t limit,
-                                                               std::vector<std::int32_t>& room) const {
+                                                               std::vector<std::int32_t>& room,
+                                                               const StopSignal& stop) const {
   const auto ids = document.ids.first(std::min(limit, document.ids.size()));
   const bool enough = document.which == PairDocument::Ids::all ||
                       (document.which == PairDocument::Ids::first && ids.size() == limit);
   const auto is_entry = [size = tokenizer_->vocabulary_size()](std::int32_t id) { return id >= 0 && id < size; };
   if (enough && std::all_of(ids.begin(), ids.end(), is_entry)) return ids;
   room.clear();
-  tokenizer_->encode(document.text, limit, room);
+  tokenizer_->encode(document.text, limit, room, stop);
   return room;
 }
 
@@ -104,21 +111,30 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
                                             const StopSignal& stop, PairScores& scores) const {
   const auto query_limit = static_cast<std::size_t>(std::min(longest_query, max_length_ - special_tokens));
   TokenizedBatch batch;
-  scores.query_truncated = tokenizer_->encode(query, query_limit, batch.query);
+  scores.query_truncated = tokenizer_->encode(query, query_limit, batch.query, stop);
   scores.query_tokens = static_cast<std::int32_t>(batch.query.size());
   batch.query.push_back(tokenizer_->sep_id());
 
   const std::size_t before = 1 + batch.query.size();  // tokens in front of a document
   const std::size_t room = static_cast<std::size_t>(max_length_) - before - 1;
+  std::optional<ChunkChoice> choice;
+  if (options_.max_chunks > 0) {
+    choice.emplace(std::span(batch.query).first(batch.query.size() - 1), tokenizer_->vocabulary_size(),
+                   static_cast<std::size_t>(options_.max_chunks));
+  }
   std::vector<std::int32_t> pieces;
+  std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     stop.throw_if_due("tokenizing the documents");
     // One more than wanted shows that chunks, or a cut, are needed; what lies behind it does not matter.
-    const auto ids = document_ids(documents[i], pieces_wanted(room, options_) + 1, pieces);
-    const auto chunks = document_chunks(ids.size(), room, options_);
+    const auto ids = document_ids(documents[i], pieces_wanted(room, options_) + 1, pieces, stop);
+    auto chunks = document_chunks(ids.size(), room, options_);
     PairScore& score = scores.documents[i];
-    score.truncated = chunks.back().begin + chunks.back().size < ids.size();
+    const std::size_t all = chunks.size();
+    if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
+    score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
+      if (++chunks_added % chunks_between_looks == 0) stop.throw_if_due("tokenizing the documents");
       batch.add(ids.subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
       score.tokens += static_cast<std::int32_t>(before + chunk.size + 1);
     }

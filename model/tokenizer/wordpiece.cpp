@@ -10,6 +10,7 @@ namespace relucent {
 namespace {
 
 constexpr std::size_t longest_word = 100;  // characters; a longer word is unknown
+constexpr std::size_t bytes_between_looks = 64 << 10;  // well below a millisecond
 constexpr std::string_view continuation_prefix = "##";
 
 /// Raise it when the same vocabulary gives other ids than before.
@@ -183,12 +184,17 @@ std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size
   return at;
 }
 
-bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit,
-                                std::vector<std::int32_t>& ids) const {
+bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+                                const StopSignal& stop) const {
   const std::size_t most = ids.size() + limit;
   Word word;
+  std::size_t look_at_clock = bytes_between_looks;
   for (std::size_t at = 0; ids.size() <= most;) {
-    if (word.empty()) at = add_plain_words(text, at, most, ids);
+    if (at >= look_at_clock) {
+      stop.throw_if_due("tokenizing the documents");
+      look_at_clock = at + bytes_between_looks;
+    }
+    if (word.empty()) at = add_plain_words(text.substr(0, look_at_clock + ShortWord::longest), at, most, ids);
     if (at == text.size()) break;
     const char32_t c = next_code_point(text, at);
     const CharacterAction action = unicode_.look_up(c);

@@ -28,7 +28,9 @@ class WordPieceTokenizer final : public Tokenizer {
   /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::most_bytes.
   explicit WordPieceTokenizer(WordPieceVocabulary vocabulary);
 
-  bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const override;
+  using Tokenizer::encode;
+  bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+              const StopSignal& stop) const override;
   std::int32_t cls_id() const noexcept override { return cls_; }
   std::int32_t sep_id() const noexcept override { return sep_; }
   std::int32_t vocabulary_size() const noexcept override { return size_; }

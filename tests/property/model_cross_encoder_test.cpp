@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "input/chunk_choice.h"
 #include "input/document_chunks.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
@@ -221,6 +222,57 @@ TEST_F(TinyCrossEncoder, ChunksScoreAsTheirOwnTexts) {
   for (const auto mode : {LongDocuments::maxp, LongDocuments::sump, LongDocuments::firstp}) {
     EXPECT_EQ(score(*with(mode), "q x", words(59)).logit, score(*whole, "q x", words(59)).logit);
   }
+}
+
+TEST_F(TinyCrossEncoder, OfManyChunksTheFirstAndThoseThatShareMostWithTheQueryAreRead) {
+  CrossEncoderOptions options = plain(LongDocuments::maxp);
+  options.chunk = options.stride = 20;
+  std::string text = words(200);
+  for (const std::size_t word : {65U, 66U, 130U}) text[2 * word] = '!';  // chunks 3 (twice) and 6
+  const auto part = [&](std::size_t chunk) { return score(*load(plain()), "!", text.substr(2 * 20 * chunk, 39)).logit; };
+  const auto all = score(*load(options), "!", text);
+  for (const std::int32_t most : {1, 2, 3, 9, 10, 11}) {
+    options.max_chunks = most;
+    const PairScore some = score(*load(options), "!", text);
+    EXPECT_EQ(some.truncated, most < 10) << most;
+    EXPECT_EQ(some.tokens, all.tokens / 10 * std::min(most, 10)) << most;
+    if (most == 1) {
+      EXPECT_EQ(some.logit, part(0));
+    }
+    if (most == 2) {
+      EXPECT_EQ(some.logit, std::max(part(0), part(3)));
+    }
+    if (most == 3) {
+      EXPECT_EQ(some.logit, std::max({part(0), part(3), part(6)}));
+    }
+    if (most >= 10) {
+      EXPECT_EQ(some.logit, all.logit);
+    }
+  }
+}
+
+TEST(ChunkChoiceTest, IsTheFirstAndTheBestInTheirOrder) {
+  // Ids 0 to 9; chunks of two.
+  const std::vector<std::int32_t> pieces = {9, 9, 1, 2, 9, 9, 1, 9, 2, 2, 9, 1, 1, 1, 3, 9};
+  std::vector<Chunk> chunks;
+  for (std::size_t begin = 0; begin < pieces.size(); begin += 2) chunks.push_back({begin, 2});
+  const auto chosen = [&](std::vector<std::int32_t> query, std::size_t most) {
+    std::vector<std::size_t> places;
+    for (const Chunk& chunk : ChunkChoice(query, 10, most).choose(chunks, pieces, {})) places.push_back(chunk.begin / 2);
+    return places;
+  };
+  using Places = std::vector<std::size_t>;
+  EXPECT_EQ(chosen({1, 2}, 2), (Places{0, 1}));
+  EXPECT_EQ(chosen({3}, 2), (Places{0, 7}));
+  EXPECT_EQ(chosen({1, 1, 1}, 3), (Places{0, 1, 6})) << "twice counts more than once, earlier before later";
+  EXPECT_EQ(chosen({1, 3}, 3), (Places{0, 6, 7})) << "rare pieces count more";
+  EXPECT_EQ(chosen({4}, 3), (Places{0, 1, 2})) << "nothing in common: the first ones";
+  EXPECT_EQ(chosen({}, 3), (Places{0, 1, 2}));
+  EXPECT_EQ(chosen({1}, 8).size(), 8U);
+  EXPECT_EQ(chosen({1}, 100).size(), 8U);
+  StopSignal due;
+  due.deadline = std::chrono::steady_clock::now();
+  EXPECT_THROW(ChunkChoice(pieces, 10, 1).choose(chunks, pieces, due), Error);
 }
 
 TEST_F(TinyCrossEncoder, ALongDocumentBesideOthersChangesNothing) {

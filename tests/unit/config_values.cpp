@@ -30,11 +30,12 @@ Config far_from_the_defaults() {
   rescorer.rescore_weight = -1e-300;
   rescorer.normalize = Normalize::sigmoid;
   rescorer.min_score = -3.0;
-  rescorer.timeout_ms = 0;
+  rescorer.timeout_ms = 1500;
   rescorer.on_error = OnError::fail;
   rescorer.long_documents = LongDocumentMode::sump;
   rescorer.chunk = 300;
   rescorer.stride = 150;
+  rescorer.max_chunks = 5;
   config.log = {"off", "a.log"};
   return config;
 }

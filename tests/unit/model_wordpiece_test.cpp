@@ -1,8 +1,10 @@
 // WordPiece on a vocabulary small enough to see the answer.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
 
+#include "relucent/error.h"
 #include "tokenizer/wordpiece.h"
 
 namespace relucent::testing {
@@ -32,6 +34,35 @@ class WordPiece : public ::testing::Test {
   }
   using Pieces = std::vector<std::string>;
 };
+
+// Each text is too long to be done within a millisecond: of short words, of one word, of white space, of characters that
+// are read one by one.
+TEST_F(WordPiece, ADeadlineIsSeenInsideALongText) {
+  for (const std::string piece : {"ab abc un!", "unaffable", " \t", "北 ", "é"}) {
+    std::string text;
+    while (text.size() < std::size_t{32} << 20) text += piece;
+    StopSignal stop;
+    stop.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    std::vector<std::int32_t> ids;
+    try {
+      tokenizer.encode(text, no_limit, ids, stop);
+      ADD_FAILURE() << "no error with \"" << piece << '"';
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::deadline) << error.what();
+    }
+  }
+}
+
+// Where the clock is looked at, words are neither cut nor joined.
+TEST_F(WordPiece, LooksAtTheClockDoNotChangeTheIds) {
+  for (std::size_t before = (64 << 10) - 40; before <= (64 << 10) + 40; ++before) {
+    const std::string text = std::string(before, '!') + "unaffable ab abc unaffable! ab unaffable abc ab";
+    std::vector<std::int32_t> ids;
+    tokenizer.encode(text, no_limit, ids);
+    const std::vector<std::int32_t> end(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
+    EXPECT_EQ(end, (std::vector<std::int32_t>{4, 5, 6, 9, 10, 4, 5, 6, 13, 9, 4, 5, 6, 10, 9})) << before;
+  }
+}
 
 TEST_F(WordPiece, GreedyLongestMatch) {
   EXPECT_EQ(pieces("unaffable"), (Pieces{"un", "##aff", "##able"}));

@@ -237,7 +237,8 @@ TEST_F(StoredTokenIds, OneFieldForTextAndContentsWorksToo) {
 class NumberTokenizer : public Tokenizer {
  public:
   explicit NumberTokenizer(std::int32_t size) : size_(size) {}
-  bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const override {
+  bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+              const StopSignal&) const override {
     std::istringstream in{std::string(text)};
     std::size_t count = 0;
     for (std::int32_t id = 0; in >> id; ++count) {

@@ -53,11 +53,12 @@ struct RescorerConfig {
   double rescore_weight = 1.0;             ///< of the logit
   Normalize normalize = Normalize::none;
   std::optional<double> min_score;         ///< hits whose combined score is lower are dropped
-  std::int32_t timeout_ms = 500;           ///< 0: no limit
+  std::int32_t timeout_ms = 0;             ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
+  std::int32_t max_chunks = 0;             ///< of a document; 0: all of them are read
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };

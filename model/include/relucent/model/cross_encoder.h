@@ -27,6 +27,7 @@ struct CrossEncoderOptions {
   LongDocuments long_documents = LongDocuments::truncate;
   std::int32_t chunk = 225;     ///< document word pieces a chunk (maxp, firstp, sump)
   std::int32_t stride = 200;    ///< word pieces from one chunk's start to the next one's
+  std::int32_t max_chunks = 0;  ///< read of a document: the first and those that share most with the query; 0: all
 };
 
 /// A document to score. Views live as long as the call.

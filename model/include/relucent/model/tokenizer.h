@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "relucent/export.h"
+#include "relucent/stop.h"
 
 namespace relucent {
 
@@ -17,8 +18,13 @@ class RELUCENT_API Tokenizer {
   virtual ~Tokenizer() = default;
 
   /// Appends the ids of `text` (UTF-8; invalid bytes count as U+FFFD), without special tokens, but at most
-  /// `limit` of them: what lies behind is not looked at. Returns whether there was more.
-  virtual bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const = 0;
+  /// `limit` of them: what lies behind is not looked at. Returns whether there was more. Looks at the clock every few
+  /// kilobytes: throws Error `deadline` or `interrupted` when `stop` is due, and what is in `ids` then means nothing.
+  virtual bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+                      const StopSignal& stop) const = 0;
+  bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const {
+    return encode(text, limit, ids, StopSignal());
+  }
 
   virtual std::int32_t cls_id() const noexcept = 0;
   virtual std::int32_t sep_id() const noexcept = 0;
