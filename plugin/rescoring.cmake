@@ -3,6 +3,7 @@ set(rescoring_without_lucene
   rescoring/combine.cpp
   rescoring/cross_encoder_scorer.cpp
   rescoring/device_fallback.cpp
+  rescoring/loaded_encoder.cpp
   rescoring/log.cpp
   rescoring/make_scorer.cpp
   rescoring/restore_words.cpp

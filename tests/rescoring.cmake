@@ -21,6 +21,7 @@ target_include_directories(rescoring_tests PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 relucent_test(rescoring_thread_tests LABELS property threads plugin
               SOURCES property/rescoring_threads.cpp
               LIBRARIES relucent_plugin)
+target_include_directories(rescoring_thread_tests PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 
 relucent_test(rescoring_golden LABELS golden heavy plugin
               SOURCES golden/rescoring_fusion.cpp

@@ -122,7 +122,7 @@ std::vector<CombinedHit> first_stage_order(const RerankQuery& query) {
 // As the plugin does: a failed or late second stage leaves the query's first-stage order, whole, unless told to fail.
 bool may_degrade(const Error& error) {
   return error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::device ||
-         error.kind() == ErrorKind::internal;
+         error.kind() == ErrorKind::unsupported || error.kind() == ErrorKind::internal;
 }
 
 RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const RescorerConfig& config,

@@ -141,11 +141,13 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// fp16 ends at 65,504: a checkpoint whose activations go beyond it is none for it.
+  /// fp16 ends at 65,504. No other GPU, no later try and no fresh upload gives another result: it is not the device that
+  /// failed.
   void check_range(std::span<const float> logits) const {
     if (info_.precision != Precision::fp16) return;
     if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) return;
-    throw Error(ErrorKind::device, info_.device, "a logit is not finite: an activation went beyond the range of fp16",
+    throw Error(ErrorKind::unsupported, info_.device,
+                "a logit is not finite: an activation of this checkpoint went beyond the range of fp16",
                 "use precision = \"bf16\"");
   }
 

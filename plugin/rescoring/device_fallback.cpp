@@ -9,6 +9,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kTryAgainAfter = std::chrono::seconds(5);
 // So many failures in a row, and the weights are uploaded anew: a lost device needs that.
 constexpr int kFailuresUntilLoadedAnew = 3;
+// So many searches in a row whose activations overflow, and the checkpoint is taken not to fit the GPU's precision. One
+// odd document among others does not keep all searches off the GPU.
+constexpr int kOverflowsUntilGivenUp = 3;
 
 LongDocuments long_documents_of(LongDocumentMode mode) {
   switch (mode) {
@@ -27,15 +30,14 @@ Error while_standing_in(const Error& error, const std::string& why) {
 
 }  // namespace
 
-DeviceFallback::DeviceFallback(const RescorerConfig& config) : config_(config) {
+DeviceFallback::DeviceFallback(const RescorerConfig& config)
+    : config_(config), configured_([this] { return load_configured(); }), stand_in_([this] { return load("cpu"); }) {
   try {
-    configured_ = load(config_.device);
+    configured_.load_now();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::device) throw;
     if (!may_fall_back() && config_.on_error == OnError::fail) throw;
-    absent_ = error;
-    try_again_ = Clock::now() + kTryAgainAfter;
-    if (may_fall_back()) stand_in();
+    if (may_fall_back()) stand_in_.load_now();
   }
 }
 
@@ -53,60 +55,101 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const std::string& devi
   options.long_documents = long_documents_of(config_.long_documents);
   options.chunk = config_.chunk;
   options.stride = config_.stride;
+  options.max_chunks = config_.max_chunks;
   return CrossEncoder::load(config_.model.empty() ? default_model() : std::filesystem::path(config_.model), options);
 }
 
-// Null where it cannot be had; absent_ says why.
-std::shared_ptr<const CrossEncoder> DeviceFallback::configured() const {
-  const std::lock_guard lock(mutex_);
-  if (configured_ || Clock::now() < try_again_) return configured_;
+std::shared_ptr<const CrossEncoder> DeviceFallback::load_configured() const {
   try {
-    configured_ = load(config_.device);
+    auto encoder = load(config_.device);
+    const std::lock_guard lock(mutex_);
     absent_.reset();
     failures_ = 0;
+    return encoder;
   } catch (const Error& error) {
-    absent_ = error;
+    const std::lock_guard lock(mutex_);
+    absent_ = copy_of(error);
     try_again_ = Clock::now() + kTryAgainAfter;
+    throw;
   }
-  return configured_;
 }
 
-std::shared_ptr<const CrossEncoder> DeviceFallback::stand_in() const {
+bool DeviceFallback::may_load() const {
   const std::lock_guard lock(mutex_);
-  if (!stand_in_) stand_in_ = load("cpu");
-  return stand_in_;
+  return !does_not_fit_ && Clock::now() >= try_again_;
 }
 
-void DeviceFallback::note_failure(const std::shared_ptr<const CrossEncoder>& encoder) const {
+/// Null where it cannot be had in time; absent_ says why.
+std::shared_ptr<const CrossEncoder> DeviceFallback::configured(const StopSignal& stop) const {
+  if (auto encoder = configured_.get()) return encoder;
+  const bool began = may_load() && configured_.begin();
+  // The CPU answers sooner than a model is loaded: only the search that begins to load waits, and only where it has all
+  // the time.
+  const bool may_wait = began && !stop.deadline;
+  if (!may_wait && may_fall_back() && stand_in_.get()) return nullptr;
+  try {
+    return configured_.wait(stop);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::interrupted) throw;
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const CrossEncoder> DeviceFallback::stand_in(const StopSignal& stop) const {
+  if (auto encoder = stand_in_.get()) return encoder;
+  stand_in_.begin();
+  return stand_in_.wait(stop);
+}
+
+void DeviceFallback::note_answer() const {
   const std::lock_guard lock(mutex_);
-  if (configured_ != encoder || ++failures_ < kFailuresUntilLoadedAnew) return;
-  configured_.reset();
+  failures_ = overflows_ = 0;
+}
+
+void DeviceFallback::note_failure(const std::shared_ptr<const CrossEncoder>& encoder, const Error& error) const {
+  const std::lock_guard lock(mutex_);
+  if (configured_.get() != encoder || ++failures_ < kFailuresUntilLoadedAnew) return;
+  failures_ = 0;
+  absent_ = copy_of(error);
   try_again_ = Clock::now();
+  configured_.forget(encoder);
+}
+
+void DeviceFallback::note_overflow(const std::shared_ptr<const CrossEncoder>& encoder, const Error& error) const {
+  const std::lock_guard lock(mutex_);
+  // Without the CPU, the queries that do not overflow would be lost, too.
+  if (!may_fall_back() || configured_.get() != encoder || ++overflows_ < kOverflowsUntilGivenUp) return;
+  does_not_fit_ = true;
+  absent_ = copy_of(error);
+  configured_.forget(encoder);
 }
 
 DeviceFallback::Answer DeviceFallback::score(std::string_view query, std::span<const PairDocument> documents,
                                              const StopSignal& stop) const {
   std::optional<Error> failure;
-  if (const auto encoder = configured()) {
+  if (const auto encoder = configured(stop)) {
     try {
       Answer answer{encoder->score_documents(query, documents, stop), {}};
-      const std::lock_guard lock(mutex_);
-      failures_ = 0;
+      note_answer();
       return answer;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) throw;
+      if (error.kind() == ErrorKind::device) {
+        note_failure(encoder, error);
+      } else if (error.kind() == ErrorKind::unsupported) {
+        note_overflow(encoder, error);
+      } else {
+        throw;
+      }
       failure = error;
     }
-    note_failure(encoder);
   } else {
     const std::lock_guard lock(mutex_);
-    failure = absent_;
+    if (absent_) failure = copy_of(*absent_);
   }
-  // Another thread may just have loaded it: then the next search finds it.
-  if (!failure) failure = Error(ErrorKind::device, "device " + config_.device, "was being loaded anew");
+  if (!failure) failure = Error(ErrorKind::device, "device " + config_.device, "is being loaded");
   if (!may_fall_back()) throw *failure;
   try {
-    return {stand_in()->score_documents(query, documents, stop),
+    return {stand_in(stop)->score_documents(query, documents, stop),
             std::string("scored on the CPU, because ") + failure->what()};
   } catch (const Error& error) {
     throw while_standing_in(error, failure->what());
@@ -114,13 +157,14 @@ DeviceFallback::Answer DeviceFallback::score(std::string_view query, std::span<c
 }
 
 std::shared_ptr<const CrossEncoder> DeviceFallback::encoder() const {
-  const std::lock_guard lock(mutex_);
-  return configured_ ? configured_ : stand_in_;
+  auto encoder = configured_.get();
+  return encoder ? encoder : stand_in_.get();
 }
 
 std::string DeviceFallback::problem() const {
+  const bool there = configured_.get() != nullptr;
   const std::lock_guard lock(mutex_);
-  return configured_ || !absent_ ? "" : absent_->what();
+  return there || !absent_ ? "" : absent_->what();
 }
 
 }  // namespace relucent

@@ -1,8 +1,12 @@
 // CUDA modules without CUDA, for tests of everything round the real one: they score on the CPU and fail as
 // $RELUCENT_FAKE_CUDA says, which is read at every call. FAKE_ABI and FAKE_VERSION make modules that do not fit.
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "cuda/module.h"
 #include "relucent/error.h"
@@ -20,6 +24,20 @@ namespace {
 bool told(const char* word) {
   const char* words = std::getenv("RELUCENT_FAKE_CUDA");
   return words != nullptr && (',' + std::string(words) + ',').find(',' + std::string(word) + ',') != std::string::npos;
+}
+
+/// A line more in $RELUCENT_FAKE_CUDA_CALLS, a file that a test reads.
+void note(const char* call) {
+  if (const char* file = std::getenv("RELUCENT_FAKE_CUDA_CALLS")) std::ofstream(file, std::ios::app) << call << '\n';
+}
+
+/// Until the file $RELUCENT_FAKE_CUDA_GATE is there; not for ever, as a test that fails must end, too.
+void wait_at_gate() {
+  const char* file = std::getenv("RELUCENT_FAKE_CUDA_GATE");
+  const std::filesystem::path gate = file != nullptr ? file : "";
+  for (int i = 0; i < 1000 && !std::filesystem::exists(gate); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 std::vector<DeviceInfo> devices(bool free_memory) {
@@ -46,6 +64,11 @@ class FakeBackend final : public Backend {
   }
   const BackendInfo& info() const noexcept override { return info_; }
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
+    note("score");
+    if (told("overflow")) {
+      throw Error(ErrorKind::unsupported, info_.device, "an activation went beyond the range of fp16",
+                  "use precision = \"bf16\"");
+    }
     if (told("fail_score")) throw Error(ErrorKind::device, info_.device, "is out of memory", "rescore fewer hits");
     if (told("odd_score")) throw std::runtime_error("an odd error");
     cpu_->score(batch, logits, stop);
@@ -70,6 +93,8 @@ class FakeBackend final : public Backend {
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options) {
+  note("make");
+  if (told("wait_make")) wait_at_gate();
   if (told("fail_make")) throw Error(ErrorKind::device, options.device, "is out of memory", "free some");
   if (told("refuse")) throw Error(ErrorKind::unsupported, "head size 48", "is not one of the CUDA backend");
   if (told("null")) return nullptr;

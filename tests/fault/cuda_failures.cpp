@@ -382,7 +382,10 @@ TEST_F(CudaFailures, AGpuThatCannotBeSetUpIsLeftOut) {
   EXPECT_EQ(pairs_.logits(*backend).size(), pairs_.documents.size());
 }
 
-TEST_F(CudaFailures, ActivationsBeyondFp16AreErrorsThatNameBf16) {
+TEST_F(CudaFailures, ActivationsBeyondFp16AreUnsupportedAndNoFailureOfTheDevice) {
+  emulator::Options two = with_memory(32 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
   RandomModel model({.hidden = 128, .heads = 4, .intermediate = 128, .layers = 2});
   const std::vector<float> large(128, 60'000);
   for (LayerWeights& layer : model.weights.layers) {
@@ -391,8 +394,19 @@ TEST_F(CudaFailures, ActivationsBeyondFp16AreErrorsThatNameBf16) {
   }
   const Pairs pairs = random_pairs(model, 3, {4, 5});
   const auto fp16 = model.on({"cuda:0", Precision::fp16, 1, ""}), bf16 = model.on({"cuda:0", Precision::bf16, 1, ""});
-  const std::string what = device_error([&] { pairs.logits(*fp16); });
-  EXPECT_NE(what.find("bf16"), std::string::npos) << what;
+  const auto launches = [&](const Backend& backend) {
+    emulator::clear_calls();
+    try {
+      pairs.logits(backend);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+      EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << error.what();
+    }
+    return emulator::calls().at("cudaLaunchKernel");
+  };
+  // Another GPU would not give anything else.
+  EXPECT_EQ(launches(*model.on({"cuda", Precision::fp16, 1, ""})), launches(*fp16)) << "asked twice";
   for (const float logit : pairs.logits(*bf16)) EXPECT_TRUE(std::isfinite(logit));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "cuda_support.h"
@@ -187,6 +188,123 @@ TEST_F(RescoringDevice, TheLogSaysWhyThereIsNoGpu) {
   log << std::ifstream(config.log.file).rdbuf();
   EXPECT_NE(log.str().find("no GPU is used: CUDA driver: there is none; install NVIDIA's driver"), std::string::npos)
       << log.str();
+}
+
+/// What a fake module was asked, and a gate at which it waits while it makes a backend.
+class WatchedCuda {
+ public:
+  std::size_t count(const std::string& call) const {
+    std::ifstream calls(folder_ / "calls");
+    std::string line;
+    std::size_t count = 0;
+    while (std::getline(calls, line)) count += line == call ? 1 : 0;
+    return count;
+  }
+  void wait_for(const std::string& call, std::size_t times) const {
+    for (int i = 0; i < 3000 && count(call) < times; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_GE(count(call), times);
+  }
+  void open_gate() const { folder_.write("gate", ""); }
+
+ private:
+  TemporaryFolder folder_;
+  Environment calls_{"RELUCENT_FAKE_CUDA_CALLS", (folder_ / "calls").string()};
+  Environment gate_{"RELUCENT_FAKE_CUDA_GATE", (folder_ / "gate").string()};
+};
+
+TEST_F(RescoringDevice, WhileTheModelIsLoadedAnewOtherSearchesAreAnsweredByTheCpu) {
+  const WatchedCuda watched;
+  const FakeCuda cuda("fail_score");
+  auto searcher = open();
+  for (int i = 0; i < 3; ++i) expect_from_cpu(search(searcher), "is out of memory");
+  const FakeCuda slow("wait_make");
+  std::thread first([&] { EXPECT_FALSE(search(searcher)->degraded); });  // it begins to load, and waits
+  watched.wait_for("make", 2);
+  // Whoever waited for the load would wait for the gate.
+  expect_from_cpu(search(searcher), "is out of memory");
+  expect_from_cpu(search(searcher), "is out of memory");
+  EXPECT_EQ(watched.count("make"), 2U);
+  watched.open_gate();
+  first.join();
+  EXPECT_FALSE(search(searcher)->degraded);
+  EXPECT_EQ(watched.count("make"), 2U);
+}
+
+TEST_F(RescoringDevice, ASearchWithADeadlineDoesNotWaitForAModelThatIsLoaded) {
+  const WatchedCuda watched;
+  const FakeCuda cuda("fail_score");
+  config.rescorer.timeout_ms = 60'000;
+  auto searcher = open();
+  for (int i = 0; i < 3; ++i) expect_from_cpu(search(searcher), "is out of memory");
+  const FakeCuda slow("wait_make");
+  expect_from_cpu(search(searcher), "is out of memory");  // before the gate is open
+  watched.wait_for("make", 2);
+  watched.open_gate();
+  for (int i = 0; i < 1000 && search(searcher)->degraded; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_FALSE(search(searcher)->degraded);
+  EXPECT_EQ(watched.count("make"), 2U);
+}
+
+TEST_F(RescoringDevice, WithoutTheCpuASearchWaitsForALoadUntilItsDeadlineOnly) {
+  const WatchedCuda watched;
+  const FakeCuda cuda("fail_score");
+  config.rescorer.fallback_device = "none";
+  config.rescorer.timeout_ms = 300;
+  auto searcher = open();
+  for (int i = 0; i < 3; ++i) expect_first_stage(search(searcher), "");
+  const FakeCuda slow("wait_make");
+  expect_first_stage(search(searcher), "loading the model ran out of time");
+  watched.open_gate();
+  searcher.reset();  // waits for the load, which reads the environment
+}
+
+TEST_F(RescoringDevice, AnOverflowIsNoFailureOfTheDevice) {
+  const TemporaryFolder folder;
+  config.log = {"warning", (folder / "relucent.log").string()};
+  const WatchedCuda watched;
+  const FakeCuda cuda("overflow");
+  const auto searcher = open();
+  for (int i = 0; i < 7; ++i) expect_from_cpu(search(searcher), "beyond the range of fp16");
+  EXPECT_EQ(watched.count("make"), 1U) << "loaded anew";
+  EXPECT_EQ(watched.count("score"), 3U) << "asked although its precision does not fit";
+  std::ostringstream log;
+  log << std::ifstream(config.log.file).rdbuf();
+  const std::string text = log.str();
+  EXPECT_NE(text.find("beyond the range of fp16"), std::string::npos) << text;
+  EXPECT_EQ(text.find("beyond the range of fp16"), text.rfind("beyond the range of fp16")) << text;
+}
+
+TEST_F(RescoringDevice, OneOddDocumentDoesNotKeepOtherSearchesOffTheGpu) {
+  const WatchedCuda watched;
+  const FakeCuda cuda;
+  const auto searcher = open();
+  for (int i = 0; i < 4; ++i) {
+    {
+      const FakeCuda odd("overflow");
+      for (int k = 0; k < 2; ++k) expect_from_cpu(search(searcher), "beyond the range of fp16");
+    }
+    EXPECT_FALSE(search(searcher)->degraded);
+  }
+  EXPECT_EQ(watched.count("make"), 1U);
+}
+
+TEST_F(RescoringDevice, AnOverflowWithoutFallbackIsUnsupported) {
+  const FakeCuda cuda("overflow");
+  config.rescorer.fallback_device = "none";
+  const auto lenient = open();
+  for (int i = 0; i < 5; ++i) expect_first_stage(search(lenient), "beyond the range of fp16");
+  config.rescorer.on_error = OnError::fail;
+  try {
+    search(open());
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+    EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << error.what();
+  }
+  const FakeCuda fits;
+  EXPECT_FALSE(search(lenient)->degraded);
 }
 
 TEST_F(RescoringDevice, SearchesAtOnceAllGetAnAnswerWhileTheGpuComesAndGoes) {

@@ -5,6 +5,7 @@
 
 #include "relucent/rescore_query.h"
 #include "relucent/text_query.h"
+#include "rescoring/loaded_encoder.h"
 #include "rescoring_support.h"
 
 namespace relucent {
@@ -66,6 +67,63 @@ std::vector<std::string> search_all(const Lucene::IndexSearcherPtr& searcher, co
     }
   }
   return answers;
+}
+
+/// An encoder that is there, or not: nothing else matters to who loads it.
+class NoEncoder : public CrossEncoder {
+ public:
+  PairScores score_documents(std::string_view, std::span<const PairDocument>, const StopSignal&) const override {
+    return {};
+  }
+  const Tokenizer& tokenizer() const noexcept override { std::abort(); }
+  const BackendInfo& backend() const noexcept override { std::abort(); }
+  const EncoderDescription& description() const noexcept override { std::abort(); }
+  const std::filesystem::path& checkpoint() const noexcept override { std::abort(); }
+  std::int32_t max_length() const noexcept override { return 0; }
+};
+
+TEST(LoadedEncoderThreads, BeginWaitAndForgetAtOnce) {
+  std::atomic<int> loads = 0, at_once = 0;
+  LoadedEncoder encoder([&]() -> std::shared_ptr<const CrossEncoder> {
+    EXPECT_EQ(++at_once, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --at_once;
+    if (++loads % 3 == 0) throw Error(ErrorKind::device, "cuda:0", "is not there");
+    return std::make_shared<NoEncoder>();
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 60; ++i) {
+        encoder.begin();
+        StopSignal stop;
+        if (t % 2 == 0) stop.deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(300);
+        try {
+          const auto loaded = encoder.wait(stop);
+          if (t % 4 == 1) encoder.forget(loaded);
+        } catch (const Error& error) {
+          EXPECT_TRUE(error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::device) << error.what();
+        }
+        encoder.get();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_GT(loads, 3);
+}
+
+TEST(LoadedEncoderThreads, ItsEndWaitsForALoadUnderWay) {
+  std::atomic<bool> ended = false;
+  {
+    LoadedEncoder encoder([&]() -> std::shared_ptr<const CrossEncoder> {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ended = true;
+      return nullptr;
+    });
+    EXPECT_TRUE(encoder.begin());
+    EXPECT_FALSE(encoder.begin());
+  }
+  EXPECT_TRUE(ended);
 }
 
 TEST(RescoringThreads, EightThreadsGiveTheBitsOfOne) {
