@@ -4,7 +4,6 @@ set(rescoring_without_lucene
   rescoring/cross_encoder_scorer.cpp
   rescoring/device_fallback.cpp
   rescoring/loaded_encoder.cpp
-  rescoring/log.cpp
   rescoring/make_scorer.cpp
   rescoring/restore_words.cpp
 )

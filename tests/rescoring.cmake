@@ -9,7 +9,9 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       unit/rescoring_rescorer.cpp
                       unit/rescoring_searcher.cpp
                       unit/rescoring_token_ids.cpp
+                      unit/rescoring_what_changes.cpp
                       unit/rescoring_words.cpp
+                      fault/rescoring_deadlines.cpp
                       fault/rescoring_device.cpp
                       fault/rescoring_failures.cpp
                       fault/rescoring_modules.cpp

@@ -43,7 +43,7 @@ void read_documents(const Lucene::IndexReaderPtr& reader, const IndexConfig& fie
     if (reader->isDeleted(i)) continue;
     const std::string number = "document " + std::to_string(i);
     const Lucene::DocumentPtr document = reader->document(i);
-    const auto id = stored_text(document, fields.id_field);
+    const auto id = first_stored_text(document, fields.id_field);
     if (!id || id->empty()) {
       contents.without_id.add(number);
     } else if (!ids.insert(*id)) {

@@ -42,11 +42,10 @@ struct SearchOptions {
 };
 
 // The order is BM25's then, though nothing failed.
-void note_texts_missing(const SearchResult& result, const std::string& query) {
-  if (!result.rescoring || result.degraded || result.rescored > 0 || result.without_text == 0) return;
+void note_not_rescored(const SearchResult& result, const std::string& query) {
+  if (result.degraded || (result.status != "no_query_text" && result.status != "no_hit_text")) return;
   std::cout.flush();
-  std::cerr << "relucent: note: " << query << ": none of the " << result.without_text
-            << " hits has stored text to read\n";
+  std::cerr << "relucent: note: " << query << ": not rescored: " << result.reason << "\n";
 }
 
 void note_degraded(const SearchResult& result, const std::string& query) {
@@ -63,7 +62,7 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   }
   std::cout.flush();
   if (options.timings) std::cerr << timings_line(result) << "\n";
-  note_texts_missing(result, "the first stage's order stands");
+  note_not_rescored(result, "the first stage's order stands");
   if (!result.degraded) return ok;
   note_degraded(result, result.rescored > 0 ? "not answered as configured" : "answered in the first stage's order");
   return degraded;
@@ -264,7 +263,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
         continue;
       }
       answers.add(topic, result);
-      note_texts_missing(result, "topic " + topic.id);
+      note_not_rescored(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
@@ -320,6 +319,9 @@ int run(const SearchOptions& options) {
   // Answering leaves nothing behind, except a run, which is put in order first.
   if (options.topics.empty()) exit_when_interrupted();
   SearchSession session(options.index, config, syntax);
+  if (const std::string notice = session.index_notice(); !notice.empty()) {
+    std::cerr << "relucent: note: " << notice << "\n";
+  }
   if (options.timings && config.rescorer.enabled) std::cerr << session.scorer() << "\n";
   if (!options.topics.empty()) return answer_topics(session, options, config);
   if (!query.empty()) return answer(session, query, options);

@@ -52,13 +52,20 @@ std::string marked(const Snippet& snippet, bool styles) {
   return text + snippet.text.substr(place);
 }
 
-// What is degraded may also have been rescored: on the CPU, for a GPU that failed.
-bool in_first_stage_order(const SearchResult& result) { return result.degraded && result.rescored == 0; }
+bool in_first_stage_order(const SearchResult& result) { return result.rescoring && result.rescored == 0; }
+
+/// Why the order is the first stage's, for people. What is degraded may also have been rescored: on the CPU, for a GPU
+/// that failed.
+const char* why_not_rescored(const SearchResult& result) {
+  if (result.degraded) return "degraded";
+  if (result.status == "no_query_text") return "not rescored: the query has no text for the model";
+  return "not rescored: no hit has stored text";
+}
 
 std::string heading(const SearchResult& result) {
   std::string text = std::to_string(result.hits.size()) + " of " + index_tools::with_commas(result.total_hits) +
                      (result.total_hits == 1 ? " hit" : " hits");
-  if (in_first_stage_order(result)) return text + " in BM25's order (degraded)";
+  if (in_first_stage_order(result)) return text + " in BM25's order (" + why_not_rescored(result) + ")";
   if (result.rescoring) text += ", the best " + std::to_string(result.rescored + result.without_text) + " rescored";
   if (result.degraded) text += " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
@@ -112,12 +119,13 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   if (!id.empty()) json["qid"] = id;
   json["query"] = result.query;
   json["total_hits"] = result.total_hits;
+  if (!result.status.empty()) json["status"] = result.status;
   json["rescored"] = result.rescored;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
-  if (result.degraded) json["reason"] = result.reason;
+  if (!result.reason.empty()) json["reason"] = result.reason;
   if (result.no_words) json["note"] = "the query has only stop words and signs, which the index leaves out";
   json["hits"] = Json::array();
   for (const SearchHit& hit : result.hits) {

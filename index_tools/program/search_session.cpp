@@ -7,6 +7,7 @@
 #include <chrono>
 #include <type_traits>
 
+#include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
 #include "relucent/plugin.h"
@@ -78,6 +79,7 @@ struct SearchSession::Implementation {
     result.without_text = rescored->withoutText;
     result.truncated = rescored->truncated;
     result.query_truncated = rescored->queryTruncated;
+    result.status = to_string(rescored->status);
     result.degraded = rescored->degraded;
     result.reason = rescored->reason;
     result.first_stage_ms = rescored->milliseconds.firstStage;
@@ -101,7 +103,7 @@ struct SearchSession::Implementation {
       hit.truncated = rescored->truncated;
     }
     const Lucene::DocumentPtr document = searcher->doc(found->doc);
-    const auto id = stored_text(document, config.index.id_field);
+    const auto id = first_stored_text(document, config.index.id_field);
     if (!id || id->empty()) {
       throw Error(ErrorKind::usage, index,
                   "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
@@ -124,6 +126,11 @@ SearchSession::SearchSession(const std::filesystem::path& index, const Config& c
 
 SearchSession::~SearchSession() = default;
 
+std::string SearchSession::index_notice() const {
+  const auto searcher = boost::dynamic_pointer_cast<BM25Searcher>(implementation_->searcher);
+  return searcher ? searcher->notice() : "";
+}
+
 std::string SearchSession::scorer() const {
   const auto searcher = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher);
   if (!searcher) return {};
@@ -141,6 +148,7 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, bool 
   SearchResult result;
   result.query = query;
   result.rescoring = self.config.rescorer.enabled;
+  if (result.rescoring) result.status = to_string(RescoreStatus::no_hits);
   const RescoreQueryPtr parsed = self.parse(query);
   result.parse_ms = milliseconds_since(start);
   result.no_words = has_no_words(parsed->inner());

@@ -35,10 +35,11 @@ struct SearchResult {
   std::int64_t total_hits = 0;
   bool no_words = false;   ///< the query has stop words and signs only
   bool rescoring = false;  ///< a second stage was asked for
+  std::string status;      ///< what became of the hits there: rescored, no_hits, no_query_text, no_hit_text, failed
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   bool query_truncated = false;
   bool degraded = false;
-  std::string reason;      ///< why: the CPU answered for a GPU (rescored > 0), or the order is the first stage's
+  std::string reason;      ///< why it is degraded (the CPU answered for a GPU) or in the first stage's order
   double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, tokenize_ms = 0, encode_ms = 0, device_ms = 0, combine_ms = 0;
   double total_ms = 0;     ///< from the text to the hits, stored ids and texts read included
 };
@@ -54,6 +55,8 @@ class SearchSession {
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
   SearchResult search(std::string_view query, std::int32_t n, bool with_text);
 
+  /// What of the index has no effect on the scores; empty: nothing.
+  std::string index_notice() const;
   /// What rescores, on what device, and why on no GPU; empty where nothing rescores.
   std::string scorer() const;
 

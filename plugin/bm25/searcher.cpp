@@ -8,10 +8,12 @@
 #include "bm25/boolean_weight.h"
 #include "bm25/field_lengths.h"
 #include "bm25/field_models.h"
+#include "bm25/ignored_boosts.h"
 #include "bm25/query_compiler.h"
 #include "bm25/similarity.h"
 #include "bm25/term_at_a_time.h"
 #include "index/commit_data.h"
+#include "log.h"
 #include "lucene_errors.h"
 #include "relucent/bm25.h"
 #include "relucent/stored_text.h"
@@ -55,8 +57,9 @@ float FieldStatistics::average_length() const noexcept {
 }
 
 struct BM25Searcher::Implementation {
-  Implementation(const Lucene::IndexReaderPtr& reader_, const FirstStageConfig& first_stage, const IndexConfig& fields)
-      : reader(reader_), leaves(bm25::leaf_readers(reader_)), folder(folder_of(reader_)),
+  Implementation(const Lucene::IndexReaderPtr& reader_, const FirstStageConfig& first_stage, const IndexConfig& fields,
+                 const LogConfig& log_config)
+      : log(log_config), reader(reader_), leaves(bm25::leaf_readers(reader_)), folder(folder_of(reader_)),
         k1(static_cast<float>(first_stage.k1)), b(static_cast<float>(first_stage.b)) {
     const auto data = commit_data_of(reader, folder);
     const Lucene::String contents = to_lucene(fields.contents_field);
@@ -73,9 +76,34 @@ struct BM25Searcher::Implementation {
           "set [first_stage] analyzer to the index's");
     }
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
-    if (data && data->segments == bm25::segments_identity(leaves)) index.ours = *data;
+    const bool ours = data && data->segments == bm25::segments_identity(leaves);
+    if (ours) index.ours = *data;
     models = std::make_unique<bm25::FieldModels>(std::move(index), fields, k1, b);
     contents_model = model(contents);
+    if (!ours && has_boosts(contents)) {
+      ignored_boosts = "the norms of the field \"" + fields.contents_field +
+                       "\" hold index-time boosts, or the lengths by another Similarity; scores are BM25's, in which a "
+                       "document's length alone counts";
+      log.warning(folder + ": " + ignored_boosts + " (said once)");
+    }
+  }
+
+  void say_that_similarities_do_not_count() {
+    std::call_once(said_that_similarities_do_not_count, [&] {
+      log.warning("scores are BM25's: the Similarity that this program set has no effect on them (said once)");
+    });
+  }
+
+  /// Of an index that somebody else wrote.
+  bool has_boosts(const Lucene::String& field) const {
+    return std::ranges::any_of(leaves, [&](const auto& leaf) {
+      const std::uint8_t* const lengths = contents_model->lengths(leaf.get());
+      if (lengths == nullptr || !leaf->hasNorms(field)) return false;
+      const auto documents = static_cast<std::size_t>(leaf->maxDoc());
+      const auto norms = Lucene::ByteArray::newInstance(leaf->maxDoc());
+      leaf->norms(field, norms, 0);
+      return bm25::norms_have_boosts({norms.get(), documents}, {lengths, documents});
+    });
   }
 
   std::shared_ptr<const FieldModel> model(const Lucene::String& field) { return models->model(field); }
@@ -101,6 +129,8 @@ struct BM25Searcher::Implementation {
         hits.empty() ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits[0].score));
   }
 
+  Log log;
+  std::once_flag said_that_similarities_do_not_count;
   Lucene::IndexReaderPtr reader;
   std::vector<Lucene::IndexReaderPtr> leaves;
   std::string folder;
@@ -109,22 +139,29 @@ struct BM25Searcher::Implementation {
     return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));
   });
   std::unique_ptr<bm25::FieldModels> models;
+  std::string ignored_boosts;  ///< what was said of them
   std::shared_ptr<const FieldModel> contents_model;
 };
 
 BM25Searcher::BM25Searcher(const Lucene::IndexReaderPtr& index, const FirstStageConfig& first_stage,
-                           const IndexConfig& fields)
+                           const IndexConfig& fields, const LogConfig& log)
     : IndexSearcher(index) {
   prepare_file_names();
   similarity = Lucene::newLucene<bm25::BM25Similarity>();
   with_errors(folder_of(index), "reading the index's statistics",
-              [&] { implementation_ = std::make_unique<Implementation>(index, first_stage, fields); });
+              [&] { implementation_ = std::make_unique<Implementation>(index, first_stage, fields, log); });
 }
 
 BM25Searcher::~BM25Searcher() = default;
 
 const FieldStatistics& BM25Searcher::statistics() const noexcept {
   return implementation_->contents_model->statistics();
+}
+
+void BM25Searcher::setSimilarity(const Lucene::SimilarityPtr&) { implementation_->say_that_similarities_do_not_count(); }
+
+std::string BM25Searcher::notice() const {
+  return implementation_->ignored_boosts;
 }
 
 Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {

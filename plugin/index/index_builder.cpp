@@ -261,7 +261,7 @@ void Builder::commit(const std::map<std::string, std::string>& user_data) {
 void Builder::verify_last_document() const {
   if (last_id_.empty() && last_text_.empty()) return;
   const auto document = list_->read_last_document();
-  if (!document || stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
+  if (!document || first_stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
       stored_text(document, options_.fields.text_field).value_or("") != well_formed_utf8(last_text_)) {
     throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" does not read back as it was written",
                 "check the disk and make the index again");

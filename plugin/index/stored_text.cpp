@@ -4,6 +4,10 @@
 
 #include <unicode/utf8.h>
 
+#include <algorithm>
+
+#include "index/utf8_pieces.h"
+
 namespace relucent {
 namespace {
 
@@ -60,16 +64,75 @@ std::string to_utf8(const Lucene::String& text) {
   return utf8;
 }
 
-std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std::string_view field) {
-  if (!document) return std::nullopt;
-  const Lucene::FieldablePtr stored = document->getFieldable(to_lucene(field));
-  if (!stored) return std::nullopt;
+namespace {
+
+std::string text_of(const Lucene::FieldablePtr& stored) {
   if (!stored->isBinary()) return to_utf8(stored->stringValue());
   const Lucene::ByteArray bytes = stored->getBinaryValue();
   const std::int32_t length = stored->getBinaryLength();
   if (!bytes || length <= 0) return std::string();
   return well_formed_utf8({reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(),
                            static_cast<std::size_t>(length)});
+}
+
+/// How many bytes at the end of `bytes` begin a character whose other bytes are still to come.
+std::size_t incomplete_end(std::string_view bytes) {
+  for (std::size_t length = 1; length <= std::min<std::size_t>(3, bytes.size()); ++length) {
+    const auto byte = static_cast<std::uint8_t>(bytes[bytes.size() - length]);
+    if ((byte & 0xC0) == 0x80) continue;  // not the first byte of its character
+    const std::size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return wanted > length ? length : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void WellFormedText::add(std::string_view piece) {
+  if (!rest_.empty()) {  // a few bytes of the piece complete it
+    const std::size_t few = std::min<std::size_t>(3, piece.size());
+    const std::string across = rest_ + std::string(piece.substr(0, few));
+    const std::size_t rest = incomplete_end(across);
+    text_ += well_formed_utf8(std::string_view(across).substr(0, across.size() - rest));
+    rest_ = across.substr(across.size() - rest);
+    piece.remove_prefix(few);
+    if (piece.empty()) return;
+    if (!rest_.empty()) return add(piece);
+  }
+  const std::size_t rest = incomplete_end(piece);
+  text_ += well_formed_utf8(piece.substr(0, piece.size() - rest));
+  rest_ = piece.substr(piece.size() - rest);
+}
+
+void WellFormedText::end() {
+  text_ += well_formed_utf8(rest_);
+  rest_.clear();
+}
+
+void begin_stored_value(std::optional<std::string>& text, std::size_t bytes) {
+  if (!text) {
+    text.emplace();
+    text->reserve(bytes);
+  } else if (!text->empty()) {
+    *text += ' ';
+  }
+}
+
+std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std::string_view field) {
+  if (!document) return std::nullopt;
+  std::optional<std::string> text;
+  for (const auto& stored : document->getFieldables(to_lucene(field))) {
+    std::string value = text_of(stored);
+    begin_stored_value(text, 0);
+    text->empty() ? *text = std::move(value) : *text += value;
+  }
+  return text;
+}
+
+std::optional<std::string> first_stored_text(const Lucene::DocumentPtr& document, std::string_view field) {
+  if (!document) return std::nullopt;
+  const Lucene::FieldablePtr stored = document->getFieldable(to_lucene(field));
+  return stored ? std::optional(text_of(stored)) : std::nullopt;
 }
 
 }  // namespace relucent

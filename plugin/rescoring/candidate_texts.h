@@ -36,8 +36,8 @@ struct CandidateTexts {
   std::vector<std::optional<TokensPlace>> token_places;
 };
 
-/// Reads id and text of the hits, and their token ids where `with_token_ids`, visiting documents in the order of their
-/// numbers, as they lie on the disk. Throws Error when `stop` is due, and what Lucene++ throws.
+/// Reads id and text (all of its values) of the hits, and their token ids where `with_token_ids`, visiting documents in
+/// the order of their numbers, as they lie on the disk. Throws Error when `stop` is due, and what StoredFields throws.
 CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
                            const IndexConfig& fields, bool with_token_ids, const StopSignal& stop);
 

@@ -36,7 +36,9 @@ Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const 
   }
   return with_errors(folder.string(), "opening a searcher", [&]() -> Lucene::IndexSearcherPtr {
     const Lucene::IndexReaderPtr reader = open_reader(folder, config.index.verify);
-    if (!config.rescorer.enabled) return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index);
+    if (!config.rescorer.enabled) {
+      return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index, config.log);
+    }
     require_text_field(reader, config.index.text_field, folder.string());
     return Lucene::newLucene<RescoringSearcher>(reader, config, std::make_shared<Rescorer>(config));
   });

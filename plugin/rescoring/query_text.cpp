@@ -2,15 +2,22 @@
 
 #include <BooleanClause.h>
 #include <BooleanQuery.h>
+#include <ConstantScoreQuery.h>
 #include <DisjunctionMaxQuery.h>
 #include <FilteredQuery.h>
 #include <FuzzyQuery.h>
+#include <MatchAllDocsQuery.h>
 #include <MultiPhraseQuery.h>
+#include <NumericRangeQuery.h>
 #include <PhraseQuery.h>
 #include <PrefixQuery.h>
 #include <SpanQuery.h>
 #include <Term.h>
 #include <TermQuery.h>
+#include <TermRangeQuery.h>
+#include <WildcardQuery.h>
+
+#include <algorithm>
 
 namespace relucent {
 namespace {
@@ -46,8 +53,6 @@ void add_terms(const Lucene::QueryPtr& query, const Lucene::String& field, std::
     for (const auto& alternatives : phrases->getTermArrays()) {
       if (!alternatives.empty()) add(alternatives[0]);
     }
-  } else if (const auto prefix = dynamic_pointer_cast<Lucene::PrefixQuery>(query)) {
-    add(prefix->getPrefix());
   } else if (const auto fuzzy = dynamic_pointer_cast<Lucene::FuzzyQuery>(query)) {
     add(fuzzy->getTerm());
   } else if (dynamic_pointer_cast<Lucene::SpanQuery>(query)) {
@@ -67,6 +72,18 @@ RescoreQueryPtr find_rescore_query(const Lucene::QueryPtr& query) {
     if (const auto found = find_rescore_query(part)) return found;
   }
   return {};
+}
+
+bool matches_by_rule_alone(const Lucene::QueryPtr& query) {
+  if (!query) return true;
+  const auto is_rule = [&]<typename... Rule>() { return (... || static_cast<bool>(dynamic_pointer_cast<Rule>(query))); };
+  if (is_rule.operator()<Lucene::MatchAllDocsQuery, Lucene::PrefixQuery, Lucene::WildcardQuery, Lucene::TermRangeQuery,
+                         Lucene::NumericRangeQuery, Lucene::ConstantScoreQuery>()) {
+    return true;
+  }
+  // A query of a kind unknown here may have words.
+  const auto all = parts(query);
+  return !all.empty() && std::all_of(all.begin(), all.end(), matches_by_rule_alone);
 }
 
 std::vector<Lucene::String> terms_in_order(const Lucene::QueryPtr& query, const Lucene::String& field) {

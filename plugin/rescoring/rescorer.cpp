@@ -75,6 +75,7 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   }
   const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : hits[0]->score;
   const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best);
+  answer->status = result.status;
   answer->degraded = result.degraded;
   answer->reason = result.reason;
   answer->queryText = result.query_text;

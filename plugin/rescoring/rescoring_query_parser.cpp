@@ -6,6 +6,7 @@
 
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
+#include "rescoring/query_text.h"
 
 namespace relucent {
 
@@ -54,7 +55,8 @@ void RescoringQueryParser::ReInit(const Lucene::QueryParserCharStreamPtr& stream
 Lucene::QueryPtr RescoringQueryParser::TopLevelQuery(const Lucene::String& queryField) {
   Lucene::QueryPtr inner = Lucene::QueryParser::TopLevelQuery(queryField);
   if (!inner) inner = newBooleanQuery(false);  // nothing but stop words
-  const auto query = newLucene<RescoreQuery>(inner, text_);
+  // What was typed then is syntax ("ban*", "*:*"), not words for a model to read.
+  const auto query = newLucene<RescoreQuery>(inner, matches_by_rule_alone(inner) ? std::string() : text_);
   query->parseMilliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started_).count();
   return query;

@@ -55,7 +55,7 @@ Weights unwrapped(const Lucene::WeightPtr& weight) {
 
 RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_search, const Config& config,
                                      std::shared_ptr<const Rescorer> rescorer)
-    : BM25Searcher(reader_to_search, config.first_stage, config.index), rescorer_(std::move(rescorer)) {}
+    : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {}
 RescoringSearcher::~RescoringSearcher() = default;
 
 const Rescorer& RescoringSearcher::rescorer() const noexcept { return *rescorer_; }
@@ -75,12 +75,12 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
 
   const QueryText query = text_of(weights.query, rescorer_->config());
   const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.asked, n);
-  answer->queryTextSource = query.source;
+  answer->queryTextSource = answer->status == RescoreStatus::no_query_text ? QueryTextSource::none : query.source;
   answer->milliseconds.parse = query.parse_milliseconds;
   answer->milliseconds.firstStage = first_stage;
   const Log& log = rescorer_->implementation_->log;
   if (query.source == QueryTextSource::terms) {
-    std::call_once(rescorer_->implementation_->said_that_terms_are_read, [&] {
+    std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
       log.warning("queries carry no text, so the model reads their terms, which is less exact; parse them with "
                   "RescoringQueryParser or set a QueryTextScope (said once)");
     });

@@ -26,10 +26,23 @@ StopSignal deadline_after(std::int32_t milliseconds) {
   return stop;
 }
 
-void require_text(const ModelQuery& query) {
-  if (!query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos) return;
-  throw Error(ErrorKind::usage, "query", "has no text for the model to read",
-              "parse it with RescoringQueryParser, or set a QueryTextScope");
+bool has_text(const ModelQuery& query) {
+  return !query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
+}
+
+/// The first stage's order and scores.
+void keep_first_stage(SecondStageResult& result, RescoreStatus status, const std::string& reason) {
+  result.status = status;
+  result.reason = reason;
+  result.in_first_stage_order = true;
+  result.scores.clear();
+  result.order.clear();
+  for (std::size_t i = 0; i < result.hits.size(); ++i) {
+    CombinedHit hit;
+    hit.index = i;
+    hit.score = static_cast<float>(result.hits[i].score);
+    result.order.push_back(hit);
+  }
 }
 
 // A rule of a host's own may break its promises; hits must not be lost or doubled by it.
@@ -51,7 +64,7 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   if (!over_one_reader) return false;
   const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
   if (stored == wanted || stored == 0) return stored == wanted;
-  std::call_once(stage.said_that_token_ids_are_others, [&] {
+  std::call_once(stage.said.token_ids_are_others, [&] {
     stage.log.warning("the index's token ids are of the tokenizer " + to_hex(stored) + ", the model's is " +
                       to_hex(wanted) + ": the texts are tokenized instead (said once)");
   });
@@ -69,10 +82,15 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
     places.push_back(i);
   }
   if (candidates.empty()) {
-    stage.log.warning("none of " + std::to_string(result.hits.size()) +
-                      " hits has stored text; the first stage's order stands");
+    result.status = RescoreStatus::no_hit_text;
+    result.reason = "none of the " + std::to_string(texts.texts.size()) + " hits in the rescore window has stored text";
+    std::call_once(stage.said.no_hit_has_text, [&] {
+      stage.log.warning(result.reason + " in the field \"" + stage.config.index.text_field +
+                        "\"; the first stage's order stands (said once)");
+    });
     return;
   }
+  result.status = RescoreStatus::rescored;
   std::vector<CandidateScore> scores(candidates.size());
   const auto start = Clock::now();
   try {
@@ -93,7 +111,6 @@ void score_texts(const SecondStage& stage, std::string_view query, const Candida
 void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                     const CombineRule& combine_rule, SecondStageResult& result) {
   const StopSignal stop = deadline_after(stage.config.rescorer.timeout_ms);
-  require_text(query);
   const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
 
   auto start = Clock::now();
@@ -119,19 +136,19 @@ void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searche
 
 void fall_back(SecondStageResult& result, const Error& error) {
   // A device may have failed before.
-  result.reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
-  result.degraded = result.in_first_stage_order = true;
-  result.scores.clear();
-  result.order.clear();
-  for (std::size_t i = 0; i < result.hits.size(); ++i) {
-    CombinedHit hit;
-    hit.index = i;
-    hit.score = static_cast<float>(result.hits[i].score);
-    result.order.push_back(hit);
-  }
+  const std::string reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
+  keep_first_stage(result, RescoreStatus::failed, reason);
+  result.degraded = true;
 }
 
 }  // namespace
+
+bool Said::first_time(const std::string& reason) {
+  constexpr std::size_t most = 100;
+  const std::lock_guard lock(mutex_);
+  if (reasons_.size() >= most) reasons_.clear();
+  return reasons_.insert(reason).second;
+}
 
 SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits,
                                    const ModelQuery& query, const CombineRule& combine_rule) const {
@@ -139,14 +156,23 @@ SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vec
   result.query_text = query.text;
   result.hits = std::move(hits);
   if (result.hits.empty()) return result;
+  if (!has_text(query)) {
+    result.query_text.clear();
+    keep_first_stage(result, RescoreStatus::no_query_text, "the query has no text for the model to read");
+    return result;
+  }
   try {
     with_errors("second stage", "rescoring the hits",
                 [&] { rescore_window(*this, searcher, query, combine_rule, result); });
-    if (result.degraded) log.warning("degraded: " + result.reason);
+    if (result.degraded && said.first_time(result.reason)) log.warning("degraded: " + result.reason + " (said once)");
   } catch (const Error& error) {
     if (config.rescorer.on_error == OnError::fail) throw;
     fall_back(result, error);
-    log.warning("answered in the first stage's order: " + result.reason);
+    // What cannot be supported will not be next time either; other troubles come and go.
+    const bool lasts = error.kind() == ErrorKind::unsupported;
+    if (!lasts || said.first_time(result.reason)) {
+      log.warning("answered in the first stage's order: " + result.reason + (lasts ? " (said once)" : ""));
+    }
   }
   return result;
 }

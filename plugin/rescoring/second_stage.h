@@ -3,6 +3,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
 #include "rescoring/candidate_texts.h"
-#include "rescoring/log.h"
+#include "log.h"
 
 namespace relucent {
 
@@ -26,9 +27,10 @@ struct SecondStageResult {
   std::vector<FirstStageHit> hits;                     ///< in first-stage order
   std::vector<std::optional<CandidateScore>> scores;   ///< of the hits in the window; nothing without text
   std::vector<CombinedHit> order;                      ///< indices into hits; all of them where nothing was rescored
-  bool in_first_stage_order = false;                   ///< nothing was rescored, as the second stage failed
-  bool degraded = false;                               ///< so, or scored by something else than configured
-  std::string reason;
+  RescoreStatus status = RescoreStatus::no_hits;
+  bool in_first_stage_order = false;                   ///< nothing was rescored: the first stage's scores stand, too
+  bool degraded = false;                               ///< failed, or scored by something else than configured
+  std::string reason;                                  ///< why it is degraded or not rescored
   std::string query_text;                              ///< as the model got it
   RescoredTopDocs::Timings milliseconds;
 };
@@ -36,12 +38,24 @@ struct SecondStageResult {
 using CombineRule =
     std::function<std::vector<CombinedHit>(std::span<const double>, std::span<const std::optional<float>>)>;
 
+/// What is said once per rescorer, however often it is seen.
+struct Said {
+  std::once_flag terms_are_read, token_ids_are_others, no_hit_has_text;
+
+  /// Whether this reason is new. Thread-safe.
+  bool first_time(const std::string& reason);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> reasons_;  ///< the latest ones
+};
+
 /// The second stage without any Lucene++ result type: texts, scores, order, under the deadline.
 struct SecondStage {
   const Config& config;
   const Scorer& scorer;
   const Log& log;
-  std::once_flag& said_that_token_ids_are_others;
+  Said& said;
 
   /// @param hits  in first-stage order
   /// A failure gives the first stage's order, or throws Error with on_error = fail.

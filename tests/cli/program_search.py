@@ -283,6 +283,21 @@ class Search(ProgramTest):
         self.expect_error(2, "no query could be answered",
                           arguments=["search", "--index", self.index, *lucene], stdin="(((\n")
 
+    def test_a_query_without_text_is_bm25s_and_no_failure(self):
+        for query in ["*:*", "onion*", "[a TO c]"]:
+            result = self.search("--json", "--syntax", "lucene", query)
+            found = json.loads(result.stdout)
+            self.assertEqual((found["status"], found["degraded"], found["rescored"]), ("no_query_text", False, 0))
+            self.assertIn("no text", found["reason"])
+            self.assertEqual({hit["standing"] for hit in found["hits"]}, {"not_rescored"})
+            self.assertEqual(result.stderr.count("not rescored"), 1, result.stderr)
+            plain = self.hits("--syntax", "lucene", query, "--no-rescore")
+            self.assertEqual([hit["id"] for hit in found["hits"]], [hit["id"] for hit in plain["hits"]])
+        self.assertIn("in BM25's order (not rescored: the query has no text for the model)",
+                      self.search("--syntax", "lucene", "onion*").stdout)
+        self.assertEqual(self.hits(QUESTION)["status"], "rescored")
+        self.assertEqual(self.hits("xyzzyplugh")["status"], "no_hits")
+
     def test_mistakes(self):
         search = ["search", "--index", self.index]
         self.expect_error(2, "empty", arguments=[*search, "  "])

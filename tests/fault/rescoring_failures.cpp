@@ -27,6 +27,7 @@ class RescoringFailures : public ::testing::Test {
     config.rescorer.on_error = OnError::first_stage;
     const auto answer = rescored(rescoring_searcher(index, config, with)->search(asked, 10));
     EXPECT_TRUE(answer->degraded);
+    EXPECT_EQ(answer->status, RescoreStatus::failed);
     EXPECT_NE(answer->reason.find(reason), std::string::npos) << answer->reason;
     EXPECT_EQ(documents_of(answer), documents_of(bm25));
     EXPECT_EQ(scores_of(answer), scores_of(bm25));
@@ -105,12 +106,6 @@ class Constant : public Scorer {
 TEST_F(RescoringFailures, ScoresThatAreNotFiniteAreAFailure) {
   expect_first_stage("candidate 6", query, std::make_shared<Constant>(std::numeric_limits<float>::quiet_NaN()));
   expect_first_stage("candidate 6", query, std::make_shared<Constant>(-std::numeric_limits<float>::infinity()));
-}
-
-TEST_F(RescoringFailures, ABlankQueryTextIsAFailureThatNamesTheRemedy) {
-  expect_first_stage("RescoringQueryParser", newLucene<RescoreQuery>(term_query("word"), ""), scorer);
-  expect_first_stage("RescoringQueryParser", newLucene<RescoreQuery>(term_query("word"), " \t\n"), scorer);
-  EXPECT_TRUE(scorer->sizes.empty());
 }
 
 TEST_F(RescoringFailures, ADocumentThatCannotBeReadIsAFailure) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "relucent/config.h"
 #include "relucent/export.h"
@@ -23,14 +24,23 @@ struct FieldStatistics {
 /// An IndexSearcher whose scores are modern Lucene's BM25, to the last bit of the float. Flat disjunctions of terms
 /// take a term-at-a-time path over the postings, everything else a Weight and Scorer of its own; the results are the
 /// same. Thread-safe for searching.
+///
+/// What Lucene++'s own scores have and BM25's have not is named once in the log: index-time boosts, a Similarity of the
+/// host's (setSimilarity) or of the index's writer. Boosts of queries count.
 class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
  public:
   /// Reads the statistics from the commit's user data where our writer made the index, else from the sidecar, else by
   /// one sweep over the postings (and then tries to write the sidecar). Throws Error.
-  BM25Searcher(const Lucene::IndexReaderPtr& reader, const FirstStageConfig& first_stage, const IndexConfig& fields);
+  BM25Searcher(const Lucene::IndexReaderPtr& reader, const FirstStageConfig& first_stage, const IndexConfig& fields,
+               const LogConfig& log = {});
   ~BM25Searcher() override;
 
   const FieldStatistics& statistics() const noexcept;
+
+  /// Changes nothing: the scores stay BM25's. The first call logs a warning.
+  void setSimilarity(const Lucene::SimilarityPtr& other) override;
+  /// What of the index has no effect on the scores (index-time boosts), for people; empty: nothing.
+  std::string notice() const;
 
   using Lucene::IndexSearcher::search;
   Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,

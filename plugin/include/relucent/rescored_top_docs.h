@@ -23,7 +23,7 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
     rescored,       ///< scored by the model
     without_text,   ///< in the rescore window, but without stored text
     beyond_window,  ///< ranked by the first stage below the rescore window
-    not_rescored,   ///< the whole answer is in the first stage's order (RescoredTopDocs::degraded)
+    not_rescored,   ///< the whole answer is in the first stage's order (RescoredTopDocs::status says why)
   };
 
   double firstStageScore = 0;
@@ -44,6 +44,17 @@ enum class QueryTextSource {
 };
 RELUCENT_API const char* to_string(QueryTextSource source) noexcept;
 
+/// What became of an answer's hits in the second stage.
+enum class RescoreStatus {
+  rescored,       ///< the model scored hits of the rescore window
+  no_hits,        ///< the first stage found nothing
+  no_query_text,  ///< not rescored: the query has no text for the model (a MatchAllDocsQuery, say). No failure
+  no_hit_text,    ///< not rescored: no hit of the rescore window has stored text. No failure
+  failed,         ///< not rescored: the second stage failed or came too late (RescoredTopDocs::degraded)
+};
+/// "rescored", "no_hits", "no_query_text", "no_hit_text", "failed".
+RELUCENT_API const char* to_string(RescoreStatus status) noexcept;
+
 /// What a rescoring search returns: TopDocs with an account of how it came about. Its scoreDocs are RescoredHits.
 /// totalHits is the first stage's; maxScore is the combined score of the best hit.
 class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
@@ -51,10 +62,14 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   RescoredTopDocs(std::int32_t totalHits, Lucene::Collection<Lucene::ScoreDocPtr> hits, double maxScore);
   ~RescoredTopDocs() override;
 
+  RescoreStatus status = RescoreStatus::no_hits;
+
   /// Not answered as configured. Either a GPU failed and the CPU scored (`rescored` is above 0 then), or the second
   /// stage failed or came too late: first-stage order and scores, complete.
   bool degraded = false;
-  std::string reason;       ///< why it is degraded, with the remedy where there is one; else empty
+  /// Why it is degraded or not rescored, with the remedy where there is one; empty where it is neither, and without
+  /// hits.
+  std::string reason;
 
   std::string queryText;    ///< UTF-8, as the model got it
   QueryTextSource queryTextSource = QueryTextSource::none;

@@ -33,8 +33,9 @@ class RELUCENT_API Rescorer {
 
   /// Rescores the first `[rescorer] window` hits of firstPass against queryText (UTF-8) and returns the best n of all.
   /// The hits of firstPass are in the first stage's order and stay as they are; rescoring a result again gives it
-  /// again. A failure, a blank queryText or a missed deadline gives firstPass's order, marked degraded, or throws Error
-  /// with on_error = fail. `searcher` is where the stored fields are read from.
+  /// again. A failure or a missed deadline gives firstPass's order, marked degraded, or throws Error with
+  /// on_error = fail; a blank queryText gives firstPass's order, which is no failure. `searcher` is where the stored
+  /// fields are read from.
   RescoredTopDocsPtr rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                              std::string_view queryText, std::int32_t n) const;
 

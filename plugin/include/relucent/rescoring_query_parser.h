@@ -13,8 +13,9 @@
 namespace relucent {
 
 /// Lucene++'s QueryParser whose parse() returns a RescoreQuery with the text that was parsed, also through a
-/// QueryParserPtr. The text is what was typed, with the backslashes that escape query syntax taken away. One parser a
-/// thread, as with QueryParser.
+/// QueryParserPtr. The text is what was typed, with the backslashes that escape query syntax taken away; it is empty
+/// where nothing but patterns and ranges was typed ("ban*", "*:*", "[a TO b]"). One parser per thread, as with
+/// QueryParser.
 class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
  public:
   RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& defaultField,

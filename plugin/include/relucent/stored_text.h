@@ -13,8 +13,12 @@
 namespace relucent {
 
 /// A stored field's text as UTF-8, whether it was stored as UTF-8 bytes (as our writer does) or as a string (as other
-/// writers do); nothing if the document has no such field. Malformed bytes and lone surrogates come back as U+FFFD.
+/// writers do); nothing if the document has no such field. Several values are joined by a space, in the order in which
+/// they were added: the gap of one character that Lucene's analyzers count between them. Malformed bytes and lone
+/// surrogates come back as U+FFFD.
 RELUCENT_API std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std::string_view field);
+/// The same of the field's first value alone: an id, say.
+RELUCENT_API std::optional<std::string> first_stored_text(const Lucene::DocumentPtr& document, std::string_view field);
 
 /// The text with each malformed sequence replaced by U+FFFD.
 RELUCENT_API std::string well_formed_utf8(std::string_view text);

@@ -1,4 +1,4 @@
-#include "rescoring/log.h"
+#include "log.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>

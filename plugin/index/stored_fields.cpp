@@ -1,0 +1,220 @@
+#include "index/stored_fields.h"
+
+#include <Document.h>
+#include <Field.h>
+#include <FieldInfo.h>
+#include <FieldInfos.h>
+#include <FieldSelector.h>
+#include <FieldsReader.h>
+#include <IndexInput.h>
+#include <IndexSearcher.h>
+#include <SegmentReader.h>
+
+#include <algorithm>
+#include <typeinfo>
+
+#include "bm25/field_lengths.h"
+#include "index/utf8_pieces.h"
+#include "relucent/error.h"
+#include "relucent/rescoring_searcher.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+// A fraction of a millisecond's reading and checking.
+constexpr std::int64_t kPiece = 256 << 10;
+
+// Bits of a stored field in a .fdt file.
+constexpr std::uint8_t kTokenized = 1, kBinary = 2;
+
+/// What SegmentReader keeps for Lucene++'s own use.
+class Access : public Lucene::SegmentReader {
+ public:
+  static Lucene::FieldInfosPtr field_infos(Lucene::SegmentReader& reader) { return (reader.*&Access::fieldInfos)(); }
+  /// The calling thread's own.
+  static Lucene::FieldsReaderPtr fields(Lucene::SegmentReader& reader) { return (reader.*&Access::getFieldsReader)(); }
+};
+
+[[noreturn]] void damaged(std::int32_t document) {
+  throw Error(ErrorKind::invalid_data, "document " + std::to_string(document),
+              "its stored fields cannot be read: the segment's .fdt or .fdx file is damaged",
+              "`relucent verify` checks the whole index; rebuild it");
+}
+
+/// One document's bytes in a .fdt file, which may say anything.
+class DocumentBytes {
+ public:
+  DocumentBytes(Lucene::FieldsReader& reader, std::int32_t document_in_segment, std::int32_t document)
+      : document_(document) {
+    auto lengths = Lucene::Collection<std::int32_t>::newInstance(1);
+    input_ = reader.rawDocs(lengths, document_in_segment, 1);
+    end_ = input_->getFilePointer() + lengths[0];
+    if (lengths[0] < 1 || end_ > input_->length()) damaged(document_);
+  }
+
+  std::int32_t number() {
+    if (left() < 1) damaged(document_);
+    const std::int32_t value = input_->readVInt();
+    if (value < 0 || left() < 0) damaged(document_);
+    return value;
+  }
+  std::uint8_t byte() {
+    if (left() < 1) damaged(document_);
+    return input_->readByte();
+  }
+  /// The length of what follows, all of which is there.
+  std::int64_t length() {
+    const std::int32_t bytes = number();
+    if (bytes > left()) damaged(document_);
+    return bytes;
+  }
+  void skip(std::int64_t bytes) { input_->seek(input_->getFilePointer() + bytes); }
+  void read(std::span<char> bytes) {
+    input_->readBytes(reinterpret_cast<std::uint8_t*>(bytes.data()), 0, static_cast<std::int32_t>(bytes.size()));
+  }
+
+ private:
+  std::int64_t left() { return end_ - input_->getFilePointer(); }
+
+  Lucene::IndexInputPtr input_;
+  std::int64_t end_;
+  std::int32_t document_;
+};
+
+/// Reads `length` bytes, handing each piece to `take`.
+template <typename Take>
+void read_pieces(DocumentBytes& document, std::int64_t length, std::string& room, const StopSignal& stop,
+                 const Take& take) {
+  while (length > 0) {
+    stop.throw_if_due("reading the stored texts");
+    room.resize(static_cast<std::size_t>(std::min(length, kPiece)));
+    document.read(room);
+    length -= static_cast<std::int64_t>(room.size());
+    take(std::string_view(room));
+  }
+}
+
+void read_value(DocumentBytes& document, std::int64_t length, WantedField::Values values, const StopSignal& stop,
+                std::optional<std::string>& value, std::string& room) {
+  if (values == WantedField::Values::first_bytes) {
+    value.emplace();
+    value->reserve(static_cast<std::size_t>(length));
+    read_pieces(document, length, room, stop, [&](std::string_view piece) { *value += piece; });
+    return;
+  }
+  begin_stored_value(value, static_cast<std::size_t>(length));
+  WellFormedText text(*value);
+  read_pieces(document, length, room, stop, [&](std::string_view piece) { text.add(piece); });
+  text.end();
+}
+
+/// Loads the wanted fields and steps over all others.
+class OnlyWanted : public Lucene::FieldSelector {
+ public:
+  explicit OnlyWanted(std::span<const WantedField> wanted) : wanted_(wanted) {}
+  FieldSelectorResult accept(const Lucene::String& field) override {
+    const auto names_it = [&](const WantedField& one) { return one.name == field; };
+    return std::any_of(wanted_.begin(), wanted_.end(), names_it) ? SELECTOR_LOAD : SELECTOR_NO_LOAD;
+  }
+
+ private:
+  std::span<const WantedField> wanted_;
+};
+
+std::optional<std::string> first_bytes(const Lucene::DocumentPtr& document, const Lucene::String& name) {
+  const Lucene::FieldablePtr stored = document->getFieldable(name);
+  if (!stored || !stored->isBinary() || !stored->getBinaryValue()) return std::nullopt;
+  const auto* bytes = reinterpret_cast<const char*>(stored->getBinaryValue().get()) + stored->getBinaryOffset();
+  return std::string(bytes, static_cast<std::size_t>(stored->getBinaryLength()));
+}
+
+std::vector<std::optional<std::string>> read_whole(const Lucene::SearcherPtr& searcher, std::int32_t number,
+                                                   std::span<const WantedField> wanted) {
+  const Lucene::DocumentPtr document = searcher->doc(number, Lucene::newLucene<OnlyWanted>(wanted));
+  std::vector<std::optional<std::string>> found;
+  for (const WantedField& field : wanted) {
+    switch (field.values) {
+      case WantedField::Values::first_text: found.push_back(first_stored_text(document, to_utf8(field.name))); break;
+      case WantedField::Values::all_texts: found.push_back(stored_text(document, to_utf8(field.name))); break;
+      case WantedField::Values::first_bytes: found.push_back(first_bytes(document, field.name)); break;
+    }
+  }
+  return found;
+}
+
+bool wanted_once(std::span<const WantedField> wanted) {
+  for (std::size_t i = 1; i < wanted.size(); ++i) {
+    const auto same = [&](const WantedField& earlier) { return earlier.name == wanted[i].name; };
+    if (std::any_of(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(i), same)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+StoredFields::StoredFields(const Lucene::SearcherPtr& searcher) : searcher_(searcher) {
+  // Another class may have a doc() of its own.
+  const std::type_info& type = typeid(*searcher);
+  const bool known = type == typeid(Lucene::IndexSearcher) || type == typeid(BM25Searcher) ||
+                     type == typeid(RescoringSearcher);
+  if (!known) return;
+  const auto over_one_reader = boost::static_pointer_cast<Lucene::IndexSearcher>(searcher);
+  std::int32_t first = 0;
+  for (const auto& leaf : bm25::leaf_readers(over_one_reader->getIndexReader())) {
+    const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
+    // Lucene 2's formats may have compressed values and lengths in characters.
+    if (!segment || !Access::fields(*segment)->canReadRawDocs()) {
+      segments_.clear();
+      return;
+    }
+    segments_.push_back({segment, first});
+    first += leaf->maxDoc();
+  }
+}
+
+/// Null where Lucene++ has to read, or to say why it cannot.
+const StoredFields::Segment* StoredFields::segment_of(std::int32_t document) const {
+  if (segments_.empty()) return nullptr;
+  const std::int32_t documents = segments_.back().first + segments_.back().reader->maxDoc();
+  if (document < 0 || document >= documents) {
+    throw Error(ErrorKind::usage, "document " + std::to_string(document),
+                "is not one of the index's " + std::to_string(documents), "take hits from a search of this index");
+  }
+  for (const Segment& segment : segments_) {
+    if (document < segment.first + segment.reader->maxDoc()) return &segment;
+  }
+  return nullptr;
+}
+
+std::vector<std::optional<std::string>> StoredFields::read(std::int32_t document, std::span<const WantedField> wanted,
+                                                           const StopSignal& stop) const {
+  stop.throw_if_due("reading the stored texts");
+  const Segment* const segment = wanted_once(wanted) ? segment_of(document) : nullptr;
+  if (segment == nullptr) return read_whole(searcher_, document, wanted);
+
+  const Lucene::FieldInfosPtr names = Access::field_infos(*segment->reader);
+  DocumentBytes bytes(*Access::fields(*segment->reader), document - segment->first, document);
+  std::vector<std::optional<std::string>> found(wanted.size());
+  std::string room;
+  for (std::int32_t fields = bytes.number(); fields > 0; --fields) {
+    const std::int32_t number = bytes.number();
+    if (number >= names->size()) damaged(document);
+    const Lucene::String name = names->fieldInfo(number)->name;
+    const std::uint8_t bits = bytes.byte();
+    if ((bits & ~(kTokenized | kBinary)) != 0) damaged(document);
+    const std::int64_t length = bytes.length();
+    const auto field = std::find_if(wanted.begin(), wanted.end(), [&](const auto& one) { return one.name == name; });
+    const bool takes = field != wanted.end() &&
+                       (field->values != WantedField::Values::first_bytes || (bits & kBinary) != 0) &&
+                       (field->values == WantedField::Values::all_texts || !found[field - wanted.begin()]);
+    if (!takes) {
+      bytes.skip(length);
+      continue;
+    }
+    read_value(bytes, length, field->values, stop, found[field - wanted.begin()], room);
+  }
+  return found;
+}
+
+}  // namespace relucent
