@@ -284,7 +284,7 @@ class Search(ProgramTest):
                           arguments=["search", "--index", self.index, *lucene], stdin="(((\n")
 
     def test_a_query_without_text_is_bm25s_and_no_failure(self):
-        for query in ["*:*", "onion*", "[a TO c]"]:
+        for query in ["*:*", "onion*", "contents:[a TO c]"]:
             result = self.search("--json", "--syntax", "lucene", query)
             found = json.loads(result.stdout)
             self.assertEqual((found["status"], found["degraded"], found["rescored"]), ("no_query_text", False, 0))
