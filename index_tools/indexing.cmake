@@ -28,7 +28,6 @@ set(readers
   readers/trec_reader.cpp
   readers/trecweb_reader.cpp
   readers/tsv_reader.cpp
-  readers/utf8.cpp
   readers/vaswani_reader.cpp
   readers/wapo_reader.cpp
   readers/warc_reader.cpp

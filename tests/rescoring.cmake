@@ -39,12 +39,12 @@ foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEG
   target_compile_definitions(${module} PRIVATE VARIANT=${variant})
   list(APPEND broken_modules ${module})
 endforeach()
-target_link_libraries(rescoring_module_throws_error PRIVATE relucent_kernels)
+target_link_libraries(rescoring_module_throws_error PRIVATE relucent_base)
 foreach(module my_scorer ${broken_modules})
   relucent_target(${module})
   # Headers alone: a module needs no library of ours.
   target_include_directories(${module} PRIVATE ${PROJECT_SOURCE_DIR}/plugin/include ${PROJECT_SOURCE_DIR}/config/include
-                                               ${PROJECT_SOURCE_DIR}/kernels/include)
+                                               ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/base/include)
   set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${modules})
   add_dependencies(rescoring_tests ${module})
 endforeach()

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
@@ -17,24 +18,6 @@ std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
   return result;
-}
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xC0 | (code >> 6));
-    text += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xE0 | (code >> 12));
-    text += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    text += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    text += static_cast<char>(0xF0 | (code >> 18));
-    text += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    text += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    text += static_cast<char>(0x80 | (code & 0x3F));
-  }
 }
 
 // XML's five named characters and numbered ones; TREC's SGML writes '&' as itself, so anything else stays.
@@ -61,7 +44,7 @@ std::string with_characters(std::string_view text) {
             std::from_chars(digits.data(), digits.data() + digits.size(), code, hexadecimal ? 16 : 10);
         const bool scalar = code > 0 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
         if (status == std::errc() && last == digits.data() + digits.size() && scalar) {
-          append_utf8(result, code);
+          append_utf8(code, result);
           i = end;
           continue;
         }

@@ -9,7 +9,7 @@
 #include "index_tools/readers/input_parts.h"
 #include "index_tools/readers/line_reader.h"
 #include "index_tools/readers/named_descriptor.h"
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -4,8 +4,8 @@
 
 #include "base/nesting.h"
 #include "index_tools/readers/named_descriptor.h"
-#include "index_tools/readers/utf8.h"
-#include "plugin/index/segment/checksum.h"
+#include "base/utf8.h"
+#include "base/checksum.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -1,16 +1,13 @@
 #include "index_tools/indexing/manifest.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
-#include "plugin/index/segment/checksum.h"
+#include "base/checksum.h"
+#include "base/file/atomic_file.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -21,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kHeader = "relucent manifest 1\n";
 constexpr std::string_view kLast = "manifest ";
+constexpr std::size_t max_manifest_bytes = std::size_t{1} << 30;
 
 std::string to_text(const Manifest& manifest) {
   std::string text(kHeader);
@@ -28,31 +26,6 @@ std::string to_text(const Manifest& manifest) {
     text += to_hex(entry.checksum) + " " + std::to_string(entry.size) + " " + name + "\n";
   }
   return text + std::string(kLast) + to_hex(checksum(text)) + "\n";
-}
-
-[[noreturn]] void fail(const fs::path& path, const std::string& doing) {
-  throw Error(ErrorKind::io, path.string(), doing + " failed: " + std::strerror(errno),
-              "check the disk's free space and the permissions");
-}
-
-void write_durably(const fs::path& path, std::string_view text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) fail(path, "opening for writing");
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = ::write(file, text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int reason = errno;
-      ::close(file);
-      ::unlink(path.c_str());
-      errno = reason;
-      fail(path, "writing");
-    }
-    written += static_cast<std::size_t>(count);
-  }
-  const bool synced = ::fsync(file) == 0;
-  if (::close(file) != 0 || !synced) fail(path, "writing");
 }
 
 }  // namespace
@@ -76,28 +49,18 @@ Manifest make_manifest(const fs::path& index) {
 }
 
 void write_manifest(const fs::path& index, const Manifest& manifest) {
-  const fs::path path = index / Manifest::file_name;
-  fs::path temporary = path;
-  temporary += ".new";
-  write_durably(temporary, to_text(manifest));
-  if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "renaming");
-  if (const int folder = ::open(index.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
+  write_file_atomically(index / Manifest::file_name, to_text(manifest));
 }
 
 std::optional<Manifest> read_manifest(const fs::path& index) {
   const fs::path path = index / Manifest::file_name;
   if (!fs::exists(path)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string text = read_file(path, max_manifest_bytes);
   const auto damaged = [&](const std::string& problem) {
     return Error(ErrorKind::invalid_data, path.string(), problem, "the disk or a copy has damaged it; index again");
   };
-  if (!file) throw damaged("cannot be read");
   const std::size_t last = text.rfind(std::string("\n") + std::string(kLast));
-  if (!text.starts_with(kHeader) || last == std::string::npos || text.back() != '\n') throw damaged("is no manifest");
+  if (!text.starts_with(kHeader) || last == std::string::npos || text.back() != '\n') throw damaged("is not a manifest");
   const std::string_view body(text.data(), last + 1);
   const std::size_t sum_at = last + 1 + kLast.size();
   if (from_hex(std::string_view(text).substr(sum_at, text.size() - sum_at - 1), path.string()) != checksum(body)) {
@@ -116,7 +79,7 @@ std::optional<Manifest> read_manifest(const fs::path& index) {
 
 void remove_manifest(const fs::path& index) {
   const fs::path path = index / Manifest::file_name;
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail(path, "removing");
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_io_error(path, "removing", errno);
 }
 
 }  // namespace relucent::index_tools

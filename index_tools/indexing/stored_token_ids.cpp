@@ -8,7 +8,7 @@
 
 #include "index_tools/indexing/progress.h"
 #include "plugin/index/commit_data.h"
-#include "plugin/index/segment/checksum.h"
+#include "base/checksum.h"
 #include "plugin/index/token_ids.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/error.h"

@@ -9,7 +9,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/readers/corpora.h"
-#include "plugin/index/segment/checksum.h"
+#include "base/checksum.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 

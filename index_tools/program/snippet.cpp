@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "index_tools/program/terminal.h"
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "relucent/analysis.h"
 
 namespace relucent::program {

@@ -7,25 +7,13 @@
 #include <cstdlib>
 #include <cwchar>
 
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent::program {
 namespace {
 
-wchar_t decode(std::string_view sequence) {
-  const auto byte = [&](std::size_t i) { return static_cast<wchar_t>(static_cast<unsigned char>(sequence[i])); };
-  switch (sequence.size()) {
-    case 1: return byte(0);
-    case 2: return static_cast<wchar_t>(((byte(0) & 0x1F) << 6) | (byte(1) & 0x3F));
-    case 3: return static_cast<wchar_t>(((byte(0) & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F));
-    default:
-      return static_cast<wchar_t>(((byte(0) & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) |
-                                  (byte(3) & 0x3F));
-  }
-}
-
 // C0, DEL, C1, and the characters that turn the direction of what follows.
-bool is_control(wchar_t c) {
+bool is_control(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
@@ -48,10 +36,10 @@ bool wants_styles() noexcept {
 
 Cell first_cell(std::string_view text) noexcept {
   if (text.empty()) return {};
-  const std::size_t bytes = index_tools::utf8_sequence_length(text);
-  if (bytes == 0) return {1, 1};
-  const int columns = ::wcwidth(decode(text.substr(0, bytes)));
-  return {bytes, columns < 0 ? std::size_t{1} : static_cast<std::size_t>(columns)};
+  const DecodedCodePoint decoded = decode_utf8(text, 0);
+  if (!decoded.well_formed) return {1, 1};
+  const int columns = ::wcwidth(static_cast<wchar_t>(decoded.value));
+  return {decoded.bytes, columns < 0 ? std::size_t{1} : static_cast<std::size_t>(columns)};
 }
 
 std::size_t display_columns(std::string_view text) noexcept {
@@ -65,21 +53,17 @@ std::size_t display_columns(std::string_view text) noexcept {
 }
 
 std::string printable(std::string_view text) {
-  std::string whole(text);
-  index_tools::replace_malformed_utf8(whole);
   std::string result;
   bool blank = false;
-  for (std::string_view rest = whole; !rest.empty();) {
-    const std::size_t bytes = std::max<std::size_t>(index_tools::utf8_sequence_length(rest), 1);
-    const wchar_t character = decode(rest.substr(0, bytes));
-    if (character == L' ' || is_control(character)) {
+  for (std::size_t i = 0; i < text.size();) {
+    const char32_t character = next_code_point(text, i);
+    if (character == U' ' || is_control(character)) {
       blank = !result.empty();
-    } else {
-      if (blank) result += ' ';
-      blank = false;
-      result += rest.substr(0, bytes);
+      continue;
     }
-    rest.remove_prefix(bytes);
+    if (blank) result += ' ';
+    blank = false;
+    append_utf8(character, result);
   }
   return result;
 }

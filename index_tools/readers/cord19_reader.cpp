@@ -7,7 +7,7 @@
 
 #include "index_tools/readers/csv_reader.h"
 #include "index_tools/readers/json_record.h"
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent::index_tools {
 namespace {

@@ -8,7 +8,7 @@
 #include "index_tools/readers/charset.h"
 #include "index_tools/readers/html_text.h"
 #include "index_tools/readers/input_files.h"
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "index_tools/readers/web_page.h"
 #include "relucent/error.h"
 

@@ -9,7 +9,7 @@
 #include <exception>
 #include <memory>
 
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

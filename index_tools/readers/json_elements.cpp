@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -11,7 +11,7 @@
 
 #include "index_tools/readers/byte_buffer.h"
 #include "index_tools/readers/html_text.h"
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent::index_tools {
 namespace {

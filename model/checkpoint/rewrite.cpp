@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "checkpoint/new_folder.h"
+#include "base/file/new_folder.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/nesting.h"
-#include "formats/mapped_file.h"
+#include "base/file/mapped_file.h"
 #include "relucent/error.h"
 
 namespace relucent {

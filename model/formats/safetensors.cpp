@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "formats/mapped_file.h"
+#include "base/file/mapped_file.h"
 #include "formats/safetensors_header.h"
 #include "relucent/error.h"
 

@@ -3,24 +3,14 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "formats/mapped_file.h"
+#include "base/file/mapped_file.h"
 #include "relucent/error.h"
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    // U+FFFD itself is spelt EF BF BD.
-    if (next_code_point(text, at) == replacement_character && text.substr(begin, 3) != "\xEF\xBF\xBD")
-      return false;
-  }
-  return true;
-}
 
 [[noreturn]] void unsupported(const JsonFile& file, std::string_view key, const std::string& problem) {
   throw Error(ErrorKind::unsupported, file.path().string() + ", key " + std::string(key), problem,
@@ -73,7 +63,7 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string place = path.string() + ", line " + std::to_string(entries.size() + 1);
-    if (!is_utf8(line)) {
+    if (!is_well_formed_utf8(line)) {
       throw Error(ErrorKind::invalid_data, place, "is not valid UTF-8", "download the file again");
     }
     const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);

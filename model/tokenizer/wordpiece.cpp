@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent {
 namespace {

@@ -1,34 +1,24 @@
 #include "analysis/utf16.h"
 
 #include <unicode/utf16.h>
-#include <unicode/utf8.h>
+
+#include "base/utf8.h"
 
 namespace relucent::analysis {
 namespace {
 
-constexpr UChar32 kReplacement = 0xFFFD;
-
 template <typename Place>
 void decode(std::string_view utf8, std::u16string& units, Place&& place) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(utf8.data());
-  const std::size_t size = utf8.size();
-  units.reserve(units.size() + size);
-  for (std::size_t i = 0; i < size;) {
+  units.reserve(units.size() + utf8.size());
+  for (std::size_t i = 0; i < utf8.size();) {
     const std::size_t first = i;
-    UChar32 c = bytes[i];
-    if (c < 0x80) {
-      ++i;
-    } else {
-      U8_NEXT(bytes, i, size, c);
-      if (c < 0) c = kReplacement;
-    }
+    const char32_t c = next_code_point(utf8, i);
+    place(first);
     if (c <= 0xFFFF) {
       units.push_back(static_cast<char16_t>(c));
-      place(first);
     } else {
       units.push_back(U16_LEAD(c));
       units.push_back(U16_TRAIL(c));
-      place(first);
       place(first);
     }
   }
@@ -51,13 +41,9 @@ void append_utf8(std::u16string_view units, std::string& utf8) {
     U16_NEXT(units.data(), i, units.size(), c);
     if (c < 0x80) {
       utf8.push_back(static_cast<char>(c));
-      continue;
+    } else {
+      relucent::append_utf8(static_cast<char32_t>(c), utf8);  // a lone surrogate becomes U+FFFD
     }
-    if (U_IS_SURROGATE(c)) c = kReplacement;
-    char bytes[4];
-    std::size_t length = 0;
-    U8_APPEND_UNSAFE(bytes, length, c);
-    utf8.append(bytes, length);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "index/segment/checksum.h"
+#include "base/checksum.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

@@ -15,7 +15,7 @@
 #include "bm25/field_lengths.h"
 #include "index/commit_data.h"
 #include "index/folder_name.h"
-#include "index/segment/checksum.h"
+#include "base/checksum.h"
 #include "index/segment/segment_pipeline.h"
 #include "index/segment_list.h"
 #include "index/segments_file.h"

@@ -6,16 +6,14 @@
 #include <SegmentReader.h>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 
 #include "index/check/checked_directory.h"
 #include "index/check/commit_check.h"
 #include "index/folder_name.h"
+#include "base/file/file_io.h"
 #include "index/segments_file.h"
 #include "index/write_lock.h"
 #include "relucent/error.h"
@@ -29,27 +27,11 @@ namespace fs = std::filesystem;
 constexpr const char* kLockFile = "write.lock";
 constexpr std::size_t kCommitsKept = 2;
 
-void sync(const fs::path& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  const bool done = file >= 0 && ::fsync(file) == 0;
-  const int reason = errno;
-  if (file >= 0) ::close(file);
-  if (!done) {
-    throw Error(ErrorKind::io, path.string(), std::string("forcing it to the disk: ") + std::strerror(reason),
-                "check the disk");
-  }
-}
-
 /// So that the disk works on all files before the first is waited for.
 void start_writing(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  ::sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
-  ::close(file);
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file) ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
-
-void sync_file(const fs::path& file) { sync(file, O_RDONLY); }
-void sync_folder(const fs::path& folder) { sync(folder, O_RDONLY | O_DIRECTORY); }
 
 /// A file of a segment, as Lucene names them: "_", a number to base 36, perhaps another number, and the extension.
 bool is_segment_file(const fs::path& file) {
@@ -160,12 +142,12 @@ void SegmentList::commit(const Lucene::MapStringString& user_data) {
   }
   std::ranges::for_each(unsynced, start_writing);
   std::ranges::for_each(unsynced, sync_file);
-  sync_folder(folder_);
+  sync_directory(folder_);
   infos_->setUserData(user_data);
   infos_->commit(directory_);
   const std::string file = to_utf8(infos_->getCurrentSegmentFileName());
   sync_file(folder_ / file);
-  sync_folder(folder_);
+  sync_directory(folder_);
   remember(file);
   drop_commits(replaces_ ? 1 : kCommitsKept);
   replaces_ = false;
@@ -225,7 +207,7 @@ Lucene::DocumentPtr SegmentList::read_last_document() const {
 
 void SegmentList::close() {
   drop_commits(1);
-  sync_folder(folder_);
+  sync_directory(folder_);
   if (lock_) lock_->release();
   lock_.reset();
 }

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "index/commit_data.h"
-#include "index/segment/checksum.h"
+#include "base/checksum.h"
 #include "lucene_errors.h"
 #include "relucent/error.h"
 #include "rescoring/restore_words.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "index_tools/readers/utf8.h"
+#include "base/utf8.h"
 #include "indexing_support.h"
 #include "relucent/error.h"
 
@@ -163,7 +163,7 @@ TEST(BadInput, RandomBytesAreReadWithoutHarm) {
         const auto read = testing::read_corpus(corpus.id, {file});
         for (const auto& document : read.documents) {
           std::string text = document.text;
-          EXPECT_EQ(index_tools::replace_malformed_utf8(text), 0u);
+          EXPECT_EQ(replace_malformed_utf8(text), 0u);
         }
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::invalid_data) << error.what();

@@ -14,7 +14,7 @@
 
 #include "gz_lines.h"
 #include "indexing_support.h"
-#include "plugin/index/segment/checksum.h"
+#include "base/checksum.h"
 #include "test_data.h"
 
 namespace relucent {

@@ -10,7 +10,7 @@
 #include "gz_lines.h"
 #include "test_data.h"
 #include "tokenizer/load_tokenizer.h"
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent::testing {
 namespace {

@@ -10,8 +10,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/readers/double_encoding.h"
 #include "index_tools/readers/line_reader.h"
-#include "index_tools/readers/utf8.h"
-#include "plugin/index/segment/checksum.h"
+#include "base/checksum.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -54,49 +53,6 @@ TEST(LineReaderProperty, LinesDoNotDependOnHowBytesArrive) {
     ASSERT_EQ(read, expected) << bytes;
     EXPECT_EQ(reader.number(), static_cast<std::int64_t>(lines));
   }
-}
-
-// A decoder of another make: code point by code point, by value.
-bool well_formed(const std::string& text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    unsigned code = length == 1 ? lead : lead & (0x7Fu >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if (next >> 6 != 2) return false;
-      code = code << 6 | (next & 0x3F);
-    }
-    const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
-    i += length;
-  }
-  return true;
-}
-
-TEST(Utf8Property, RepairGivesWellFormedTextAndTouchesNothingElse) {
-  std::mt19937 random(12);
-  const std::vector<std::string> good = {"a",           "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBF",
-                                         "\xED\x9F\xBF"};
-  int untouched = 0;
-  for (int trial = 0; trial < 20000; ++trial) {
-    std::string text;
-    for (std::size_t i = random() % 30; i > 0; --i) {
-      text += random() % 8 == 0 && trial % 2 == 0 ? std::string(1, static_cast<char>(random()))
-                                                  : good[random() % good.size()];
-    }
-    const bool was_well_formed = well_formed(text);
-    std::string repaired = text;
-    const std::size_t replaced = replace_malformed_utf8(repaired);
-    ASSERT_TRUE(well_formed(repaired));
-    ASSERT_EQ(replaced == 0, was_well_formed);
-    if (was_well_formed) {
-      ASSERT_EQ(repaired, text);
-      ++untouched;
-    }
-  }
-  EXPECT_GT(untouched, 5000);
 }
 
 TEST(DoubleEncodingProperty, EveryCharacterEncodedTwiceComesBack) {

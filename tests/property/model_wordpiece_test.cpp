@@ -6,7 +6,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "tokenizer/utf8.h"
+#include "base/utf8.h"
 #include "tokenizer/vocabulary_file.h"
 #include "tokenizer/wordpiece.h"
 

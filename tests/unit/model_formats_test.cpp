@@ -9,7 +9,6 @@
 #include "formats/safetensors.h"
 #include "relucent/error.h"
 #include "tiny_checkpoint.h"
-#include "tokenizer/utf8.h"
 
 namespace relucent::testing {
 namespace {
@@ -79,35 +78,6 @@ TEST(Narrow, Bf16RoundsToNearestEvenEverywhere) {
   check_every_interval(DataType::bf16, narrow_to_bf16, 0x7F7F);
   EXPECT_EQ(narrow_to_bf16(std::numeric_limits<float>::max()), 0x7F80);
   EXPECT_TRUE(std::isnan(widen(DataType::bf16, narrow_to_bf16(NAN))));
-}
-
-std::u32string decode(std::string_view text) {
-  std::u32string result;
-  for (std::size_t at = 0; at < text.size();) result += next_code_point(text, at);
-  return result;
-}
-
-TEST(Utf8, OneReplacementForEachMaximalSubpart) {
-  constexpr char32_t r = replacement_character;
-  // Unicode 15, tables 3-8 to 3-11.
-  EXPECT_EQ(decode("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), (std::u32string{r, r, r, r, r, r, r, r, U'A'}));
-  EXPECT_EQ(decode("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"), (std::u32string{r, r, r, r, r, r, r, r, U'A'}));
-  EXPECT_EQ(decode("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"),
-            (std::u32string{r, r, r, r, r, U'A', r, r, U'B'}));
-  EXPECT_EQ(decode("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), (std::u32string{r, r, r, r, U'A'}));
-  EXPECT_EQ(decode("\xF1\x80\x80"), (std::u32string{r}));
-}
-
-TEST(Utf8, EveryCodePointThereAndBack) {
-  for (char32_t c = 0; c < 0x110000; ++c) {
-    if (c >= 0xD800 && c < 0xE000) continue;
-    char bytes[4];
-    const char* end = append_utf8(c, bytes);
-    const std::string_view text(bytes, static_cast<std::size_t>(end - bytes));
-    std::size_t at = 0;
-    ASSERT_EQ(next_code_point(text, at), c);
-    ASSERT_EQ(at, text.size());
-  }
 }
 
 }  // namespace

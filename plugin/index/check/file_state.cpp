@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "index/check/random_file.h"
-#include "index/segment/checksum.h"
+#include "base/checksum.h"
 
 namespace relucent {
 namespace {

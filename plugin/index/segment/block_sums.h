@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "index/segment/checksum.h"
+#include "base/checksum.h"
 
 namespace relucent::segment {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "index/segment/checksum.h"
+#include "base/checksum.h"
 #include "index/segment/file_output.h"
 
 namespace relucent::segment {

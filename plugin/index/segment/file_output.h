@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "index/segment/block_sums.h"
+#include "base/checksum.h"
 
 namespace relucent::segment {
 

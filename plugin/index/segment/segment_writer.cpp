@@ -13,7 +13,7 @@
 #include "index/segment/sort_by_text.h"
 #include "index/segment/stored_fields.h"
 #include "index/segment/term_table.h"
-#include "index/segment/utf8.h"
+#include "base/utf8.h"
 
 namespace relucent::segment {
 namespace {
@@ -23,7 +23,20 @@ constexpr std::string_view kNormsHeader = "NRM\xFF";
 /// Lucene leaves out terms that do not fit into one of its buffers.
 bool too_long(std::string_view term) {
   constexpr std::size_t kLongestTerm = 16383;
-  return term.size() > kLongestTerm && code_points(term) > kLongestTerm;
+  return term.size() > kLongestTerm && count_code_points(term) > kLongestTerm;
+}
+
+/// An id as Lucene++ can hold it: well-formed, and without U+FFFF, which ends Lucene++'s buffers.
+std::string_view stored_id(std::string_view id, std::string& storage) {
+  constexpr std::string_view end_of_buffer = "\xEF\xBF\xBF";
+  const std::string_view text = well_formed_utf8(id, storage);
+  if (text.find(end_of_buffer) == std::string_view::npos) return text;
+  std::string copy(text);
+  for (std::size_t at = 0; (at = copy.find(end_of_buffer, at)) != std::string::npos; at += replacement_utf8.size()) {
+    copy.replace(at, end_of_buffer.size(), replacement_utf8);
+  }
+  storage = std::move(copy);
+  return storage;
 }
 
 /// The tokens of a range in the order of the texts, and from them the postings in the order of the terms.
@@ -130,8 +143,8 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
   StoredFieldsWriter stored(file("fdt"), file("fdx"));
   std::string id_room, text_room, token_ids_bytes;
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::string_view id = well_formed_id(documents[i].id, id_room),
-                           text = well_formed(documents[i].text, text_room);
+    const std::string_view id = stored_id(documents[i].id, id_room),
+                           text = well_formed_utf8(documents[i].text, text_room);
     if (fields.token_ids) write_token_ids(token_ids, text, token_ids_bytes);
     stored.add(fields, id, text, token_ids_bytes);
     inverted.add_document(source.terms_of(text));

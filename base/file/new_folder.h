@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/file/unique_fd.h"
+
 namespace relucent {
 
 /// A folder that appears under its name whole or not at all: it is filled under another name beside it, which
@@ -22,9 +24,6 @@ class NewFolder {
   class File {
    public:
     File(const NewFolder& folder, std::string_view name);
-    ~File();
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
 
     void write(std::span<const std::byte> bytes);
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
@@ -33,7 +32,7 @@ class NewFolder {
 
    private:
     std::filesystem::path path_;
-    int descriptor_;
+    UniqueFd file_;
   };
 
   void copy(const std::filesystem::path& file);  ///< under its own name

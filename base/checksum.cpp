@@ -1,15 +1,11 @@
-#include "index/segment/checksum.h"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include "base/checksum.h"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <vector>
 
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -45,36 +41,6 @@ std::uint64_t eight_of(const char* bytes) noexcept {
   return eight;
 }
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& path)
-      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) fail("cannot be opened");
-  }
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  std::size_t read(char* buffer, std::size_t capacity) const {
-    for (;;) {
-      const ssize_t count = ::read(descriptor_, buffer, capacity);
-      if (count >= 0) return static_cast<std::size_t>(count);
-      if (errno != EINTR) fail("cannot be read");
-    }
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw Error(ErrorKind::io, path_.string(), problem + ": " + std::strerror(errno),
-                "check the name, the permissions and the disk");
-  }
-
-  const std::filesystem::path& path_;
-  int descriptor_;
-};
-
 }  // namespace
 
 void Checksum::add(std::string_view bytes) noexcept {
@@ -100,13 +66,13 @@ std::uint64_t checksum(std::string_view bytes) noexcept {
 
 std::uint64_t checksum_of_file(const std::filesystem::path& path, std::int64_t limit,
                                const std::function<void(std::int64_t)>& progress) {
-  const OpenFile file(path);
+  const UniqueFd file = open_regular_file(path);
   std::vector<char> buffer(1 << 18);
   Checksum sum;
   for (;;) {
     std::size_t wanted = buffer.size();
     if (limit >= 0) wanted = static_cast<std::size_t>(std::min<std::int64_t>(limit, static_cast<std::int64_t>(wanted)));
-    const std::size_t count = wanted == 0 ? 0 : file.read(buffer.data(), wanted);
+    const std::size_t count = wanted == 0 ? 0 : read_some(file.get(), buffer.data(), wanted, path);
     if (count == 0) return sum.value();
     sum.add({buffer.data(), count});
     if (limit >= 0) limit -= static_cast<std::int64_t>(count);
@@ -124,7 +90,7 @@ std::uint64_t from_hex(std::string_view digits, std::string_view place) {
   std::uint64_t value = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
   if (digits.size() != 16 || failure != std::errc() || end != digits.data() + digits.size()) {
-    throw Error(ErrorKind::invalid_data, place, "\"" + std::string(digits) + "\" is no checksum");
+    throw Error(ErrorKind::invalid_data, place, "\"" + std::string(digits) + "\" is not a checksum");
   }
   return value;
 }

@@ -1,0 +1,98 @@
+#include "base/file/file_io.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view remedy_for(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT: return "free some space and try again";
+    case EMFILE: return "raise the limit of open files (ulimit -n)";
+    case ENFILE: return "the system's table of open files is full; close other programs";
+    case ENOMEM: return "free some memory and try again";
+    case EACCES:
+    case EPERM: return "check the permissions of the file and its directory";
+    case EROFS: return "the file system is mounted read-only; choose another place";
+    case ENOENT:
+    case ENOTDIR: return "check the path";
+    case ELOOP: return "check the symbolic links on the path";
+    default: return "check the path, the permissions and the disk";
+  }
+}
+
+void sync(const fs::path& path, int flags) {
+  const UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!file || ::fsync(file.get()) != 0) throw_io_error(path, "forcing it to the disk", errno);
+}
+
+}  // namespace
+
+void throw_io_error(const fs::path& path, std::string_view operation, int error) {
+  throw Error(ErrorKind::io, path.string(),
+              std::string(operation) + " failed: " + std::generic_category().message(error), remedy_for(error));
+}
+
+UniqueFd open_regular_file(const fs::path& path) {
+  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw_io_error(path, "opening", errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_io_error(path, "opening", errno);
+  if (S_ISDIR(status.st_mode)) throw Error(ErrorKind::io, path.string(), "is a directory", "name a file in it");
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::io, path.string(), "is not a regular file", "name a file");
+  return file;
+}
+
+std::size_t read_some(int descriptor, char* buffer, std::size_t capacity, const fs::path& path) {
+  for (;;) {
+    const ssize_t count = ::read(descriptor, buffer, capacity);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) throw_io_error(path, "reading", errno);
+  }
+}
+
+std::string read_file(const fs::path& path, std::size_t max_bytes) {
+  const UniqueFd file = open_regular_file(path);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw_io_error(path, "reading", errno);
+  std::string bytes(std::min<std::size_t>(static_cast<std::size_t>(status.st_size), max_bytes) + 1, '\0');
+  std::size_t used = 0;
+  while (const std::size_t count = read_some(file.get(), bytes.data() + used, bytes.size() - used, path)) {
+    used += count;
+    if (used > max_bytes) {
+      throw Error(ErrorKind::invalid_data, path.string(), "is larger than " + std::to_string(max_bytes) + " bytes",
+                  "check that it is the right file");
+    }
+    if (used == bytes.size()) bytes.resize(2 * used);  // it has grown since
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      throw_io_error(path, "writing", errno);
+    }
+  }
+}
+
+void sync_file(const fs::path& path) { sync(path, O_RDONLY); }
+
+void sync_directory(const fs::path& path) { sync(path.empty() ? fs::path(".") : path, O_RDONLY | O_DIRECTORY); }
+
+}  // namespace relucent

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/file/unique_fd.h"
+
+/// Files as the operating system offers them, with errors that name the file, what failed and the remedy.
+/// All functions retry interrupted system calls and are thread-safe.
+namespace relucent {
+
+/// Throws Error `io`: "PATH: OPERATION failed: REASON; remedy", where the remedy follows from `error`, an errno value
+/// (full disk, too many open files, permission, out of memory ...).
+[[noreturn]] void throw_io_error(const std::filesystem::path& path, std::string_view operation, int error);
+
+/// Opens a regular file for reading. Throws Error `io` if it is missing, unreadable or not a regular file.
+UniqueFd open_regular_file(const std::filesystem::path& path);
+
+/// Reads up to `capacity` bytes; 0 at the end. Throws Error `io` naming `path`.
+std::size_t read_some(int descriptor, char* buffer, std::size_t capacity, const std::filesystem::path& path);
+
+/// A regular file's bytes. Throws Error `io`, and `invalid_data` if the file has more than `max_bytes`.
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
+
+/// Writes all of `bytes`. Throws Error `io` naming `path`.
+void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path);
+
+/// Forces a file's contents, or a directory's entries, to the disk. Throws Error `io`.
+void sync_file(const std::filesystem::path& path);
+void sync_directory(const std::filesystem::path& path);
+
+}  // namespace relucent

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "base/file/atomic_file.h"
+#include "base/file/file_io.h"
+#include "relucent/error.h"
+#include "temporary_folder.h"
+
+namespace relucent::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t no_limit = 1 << 20;
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+std::string message_of(const std::function<void()>& action, ErrorKind kind = ErrorKind::io) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "file";
+  folder.write("file", "old");
+  {
+    AtomicFile file(path);
+    file.write("new ");
+    file.write("contents");
+    EXPECT_EQ(read_file(path, no_limit), "old");
+    file.commit();
+  }
+  EXPECT_EQ(read_file(path, no_limit), "new contents");
+  EXPECT_EQ(entries(folder.path()), 1U);
+}
+
+TEST(AtomicFile, LeavesNothingBehindWhenAbandoned) {
+  const TemporaryFolder folder;
+  folder.write("file", "old");
+  { AtomicFile(folder / "file").write("new"); }
+  { AtomicFile(folder / "other").write("new"); }
+  EXPECT_EQ(read_file(folder / "file", no_limit), "old");
+  EXPECT_EQ(entries(folder.path()), 1U);
+}
+
+TEST(AtomicFile, KeepsASymbolicLink) {
+  const TemporaryFolder folder;
+  folder.write("target", "old");
+  fs::create_symlink("target", folder / "link");
+  write_file_atomically(folder / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "target", no_limit), "new");
+}
+
+TEST(AtomicFile, DoesNotFollowALinkInThePlaceOfItsTemporaryFile) {
+  const TemporaryFolder folder;
+  folder.write("victim", "precious");
+  fs::create_symlink("victim", folder / ("file.tmp" + std::to_string(::getpid())));
+  message_of([&] { write_file_atomically(folder / "file", "new"); });
+  EXPECT_EQ(read_file(folder / "victim", no_limit), "precious");
+}
+
+TEST(AtomicFile, NamesTheFileThatCannotBeCreated) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "missing" / "file";
+  const std::string message = message_of([&] { write_file_atomically(path, "new"); });
+  EXPECT_NE(message.find(path.string() + ": creating failed: No such file or directory; check the path"),
+            std::string::npos)
+      << message;
+}
+
+TEST(FileIo, SaysWhatFailed) {
+  const TemporaryFolder folder;
+  EXPECT_NE(message_of([&] { open_regular_file(folder / "none"); }).find("No such file"), std::string::npos);
+  EXPECT_NE(message_of([&] { open_regular_file(folder.path()); }).find("is a directory"), std::string::npos);
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(message_of([&] { open_regular_file(folder / "pipe"); }).find("is not a regular file"), std::string::npos);
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_NE(message_of([&] { open_regular_file(folder / "loop"); }).find("symbolic link"), std::string::npos);
+}
+
+TEST(FileIo, SaysThatTooManyFilesAreOpen) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("file", "bytes");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const UniqueFd next = open_regular_file(path);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next.get()) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const std::string message = message_of([&] { open_regular_file(path); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_NE(message.find("ulimit -n"), std::string::npos) << message;
+}
+
+TEST(FileIo, ReadsNoMoreThanAllowed) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("file", std::string(1000, 'x'));
+  EXPECT_EQ(read_file(path, 1000).size(), 1000U);
+  const std::string message = message_of([&] { read_file(path, 999); }, ErrorKind::invalid_data);
+  EXPECT_NE(message.find("larger than 999 bytes"), std::string::npos) << message;
+  EXPECT_EQ(read_file(folder.write("empty", ""), 0), "");
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,43 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace relucent {
+namespace {
+
+TEST(Text, JoinsWhatARangeHolds) {
+  EXPECT_EQ(join(std::vector<std::string>{}), "");
+  EXPECT_EQ(join(std::vector<std::string>{"", "b"}), ", b");
+  EXPECT_EQ(join(std::set<std::string_view>{"b", "a"}, " | "), "a | b");
+}
+
+TEST(Text, TrimsAsciiWhiteSpace) {
+  EXPECT_EQ(trim(" \t a b\r\n"), "a b");
+  EXPECT_EQ(trim(" \v\f"), "");
+}
+
+TEST(Text, FindsTheClosestName) {
+  const std::vector<std::string> names = {"window", "timeout_ms", "model"};
+  EXPECT_EQ(closest_name("widnow", names), "window");
+  EXPECT_EQ(closest_name("timeout", names), "");
+  EXPECT_EQ(closest_name("timeout_m", names), "timeout_ms");
+  EXPECT_EQ(closest_name("modle", names), "model");
+  EXPECT_EQ(closest_name("precision", names), "");
+  EXPECT_EQ(closest_name(std::string(100'000, 'w'), names), "");
+}
+
+TEST(Text, EscapesXml) { EXPECT_EQ(escape_xml("a<b> & \"c\"\x01"), "a&lt;b&gt; &amp; &quot;c&quot;\uFFFD"); }
+
+TEST(Text, FormatsBytesInPowersOfAThousand) {
+  EXPECT_EQ(format_bytes(0), "0 bytes");
+  EXPECT_EQ(format_bytes(999), "999 bytes");
+  EXPECT_EQ(format_bytes(3'400'000), "3.4 MB");
+  EXPECT_EQ(format_bytes(2'000'000'000'000'000), "2000.0 TB");
+}
+
+}  // namespace
+}  // namespace relucent
