@@ -7,7 +7,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t max_name_length = 100;  // nobody mistypes a longer one by accident
+constexpr std::size_t kMaxNameLength = 100;  // nobody mistypes a longer one by accident
 
 /// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each counted once.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -30,14 +30,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view trim(std::string_view text) noexcept {
-  constexpr std::string_view white_space = " \t\r\n\v\f";
-  const std::size_t begin = text.find_first_not_of(white_space);
+  constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+  const std::size_t begin = text.find_first_not_of(kWhiteSpace);
   if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(white_space) - begin + 1);
+  return text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
 }
 
 std::string closest_name(std::string_view wrong, const std::vector<std::string>& names) {
-  if (wrong.size() > max_name_length) return {};
+  if (wrong.size() > kMaxNameLength) return {};
   std::string best;
   std::size_t limit = std::max<std::size_t>(1, wrong.size() / 3) + 1;
   for (const std::string& name : names) {

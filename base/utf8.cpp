@@ -74,14 +74,14 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes) noexcept 
   return text.substr(0, bytes);
 }
 
-std::size_t replace_malformed_utf8(std::string& text) { return repair_in_place(text, replacement_utf8); }
+std::size_t replace_malformed_utf8(std::string& text) { return repair_in_place(text, kReplacementUtf8); }
 
 std::size_t drop_malformed_utf8(std::string& text) { return repair_in_place(text, {}); }
 
 std::string_view well_formed_utf8(std::string_view text, std::string& storage) {
   const std::size_t malformed = find_malformed(text, 0);
   if (malformed == text.size()) return text;
-  repair(text, malformed, replacement_utf8, storage);
+  repair(text, malformed, kReplacementUtf8, storage);
   return storage;
 }
 

@@ -9,8 +9,8 @@
 /// "replace" do: each maximal subpart of an ill-formed sequence counts once. All functions are thread-safe.
 namespace relucent {
 
-inline constexpr char32_t replacement_character = 0xFFFD;
-inline constexpr std::string_view replacement_utf8 = "\xEF\xBF\xBD";
+inline constexpr char32_t kReplacementCharacter = 0xFFFD;
+inline constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 
 /// What stands at a place of a text.
 struct DecodedCodePoint {
@@ -24,7 +24,7 @@ inline DecodedCodePoint decode_utf8(std::string_view text, std::size_t at) noexc
   const std::size_t begin = at;
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const auto malformed = [&] {
-    return DecodedCodePoint{replacement_character, static_cast<std::uint8_t>(at - begin), false};
+    return DecodedCodePoint{kReplacementCharacter, static_cast<std::uint8_t>(at - begin), false};
   };
   const std::uint8_t first = byte(at++);
   if (first < 0x80) return {first, 1, true};
@@ -73,7 +73,7 @@ inline char* append_utf8(char32_t value, char* out) noexcept {
 inline void append_utf8(char32_t value, std::string& out) {
   const bool scalar = value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
   char bytes[4];
-  out.append(bytes, append_utf8(scalar ? value : replacement_character, bytes));
+  out.append(bytes, append_utf8(scalar ? value : kReplacementCharacter, bytes));
 }
 
 /// Bytes of the well-formed sequence at the start of `text`, 1 to 4, or 0 if it is empty or malformed there.

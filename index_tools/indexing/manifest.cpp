@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kHeader = "relucent manifest 1\n";
 constexpr std::string_view kLast = "manifest ";
-constexpr std::size_t max_manifest_bytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 30;
 
 std::string to_text(const Manifest& manifest) {
   std::string text(kHeader);
@@ -55,7 +55,7 @@ void write_manifest(const fs::path& index, const Manifest& manifest) {
 std::optional<Manifest> read_manifest(const fs::path& index) {
   const fs::path path = index / Manifest::file_name;
   if (!fs::exists(path)) return std::nullopt;
-  const std::string text = read_file(path, max_manifest_bytes);
+  const std::string text = read_file(path, kMaxManifestBytes);
   const auto damaged = [&](const std::string& problem) {
     return Error(ErrorKind::invalid_data, path.string(), problem, "the disk or a copy has damaged it; index again");
   };

@@ -22,7 +22,7 @@ Lucene::String to_lucene(std::string_view utf8) {
   for (std::size_t i = 0; i < utf8.size();) {
     const char32_t c = next_code_point(utf8, i);
     // Lucene++ ends its buffers with U+FFFF and drops a text that contains it.
-    text.push_back(static_cast<wchar_t>(c == 0xFFFF ? replacement_character : c));
+    text.push_back(static_cast<wchar_t>(c == 0xFFFF ? kReplacementCharacter : c));
   }
   return text;
 }

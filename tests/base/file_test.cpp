@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t no_limit = 1 << 20;
+constexpr std::size_t kNoLimit = 1 << 20;
 
 std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
@@ -41,10 +41,10 @@ TEST(AtomicFile, AppearsOnlyWhenCommitted) {
     AtomicFile file(path);
     file.write("new ");
     file.write("contents");
-    EXPECT_EQ(read_file(path, no_limit), "old");
+    EXPECT_EQ(read_file(path, kNoLimit), "old");
     file.commit();
   }
-  EXPECT_EQ(read_file(path, no_limit), "new contents");
+  EXPECT_EQ(read_file(path, kNoLimit), "new contents");
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 
@@ -53,7 +53,7 @@ TEST(AtomicFile, LeavesNothingBehindWhenAbandoned) {
   folder.write("file", "old");
   { AtomicFile(folder / "file").write("new"); }
   { AtomicFile(folder / "other").write("new"); }
-  EXPECT_EQ(read_file(folder / "file", no_limit), "old");
+  EXPECT_EQ(read_file(folder / "file", kNoLimit), "old");
   EXPECT_EQ(entries(folder.path()), 1U);
 }
 
@@ -63,7 +63,7 @@ TEST(AtomicFile, KeepsASymbolicLink) {
   fs::create_symlink("target", folder / "link");
   write_file_atomically(folder / "link", "new");
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
-  EXPECT_EQ(read_file(folder / "target", no_limit), "new");
+  EXPECT_EQ(read_file(folder / "target", kNoLimit), "new");
 }
 
 TEST(AtomicFile, DoesNotFollowALinkInThePlaceOfItsTemporaryFile) {
@@ -71,7 +71,7 @@ TEST(AtomicFile, DoesNotFollowALinkInThePlaceOfItsTemporaryFile) {
   folder.write("victim", "precious");
   fs::create_symlink("victim", folder / ("file.tmp" + std::to_string(::getpid())));
   message_of([&] { write_file_atomically(folder / "file", "new"); });
-  EXPECT_EQ(read_file(folder / "victim", no_limit), "precious");
+  EXPECT_EQ(read_file(folder / "victim", kNoLimit), "precious");
 }
 
 TEST(AtomicFile, NamesTheFileThatCannotBeCreated) {

@@ -69,14 +69,14 @@ TEST(Utf8, WritesReplacementCharactersForWhatIsNotAScalarValue) {
   for (const char32_t c : {char32_t{0xD800}, char32_t{0xDFFF}, char32_t{0x110000}, char32_t{0xFFFFFFFF}}) {
     std::string text;
     append_utf8(c, text);
-    EXPECT_EQ(text, replacement_utf8);
+    EXPECT_EQ(text, kReplacementUtf8);
   }
 }
 
 TEST(Utf8, ReplacesEachMaximalSubpartOnce) {
   for (const auto& [bytes, subparts] : malformed()) {
     std::string expected = "a";
-    for (std::size_t i = 0; i < subparts; ++i) expected += replacement_utf8;
+    for (std::size_t i = 0; i < subparts; ++i) expected += kReplacementUtf8;
     expected += "b";
     std::string text = "a" + bytes + "b";
     EXPECT_FALSE(is_well_formed_utf8(text));

@@ -28,12 +28,12 @@ bool too_long(std::string_view term) {
 
 /// An id as Lucene++ can hold it: well-formed, and without U+FFFF, which ends Lucene++'s buffers.
 std::string_view stored_id(std::string_view id, std::string& storage) {
-  constexpr std::string_view end_of_buffer = "\xEF\xBF\xBF";
+  constexpr std::string_view kEndOfBuffer = "\xEF\xBF\xBF";
   const std::string_view text = well_formed_utf8(id, storage);
-  if (text.find(end_of_buffer) == std::string_view::npos) return text;
+  if (text.find(kEndOfBuffer) == std::string_view::npos) return text;
   std::string copy(text);
-  for (std::size_t at = 0; (at = copy.find(end_of_buffer, at)) != std::string::npos; at += replacement_utf8.size()) {
-    copy.replace(at, end_of_buffer.size(), replacement_utf8);
+  for (std::size_t at = 0; (at = copy.find(kEndOfBuffer, at)) != std::string::npos; at += kReplacementUtf8.size()) {
+    copy.replace(at, kEndOfBuffer.size(), kReplacementUtf8);
   }
   storage = std::move(copy);
   return storage;
