@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "schema.h"
+#include "config/schema.h"
 
 namespace relucent::config {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/nesting.h"
 #include "relucent/error.h"
-#include "schema.h"
+#include "config/schema.h"
 
 namespace relucent {
 namespace config {

@@ -1,11 +1,11 @@
-#include "schema.h"
+#include "config/schema.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
-#include "names.h"
+#include "config/names.h"
 
 namespace relucent::config {
 namespace {

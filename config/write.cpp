@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "relucent/error.h"
-#include "schema.h"
+#include "config/schema.h"
 
 namespace relucent {
 namespace config {

@@ -1,9 +1,9 @@
 #include "relucent/kernels/backend.h"
 
-#include "checks.h"
-#include "cpu/cpu_backend.h"
-#include "cuda_module.h"
-#include "ref/ref_backend.h"
+#include "kernels/checks.h"
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cuda_module.h"
+#include "kernels/ref/ref_backend.h"
 #include "relucent/error.h"
 
 namespace relucent {

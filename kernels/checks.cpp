@@ -1,4 +1,4 @@
-#include "checks.h"
+#include "kernels/checks.h"
 
 #include <cmath>
 #include <string>

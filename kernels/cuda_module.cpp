@@ -1,4 +1,4 @@
-#include "cuda_module.h"
+#include "kernels/cuda_module.h"
 
 #include <dlfcn.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/module.h"
+#include "kernels/cuda_interface.h"
 
 namespace relucent::cuda {
 

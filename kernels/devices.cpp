@@ -1,8 +1,8 @@
 #include "relucent/kernels/devices.h"
 
-#include "cpu/thread_pool.h"
-#include "cpu/vector_kernels.h"
-#include "cuda_module.h"
+#include "kernels/cpu/thread_pool.h"
+#include "kernels/cpu/vector_kernels.h"
+#include "kernels/cuda_module.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "checkpoint/checkpoint_reader.h"
-#include "input/chunk_choice.h"
-#include "input/document_chunks.h"
-#include "input/tokenized_batch.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "model/input/chunk_choice.h"
+#include "model/input/document_chunks.h"
+#include "model/input/tokenized_batch.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -1,4 +1,4 @@
-#include "log.h"
+#include "plugin/log.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>

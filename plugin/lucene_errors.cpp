@@ -1,4 +1,4 @@
-#include "lucene_errors.h"
+#include "plugin/lucene_errors.h"
 
 #include <LuceneException.h>
 

@@ -48,7 +48,6 @@ if(TARGET relucent_cuda)
   relucent_test(kernels_host_contexts LABELS property cuda gpu kernels
                 SOURCES property/kernels_host_contexts.cpp
                 LIBRARIES relucent_kernels)
-  target_include_directories(kernels_host_contexts PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
   target_link_libraries(kernels_host_contexts PRIVATE ${CMAKE_DL_LIBS})
   add_dependencies(kernels_host_contexts relucent_cuda)
   target_compile_definitions(kernels_host_contexts PRIVATE RELUCENT_CUDA_MODULE_BUILT="$<TARGET_FILE:relucent_cuda>")
@@ -57,7 +56,6 @@ endif()
 if(TARGET relucent_cuda_emulated)
   relucent_test(cuda_failures LABELS fault cuda kernels SOURCES fault/cuda_failures.cpp
                 LIBRARIES relucent_kernels relucent_cuda_emulator)
-  target_include_directories(cuda_failures PRIVATE ${PROJECT_SOURCE_DIR}/kernels)
   add_dependencies(cuda_failures relucent_cuda_emulated)
   target_compile_definitions(cuda_failures PRIVATE RELUCENT_CUDA_EMULATED="$<TARGET_FILE:relucent_cuda_emulated>")
 endif()

@@ -18,7 +18,7 @@
 #include "relucent/index_builder.h"
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
-#include "temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace relucent::testing {
 

@@ -22,7 +22,6 @@ relucent_test(nesting_tests LABELS unit fuzz index_tools
               SOURCES unit/base_nesting.cpp
                       fuzz/nesting_fuzz.cpp
               LIBRARIES relucent_index_tools LibArchive::LibArchive)
-target_include_directories(nesting_tests PRIVATE ${PROJECT_SOURCE_DIR}/model)
 relucent_test(indexing_golden LABELS golden index_tools
               SOURCES golden/indexing_bm25.cpp
                       golden/indexing_corpora.cpp

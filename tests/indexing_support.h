@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "index_tools/readers/corpus_reader.h"
-#include "temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace relucent::testing {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/vector_kernels.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <variant>
 
-#include "gz_lines.h"
-#include "indexing_support.h"
+#include "tests/gz_lines.h"
+#include "tests/indexing_support.h"
 
 namespace relucent::testing {
 

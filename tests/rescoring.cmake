@@ -18,12 +18,10 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       fault/rescoring_open.cpp
                       fault/rescoring_texts.cpp
               LIBRARIES relucent_plugin)
-target_include_directories(rescoring_tests PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 
 relucent_test(rescoring_thread_tests LABELS property threads plugin
               SOURCES property/rescoring_threads.cpp
               LIBRARIES relucent_plugin)
-target_include_directories(rescoring_thread_tests PRIVATE ${PROJECT_SOURCE_DIR}/plugin)
 
 relucent_test(rescoring_golden LABELS golden heavy plugin
               SOURCES golden/rescoring_fusion.cpp

@@ -19,7 +19,7 @@
 #include "relucent/rescorer.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
-#include "temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace relucent::testing {
 

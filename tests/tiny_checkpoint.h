@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace relucent::testing {
 

@@ -1,4 +1,4 @@
-#include "cpu/automatic.h"
+#include "kernels/cpu/automatic.h"
 
 #include <algorithm>
 #include <ctime>

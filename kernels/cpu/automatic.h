@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/vector_kernels.h"
 
 namespace relucent::cpu {
 

@@ -1,4 +1,4 @@
-#include "cpu/cpu_backend.h"
+#include "kernels/cpu/cpu_backend.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "checks.h"
-#include "cpu/automatic.h"
-#include "cpu/encoder.h"
-#include "cpu/thread_pool.h"
+#include "kernels/checks.h"
+#include "kernels/cpu/automatic.h"
+#include "kernels/cpu/encoder.h"
+#include "kernels/cpu/thread_pool.h"
 #include "relucent/error.h"
 
 namespace relucent::cpu {

@@ -1,4 +1,4 @@
-#include "cpu/encoder.h"
+#include "kernels/cpu/encoder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "cpu/memory.h"
-#include "cpu/packed_linear.h"
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/memory.h"
+#include "kernels/cpu/packed_linear.h"
+#include "kernels/cpu/vector_kernels.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cpu {

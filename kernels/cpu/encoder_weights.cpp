@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cpu/encoder.h"
+#include "kernels/cpu/encoder.h"
 
 namespace relucent::cpu {
 namespace {

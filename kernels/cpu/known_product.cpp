@@ -1,8 +1,8 @@
-#include "cpu/known_product.h"
+#include "kernels/cpu/known_product.h"
 
 #include <vector>
 
-#include "cpu/packed_linear.h"
+#include "kernels/cpu/packed_linear.h"
 
 namespace relucent::cpu {
 namespace {

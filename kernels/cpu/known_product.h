@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/vector_kernels.h"
 
 namespace relucent::cpu {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cpu/encoder.h"
+#include "kernels/cpu/encoder.h"
 
 namespace relucent::cpu {
 

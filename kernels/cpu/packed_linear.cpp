@@ -1,4 +1,4 @@
-#include "cpu/packed_linear.h"
+#include "kernels/cpu/packed_linear.h"
 
 #include <algorithm>
 #include <bit>

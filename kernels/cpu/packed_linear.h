@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cpu/memory.h"
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/memory.h"
+#include "kernels/cpu/vector_kernels.h"
 
 namespace relucent::cpu {
 

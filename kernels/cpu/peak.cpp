@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "cpu/vector_kernels.h"
-#include "cuda_module.h"
+#include "kernels/cpu/vector_kernels.h"
+#include "kernels/cuda_module.h"
 
 namespace relucent {
 namespace {

@@ -1,8 +1,8 @@
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/vector_kernels.h"
 
 #include <vector>
 
-#include "cpu/known_product.h"
+#include "kernels/cpu/known_product.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -11,23 +11,23 @@
 #include <immintrin.h>
 #endif
 
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/vector_kernels.h"
 
 namespace relucent::cpu::RELUCENT_LEVEL {
 namespace {
 
-#include "cpu/vectors.inl"
+#include "kernels/cpu/vectors.inl"
 
-#include "cpu/attention.inl"
-#include "cpu/norm.inl"
-#include "cpu/product.inl"
+#include "kernels/cpu/attention.inl"
+#include "kernels/cpu/norm.inl"
+#include "kernels/cpu/product.inl"
 #if RELUCENT_AMX
-#include "cpu/tiles.inl"
+#include "kernels/cpu/tiles.inl"
 
-#include "cpu/tile_product.inl"
+#include "kernels/cpu/tile_product.inl"
 #endif
 
-#include "cpu/peak.inl"
+#include "kernels/cpu/peak.inl"
 
 void product(const Product& product) {
   switch (product.arithmetic) {

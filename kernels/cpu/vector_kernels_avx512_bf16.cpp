@@ -4,4 +4,4 @@
 #define RELUCENT_BF16 1
 #define RELUCENT_VNNI 1
 #define RELUCENT_AMX 0
-#include "cpu/vector_kernels.inl"
+#include "kernels/cpu/vector_kernels.inl"

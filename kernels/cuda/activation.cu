@@ -1,6 +1,6 @@
 // GELU where cuBLASLt's own, the tanh approximation, is not exact enough; and the head.
-#include "cuda/kernels.h"
-#include "cuda/numbers.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/numbers.h"
 #include "instructions.h"
 
 namespace relucent::cuda {

@@ -10,9 +10,9 @@
 // order.
 #include <cmath>
 
-#include "cuda/exact_attention.h"
-#include "cuda/keys.h"
-#include "cuda/numbers.h"
+#include "kernels/cuda/exact_attention.h"
+#include "kernels/cuda/keys.h"
+#include "kernels/cuda/numbers.h"
 #include "instructions.h"
 
 namespace relucent::cuda {

@@ -1,4 +1,4 @@
-#include "cuda/chunk.h"
+#include "kernels/cuda/chunk.h"
 
 #include <algorithm>
 #include <new>

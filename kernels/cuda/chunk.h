@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "cuda/layout.h"
+#include "kernels/cuda/layout.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cuda {

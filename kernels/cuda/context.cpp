@@ -1,9 +1,9 @@
-#include "cuda/context.h"
+#include "kernels/cuda/context.h"
 
 #include <map>
 #include <mutex>
 
-#include "cuda/device.h"
+#include "kernels/cuda/device.h"
 
 namespace relucent::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Contexts of the CUDA driver: which GPU, and which of a process's handles to it, a thread works with. Host code.
 #pragma once
 
-#include "cuda/driver.h"
+#include "kernels/cuda/driver.h"
 
 namespace relucent::cuda {
 

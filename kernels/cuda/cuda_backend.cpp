@@ -1,4 +1,4 @@
-#include "cuda/cuda_backend.h"
+#include "kernels/cuda/cuda_backend.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "checks.h"
-#include "cuda/devices.h"
-#include "cuda/gpu.h"
-#include "cuda/kernels.h"
+#include "kernels/checks.h"
+#include "kernels/cuda/devices.h"
+#include "kernels/cuda/gpu.h"
+#include "kernels/cuda/kernels.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {

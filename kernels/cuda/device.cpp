@@ -1,4 +1,4 @@
-#include "cuda/device.h"
+#include "kernels/cuda/device.h"
 
 #include <utility>
 

@@ -1,13 +1,13 @@
-#include "cuda/devices.h"
+#include "kernels/cuda/devices.h"
 
 #include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
 
-#include "cuda/context.h"
-#include "cuda/device.h"
-#include "cuda/matmul.h"
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/matmul.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {

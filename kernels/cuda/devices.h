@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "module.h"
+#include "kernels/cuda_interface.h"
 
 namespace relucent::cuda {
 

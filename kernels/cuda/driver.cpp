@@ -1,8 +1,8 @@
-#include "cuda/driver.h"
+#include "kernels/cuda/driver.h"
 
 #include <string>
 
-#include "cuda/device.h"
+#include "kernels/cuda/device.h"
 
 namespace relucent::cuda {
 namespace {

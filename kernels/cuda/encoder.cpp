@@ -1,4 +1,4 @@
-#include "cuda/encoder.h"
+#include "kernels/cuda/encoder.h"
 
 #include <algorithm>
 #include <cstdint>

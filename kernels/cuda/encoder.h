@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "cuda/chunk.h"
-#include "cuda/device.h"
-#include "cuda/kernels.h"
-#include "cuda/matmul.h"
-#include "cuda/weights.h"
+#include "kernels/cuda/chunk.h"
+#include "kernels/cuda/device.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/weights.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cuda {

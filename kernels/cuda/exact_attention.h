@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/kernels.h"
+#include "kernels/cuda/kernels.h"
 
 namespace relucent::cuda {
 

@@ -1,11 +1,11 @@
-#include "cuda/gpu.h"
+#include "kernels/cuda/gpu.h"
 
 #include <algorithm>
 #include <exception>
 #include <utility>
 
-#include "cuda/context.h"
-#include "cuda/device.h"
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/device.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "cuda/encoder.h"
+#include "kernels/cuda/encoder.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/stop.h"
 

@@ -5,8 +5,8 @@
 
 #include <cuda_runtime.h>
 
-#include "cuda/element.h"
-#include "cuda/layout.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/layout.h"
 
 namespace relucent::cuda {
 

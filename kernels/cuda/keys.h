@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "cuda/kernels.h"
+#include "kernels/cuda/kernels.h"
 
 namespace relucent::cuda {
 

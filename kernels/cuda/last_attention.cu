@@ -3,8 +3,8 @@
 // sums a second kernel puts together in their order: a split reduction whose bits do not depend on the batch.
 #include <cmath>
 
-#include "cuda/kernels.h"
-#include "cuda/numbers.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/numbers.h"
 #include "instructions.h"
 
 namespace relucent::cuda {

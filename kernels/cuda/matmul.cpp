@@ -1,4 +1,4 @@
-#include "cuda/matmul.h"
+#include "kernels/cuda/matmul.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "cuda/device.h"
+#include "kernels/cuda/device.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/element.h"
+#include "kernels/cuda/element.h"
 
 namespace relucent::cuda {
 

@@ -1,7 +1,7 @@
 // Embedding and residual sums with the LayerNorm behind them: one warp a token, which it holds in registers.
-#include "cuda/element.h"
-#include "cuda/kernels.h"
-#include "cuda/numbers.h"
+#include "kernels/cuda/element.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/numbers.h"
 #include "instructions.h"
 
 namespace relucent::cuda {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "cuda/element.h"
+#include "kernels/cuda/element.h"
 
 namespace relucent::cuda {
 

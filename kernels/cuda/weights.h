@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "cuda/element.h"
+#include "kernels/cuda/element.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent::cuda {

@@ -1,11 +1,11 @@
-#include "ref/ref_backend.h"
+#include "kernels/ref/ref_backend.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "checks.h"
+#include "kernels/checks.h"
 
 namespace relucent::ref {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <span>
 
-#include "checkpoint/checkpoint_reader.h"
-#include "checkpoint/inspect.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/inspect.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 

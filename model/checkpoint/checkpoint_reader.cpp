@@ -1,9 +1,9 @@
-#include "checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/checkpoint_reader.h"
 
 #include <algorithm>
 
 #include "relucent/error.h"
-#include "tokenizer/load_tokenizer.h"
+#include "model/tokenizer/load_tokenizer.h"
 
 namespace relucent {
 namespace {

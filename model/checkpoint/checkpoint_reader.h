@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "families/family.h"
-#include "formats/json_file.h"
-#include "formats/safetensors.h"
+#include "model/families/family.h"
+#include "model/formats/json_file.h"
+#include "model/formats/safetensors.h"
 #include "relucent/model/tokenizer.h"
 
 namespace relucent {

@@ -1,9 +1,9 @@
-#include "checkpoint/encode_values.h"
+#include "model/checkpoint/encode_values.h"
 
 #include <cmath>
 #include <cstring>
 
-#include "checkpoint/narrow.h"
+#include "model/checkpoint/narrow.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "checkpoint/checkpoint_reader.h"
-#include "checkpoint/encode_values.h"
-#include "checkpoint/rewrite.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/encode_values.h"
+#include "model/checkpoint/rewrite.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 

@@ -1,8 +1,8 @@
-#include "checkpoint/inspect.h"
+#include "model/checkpoint/inspect.h"
 
 #include <set>
 
-#include "checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/checkpoint_reader.h"
 #include "relucent/model/checkpoint.h"
 
 namespace relucent {

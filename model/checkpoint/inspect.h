@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/checkpoint_reader.h"
 #include "relucent/model/checkpoint.h"
 
 namespace relucent {

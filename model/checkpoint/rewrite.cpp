@@ -1,4 +1,4 @@
-#include "checkpoint/rewrite.h"
+#include "model/checkpoint/rewrite.h"
 
 #include <algorithm>
 #include <array>

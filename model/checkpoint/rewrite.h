@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/json_file.h"
-#include "formats/safetensors.h"
+#include "model/formats/json_file.h"
+#include "model/formats/safetensors.h"
 
 namespace relucent {
 

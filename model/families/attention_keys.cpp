@@ -1,4 +1,4 @@
-#include "families/attention_keys.h"
+#include "model/families/attention_keys.h"
 
 #include <algorithm>
 #include <array>

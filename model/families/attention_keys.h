@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "formats/json_file.h"
+#include "model/formats/json_file.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {

@@ -1,11 +1,11 @@
-#include "families/bert.h"
+#include "model/families/bert.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "families/attention_keys.h"
-#include "families/tensor_reader.h"
+#include "model/families/attention_keys.h"
+#include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
 namespace relucent {

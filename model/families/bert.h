@@ -1,6 +1,6 @@
 #pragma once
 
-#include "families/family.h"
+#include "model/families/family.h"
 
 namespace relucent {
 

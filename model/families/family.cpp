@@ -1,8 +1,8 @@
-#include "families/family.h"
+#include "model/families/family.h"
 
 #include <array>
 
-#include "families/bert.h"
+#include "model/families/bert.h"
 #include "relucent/error.h"
 
 namespace relucent {

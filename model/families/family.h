@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/json_file.h"
-#include "formats/safetensors.h"
+#include "model/formats/json_file.h"
+#include "model/formats/safetensors.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {

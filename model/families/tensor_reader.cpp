@@ -1,4 +1,4 @@
-#include "families/tensor_reader.h"
+#include "model/families/tensor_reader.h"
 
 #include "relucent/error.h"
 

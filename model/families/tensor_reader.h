@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "model/formats/safetensors.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {

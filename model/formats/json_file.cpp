@@ -1,4 +1,4 @@
-#include "formats/json_file.h"
+#include "model/formats/json_file.h"
 
 #include <set>
 #include <vector>

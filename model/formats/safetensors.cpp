@@ -1,11 +1,11 @@
-#include "formats/safetensors.h"
+#include "model/formats/safetensors.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/file/mapped_file.h"
-#include "formats/safetensors_header.h"
+#include "model/formats/safetensors_header.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -1,4 +1,4 @@
-#include "formats/safetensors_header.h"
+#include "model/formats/safetensors_header.h"
 
 #include <nlohmann/json.hpp>
 #include <set>

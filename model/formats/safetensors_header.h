@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/safetensors.h"
+#include "model/formats/safetensors.h"
 
 namespace relucent {
 

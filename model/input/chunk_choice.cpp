@@ -1,4 +1,4 @@
-#include "input/chunk_choice.h"
+#include "model/input/chunk_choice.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "input/document_chunks.h"
+#include "model/input/document_chunks.h"
 #include "relucent/stop.h"
 
 namespace relucent {

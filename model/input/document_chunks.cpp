@@ -1,4 +1,4 @@
-#include "input/document_chunks.h"
+#include "model/input/document_chunks.h"
 
 #include <algorithm>
 #include <limits>

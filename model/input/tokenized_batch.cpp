@@ -1,4 +1,4 @@
-#include "input/tokenized_batch.h"
+#include "model/input/tokenized_batch.h"
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
-#include "tokenizer/load_tokenizer.h"
+#include "model/tokenizer/load_tokenizer.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "formats/json_file.h"
+#include "model/formats/json_file.h"
 #include "relucent/error.h"
-#include "tokenizer/vocabulary_file.h"
-#include "tokenizer/wordpiece.h"
+#include "model/tokenizer/vocabulary_file.h"
+#include "model/tokenizer/wordpiece.h"
 
 namespace relucent {
 namespace {

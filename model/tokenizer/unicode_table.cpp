@@ -1,4 +1,4 @@
-#include "tokenizer/unicode_table.h"
+#include "model/tokenizer/unicode_table.h"
 
 #include <map>
 
@@ -19,7 +19,7 @@ struct Row {
   std::int32_t value;
 };
 
-#include "tokenizer/unicode_table.inc"
+#include "model/tokenizer/unicode_table.inc"
 
 constexpr char32_t first_syllable = 0xAC00, last_syllable = 0xD7A3;
 constexpr std::size_t code_points = 0x110000;

@@ -1,4 +1,4 @@
-#include "tokenizer/vocabulary_file.h"
+#include "model/tokenizer/vocabulary_file.h"
 
 #include <string_view>
 #include <unordered_map>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/json_file.h"
+#include "model/formats/json_file.h"
 
 namespace relucent {
 

@@ -1,4 +1,4 @@
-#include "tokenizer/vocabulary_trie.h"
+#include "model/tokenizer/vocabulary_trie.h"
 
 #include <algorithm>
 #include <bit>

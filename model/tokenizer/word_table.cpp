@@ -1,4 +1,4 @@
-#include "tokenizer/word_table.h"
+#include "model/tokenizer/word_table.h"
 
 #include <algorithm>
 #include <array>

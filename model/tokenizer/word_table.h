@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/short_word.h"
+#include "model/tokenizer/short_word.h"
 
 namespace relucent {
 

@@ -1,4 +1,4 @@
-#include "tokenizer/wordpiece.h"
+#include "model/tokenizer/wordpiece.h"
 
 #include <array>
 #include <cstddef>

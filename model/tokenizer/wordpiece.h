@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "relucent/model/tokenizer.h"
-#include "tokenizer/unicode_table.h"
-#include "tokenizer/vocabulary_trie.h"
-#include "tokenizer/word_table.h"
+#include "model/tokenizer/unicode_table.h"
+#include "model/tokenizer/vocabulary_trie.h"
+#include "model/tokenizer/word_table.h"
 
 namespace relucent {
 

@@ -1,7 +1,7 @@
 #include "relucent/analysis.h"
 
-#include "analysis/english_chain.h"
-#include "analysis/utf16.h"
+#include "plugin/analysis/english_chain.h"
+#include "plugin/analysis/utf16.h"
 
 namespace relucent {
 

@@ -1,4 +1,4 @@
-#include "analysis/analyzer_terms.h"
+#include "plugin/analysis/analyzer_terms.h"
 
 #include <Analyzer.h>
 #include <PositionIncrementAttribute.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/english_terms.h"
+#include "plugin/analysis/english_terms.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "analysis/term_source.h"
+#include "plugin/analysis/term_source.h"
 #include "relucent/config.h"
 
 namespace relucent {

@@ -1,4 +1,4 @@
-#include "analysis/ascii_words.h"
+#include "plugin/analysis/ascii_words.h"
 
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "analysis/chain_token_stream.h"
+#include "plugin/analysis/chain_token_stream.h"
 
 #include <OffsetAttribute.h>
 #include <PositionIncrementAttribute.h>
@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "analysis/utf16.h"
+#include "plugin/analysis/utf16.h"
 
 namespace relucent {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/english_chain.h"
+#include "plugin/analysis/english_chain.h"
 
 namespace relucent {
 

@@ -4,7 +4,7 @@
 #include <StandardAnalyzer.h>
 #include <WhitespaceAnalyzer.h>
 
-#include "analysis/chain_token_stream.h"
+#include "plugin/analysis/chain_token_stream.h"
 #include "relucent/error.h"
 
 namespace relucent {

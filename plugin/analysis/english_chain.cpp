@@ -1,11 +1,11 @@
-#include "analysis/english_chain.h"
+#include "plugin/analysis/english_chain.h"
 
 #include <unicode/uchar.h>
 #include <unicode/utf16.h>
 
 #include <algorithm>
 
-#include "analysis/porter_stemmer.h"
+#include "plugin/analysis/porter_stemmer.h"
 
 namespace relucent::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/word_segmenter.h"
+#include "plugin/analysis/word_segmenter.h"
 
 namespace relucent::analysis {
 

@@ -1,11 +1,11 @@
-#include "analysis/english_terms.h"
+#include "plugin/analysis/english_terms.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "analysis/ascii_words.h"
-#include "analysis/english_chain.h"
-#include "analysis/utf16.h"
+#include "plugin/analysis/ascii_words.h"
+#include "plugin/analysis/english_chain.h"
+#include "plugin/analysis/utf16.h"
 
 namespace relucent::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/term_source.h"
-#include "analysis/word_segmenter.h"
+#include "plugin/analysis/term_source.h"
+#include "plugin/analysis/word_segmenter.h"
 
 namespace relucent::analysis {
 

@@ -1,4 +1,4 @@
-#include "analysis/porter_stemmer.h"
+#include "plugin/analysis/porter_stemmer.h"
 
 #include <algorithm>
 #include <string_view>

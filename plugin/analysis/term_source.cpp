@@ -1,4 +1,4 @@
-#include "analysis/term_source.h"
+#include "plugin/analysis/term_source.h"
 
 #include <cstring>
 

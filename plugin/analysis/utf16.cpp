@@ -1,4 +1,4 @@
-#include "analysis/utf16.h"
+#include "plugin/analysis/utf16.h"
 
 #include <unicode/utf16.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/word_rules.h"
+#include "plugin/analysis/word_rules.h"
 
 namespace relucent::analysis {
 

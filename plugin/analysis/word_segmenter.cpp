@@ -1,4 +1,4 @@
-#include "analysis/word_segmenter.h"
+#include "plugin/analysis/word_segmenter.h"
 
 #include <unicode/rbbi.h>
 #include <unicode/utext.h>
@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "analysis/ascii_words.h"
-#include "analysis/word_rules.h"
+#include "plugin/analysis/ascii_words.h"
+#include "plugin/analysis/word_rules.h"
 #include "relucent/error.h"
 
 namespace relucent::analysis {

@@ -1,4 +1,4 @@
-#include "bm25/boolean_weight.h"
+#include "plugin/bm25/boolean_weight.h"
 
 #include <ComplexExplanation.h>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "bm25/weights.h"
+#include "plugin/bm25/weights.h"
 
 namespace relucent::bm25 {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bm25/formula.h"
+#include "plugin/bm25/formula.h"
 
 namespace relucent::bm25 {
 

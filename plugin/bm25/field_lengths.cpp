@@ -1,4 +1,4 @@
-#include "bm25/field_lengths.h"
+#include "plugin/bm25/field_lengths.h"
 
 #include <ReaderUtil.h>
 #include <Term.h>
@@ -7,8 +7,8 @@
 
 #include <limits>
 
-#include "bm25/length_byte.h"
-#include "bm25/postings.h"
+#include "plugin/bm25/length_byte.h"
+#include "plugin/bm25/postings.h"
 #include "relucent/stored_text.h"
 
 namespace relucent::bm25 {

@@ -1,8 +1,8 @@
-#include "bm25/field_model.h"
+#include "plugin/bm25/field_model.h"
 
 #include <algorithm>
 
-#include "bm25/formula.h"
+#include "plugin/bm25/formula.h"
 #include "relucent/error.h"
 
 namespace relucent::bm25 {

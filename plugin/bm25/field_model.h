@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bm25/term_maxima.h"
+#include "plugin/bm25/term_maxima.h"
 #include "relucent/bm25.h"
 
 namespace relucent::bm25 {

@@ -1,9 +1,9 @@
-#include "bm25/field_models.h"
+#include "plugin/bm25/field_models.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "bm25/sidecar.h"
+#include "plugin/bm25/sidecar.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

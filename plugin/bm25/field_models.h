@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "bm25/field_lengths.h"
-#include "bm25/field_model.h"
-#include "index/commit_data.h"
+#include "plugin/bm25/field_lengths.h"
+#include "plugin/bm25/field_model.h"
+#include "plugin/index/commit_data.h"
 #include "relucent/config.h"
 
 namespace relucent::bm25 {

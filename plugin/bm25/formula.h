@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "bm25/length_byte.h"
+#include "plugin/bm25/length_byte.h"
 
 namespace relucent::bm25 {
 

@@ -1,4 +1,4 @@
-#include "bm25/ignored_boosts.h"
+#include "plugin/bm25/ignored_boosts.h"
 
 #include <Similarity.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bm25/length_byte.h"
+#include "plugin/bm25/length_byte.h"
 
 namespace relucent::bm25 {
 namespace {

@@ -1,4 +1,4 @@
-#include "bm25/length_byte.h"
+#include "plugin/bm25/length_byte.h"
 
 #include <algorithm>
 #include <bit>

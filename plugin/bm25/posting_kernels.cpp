@@ -1,4 +1,4 @@
-#include "bm25/posting_kernels.h"
+#include "plugin/bm25/posting_kernels.h"
 
 namespace relucent::bm25 {
 

@@ -3,7 +3,7 @@
 //   RELUCENT_VBMI2   1 where bytes can be compressed (AVX-512 VBMI2)
 // Nothing from the standard library's templates is used: an inline function compiled here for a newer processor must
 // never be the one that the linker keeps.
-#include "bm25/posting_kernels.h"
+#include "plugin/bm25/posting_kernels.h"
 
 namespace relucent::bm25::RELUCENT_LEVEL {
 namespace {
@@ -32,13 +32,13 @@ const std::uint8_t* decode_one_by_one(const std::uint8_t* bytes, std::int32_t co
 }
 
 #if RELUCENT_VBMI2
-#include "bm25/decode_compressing.inl"
+#include "plugin/bm25/decode_compressing.inl"
 #else
 constexpr auto decode = decode_one_by_one;
 #endif
 
 #if RELUCENT_VBMI2
-#include "bm25/take_above_compressing.inl"
+#include "plugin/bm25/take_above_compressing.inl"
 #else
 using Doubles = double __attribute__((vector_size(64)));
 using Longs = long long __attribute__((vector_size(64)));

@@ -2,4 +2,4 @@
 
 #define RELUCENT_LEVEL avx512
 #define RELUCENT_VBMI2 1
-#include "bm25/posting_kernels.inl"
+#include "plugin/bm25/posting_kernels.inl"

@@ -1,3 +1,3 @@
 #define RELUCENT_LEVEL plain
 #define RELUCENT_VBMI2 0
-#include "bm25/posting_kernels.inl"
+#include "plugin/bm25/posting_kernels.inl"

@@ -1,4 +1,4 @@
-#include "bm25/postings.h"
+#include "plugin/bm25/postings.h"
 
 #include <IndexInput.h>
 #include <Term.h>

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "bm25/posting_kernels.h"
+#include "plugin/bm25/posting_kernels.h"
 
 namespace relucent::bm25 {
 

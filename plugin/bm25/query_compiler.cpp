@@ -1,4 +1,4 @@
-#include "bm25/query_compiler.h"
+#include "plugin/bm25/query_compiler.h"
 
 #include <DisjunctionMaxQuery.h>
 #include <FilteredQuery.h>
@@ -10,8 +10,8 @@
 #include <tuple>
 #include <typeinfo>
 
-#include "bm25/boolean_weight.h"
-#include "bm25/formula.h"
+#include "plugin/bm25/boolean_weight.h"
+#include "plugin/bm25/formula.h"
 
 namespace relucent::bm25 {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "bm25/weights.h"
+#include "plugin/bm25/weights.h"
 
 namespace relucent::bm25 {
 

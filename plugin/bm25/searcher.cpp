@@ -5,16 +5,16 @@
 #include <memory>
 #include <optional>
 
-#include "bm25/boolean_weight.h"
-#include "bm25/field_lengths.h"
-#include "bm25/field_models.h"
-#include "bm25/ignored_boosts.h"
-#include "bm25/query_compiler.h"
-#include "bm25/similarity.h"
-#include "bm25/term_at_a_time.h"
-#include "index/commit_data.h"
-#include "log.h"
-#include "lucene_errors.h"
+#include "plugin/bm25/boolean_weight.h"
+#include "plugin/bm25/field_lengths.h"
+#include "plugin/bm25/field_models.h"
+#include "plugin/bm25/ignored_boosts.h"
+#include "plugin/bm25/query_compiler.h"
+#include "plugin/bm25/similarity.h"
+#include "plugin/bm25/term_at_a_time.h"
+#include "plugin/index/commit_data.h"
+#include "plugin/log.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/bm25.h"
 #include "relucent/stored_text.h"
 

@@ -1,4 +1,4 @@
-#include "bm25/sidecar.h"
+#include "plugin/bm25/sidecar.h"
 
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "index/check/file_state.h"
+#include "plugin/index/check/file_state.h"
 #include "relucent/stored_text.h"
 
 namespace relucent::bm25 {

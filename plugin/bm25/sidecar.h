@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "bm25/field_lengths.h"
+#include "plugin/bm25/field_lengths.h"
 #include "relucent/index_files.h"
 
 namespace relucent::bm25 {

@@ -1,8 +1,8 @@
-#include "bm25/similarity.h"
+#include "plugin/bm25/similarity.h"
 
 #include <FieldInvertState.h>
 
-#include "bm25/length_byte.h"
+#include "plugin/bm25/length_byte.h"
 
 namespace relucent::bm25 {
 

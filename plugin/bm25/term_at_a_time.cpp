@@ -1,4 +1,4 @@
-#include "bm25/term_at_a_time.h"
+#include "plugin/bm25/term_at_a_time.h"
 
 #include <BitVector.h>
 #include <DocIdSet.h>
@@ -9,9 +9,9 @@
 #include <memory>
 #include <numeric>
 
-#include "bm25/formula.h"
-#include "bm25/posting_kernels.h"
-#include "bm25/postings.h"
+#include "plugin/bm25/formula.h"
+#include "plugin/bm25/posting_kernels.h"
+#include "plugin/bm25/postings.h"
 
 namespace relucent::bm25 {
 namespace {

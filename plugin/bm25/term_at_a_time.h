@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "bm25/boolean_weight.h"
-#include "bm25/contributions.h"
-#include "bm25/top_hits.h"
+#include "plugin/bm25/boolean_weight.h"
+#include "plugin/bm25/contributions.h"
+#include "plugin/bm25/top_hits.h"
 
 namespace relucent::bm25 {
 

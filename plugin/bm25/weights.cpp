@@ -1,9 +1,9 @@
-#include "bm25/weights.h"
+#include "plugin/bm25/weights.h"
 
 #include <ComplexExplanation.h>
 #include <TermDocs.h>
 
-#include "bm25/formula.h"
+#include "plugin/bm25/formula.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bm25/field_model.h"
+#include "plugin/bm25/field_model.h"
 
 namespace relucent::bm25 {
 

@@ -1,4 +1,4 @@
-#include "index/commit_data.h"
+#include "plugin/index/commit_data.h"
 
 #include <LuceneException.h>
 #include <LuceneObject.h>

@@ -1,11 +1,11 @@
-#include "index/commit_point.h"
+#include "plugin/index/commit_point.h"
 
 #include <SegmentInfo.h>
 
 #include <charconv>
 
-#include "index/segments_file.h"
-#include "lucene_errors.h"
+#include "plugin/index/segments_file.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "index/check/segments_list.h"
-#include "index/segment/segment.h"
+#include "plugin/index/check/segments_list.h"
+#include "plugin/index/segment/segment.h"
 
 namespace relucent {
 

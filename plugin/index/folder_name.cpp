@@ -1,4 +1,4 @@
-#include "index/folder_name.h"
+#include "plugin/index/folder_name.h"
 
 #include "relucent/error.h"
 #include "relucent/stored_text.h"

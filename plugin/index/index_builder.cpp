@@ -11,15 +11,15 @@
 #include <limits>
 #include <thread>
 
-#include "analysis/analyzer_terms.h"
-#include "bm25/field_lengths.h"
-#include "index/commit_data.h"
-#include "index/folder_name.h"
+#include "plugin/analysis/analyzer_terms.h"
+#include "plugin/bm25/field_lengths.h"
+#include "plugin/index/commit_data.h"
+#include "plugin/index/folder_name.h"
 #include "base/checksum.h"
-#include "index/segment/segment_pipeline.h"
-#include "index/segment_list.h"
-#include "index/segments_file.h"
-#include "lucene_errors.h"
+#include "plugin/index/segment/segment_pipeline.h"
+#include "plugin/index/segment_list.h"
+#include "plugin/index/segments_file.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_files.h"
 #include "relucent/model/tokenizer.h"

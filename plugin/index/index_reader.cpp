@@ -5,13 +5,13 @@
 #include <SegmentInfo.h>
 #include <SegmentInfos.h>
 
-#include "bm25/sidecar.h"
-#include "index/check/checked_directory.h"
-#include "index/check/commit_check.h"
-#include "index/commit_point.h"
-#include "index/folder_name.h"
-#include "index/segments_file.h"
-#include "lucene_errors.h"
+#include "plugin/bm25/sidecar.h"
+#include "plugin/index/check/checked_directory.h"
+#include "plugin/index/check/commit_check.h"
+#include "plugin/index/commit_point.h"
+#include "plugin/index/folder_name.h"
+#include "plugin/index/segments_file.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/index_files.h"
 
 namespace relucent {

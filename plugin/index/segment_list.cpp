@@ -1,4 +1,4 @@
-#include "index/segment_list.h"
+#include "plugin/index/segment_list.h"
 
 #include <BufferedIndexInput.h>
 #include <NoLockFactory.h>
@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <map>
 
-#include "index/check/checked_directory.h"
-#include "index/check/commit_check.h"
-#include "index/folder_name.h"
+#include "plugin/index/check/checked_directory.h"
+#include "plugin/index/check/commit_check.h"
+#include "plugin/index/folder_name.h"
 #include "base/file/file_io.h"
-#include "index/segments_file.h"
-#include "index/write_lock.h"
+#include "plugin/index/segments_file.h"
+#include "plugin/index/write_lock.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "index/commit_point.h"
-#include "index/segment/segment.h"
+#include "plugin/index/commit_point.h"
+#include "plugin/index/segment/segment.h"
 
 namespace relucent {
 

@@ -1,4 +1,4 @@
-#include "index/segments_file.h"
+#include "plugin/index/segments_file.h"
 
 #include <algorithm>
 #include <string>

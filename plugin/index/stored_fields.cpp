@@ -1,4 +1,4 @@
-#include "index/stored_fields.h"
+#include "plugin/index/stored_fields.h"
 
 #include <Document.h>
 #include <Field.h>
@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <typeinfo>
 
-#include "bm25/field_lengths.h"
-#include "index/utf8_pieces.h"
+#include "plugin/bm25/field_lengths.h"
+#include "plugin/index/utf8_pieces.h"
 #include "relucent/error.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"

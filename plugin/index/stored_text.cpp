@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "index/utf8_pieces.h"
+#include "plugin/index/utf8_pieces.h"
 
 namespace relucent {
 

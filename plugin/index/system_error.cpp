@@ -1,4 +1,4 @@
-#include "index/system_error.h"
+#include "plugin/index/system_error.h"
 
 #include <cerrno>
 #include <string>

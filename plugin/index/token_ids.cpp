@@ -1,4 +1,4 @@
-#include "index/token_ids.h"
+#include "plugin/index/token_ids.h"
 
 #include "relucent/model/tokenizer.h"
 

@@ -1,4 +1,4 @@
-#include "index/write_lock.h"
+#include "plugin/index/write_lock.h"
 
 #include <Lock.h>
 
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string>
 
-#include "index/system_error.h"
+#include "plugin/index/system_error.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

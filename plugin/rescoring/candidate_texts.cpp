@@ -1,10 +1,10 @@
-#include "rescoring/candidate_texts.h"
+#include "plugin/rescoring/candidate_texts.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "index/stored_fields.h"
-#include "index/token_ids.h"
+#include "plugin/index/stored_fields.h"
+#include "plugin/index/token_ids.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {

@@ -1,7 +1,7 @@
-#include "rescoring/cross_encoder_scorer.h"
+#include "plugin/rescoring/cross_encoder_scorer.h"
 
 #include "relucent/kernels/backend.h"
-#include "rescoring/device_fallback.h"
+#include "plugin/rescoring/device_fallback.h"
 
 namespace relucent {
 namespace {

@@ -1,4 +1,4 @@
-#include "rescoring/device_fallback.h"
+#include "plugin/rescoring/device_fallback.h"
 
 namespace relucent {
 namespace {

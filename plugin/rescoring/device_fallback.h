@@ -9,7 +9,7 @@
 #include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
-#include "rescoring/loaded_encoder.h"
+#include "plugin/rescoring/loaded_encoder.h"
 
 namespace relucent {
 

@@ -1,4 +1,4 @@
-#include "rescoring/loaded_encoder.h"
+#include "plugin/rescoring/loaded_encoder.h"
 
 #include <string>
 #include <system_error>

@@ -4,7 +4,7 @@
 
 #include "relucent/error.h"
 #include "relucent/scorer.h"
-#include "rescoring/cross_encoder_scorer.h"
+#include "plugin/rescoring/cross_encoder_scorer.h"
 
 namespace relucent {
 namespace {

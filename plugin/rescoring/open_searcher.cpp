@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "lucene_errors.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"

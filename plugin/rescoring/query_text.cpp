@@ -1,4 +1,4 @@
-#include "rescoring/query_text.h"
+#include "plugin/rescoring/query_text.h"
 
 #include <BooleanClause.h>
 #include <BooleanQuery.h>

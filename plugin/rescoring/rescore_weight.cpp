@@ -1,4 +1,4 @@
-#include "rescoring/rescore_weight.h"
+#include "plugin/rescoring/rescore_weight.h"
 
 #include <Explanation.h>
 #include <Scorer.h>

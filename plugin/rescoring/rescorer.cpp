@@ -5,7 +5,7 @@
 
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
-#include "rescoring/rescorer_implementation.h"
+#include "plugin/rescoring/rescorer_implementation.h"
 
 namespace relucent {
 namespace {

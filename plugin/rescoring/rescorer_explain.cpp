@@ -4,7 +4,7 @@
 
 #include "relucent/rescorer.h"
 #include "relucent/stored_text.h"
-#include "rescoring/rescorer_implementation.h"
+#include "plugin/rescoring/rescorer_implementation.h"
 
 namespace relucent {
 namespace {

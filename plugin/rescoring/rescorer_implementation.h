@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "relucent/rescorer.h"
-#include "log.h"
-#include "rescoring/second_stage.h"
+#include "plugin/log.h"
+#include "plugin/rescoring/second_stage.h"
 
 namespace relucent {
 

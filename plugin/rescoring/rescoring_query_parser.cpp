@@ -6,7 +6,7 @@
 
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
-#include "rescoring/query_text.h"
+#include "plugin/rescoring/query_text.h"
 
 namespace relucent {
 

@@ -9,9 +9,9 @@
 
 #include "relucent/rescore_query.h"
 #include "relucent/stored_text.h"
-#include "rescoring/query_text.h"
-#include "rescoring/rescore_weight.h"
-#include "rescoring/rescorer_implementation.h"
+#include "plugin/rescoring/query_text.h"
+#include "plugin/rescoring/rescore_weight.h"
+#include "plugin/rescoring/rescorer_implementation.h"
 
 namespace relucent {
 namespace {

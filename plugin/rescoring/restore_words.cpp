@@ -1,4 +1,4 @@
-#include "rescoring/restore_words.h"
+#include "plugin/rescoring/restore_words.h"
 
 #include <map>
 #include <string_view>

@@ -1,15 +1,15 @@
-#include "rescoring/second_stage.h"
+#include "plugin/rescoring/second_stage.h"
 
 #include <IndexSearcher.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "index/commit_data.h"
+#include "plugin/index/commit_data.h"
 #include "base/checksum.h"
-#include "lucene_errors.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/error.h"
-#include "rescoring/restore_words.h"
+#include "plugin/rescoring/restore_words.h"
 
 namespace relucent {
 namespace {

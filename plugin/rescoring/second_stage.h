@@ -11,8 +11,8 @@
 #include "relucent/combine.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
-#include "rescoring/candidate_texts.h"
-#include "log.h"
+#include "plugin/rescoring/candidate_texts.h"
+#include "plugin/log.h"
 
 namespace relucent {
 

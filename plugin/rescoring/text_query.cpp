@@ -13,7 +13,7 @@
 #include <map>
 #include <vector>
 
-#include "lucene_errors.h"
+#include "plugin/lucene_errors.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
 

@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cpu/packed_linear.h"
-#include "cpu/vector_kernels.h"
+#include "kernels/cpu/packed_linear.h"
+#include "kernels/cpu/vector_kernels.h"
 
 namespace {
 

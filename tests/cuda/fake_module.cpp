@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "cuda/module.h"
+#include "kernels/cuda_interface.h"
 #include "relucent/error.h"
 
 #ifndef FAKE_ABI

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "execution.h"
+#include "tests/cuda_emulator/execution.h"
 
 namespace relucent::emulator {
 namespace {

@@ -1,5 +1,5 @@
 // cuBLASLt's functions; oneDNN multiplies.
-#include "include/cublasLt.h"
+#include "tests/cuda_emulator/include/cublasLt.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <omp.h>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "devices.h"
-#include "include/cuda_bf16.h"
-#include "include/cuda_fp16.h"
+#include "tests/cuda_emulator/devices.h"
+#include "tests/cuda_emulator/include/cuda_bf16.h"
+#include "tests/cuda_emulator/include/cuda_fp16.h"
 
 using namespace relucent::emulator;
 

@@ -1,4 +1,4 @@
-#include "devices.h"
+#include "tests/cuda_emulator/devices.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "memory.h"
-#include "reports.h"
+#include "tests/cuda_emulator/memory.h"
+#include "tests/cuda_emulator/reports.h"
 
 namespace relucent::emulator {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "emulator.h"
-#include "include/cublasLt.h"
-#include "include/cuda.h"
-#include "include/cuda_runtime.h"
+#include "tests/cuda_emulator/emulator.h"
+#include "tests/cuda_emulator/include/cublasLt.h"
+#include "tests/cuda_emulator/include/cuda.h"
+#include "tests/cuda_emulator/include/cuda_runtime.h"
 
 namespace relucent::emulator {
 

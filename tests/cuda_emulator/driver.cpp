@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "devices.h"
-#include "include/cuda.h"
+#include "tests/cuda_emulator/devices.h"
+#include "tests/cuda_emulator/include/cuda.h"
 
 using namespace relucent::emulator;
 

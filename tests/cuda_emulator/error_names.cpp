@@ -1,6 +1,6 @@
 // What errors are called.
-#include "include/cublasLt.h"
-#include "include/cuda_runtime.h"
+#include "tests/cuda_emulator/include/cublasLt.h"
+#include "tests/cuda_emulator/include/cuda_runtime.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "execution.h"
+#include "tests/cuda_emulator/execution.h"
 
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 #include <new>
 #include <numeric>
 
-#include "reports.h"
+#include "tests/cuda_emulator/reports.h"
 
 namespace relucent::emulator {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "emulator.h"
+#include "tests/cuda_emulator/emulator.h"
 #include "instructions.h"
-#include "memory.h"
+#include "tests/cuda_emulator/memory.h"
 
 namespace relucent::emulator {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "execution.h"
+#include "tests/cuda_emulator/execution.h"
 
 namespace relucent::emulator {
 namespace {

@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "tests/cuda_emulator/memory.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "reports.h"
+#include "tests/cuda_emulator/reports.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>

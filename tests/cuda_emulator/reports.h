@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "emulator.h"
+#include "tests/cuda_emulator/emulator.h"
 
 namespace relucent::emulator {
 

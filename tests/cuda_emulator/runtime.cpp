@@ -4,10 +4,10 @@
 #include <cstring>
 #include <limits>
 
-#include "devices.h"
-#include "execution.h"
-#include "memory.h"
-#include "reports.h"
+#include "tests/cuda_emulator/devices.h"
+#include "tests/cuda_emulator/execution.h"
+#include "tests/cuda_emulator/memory.h"
+#include "tests/cuda_emulator/reports.h"
 
 using namespace relucent::emulator;
 

@@ -5,9 +5,9 @@
 #include <set>
 #include <thread>
 
-#include "cuda_emulator/emulator.h"
-#include "cuda_emulator/include/cuda.h"
-#include "kernels_support.h"
+#include "tests/cuda_emulator/emulator.h"
+#include "tests/cuda_emulator/include/cuda.h"
+#include "tests/kernels_support.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/kernels/peak.h"

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <thread>
 
-#include "cuda_module.h"
-#include "cuda_support.h"
-#include "kernels_support.h"
+#include "kernels/cuda_module.h"
+#include "tests/cuda_support.h"
+#include "tests/kernels_support.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/kernels/peak.h"

@@ -2,7 +2,7 @@
 // committed.
 #include <gtest/gtest.h>
 
-#include "first_stage_support.h"
+#include "tests/first_stage_support.h"
 
 #include <sys/mount.h>
 #include <sys/wait.h>

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "bm25/field_lengths.h"
-#include "bm25/sidecar.h"
-#include "first_stage_support.h"
+#include "plugin/bm25/field_lengths.h"
+#include "plugin/bm25/sidecar.h"
+#include "tests/first_stage_support.h"
 #include "relucent/index_files.h"
 
 namespace relucent::testing {

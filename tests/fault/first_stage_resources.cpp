@@ -1,7 +1,7 @@
 // The lock of an index leaves links and other files alone; threads that the system refuses are done without.
 #include <gtest/gtest.h>
 
-#include "first_stage_support.h"
+#include "tests/first_stage_support.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

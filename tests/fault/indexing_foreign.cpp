@@ -11,7 +11,7 @@
 
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

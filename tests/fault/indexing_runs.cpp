@@ -10,7 +10,7 @@
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/verify.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -9,7 +9,7 @@
 
 #include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/indexing/verify.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "plugin/index/token_ids.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_builder.h"

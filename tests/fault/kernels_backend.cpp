@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "cuda_support.h"
-#include "kernels_support.h"
+#include "tests/cuda_support.h"
+#include "tests/kernels_support.h"
 #include "relucent/error.h"
 
 namespace relucent::testing {

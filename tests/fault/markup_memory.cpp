@@ -8,7 +8,7 @@
 #include <string>
 
 #include "index_tools/readers/corpus_reader.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 
 namespace relucent {
 namespace {

@@ -9,7 +9,7 @@
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
-#include "tiny_checkpoint.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

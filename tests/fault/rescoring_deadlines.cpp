@@ -2,10 +2,10 @@
 // before its deadline, and must say so itself instead of handing its result on.
 #include <gtest/gtest.h>
 
-#include "index/stored_fields.h"
+#include "plugin/index/stored_fields.h"
 #include "relucent/rescore_query.h"
-#include "rescoring/candidate_texts.h"
-#include "rescoring_support.h"
+#include "plugin/rescoring/candidate_texts.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

@@ -6,9 +6,9 @@
 #include <sstream>
 #include <thread>
 
-#include "cuda_support.h"
+#include "tests/cuda_support.h"
 #include "relucent/rescore_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

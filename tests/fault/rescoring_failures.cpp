@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "relucent/rescore_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "relucent/rescore_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

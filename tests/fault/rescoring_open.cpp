@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "relucent/text_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

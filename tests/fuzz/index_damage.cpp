@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "first_stage_support.h"
+#include "tests/first_stage_support.h"
 #include "index_tools/indexing/verify.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 #include "relucent/plugin.h"
 

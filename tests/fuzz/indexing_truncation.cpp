@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "gz_lines.h"
-#include "indexing_support.h"
+#include "tests/gz_lines.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 
 namespace relucent {

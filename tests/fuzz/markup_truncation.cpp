@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "markup_support.h"
+#include "tests/markup_support.h"
 
 namespace relucent {
 namespace {

@@ -6,11 +6,11 @@
 #include <limits>
 #include <random>
 
-#include "checkpoint/checkpoint_reader.h"
-#include "formats/safetensors.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "model/formats/safetensors.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
-#include "tiny_checkpoint.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <random>
 
-#include "analysis/english_chain.h"
-#include "analysis/porter_stemmer.h"
-#include "analysis/utf16.h"
-#include "gz_lines.h"
+#include "plugin/analysis/english_chain.h"
+#include "plugin/analysis/porter_stemmer.h"
+#include "plugin/analysis/utf16.h"
+#include "tests/gz_lines.h"
 #include "relucent/analysis.h"
-#include "test_data.h"
+#include "tests/test_data.h"
 
 namespace relucent {
 namespace {

@@ -12,11 +12,11 @@
 #include <regex>
 #include <sstream>
 
-#include "bm25/formula.h"
-#include "bm25/length_byte.h"
-#include "first_stage_support.h"
-#include "gz_lines.h"
-#include "test_data.h"
+#include "plugin/bm25/formula.h"
+#include "plugin/bm25/length_byte.h"
+#include "tests/first_stage_support.h"
+#include "tests/gz_lines.h"
+#include "tests/test_data.h"
 
 namespace relucent::testing {
 namespace {

@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "gz_lines.h"
+#include "tests/gz_lines.h"
 #include "index_tools/indexing/indexer.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/analysis.h"
 #include "relucent/bm25.h"
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
-#include "test_data.h"
+#include "tests/test_data.h"
 
 namespace relucent {
 namespace {

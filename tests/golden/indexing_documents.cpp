@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "gz_lines.h"
+#include "tests/gz_lines.h"
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
-#include "indexing_support.h"
-#include "test_data.h"
+#include "tests/indexing_support.h"
+#include "tests/test_data.h"
 
 namespace relucent {
 namespace {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "gz_lines.h"
-#include "indexing_support.h"
-#include "markup_support.h"
+#include "tests/gz_lines.h"
+#include "tests/indexing_support.h"
+#include "tests/markup_support.h"
 #include "base/checksum.h"
-#include "test_data.h"
+#include "tests/test_data.h"
 
 namespace relucent {
 namespace {

@@ -7,13 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/checkpoint_reader.h"
-#include "gz_lines.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "tests/gz_lines.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/checkpoint.h"
-#include "test_data.h"
-#include "tiny_checkpoint.h"
+#include "tests/test_data.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "gz_lines.h"
-#include "test_data.h"
-#include "tokenizer/load_tokenizer.h"
+#include "tests/gz_lines.h"
+#include "tests/test_data.h"
+#include "model/tokenizer/load_tokenizer.h"
 #include "base/utf8.h"
 
 namespace relucent::testing {

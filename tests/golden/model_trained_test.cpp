@@ -12,10 +12,10 @@
 #include <random>
 #include <sstream>
 
-#include "gz_lines.h"
+#include "tests/gz_lines.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
-#include "test_data.h"
+#include "tests/test_data.h"
 
 namespace relucent::testing {
 namespace {

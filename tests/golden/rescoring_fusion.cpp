@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "gz_lines.h"
+#include "tests/gz_lines.h"
 #include "relucent/combine.h"
 #include "relucent/config.h"
-#include "test_data.h"
+#include "tests/test_data.h"
 
 namespace relucent {
 namespace {

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "gz_lines.h"
+#include "tests/gz_lines.h"
 #include "relucent/index_builder.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/text_query.h"
-#include "rescoring_support.h"
-#include "test_data.h"
+#include "tests/rescoring_support.h"
+#include "tests/test_data.h"
 
 namespace relucent {
 namespace {

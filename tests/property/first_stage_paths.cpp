@@ -2,7 +2,7 @@
 // of indexes give the same documents, order and bits.
 #include <gtest/gtest.h>
 
-#include "first_stage_support.h"
+#include "tests/first_stage_support.h"
 
 #include <CachingWrapperFilter.h>
 #include <DisjunctionMaxQuery.h>
@@ -17,9 +17,9 @@
 #include <set>
 #include <thread>
 
-#include "bm25/boolean_weight.h"
-#include "bm25/formula.h"
-#include "bm25/term_at_a_time.h"
+#include "plugin/bm25/boolean_weight.h"
+#include "plugin/bm25/formula.h"
+#include "plugin/bm25/term_at_a_time.h"
 
 namespace relucent::testing {
 namespace {

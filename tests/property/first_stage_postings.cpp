@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bm25/contributions.h"
-#include "bm25/posting_kernels.h"
+#include "plugin/bm25/contributions.h"
+#include "plugin/bm25/posting_kernels.h"
 
 namespace relucent::bm25 {
 namespace {

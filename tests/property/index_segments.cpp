@@ -1,7 +1,7 @@
 // Our own writer of segments against Lucene++'s, our merges against one writer, and one thread against several.
 #include <gtest/gtest.h>
 
-#include "first_stage_support.h"
+#include "tests/first_stage_support.h"
 
 #include <TermPositions.h>
 
@@ -12,15 +12,15 @@
 #include <random>
 #include <set>
 
-#include "analysis/chain_token_stream.h"
-#include "analysis/english_terms.h"
-#include "bm25/field_lengths.h"
-#include "bm25/similarity.h"
-#include "gz_lines.h"
-#include "index/segment/segment_merger.h"
-#include "index/segment/segment_writer.h"
+#include "plugin/analysis/chain_token_stream.h"
+#include "plugin/analysis/english_terms.h"
+#include "plugin/bm25/field_lengths.h"
+#include "plugin/bm25/similarity.h"
+#include "tests/gz_lines.h"
+#include "plugin/index/segment/segment_merger.h"
+#include "plugin/index/segment/segment_writer.h"
 #include "relucent/error.h"
-#include "test_data.h"
+#include "tests/test_data.h"
 
 namespace relucent::testing {
 namespace {

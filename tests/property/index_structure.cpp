@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "first_stage_support.h"
-#include "index/check/segment_check.h"
-#include "index/segments_file.h"
+#include "tests/first_stage_support.h"
+#include "plugin/index/check/segment_check.h"
+#include "plugin/index/segments_file.h"
 #include "relucent/index_files.h"
 
 namespace relucent::testing {

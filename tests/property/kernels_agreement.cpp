@@ -4,7 +4,7 @@
 #include <iostream>
 #include <map>
 
-#include "kernels_support.h"
+#include "tests/kernels_support.h"
 
 namespace relucent::testing {
 namespace {

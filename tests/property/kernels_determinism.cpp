@@ -5,7 +5,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernels_support.h"
+#include "tests/kernels_support.h"
 #include "relucent/error.h"
 
 namespace relucent::testing {

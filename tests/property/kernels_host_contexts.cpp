@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "kernels_support.h"
+#include "tests/kernels_support.h"
 #include "relucent/kernels/devices.h"
 
 namespace relucent::testing {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "kernels_support.h"
+#include "tests/kernels_support.h"
 
 namespace relucent::testing {
 namespace {

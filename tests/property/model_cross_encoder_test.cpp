@@ -6,11 +6,11 @@
 #include <numeric>
 #include <thread>
 
-#include "input/chunk_choice.h"
-#include "input/document_chunks.h"
+#include "model/input/chunk_choice.h"
+#include "model/input/document_chunks.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
-#include "tiny_checkpoint.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

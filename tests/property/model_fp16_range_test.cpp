@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/checkpoint_reader.h"
 
 namespace relucent::testing {
 namespace {

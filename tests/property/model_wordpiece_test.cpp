@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "base/utf8.h"
-#include "tokenizer/vocabulary_file.h"
-#include "tokenizer/wordpiece.h"
+#include "model/tokenizer/vocabulary_file.h"
+#include "model/tokenizer/wordpiece.h"
 
 namespace relucent::testing {
 namespace {

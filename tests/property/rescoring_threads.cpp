@@ -5,8 +5,8 @@
 
 #include "relucent/rescore_query.h"
 #include "relucent/text_query.h"
-#include "rescoring/loaded_encoder.h"
-#include "rescoring_support.h"
+#include "plugin/rescoring/loaded_encoder.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

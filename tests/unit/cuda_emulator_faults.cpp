@@ -2,7 +2,7 @@
 // report it, and to report nothing about the same kernel done right.
 #include <cstring>
 
-#include "cuda_emulator_support.h"
+#include "tests/unit/cuda_emulator_support.h"
 
 namespace relucent::emulator_test {
 namespace {

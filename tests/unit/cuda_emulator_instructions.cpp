@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "cuda_emulator_support.h"
+#include "tests/unit/cuda_emulator_support.h"
 
 namespace relucent::emulator_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "cublasLt.h"
-#include "cuda_emulator_support.h"
+#include "tests/unit/cuda_emulator_support.h"
 
 namespace relucent::emulator_test {
 namespace {

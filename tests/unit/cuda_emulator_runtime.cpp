@@ -8,7 +8,7 @@
 
 #include "cublasLt.h"
 #include "cuda.h"
-#include "cuda_emulator_support.h"
+#include "tests/unit/cuda_emulator_support.h"
 
 namespace relucent::emulator_test {
 namespace {

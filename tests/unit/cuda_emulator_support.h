@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda_runtime.h"
-#include "emulator.h"
+#include "tests/cuda_emulator/emulator.h"
 #include "instructions.h"
 
 namespace relucent::emulator_test {

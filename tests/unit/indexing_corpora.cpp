@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -9,7 +9,7 @@
 #include "index_tools/readers/charset.h"
 #include "index_tools/readers/html_text.h"
 #include "index_tools/readers/web_page.h"
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "indexing_support.h"
+#include "tests/indexing_support.h"
 #include "relucent/error.h"
 
 namespace relucent {

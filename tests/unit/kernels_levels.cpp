@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "cpu/automatic.h"
-#include "cpu/known_product.h"
-#include "kernels_support.h"
+#include "kernels/cpu/automatic.h"
+#include "kernels/cpu/known_product.h"
+#include "tests/kernels_support.h"
 
 namespace relucent::testing {
 namespace {

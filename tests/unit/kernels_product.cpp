@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "cpu/packed_linear.h"
-#include "kernels_support.h"
+#include "kernels/cpu/packed_linear.h"
+#include "tests/kernels_support.h"
 
 namespace relucent::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "cpu/thread_pool.h"
+#include "kernels/cpu/thread_pool.h"
 
 namespace relucent::cpu {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "families/bert.h"
+#include "model/families/bert.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
-#include "test_data.h"
-#include "tiny_checkpoint.h"
+#include "tests/test_data.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

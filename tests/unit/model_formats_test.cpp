@@ -5,10 +5,10 @@
 #include <cstring>
 #include <limits>
 
-#include "checkpoint/narrow.h"
-#include "formats/safetensors.h"
+#include "model/checkpoint/narrow.h"
+#include "model/formats/safetensors.h"
 #include "relucent/error.h"
-#include "tiny_checkpoint.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

@@ -6,11 +6,11 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/checkpoint_reader.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
-#include "tiny_checkpoint.h"
+#include "tests/tiny_checkpoint.h"
 
 namespace relucent::testing {
 namespace {

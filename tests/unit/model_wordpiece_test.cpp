@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "relucent/error.h"
-#include "tokenizer/wordpiece.h"
+#include "model/tokenizer/wordpiece.h"
 
 namespace relucent::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

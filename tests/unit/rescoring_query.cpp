@@ -4,7 +4,7 @@
 #include "relucent/rescore_query.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/text_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

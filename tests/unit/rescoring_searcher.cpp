@@ -9,7 +9,7 @@
 #include <TopScoreDocCollector.h>
 
 #include "relucent/rescore_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

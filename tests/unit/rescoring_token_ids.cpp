@@ -5,11 +5,11 @@
 #include <random>
 #include <sstream>
 
-#include "index/token_ids.h"
+#include "plugin/index/token_ids.h"
 #include "relucent/index_builder.h"
 #include "relucent/model/tokenizer.h"
 #include "relucent/text_query.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "relucent/rescore_query.h"
 #include "relucent/rescoring_query_parser.h"
-#include "rescoring_support.h"
+#include "tests/rescoring_support.h"
 
 namespace relucent {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "relucent/error.h"
-#include "rescoring/restore_words.h"
+#include "plugin/rescoring/restore_words.h"
 
 namespace relucent {
 namespace {

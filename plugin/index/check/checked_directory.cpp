@@ -1,4 +1,4 @@
-#include "index/check/checked_directory.h"
+#include "plugin/index/check/checked_directory.h"
 
 #include <BufferedIndexInput.h>
 #include <LuceneException.h>
@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "index/check/random_file.h"
-#include "index/check/segments_list.h"
+#include "plugin/index/check/random_file.h"
+#include "plugin/index/check/segments_list.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "index/segment/block_sums.h"
+#include "plugin/index/segment/block_sums.h"
 
 namespace relucent {
 

@@ -1,4 +1,4 @@
-#include "index/check/checked_files.h"
+#include "plugin/index/check/checked_files.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "index/check/file_state.h"
-#include "index/segment/block_sums.h"
+#include "plugin/index/check/file_state.h"
+#include "plugin/index/segment/block_sums.h"
 
 namespace relucent::check {
 

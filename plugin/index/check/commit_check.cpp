@@ -1,4 +1,4 @@
-#include "index/check/commit_check.h"
+#include "plugin/index/check/commit_check.h"
 
 #include <algorithm>
 #include <fstream>
@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "index/check/checked_files.h"
-#include "index/check/segment_check.h"
+#include "plugin/index/check/checked_files.h"
+#include "plugin/index/check/segment_check.h"
 #include "relucent/error.h"
 
 namespace relucent::check {

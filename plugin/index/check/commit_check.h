@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "index/commit_point.h"
-#include "index/segment/block_sums.h"
+#include "plugin/index/commit_point.h"
+#include "plugin/index/segment/block_sums.h"
 #include "relucent/index_check.h"
 
 namespace relucent::check {

@@ -1,10 +1,10 @@
-#include "index/check/file_state.h"
+#include "plugin/index/check/file_state.h"
 
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
-#include "index/check/random_file.h"
+#include "plugin/index/check/random_file.h"
 #include "base/checksum.h"
 
 namespace relucent {

@@ -1,4 +1,4 @@
-#include "index/check/file_window.h"
+#include "plugin/index/check/file_window.h"
 
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "index/check/random_file.h"
+#include "plugin/index/check/random_file.h"
 
 namespace relucent::check {
 

@@ -1,4 +1,4 @@
-#include "index/check/postings_check.h"
+#include "plugin/index/check/postings_check.h"
 
 #include <algorithm>
 #include <cmath>

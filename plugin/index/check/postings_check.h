@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "index/check/file_window.h"
-#include "index/check/segment_check.h"
+#include "plugin/index/check/file_window.h"
+#include "plugin/index/check/segment_check.h"
 
 namespace relucent::check {
 

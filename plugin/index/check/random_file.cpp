@@ -1,4 +1,4 @@
-#include "index/check/random_file.h"
+#include "plugin/index/check/random_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

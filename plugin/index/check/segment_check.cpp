@@ -1,4 +1,4 @@
-#include "index/check/segment_check.h"
+#include "plugin/index/check/segment_check.h"
 
 #include <array>
 #include <bit>

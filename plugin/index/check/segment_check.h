@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "index/check/segment_files.h"
+#include "plugin/index/check/segment_files.h"
 
 namespace relucent::check {
 

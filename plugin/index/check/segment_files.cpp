@@ -1,4 +1,4 @@
-#include "index/check/segment_files.h"
+#include "plugin/index/check/segment_files.h"
 
 #include <utility>
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "index/check/file_window.h"
-#include "index/check/segments_list.h"
+#include "plugin/index/check/file_window.h"
+#include "plugin/index/check/segments_list.h"
 
 namespace relucent::check {
 

@@ -1,10 +1,10 @@
-#include "index/check/segments_list.h"
+#include "plugin/index/check/segments_list.h"
 
 #include <boost/crc.hpp>
 #include <limits>
 #include <memory>
 
-#include "index/check/file_window.h"
+#include "plugin/index/check/file_window.h"
 #include "relucent/error.h"
 
 namespace relucent::check {

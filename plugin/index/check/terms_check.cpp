@@ -2,8 +2,8 @@
 #include <optional>
 #include <string>
 
-#include "index/check/postings_check.h"
-#include "index/check/segment_check.h"
+#include "plugin/index/check/postings_check.h"
+#include "plugin/index/check/segment_check.h"
 
 namespace relucent::check {
 namespace {

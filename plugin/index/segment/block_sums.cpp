@@ -1,10 +1,10 @@
-#include "index/segment/block_sums.h"
+#include "plugin/index/segment/block_sums.h"
 
 #include <algorithm>
 #include <fstream>
 
-#include "index/check/random_file.h"
-#include "index/segment/file_output.h"
+#include "plugin/index/check/random_file.h"
+#include "plugin/index/segment/file_output.h"
 #include "relucent/error.h"
 
 namespace relucent::segment {

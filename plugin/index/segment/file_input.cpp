@@ -1,4 +1,4 @@
-#include "index/segment/file_input.h"
+#include "plugin/index/segment/file_input.h"
 
 #include <fcntl.h>
 #include <unistd.h>

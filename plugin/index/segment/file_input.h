@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/checksum.h"
-#include "index/segment/file_output.h"
+#include "plugin/index/segment/file_output.h"
 
 namespace relucent::segment {
 

@@ -1,4 +1,4 @@
-#include "index/segment/file_output.h"
+#include "plugin/index/segment/file_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>

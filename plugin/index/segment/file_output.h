@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "index/segment/block_sums.h"
+#include "plugin/index/segment/block_sums.h"
 #include "base/checksum.h"
 
 namespace relucent::segment {

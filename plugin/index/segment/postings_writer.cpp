@@ -1,4 +1,4 @@
-#include "index/segment/postings_writer.h"
+#include "plugin/index/segment/postings_writer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "index/segment/file_output.h"
-#include "index/segment/term_dictionary.h"
+#include "plugin/index/segment/file_output.h"
+#include "plugin/index/segment/term_dictionary.h"
 
 namespace relucent::segment {
 

@@ -1,6 +1,6 @@
-#include "index/segment/segment.h"
+#include "plugin/index/segment/segment.h"
 
-#include "index/token_ids.h"
+#include "plugin/index/token_ids.h"
 #include "relucent/error.h"
 
 namespace relucent::segment {

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "index/segment/block_sums.h"
-#include "index/segment/file_output.h"
+#include "plugin/index/segment/block_sums.h"
+#include "plugin/index/segment/file_output.h"
 
 namespace relucent::segment {
 

@@ -1,4 +1,4 @@
-#include "index/segment/segment_merger.h"
+#include "plugin/index/segment/segment_merger.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,10 +6,10 @@
 #include <queue>
 #include <tuple>
 
-#include "index/segment/file_input.h"
-#include "index/segment/postings_writer.h"
-#include "index/segment/stored_fields.h"
-#include "index/segment/term_dictionary.h"
+#include "plugin/index/segment/file_input.h"
+#include "plugin/index/segment/postings_writer.h"
+#include "plugin/index/segment/stored_fields.h"
+#include "plugin/index/segment/term_dictionary.h"
 
 namespace relucent::segment {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "index/segment/segment.h"
+#include "plugin/index/segment/segment.h"
 
 namespace relucent::segment {
 

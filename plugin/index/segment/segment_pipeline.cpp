@@ -1,4 +1,4 @@
-#include "index/segment/segment_pipeline.h"
+#include "plugin/index/segment/segment_pipeline.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <new>
 #include <system_error>
 
-#include "index/segment/segment_merger.h"
-#include "index/segment/segment_writer.h"
+#include "plugin/index/segment/segment_merger.h"
+#include "plugin/index/segment/segment_writer.h"
 
 namespace relucent::segment {
 namespace {

@@ -1,4 +1,4 @@
-#include "index/segment/segment_writer.h"
+#include "plugin/index/segment/segment_writer.h"
 
 #include <cstdint>
 #include <span>
@@ -7,12 +7,12 @@
 #include <tuple>
 #include <vector>
 
-#include "bm25/length_byte.h"
-#include "index/segment/block_sums.h"
-#include "index/segment/postings_writer.h"
-#include "index/segment/sort_by_text.h"
-#include "index/segment/stored_fields.h"
-#include "index/segment/term_table.h"
+#include "plugin/bm25/length_byte.h"
+#include "plugin/index/segment/block_sums.h"
+#include "plugin/index/segment/postings_writer.h"
+#include "plugin/index/segment/sort_by_text.h"
+#include "plugin/index/segment/stored_fields.h"
+#include "plugin/index/segment/term_table.h"
 #include "base/utf8.h"
 
 namespace relucent::segment {

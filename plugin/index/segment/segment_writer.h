@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <string>
 
-#include "analysis/term_source.h"
-#include "index/segment/document_range.h"
-#include "index/segment/segment.h"
-#include "index/token_ids.h"
+#include "plugin/analysis/term_source.h"
+#include "plugin/index/segment/document_range.h"
+#include "plugin/index/segment/segment.h"
+#include "plugin/index/token_ids.h"
 
 namespace relucent::segment {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "index/segment/file_output.h"
-#include "index/segment/segment.h"
+#include "plugin/index/segment/file_output.h"
+#include "plugin/index/segment/segment.h"
 
 namespace relucent::segment {
 

@@ -1,4 +1,4 @@
-#include "index/segment/term_dictionary.h"
+#include "plugin/index/segment/term_dictionary.h"
 
 #include <algorithm>
 

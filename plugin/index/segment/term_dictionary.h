@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "index/segment/file_input.h"
-#include "index/segment/file_output.h"
+#include "plugin/index/segment/file_input.h"
+#include "plugin/index/segment/file_output.h"
 
 namespace relucent::segment {
 

@@ -1,4 +1,4 @@
-#include "index/segment/term_table.h"
+#include "plugin/index/segment/term_table.h"
 
 namespace relucent::segment {
 

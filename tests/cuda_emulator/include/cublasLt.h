@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda_runtime.h"
+#include "tests/cuda_emulator/include/cuda_runtime.h"
 
 enum cudaDataType { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 using cudaDataType_t = cudaDataType;

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "cuda_runtime.h"
+#include "tests/cuda_emulator/include/cuda_runtime.h"
 
 struct __half {
   std::uint16_t bits;

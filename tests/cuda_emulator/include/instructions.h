@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "cuda_bf16.h"
-#include "cuda_fp16.h"
-#include "cuda_runtime.h"
+#include "tests/cuda_emulator/include/cuda_bf16.h"
+#include "tests/cuda_emulator/include/cuda_fp16.h"
+#include "tests/cuda_emulator/include/cuda_runtime.h"
 
 namespace relucent::emulator {
 
