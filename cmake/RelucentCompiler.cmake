@@ -12,6 +12,17 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
+# A second build of an unchanged source takes no time where ccache is installed, in another clone of the project too.
+option(RELUCENT_CCACHE "Compile through ccache where it is installed" ON)
+find_program(RELUCENT_CCACHE_PROGRAM ccache)
+mark_as_advanced(RELUCENT_CCACHE_PROGRAM)
+if(RELUCENT_CCACHE AND RELUCENT_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Paths relative to the sources; precompiled headers compared by contents.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RELUCENT_CCACHE_PROGRAM})
+endif()
+
 function(relucent_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
