@@ -23,7 +23,7 @@ ALLOWED = {
     "docs": ["base", "config", "kernels", "model", "plugin"],
 }
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.
-STAND_INS = {"cuda_runtime.h", "cublasLt.h", "instructions.h"}
+STAND_INS = {"cuda_runtime.h", "cublasLt.h", "instructions.h", "cuda.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 

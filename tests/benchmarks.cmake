@@ -11,5 +11,5 @@ if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
 endif()
 
 # The comparison with other libraries, as far as it needs none of them.
-add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/peers_settings.py)
+add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/peers_settings.py)
 set_tests_properties(peers_settings PROPERTIES LABELS "cli" TIMEOUT 60)

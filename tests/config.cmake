@@ -1,7 +1,7 @@
 # Tests of the room `config`.
 relucent_test(config_tests LABELS unit fault config
-              SOURCES unit/config_documentation.cpp
-                      unit/config_profiles.cpp
-                      unit/config_values.cpp
-                      fault/config_mistakes.cpp
+              SOURCES config/documentation_unit.cpp
+                      config/profiles_unit.cpp
+                      config/values_unit.cpp
+                      config/mistakes_fault.cpp
               LIBRARIES relucent_config)

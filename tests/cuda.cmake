@@ -24,7 +24,7 @@ target_link_libraries(fake_cuda_missing_library PRIVATE -Wl,--no-as-needed cubla
 set_target_properties(fake_cuda_missing_library PROPERTIES SKIP_BUILD_RPATH ON)
 
 relucent_test(cuda_module_tests LABELS fault unit cuda threads kernels
-              SOURCES fault/cuda_module.cpp
+              SOURCES kernels/cuda_module_fault.cpp
               LIBRARIES relucent_kernels)
 set(built "")
 if(TARGET relucent_cuda)

@@ -46,7 +46,7 @@ relucent_cuda_runs(cuda_trained_golden model_trained_golden 1G *Cuda* *Cuda*)
 
 if(TARGET relucent_cuda)
   relucent_test(kernels_host_contexts LABELS property cuda gpu kernels
-                SOURCES property/kernels_host_contexts.cpp
+                SOURCES kernels/host_contexts_property.cpp
                 LIBRARIES relucent_kernels)
   target_link_libraries(kernels_host_contexts PRIVATE ${CMAKE_DL_LIBS})
   add_dependencies(kernels_host_contexts relucent_cuda)
@@ -54,7 +54,7 @@ if(TARGET relucent_cuda)
   set_tests_properties(kernels_host_contexts PROPERTIES SKIP_REGULAR_EXPRESSION "\\[  PASSED  \\] 0 tests")
 endif()
 if(TARGET relucent_cuda_emulated)
-  relucent_test(cuda_failures LABELS fault cuda kernels SOURCES fault/cuda_failures.cpp
+  relucent_test(cuda_failures LABELS fault cuda kernels SOURCES kernels/cuda_failures_fault.cpp
                 LIBRARIES relucent_kernels relucent_cuda_emulator)
   add_dependencies(cuda_failures relucent_cuda_emulated)
   target_compile_definitions(cuda_failures PRIVATE RELUCENT_CUDA_EMULATED="$<TARGET_FILE:relucent_cuda_emulated>")

@@ -53,13 +53,13 @@ if(RELUCENT_CUDA_EMULATOR)
   target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} gomp ${CMAKE_DL_LIBS})
 
   relucent_test(cuda_emulator_tests LABELS unit cuda SOURCES
-    unit/cuda_emulator_faults.cpp
-    unit/cuda_emulator_instructions.cpp
-    unit/cuda_emulator_products.cpp
-    unit/cuda_emulator_runtime.cpp
+    kernels/emulator/faults_unit.cpp
+    kernels/emulator/instructions_unit.cpp
+    kernels/emulator/products_unit.cpp
+    kernels/emulator/runtime_unit.cpp
     LIBRARIES relucent_cuda_emulator)
   relucent_emulate(cuda_emulator_tests)
-  add_executable(cuda_emulator_probe unit/cuda_emulator_probe.cpp)
+  add_executable(cuda_emulator_probe kernels/emulator/probe_unit.cpp)
   relucent_target(cuda_emulator_probe)
   relucent_emulate(cuda_emulator_probe)
   set_target_properties(cuda_emulator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

@@ -3,15 +3,15 @@ function(relucent_kernels_test name)
   relucent_test(${name} ${ARGN} LIBRARIES relucent_kernels)
 endfunction()
 
-relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES property/kernels_agreement.cpp)
-relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES property/kernels_determinism.cpp)
-relucent_kernels_test(kernels_soak LABELS property kernels SOURCES property/kernels_soak.cpp)
+relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES kernels/agreement_property.cpp)
+relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES kernels/determinism_property.cpp)
+relucent_kernels_test(kernels_soak LABELS property kernels SOURCES kernels/soak_property.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
-  SOURCES unit/kernels_levels.cpp unit/kernels_product.cpp unit/kernels_thread_pool.cpp unit/kernels_vector.cpp
-          fault/kernels_backend.cpp)
+  SOURCES kernels/levels_unit.cpp kernels/product_unit.cpp kernels/thread_pool_unit.cpp kernels/vector_unit.cpp
+          kernels/backend_fault.cpp)
 # What the compiler made of instructions that this machine may not have. Sanitizers add instructions of their own.
 if(NOT RELUCENT_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  add_test(NAME kernels_instructions COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cpu/instructions.py
+  add_test(NAME kernels_instructions COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/kernels/cpu/instructions.py
            $<TARGET_OBJECTS:relucent_kernels> COMMAND_EXPAND_LISTS)
   set_tests_properties(kernels_instructions PROPERTIES LABELS "unit;kernels" SKIP_REGULAR_EXPRESSION "SKIPPED:")
 endif()

@@ -6,17 +6,17 @@ function(relucent_model_test name)
 endfunction()
 
 relucent_model_test(model_golden LABELS golden model
-  SOURCES golden/model_tokenizer_test.cpp golden/model_sparse_test.cpp)
+  SOURCES model/tokenizer_golden.cpp model/sparse_golden.cpp)
 if(RELUCENT_SANITIZE)
   # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the
   # slow reference, in kernels_agreement.
   set_property(TEST model_golden APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-*/ref_fp32:*_avx512:*_avx512_vnni")
 endif()
 # Thousands of real passages through the bundled model: apart, so that slow builds can leave it out.
-relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES golden/model_trained_test.cpp)
+relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES model/trained_golden.cpp)
 relucent_model_test(model_tests LABELS unit property model
-  SOURCES unit/model_bert_config_test.cpp unit/model_formats_test.cpp unit/model_rewrite_test.cpp
-          unit/model_wordpiece_test.cpp property/model_cross_encoder_test.cpp
-          property/model_fp16_range_test.cpp property/model_wordpiece_test.cpp)
-relucent_model_test(model_fault_tests LABELS fault model SOURCES fault/model_load_test.cpp)
-relucent_model_test(model_fuzz LABELS fuzz model SOURCES fuzz/model_checkpoint_fuzz.cpp)
+  SOURCES model/bert_config_unit.cpp model/formats_unit.cpp model/rewrite_unit.cpp
+          model/wordpiece_unit.cpp model/cross_encoder_property.cpp
+          model/fp16_range_property.cpp model/wordpiece_property.cpp)
+relucent_model_test(model_fault_tests LABELS fault model SOURCES model/load_fault.cpp)
+relucent_model_test(model_fuzz LABELS fuzz model SOURCES model/checkpoint_fuzz.cpp)

@@ -1,24 +1,24 @@
 # Tests of the room `plugin`: its first stage. The second stage is in rescoring.cmake.
 relucent_test(first_stage_analyzer LABELS golden plugin
-              SOURCES golden/first_stage_analyzer.cpp
+              SOURCES plugin/analysis/analyzer_golden.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_bm25 LABELS golden plugin
-              SOURCES golden/first_stage_bm25.cpp
+              SOURCES plugin/bm25/bm25_golden.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_paths LABELS property plugin
-              SOURCES property/first_stage_paths.cpp
+              SOURCES plugin/bm25/paths_property.cpp
               LIBRARIES relucent_plugin)
 relucent_test(first_stage_postings LABELS property plugin
-              SOURCES property/first_stage_postings.cpp
+              SOURCES plugin/bm25/postings_property.cpp
               LIBRARIES relucent_plugin)
 relucent_test(index_segments LABELS property plugin threads
-              SOURCES property/index_segments.cpp
+              SOURCES plugin/index/segments_property.cpp
               LIBRARIES relucent_plugin LibArchive::LibArchive)
 relucent_test(first_stage_faults LABELS fault property plugin
-              SOURCES fault/first_stage_faults.cpp
-                      fault/first_stage_resources.cpp
-                      fault/first_stage_lengths.cpp
-                      property/index_structure.cpp
+              SOURCES plugin/bm25/faults_fault.cpp
+                      plugin/bm25/resources_fault.cpp
+                      plugin/bm25/lengths_fault.cpp
+                      plugin/index/structure_property.cpp
               LIBRARIES relucent_plugin)
 foreach(locale C xx_XX.nonsense)
   add_test(NAME first_stage_locale_${locale} COMMAND first_stage_faults --gtest_filter=FirstStageLocale.*)

@@ -1,29 +1,29 @@
 # Tests of topics, judgments, runs and measures, of benchmarks and of the program `relucent`.
 relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
-              SOURCES unit/evaluation_formats.cpp
-                      unit/evaluation_fusion.cpp
-                      unit/evaluation_plot.cpp
-                      fuzz/evaluation_forms_fuzz.cpp
-                      unit/benchmarks_measurement.cpp
-                      unit/program_snippet.cpp
-                      property/evaluation_conversion.cpp
-                      property/evaluation_run_order.cpp
+              SOURCES index_tools/evaluation/formats_unit.cpp
+                      index_tools/evaluation/fusion_unit.cpp
+                      index_tools/evaluation/plot_unit.cpp
+                      index_tools/evaluation/forms_fuzz.cpp
+                      index_tools/program/benchmarks_measurement_unit.cpp
+                      index_tools/program/snippet_unit.cpp
+                      index_tools/evaluation/conversion_property.cpp
+                      index_tools/evaluation/run_order_property.cpp
               LIBRARIES relucent_index_tools)
 relucent_test(evaluation_golden LABELS golden index_tools
-              SOURCES golden/evaluation_fusion.cpp
-                      golden/evaluation_measures.cpp
-                      golden/evaluation_more_measures.cpp
-                      golden/evaluation_reports.cpp
-                      golden/evaluation_real_files.cpp
+              SOURCES index_tools/evaluation/fusion_golden.cpp
+                      index_tools/evaluation/measures_golden.cpp
+                      index_tools/evaluation/more_measures_golden.cpp
+                      index_tools/evaluation/reports_golden.cpp
+                      index_tools/evaluation/real_files_golden.cpp
               LIBRARIES relucent_index_tools)
 
-relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES unit/program_ordered_jobs.cpp
+relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 
 # relucent_program_test(NAME LABELS l...): cli/NAME.py with the program's path as its argument.
 function(relucent_program_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
-  add_test(NAME ${name} COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli/${name}.py $<TARGET_FILE:relucent_program>
+  add_test(NAME ${name} COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}.py $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
   relucent_without_gpu(${name} "${ARG_LABELS}")

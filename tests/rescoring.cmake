@@ -1,31 +1,31 @@
 # Tests of the second stage in the room `plugin`.
 relucent_test(rescoring_combine_tests LABELS unit property plugin
-              SOURCES unit/rescoring_combine.cpp
-                      property/rescoring_combine.cpp
+              SOURCES plugin/rescoring/combine_unit.cpp
+                      plugin/rescoring/combine_property.cpp
               LIBRARIES relucent_plugin)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
-              SOURCES unit/rescoring_query.cpp
-                      unit/rescoring_rescorer.cpp
-                      unit/rescoring_searcher.cpp
-                      unit/rescoring_token_ids.cpp
-                      unit/rescoring_what_changes.cpp
-                      unit/rescoring_words.cpp
-                      fault/rescoring_deadlines.cpp
-                      fault/rescoring_device.cpp
-                      fault/rescoring_failures.cpp
-                      fault/rescoring_modules.cpp
-                      fault/rescoring_open.cpp
-                      fault/rescoring_texts.cpp
+              SOURCES plugin/rescoring/query_unit.cpp
+                      plugin/rescoring/rescorer_unit.cpp
+                      plugin/rescoring/searcher_unit.cpp
+                      plugin/rescoring/token_ids_unit.cpp
+                      plugin/rescoring/what_changes_unit.cpp
+                      plugin/rescoring/words_unit.cpp
+                      plugin/rescoring/deadlines_fault.cpp
+                      plugin/rescoring/device_fault.cpp
+                      plugin/rescoring/failures_fault.cpp
+                      plugin/rescoring/modules_fault.cpp
+                      plugin/rescoring/open_fault.cpp
+                      plugin/rescoring/texts_fault.cpp
               LIBRARIES relucent_plugin)
 
 relucent_test(rescoring_thread_tests LABELS property threads plugin
-              SOURCES property/rescoring_threads.cpp
+              SOURCES plugin/rescoring/threads_property.cpp
               LIBRARIES relucent_plugin)
 
 relucent_test(rescoring_golden LABELS golden heavy plugin
-              SOURCES golden/rescoring_fusion.cpp
-                      golden/rescoring_trained.cpp
+              SOURCES plugin/rescoring/fusion_golden.cpp
+                      plugin/rescoring/trained_golden.cpp
               LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
 
 # Scorer modules: the documentation's example, and ones that go wrong.
@@ -33,7 +33,7 @@ set(modules ${PROJECT_BINARY_DIR}/tests/modules)
 add_library(my_scorer MODULE ${PROJECT_SOURCE_DIR}/docs/examples/my_scorer.cpp)
 foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEGER RETURNS_NULL)
   string(TOLOWER rescoring_module_${variant} module)
-  add_library(${module} MODULE fault/rescoring_module.cpp)
+  add_library(${module} MODULE plugin/rescoring/module_fault.cpp)
   target_compile_definitions(${module} PRIVATE VARIANT=${variant})
   list(APPEND broken_modules ${module})
 endforeach()
@@ -52,7 +52,7 @@ add_dependencies(rescoring_tests fake_cuda_modules)
 
 # The documentation's programs, linked as a user links them.
 relucent_test(rescoring_examples LABELS unit plugin
-              SOURCES unit/rescoring_examples.cpp
+              SOURCES plugin/rescoring/examples_unit.cpp
               LIBRARIES relucent_plugin)
 foreach(example plain_search rescored_search)
   add_executable(${example} ${PROJECT_SOURCE_DIR}/docs/examples/${example}.cpp)

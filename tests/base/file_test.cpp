@@ -9,7 +9,7 @@
 #include "base/file/atomic_file.h"
 #include "base/file/file_io.h"
 #include "relucent/error.h"
-#include "tests/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace relucent::testing {
 namespace {

@@ -1,0 +1,186 @@
+// Every backend computes the reference's function: every instruction set and precision, every pattern, odd sizes.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+
+#include "tests/support/kernels_support.h"
+
+namespace relucent::testing {
+namespace {
+
+class AgreesWithReference : public OnEveryWay {};
+INSTANTIATE_TEST_SUITE_P(Ways, AgreesWithReference, ::testing::ValuesIn(ways()),
+                         [](const auto& way) { return name_of(way.param); });
+
+const BackendOptions reference{"ref", Precision::fp32, 1, ""};
+
+AttentionPattern pattern_of(unsigned flags, std::optional<std::int32_t> window) {
+  AttentionPattern pattern;
+  pattern.cls_query = (flags & 1) != 0;
+  pattern.cls_document = (flags & 2) != 0;
+  pattern.query_cls = (flags & 4) != 0;
+  pattern.query_document = (flags & 8) != 0;
+  pattern.document_cls = (flags & 16) != 0;
+  pattern.document_query = (flags & 32) != 0;
+  pattern.window = window;
+  return pattern;
+}
+
+constexpr std::optional<std::int32_t> kWindows[] = {std::nullopt, 0, 1, 4, 64};
+
+/// The logits of one small model's pairs in every combination.
+std::vector<std::vector<float>> in_every_combination(const BackendOptions& options, const Sizes& sizes) {
+  RandomModel model(sizes);
+  const Pairs pairs = random_pairs(model, 5, {1, 9, 33});
+  std::vector<std::vector<float>> logits;
+  for (unsigned flags = 0; flags < 64; ++flags) {
+    for (const auto window : kWindows) {
+      model.set_pattern(pattern_of(flags, window));
+      logits.push_back(pairs.logits(*model.on(options)));
+    }
+  }
+  return logits;
+}
+
+constexpr Sizes kNarrow{.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3};
+constexpr Sizes kWide{.hidden = 128, .heads = 2, .intermediate = 100, .layers = 2};
+
+TEST_P(AgreesWithReference, InEveryCombinationOfFlagsAndWindows) {
+  static std::map<int, std::vector<std::vector<float>>> truths;
+  // GPUs take bf16 for wide encoders only.
+  const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
+  const Sizes& sizes = wide ? kWide : kNarrow;
+  auto& truth = truths[sizes.hidden];
+  if (truth.empty()) truth = in_every_combination(reference, sizes);
+  const std::vector<std::vector<float>> found = in_every_combination(GetParam().options, sizes);
+  double worst = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const double distance = furthest(found[i], truth[i]);
+    ASSERT_LE(distance, GetParam().tolerance)
+        << "flags " << i / std::size(kWindows) << ", window number " << i % std::size(kWindows);
+    worst = std::max(worst, distance);
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
+// Patterns matter: a backend that ignored a flag or the window would not pass the test above.
+TEST(ReferencePatterns, EachFlagAndWindowChangesTheLogit) {
+  RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3});
+  const Pairs pairs = random_pairs(model, 5, {33});
+  const auto logit = [&](const AttentionPattern& pattern) {
+    model.set_pattern(pattern);
+    return pairs.logits(*model.on(reference)).front();
+  };
+  const float whole = logit(pattern_of(63, std::nullopt));
+  for (unsigned flag = 0; flag < 6; ++flag) {
+    EXPECT_GT(std::abs(logit(pattern_of(63U & ~(1U << flag), std::nullopt)) - whole), 1e-3) << "flag " << flag;
+  }
+  for (const std::int32_t window : {0, 1, 4}) {
+    EXPECT_GT(std::abs(logit(pattern_of(63, window)) - whole), 1e-3) << "window " << window;
+  }
+  EXPECT_EQ(logit(pattern_of(63, 64)), whole);
+}
+
+TEST_P(AgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 64, .layers = 4});
+  const Pairs pairs = random_pairs(model, 6, {2, 20});
+  for (unsigned seed = 0; seed < 16; ++seed) {
+    std::mt19937 random(seed);
+    for (AttentionPattern& pattern : model.description.patterns) {
+      pattern = pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]);
+    }
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(reference))),
+              GetParam().tolerance)
+        << "seed " << seed;
+  }
+}
+
+TEST_P(AgreesWithReference, ForManySizesOfModel) {
+  const Sizes sizes[] = {{.hidden = 64, .heads = 4, .intermediate = 128},   // heads of 16
+                         {.hidden = 96, .heads = 3, .intermediate = 384},   // 32, as MiniLM
+                         {.hidden = 128, .heads = 2, .intermediate = 256},  // 64, as BERT base
+                         {.hidden = 48, .heads = 3, .intermediate = 100},
+                         {.hidden = 40, .heads = 5, .intermediate = 24},  // 8, weights aligned to 128 bytes
+                         {.hidden = 30, .heads = 3, .intermediate = 7},  // nothing a multiple of a vector
+                         {.hidden = 7, .heads = 1, .intermediate = 1},
+                         {.hidden = 5, .heads = 5, .intermediate = 9},
+                         {.hidden = 64, .heads = 4, .intermediate = 128, .layers = 1},
+                         {.hidden = 64, .heads = 4, .intermediate = 128, .layers = 6}};
+  std::uint32_t seed = 1;
+  for (const Sizes& size : sizes) {
+    if (GetParam().on_gpu() && size.hidden / size.heads % 8 != 0) continue;  // refused: see kernels_backend.cpp
+    for (const bool independent : {true, false}) {
+      RandomModel model(size, pattern_of(independent ? 63U & ~12U : 63U, 4), ++seed);
+      const Pairs pairs = random_pairs(model, 7, {1, 8, 40});
+      EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(reference))),
+                GetParam().tolerance)
+          << "hidden " << size.hidden << ", heads " << size.heads << ", layers " << size.layers;
+    }
+  }
+}
+
+TEST_P(AgreesWithReference, ForEveryLengthUpToThePositionTable) {
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 70},
+                    pattern_of(63U & ~12U, 4));
+  const auto backend = model.on(GetParam().options), truth = model.on(reference);
+  for (const std::size_t query : {1, 2, 31}) {
+    std::vector<std::size_t> lengths;
+    for (std::size_t length = 1; length <= 70 - 1 - query; ++length) lengths.push_back(length);
+    const Pairs pairs = random_pairs(model, query, lengths);
+    EXPECT_LE(furthest(pairs.logits(*backend), pairs.logits(*truth)), GetParam().tolerance);
+  }
+}
+
+TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
+  for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
+    RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));
+    const Pairs pairs = random_pairs(model, 5, {30});
+    const HiddenStates truth = model.on(reference)->hidden_states(1, pairs.query, pairs.documents[0]);
+    const auto backend = model.on(GetParam().options);
+    const HiddenStates states = backend->hidden_states(1, pairs.query, pairs.documents[0]);
+    // States are of size 1 to 4, logits mostly below 1.
+    const double tolerance = GetParam().tolerance * 2;
+    ASSERT_EQ(states.cls.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_LE(furthest(states.cls[i], truth.cls[i]), tolerance);
+    EXPECT_LE(furthest(states.query_last, truth.query_last), tolerance);
+    EXPECT_LE(furthest(states.document_last, truth.document_last), tolerance);
+    EXPECT_NEAR(states.logit, truth.logit, tolerance);
+    EXPECT_NEAR(states.logit, pairs.logits(*backend)[0], tolerance);
+  }
+}
+
+// The widest rows that a GPU's kernels hold in registers, and its widest heads.
+TEST_P(AgreesWithReference, OnWideEncoders) {
+  static std::map<int, std::vector<float>> truths;
+  for (const Sizes& sizes : {Sizes{.hidden = 768, .heads = 12, .intermediate = 64, .layers = 2},
+                             Sizes{.hidden = 1024, .heads = 8, .intermediate = 64, .layers = 2},
+                             Sizes{.hidden = 2048, .heads = 16, .intermediate = 32, .layers = 2}}) {
+    RandomModel model(sizes, pattern_of(63U & ~12U, 4));
+    const Pairs pairs = random_pairs(model, 4, {1, 37});
+    auto& truth = truths[sizes.hidden];
+    if (truth.empty()) truth = pairs.logits(*model.on(reference));
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance) << sizes.hidden;
+  }
+}
+
+TEST_P(AgreesWithReference, WithoutTokenTypes) {
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48}, pattern_of(63U & ~12U, 4));
+  model.description.document_token_type = false;
+  const Pairs pairs = random_pairs(model, 5, {20, 3});
+  const std::vector<float> truth = pairs.logits(*model.on(reference));
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance);
+  model.description.document_token_type = true;
+  EXPECT_GT(furthest(pairs.logits(*model.on(reference)), truth), 1e-3);
+}
+
+TEST_P(AgreesWithReference, OnLongInputs) {
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 4096},
+                    pattern_of(63U & ~12U, 4));
+  const Pairs pairs = random_pairs(model, 10, {4096 - 11});
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(reference))),
+            GetParam().tolerance);
+}
+
+}  // namespace
+}  // namespace relucent::testing

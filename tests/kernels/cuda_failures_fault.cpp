@@ -1,0 +1,482 @@
+// The CUDA backend on emulated GPUs that fail: at every call it makes, with little memory, lost for good, or not there.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+#include "tests/cuda_emulator/emulator.h"
+#include "tests/cuda_emulator/include/cuda.h"
+#include "tests/support/kernels_support.h"
+#include "relucent/error.h"
+#include "relucent/kernels/devices.h"
+#include "relucent/kernels/peak.h"
+
+namespace relucent::testing {
+namespace {
+
+// The module is looked for at the first use, after this.
+const int chosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_EMULATED, 1);
+
+constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+
+AttentionPattern sparse() {
+  AttentionPattern pattern;
+  pattern.query_cls = pattern.query_document = false;
+  pattern.window = 4;
+  return pattern;
+}
+
+emulator::Options with_memory(std::size_t bytes) {
+  emulator::Options options;
+  options.memory = bytes;
+  return options;
+}
+
+emulator::Options with_gpus(int devices) {
+  emulator::Options options = with_memory(8 * kMegabyte);
+  options.devices = devices;
+  return options;
+}
+
+/// A host that works with the driver: a context of its own, current on this thread, which must stay so.
+class Host {
+ public:
+  explicit Host(CUdevice device) { EXPECT_EQ(cuCtxCreate(&own_, nullptr, 0, device), CUDA_SUCCESS); }
+  ~Host() {
+    EXPECT_EQ(emulator::thread_context(), own_) << "the host's context is no longer the current one";
+    EXPECT_EQ(cuCtxDestroy(own_), CUDA_SUCCESS);
+    EXPECT_EQ(emulator::thread_context(), nullptr) << "something was left on the thread's stack of contexts";
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+ private:
+  CUcontext own_ = nullptr;
+};
+
+class CudaFailures : public ::testing::Test {
+ protected:
+  void SetUp() override { emulator::reset(with_memory(8 * kMegabyte)); }
+
+  void TearDown() override {
+    for (const emulator::Report& report : emulator::reports()) ADD_FAILURE() << emulator::to_string(report);
+    expect_nothing_alive();
+    emulator::reset();
+  }
+
+  static void expect_nothing_alive() {
+    EXPECT_EQ(emulator::live_allocations(), 0U);
+    EXPECT_EQ(emulator::live_pinned(), 0U);
+    EXPECT_EQ(emulator::live_streams(), 0U);
+    EXPECT_EQ(emulator::live_events(), 0U);
+    EXPECT_EQ(emulator::live_cublas_objects(), 0U);
+  }
+
+  std::unique_ptr<Backend> make(const std::string& device = "cuda:0") const {
+    return model_.on({device, Precision::automatic, 1, ""});
+  }
+
+  /// The error of kind `device` that the action ends with; empty if it succeeds. Any other error is the test's failure.
+  template <typename Action>
+  static std::string device_error(const Action& action) {
+    const void* const before = emulator::thread_context();
+    std::string what;
+    try {
+      action();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::device) << error.what();
+      what = error.what();
+    }
+    EXPECT_EQ(emulator::thread_context(), before) << "the thread's context was replaced: " << what;
+    return what;
+  }
+
+  RandomModel model_{{.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2}, sparse()};
+  Pairs pairs_ = random_pairs(model_, 5, {3, 20, 70});
+};
+
+/// Calls whose failure costs nothing: what they would have told or freed is not needed any more.
+bool may_fail_unseen(const std::string& call) {
+  static const std::set<std::string> harmless = {"cudaGetDevice", "cudaGetLastError", "cudaFree",
+                                                 "cudaFreeHost",  "cudaEventDestroy", "cudaStreamDestroy",
+                                                 "cuCtxGetCurrent", "cuCtxPopCurrent"};
+  return harmless.contains(call) || call.ends_with("Destroy") || call.starts_with("cudaGetError") ||
+         call.ends_with("GetVersion") || call.ends_with("StatusString");
+}
+
+/// An error that says nothing of what might help.
+int unknown_error(const std::string& call) {
+  constexpr int cublas_internal_error = 14, cuda_unknown = 999;
+  return call.starts_with("cublas") ? cublas_internal_error : cuda_unknown;
+}
+
+// The first test of this program: the functions are looked for once.
+TEST_F(CudaFailures, ToFindADriversFunctionsAreErrorsAndTheyAreLookedForAgain) {
+  constexpr const char* call = "cudaGetDriverEntryPointByVersion";
+  std::size_t failures = 0;
+  for (std::uint64_t nth = 1;; ++nth, ++failures) {
+    emulator::reset(with_memory(8 * kMegabyte));
+    emulator::fail(call, nth, unknown_error(call));
+    const std::string what = device_error([&] { make(); });
+    if (what.empty()) break;
+    EXPECT_NE(what.find("cuda:0"), std::string::npos) << what;
+    EXPECT_NE(what.find("in the driver"), std::string::npos) << what;
+    expect_nothing_alive();
+  }
+  emulator::reset(with_memory(8 * kMegabyte));
+  if (failures == 0) GTEST_SKIP() << "SKIPPED: an earlier test has found them";
+  EXPECT_GT(failures, 5U);
+}
+
+TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
+  make();
+  emulator::clear_calls();
+  auto kept = make();
+  const auto calls = emulator::calls();
+  kept.reset();
+  std::size_t sites = 0;
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth, ++sites) {
+      emulator::reset(with_memory(8 * kMegabyte));
+      const Host host(0);
+      emulator::fail(call, nth, unknown_error(call));
+      const std::string what = device_error([&] { make(); });
+      if (call != "cublasLtMatmulAlgoCheck") {  // another algorithm is tried
+        EXPECT_TRUE(!what.empty() || may_fail_unseen(call)) << call << " number " << nth;
+      }
+      EXPECT_TRUE(what.empty() || what.find("cuda") != std::string::npos) << what;
+      if (!call.ends_with("Destroy") && !call.starts_with("cudaFree")) expect_nothing_alive();
+      EXPECT_EQ(device_error([&] { make(); }), "") << "after " << call << " number " << nth;
+    }
+  }
+  EXPECT_GT(sites, 100U);
+  emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsTakenDownAreHarmless) {
+  auto backend = make();
+  emulator::clear_calls();
+  backend.reset();
+  const auto calls = emulator::calls();
+  EXPECT_GT(calls.size(), 5U);
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::reset(with_gpus(2));
+      const Host host(0);
+      backend = make("cuda:1");
+      emulator::fail(call, nth, unknown_error(call));
+      EXPECT_EQ(device_error([&] { backend.reset(); }), "") << call << " number " << nth;
+      EXPECT_FALSE(emulator::had_context(0)) << call << " number " << nth;
+    }
+  }
+  emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, OnlyTheGpuThatIsUsedGetsAContext) {
+  const auto expect_only = [](const std::vector<int>& wanted, const std::string& device) {
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      EXPECT_EQ(emulator::had_context(gpu), std::find(wanted.begin(), wanted.end(), gpu) != wanted.end())
+          << device << ": GPU " << gpu;
+    }
+    EXPECT_EQ(emulator::thread_context(), nullptr) << device;
+  };
+  emulator::Options options = with_gpus(3);
+  options.names = {"Fast", "Other", "Fast"};
+  const std::pair<const char*, std::vector<int>> cases[] = {
+      {"cuda:1", {1}}, {"cuda:2", {2}}, {"auto", {0}}, {"cuda", {0, 2}}, {"cpu", {}}};
+  for (const auto& [device, wanted] : cases) {
+    emulator::reset(options);
+    {
+      const auto backend = make(device);
+      pairs_.logits(*backend);
+      backend->hidden_states(1, pairs_.query, pairs_.documents[0]);
+      expect_only(wanted, device);
+      // On a thread that never chose a device.
+      std::thread([&, &used = wanted, name = std::string(device)] {
+        pairs_.logits(*backend);
+        expect_only(used, name);
+      }).join();
+    }
+    expect_only(wanted, device);
+  }
+  // And where it fails.
+  emulator::reset(options);
+  emulator::fail("cudaMalloc", 3, unknown_error("cudaMalloc"));
+  EXPECT_NE(device_error([&] { make("cuda:1"); }), "");
+  expect_only({1}, "cuda:1");
+  emulator::reset(options);
+  EXPECT_NE(device_error([&] { make("cuda:3"); }), "");
+  expect_only({}, "cuda:3");
+  emulator::reset(options);
+  const auto backend = make("cuda:1");
+  emulator::lose_device(1);
+  EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+  emulator::restore_device(1);
+  pairs_.logits(*backend);
+  expect_only({1}, "cuda:1 after it failed");
+}
+
+TEST_F(CudaFailures, TheListOfGpusClosesTheContextsThatItOpens) {
+  emulator::reset(with_gpus(3));
+  const auto backend = make("cuda:1");
+  const std::vector<float> truth = pairs_.logits(*backend);
+  const Host host(2);
+  EXPECT_EQ(list_devices().size(), 4U);
+  for (const int gpu : {0, 2}) {
+    EXPECT_TRUE(emulator::had_context(gpu)) << "its free memory is listed";
+    EXPECT_FALSE(emulator::has_context(gpu));
+  }
+  EXPECT_TRUE(emulator::has_context(1)) << "a backend works in it";
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+  const auto calls = [] {
+    emulator::clear_calls();
+    list_devices();
+    return emulator::calls();
+  }();
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::fail(call, nth, unknown_error(call));
+      EXPECT_EQ(device_error([] { list_devices(); }), "") << call << " number " << nth;
+    }
+  }
+  EXPECT_FALSE(emulator::calls()["cudaMalloc"] > 0);
+}
+
+TEST_F(CudaFailures, AHostsOwnContextStaysTheCurrentOne) {
+  for (const int device : {0, 1}) {
+    emulator::reset(with_gpus(2));
+    const Host host(device);
+    auto backend = make("cuda:0");
+    const std::vector<float> truth = pairs_.logits(*backend);
+    backend->hidden_states(1, pairs_.query, pairs_.documents[0]);
+    EXPECT_GT(measured_peak(backend->info()), 0);
+    EXPECT_FALSE(emulator::had_context(1));
+    emulator::lose_device(0);
+    EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+    emulator::restore_device(0);
+    EXPECT_EQ(pairs_.logits(*backend), truth);
+    // Others may use it where another context is current, and let go of it.
+    std::thread([&, other = 1 - device] {
+      const Host second(other);
+      EXPECT_EQ(pairs_.logits(*backend), truth);
+      backend.reset();
+    }).join();
+    expect_nothing_alive();
+  }
+}
+
+TEST_F(CudaFailures, AGpuThatItsHostHasResetIsOpenedAgain) {
+  const auto backend = make();
+  const std::vector<float> truth = pairs_.logits(*backend);
+  EXPECT_EQ(cuDevicePrimaryCtxReset(0), CUDA_SUCCESS);
+  EXPECT_EQ(pairs_.logits(*make()), truth);
+}
+
+TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
+  std::vector<float> truth;
+  std::map<std::string, std::uint64_t> calls;
+  {
+    const auto backend = make();
+    emulator::clear_calls();
+    truth = pairs_.logits(*backend);
+    calls = emulator::calls();
+  }
+  EXPECT_GT(calls["cudaLaunchKernel"], 5U);
+  EXPECT_GT(calls["cublasLtMatmul"], 5U);
+  for (const auto& [call, count] : calls) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::reset(with_memory(8 * kMegabyte));
+      const Host host(0);
+      const auto backend = make();
+      emulator::fail(call, nth, unknown_error(call));
+      const std::string what = device_error([&] { pairs_.logits(*backend); });
+      if (!may_fail_unseen(call)) {
+        EXPECT_NE(what.find("cuda:0"), std::string::npos) << call << " number " << nth << ": " << what;
+      }
+      EXPECT_EQ(pairs_.logits(*backend), truth) << "after " << call << " number " << nth;
+    }
+  }
+  emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, ThatStickAreToldEachTimeUntilTheDeviceIsBack) {
+  const auto backend = make();
+  const std::vector<float> truth = pairs_.logits(*backend);
+  emulator::lose_device(0);
+  for (int search = 0; search < 3; ++search) {
+    EXPECT_NE(device_error([&] { pairs_.logits(*backend); }).find("cuda:0"), std::string::npos) << search;
+  }
+  emulator::restore_device(0);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+}
+
+TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
+  pairs_ = random_pairs(model_, 9, std::vector<std::size_t>(50, 40));
+  const std::vector<float> truth = pairs_.logits(*make());
+  std::size_t refused = 0, split = 0;
+  for (std::size_t bytes = kMegabyte / 32; bytes <= 4 * kMegabyte; bytes += bytes / 2) {
+    emulator::reset(with_memory(bytes));
+    const std::string what = device_error([&] {
+      const auto backend = make();
+      emulator::clear_calls();
+      EXPECT_EQ(pairs_.logits(*backend), truth) << bytes;
+      if (emulator::calls()["cudaMemcpyAsync"] > 2) ++split;  // tables in, logits out, a chunk
+    });
+    if (what.empty()) continue;
+    ++refused;
+    EXPECT_NE(what.find("memory"), std::string::npos) << what;
+  }
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(split, 0U);
+  emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
+  const std::vector<float> truth = pairs_.logits(*make());
+  const auto peak = [&] {
+    const auto backend = make();
+    return emulator::live_bytes(0);
+  }();
+  emulator::reset(with_memory(peak + peak / 4));  // not enough for a second search's workspace
+  const auto backend = make();
+  std::vector<std::thread> callers;
+  std::vector<int> different(4, 0);
+  for (std::size_t caller = 0; caller < different.size(); ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int round = 0; round < 10; ++round) different[caller] += pairs_.logits(*backend) != truth ? 1 : 0;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(different, std::vector<int>(4, 0));
+}
+
+TEST_F(CudaFailures, OfOneGpuAreAnsweredByTheOther) {
+  emulator::Options two = with_memory(8 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
+  const auto backend = make("cuda");
+  EXPECT_EQ(backend->info().device, "cuda:0,1");
+  const std::vector<float> truth = pairs_.logits(*backend);
+  for (const int lost : {0, 1}) {
+    emulator::lose_device(lost);
+    EXPECT_EQ(pairs_.logits(*backend), truth) << "without cuda:" << lost;
+    emulator::restore_device(lost);
+  }
+  emulator::lose_device(0);
+  emulator::lose_device(1);
+  EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+  emulator::restore_device(0);
+  emulator::restore_device(1);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+  EXPECT_EQ(make("cuda:1")->info().device, "cuda:1");
+}
+
+TEST_F(CudaFailures, AGpuThatCannotBeSetUpIsLeftOut) {
+  emulator::Options two = with_memory(8 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
+  emulator::fail("cudaMalloc", 1, unknown_error("cudaMalloc"));
+  const auto backend = make("cuda");
+  EXPECT_EQ(backend->info().device, "cuda:1");
+  EXPECT_EQ(pairs_.logits(*backend).size(), pairs_.documents.size());
+}
+
+TEST_F(CudaFailures, ActivationsBeyondFp16AreUnsupportedAndNoFailureOfTheDevice) {
+  emulator::Options two = with_memory(32 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
+  RandomModel model({.hidden = 128, .heads = 4, .intermediate = 128, .layers = 2});
+  const std::vector<float> large(128, 60'000);
+  for (LayerWeights& layer : model.weights.layers) {
+    layer.output.bias.data = reinterpret_cast<const std::byte*>(large.data());
+    layer.intermediate.bias.data = reinterpret_cast<const std::byte*>(large.data());
+  }
+  const Pairs pairs = random_pairs(model, 3, {4, 5});
+  const auto fp16 = model.on({"cuda:0", Precision::fp16, 1, ""}), bf16 = model.on({"cuda:0", Precision::bf16, 1, ""});
+  const auto launches = [&](const Backend& backend) {
+    emulator::clear_calls();
+    try {
+      pairs.logits(backend);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+      EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << error.what();
+    }
+    return emulator::calls().at("cudaLaunchKernel");
+  };
+  // Another GPU would not give anything else.
+  EXPECT_EQ(launches(*model.on({"cuda", Precision::fp16, 1, ""})), launches(*fp16)) << "asked twice";
+  for (const float logit : pairs.logits(*bf16)) EXPECT_TRUE(std::isfinite(logit));
+}
+
+TEST_F(CudaFailures, OnlyGpusOfOneKindWorkTogether) {
+  emulator::Options mixed = with_memory(8 * kMegabyte);
+  mixed.devices = 3;
+  mixed.names = {"Fast", "Other", "Fast"};
+  emulator::reset(mixed);
+  EXPECT_EQ(make("cuda")->info().device, "cuda:0,2");
+  EXPECT_EQ(make("cuda")->info().device_name, "Fast");
+}
+
+TEST_F(CudaFailures, NoDriverNoGpuAndOldOnesAreNamed) {
+  const auto error_with = [&](const emulator::Options& options) {
+    emulator::reset(options);
+    return device_error([&] { make(); });
+  };
+  emulator::Options options = with_memory(8 * kMegabyte);
+  options.driver = 0;
+  EXPECT_NE(error_with(options).find("driver"), std::string::npos);
+  options.driver = 11080;
+  EXPECT_NE(error_with(options).find("11.8"), std::string::npos);
+  options = with_memory(8 * kMegabyte);
+  options.devices = 0;
+  EXPECT_NE(error_with(options).find("no GPU"), std::string::npos);
+  options = with_memory(8 * kMegabyte);
+  options.major = 7, options.minor = 5;
+  const std::string old = error_with(options);
+  EXPECT_NE(old.find("7.5"), std::string::npos) << old;
+  EXPECT_NE(old.find("8.0"), std::string::npos) << old;
+  emulator::reset(with_memory(8 * kMegabyte));
+  EXPECT_NE(device_error([&] { make("cuda:3"); }).find("cuda:3"), std::string::npos);
+}
+
+TEST_F(CudaFailures, WhileThePeakIsMeasuredAreErrors) {
+  const BackendInfo info = make()->info();
+  const emulator::Options small = with_memory(kMegabyte / 2);  // so that the product is
+  emulator::reset(small);
+  EXPECT_GT(measured_peak(info), 0);
+  for (const auto& [call, count] : emulator::calls()) {
+    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+      emulator::fail(call, nth, unknown_error(call));
+      const std::string what = device_error([&] { measured_peak(info); });
+      EXPECT_TRUE(!what.empty() || may_fail_unseen(call) || call == "cublasLtMatmulAlgoCheck") << call << ' ' << nth;
+      emulator::reset(small);
+    }
+  }
+}
+
+TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
+  const auto refusal = [](const RandomModel& model, Precision precision) -> std::string {
+    try {
+      model.on({"cuda:0", precision, 1, ""});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal(RandomModel({.hidden = 30, .heads = 3}), Precision::automatic).find("30"), std::string::npos);
+  EXPECT_NE(refusal(RandomModel({.hidden = 40, .heads = 2}), Precision::automatic).find("20"), std::string::npos);
+  EXPECT_NE(refusal(RandomModel({.hidden = 272, .heads = 2}), Precision::automatic).find("136"), std::string::npos);
+  EXPECT_NE(refusal(model_, Precision::int8).find("int8"), std::string::npos);
+
+  RandomModel wide({});
+  const std::vector<float> huge(64, 1e6F);
+  wide.weights.layers[1].output.bias.data = reinterpret_cast<const std::byte*>(huge.data());
+  EXPECT_NE(refusal(wide, Precision::fp16).find("layer 1 output bias"), std::string::npos);
+  EXPECT_EQ(refusal(wide, Precision::bf16), "");
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,101 @@
+// On a real GPU: which devices get a context of the CUDA driver, and that a host's own one stays the current one. The
+// same on emulated ones, with failures at every call: tests/kernels/cuda_failures_fault.cpp.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "tests/support/kernels_support.h"
+#include "relucent/kernels/devices.h"
+
+namespace relucent::testing {
+namespace {
+
+// The module is looked for at the first use, after this.
+const int chosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_MODULE_BUILT, 1);
+
+/// The driver's functions, with their types as cuda.h has them.
+struct Driver {
+  int (*init)(unsigned) = nullptr;
+  int (*count)(int*) = nullptr;
+  int (*create)(void**, unsigned, int) = nullptr;
+  int (*destroy)(void*) = nullptr;
+  int (*get_current)(void**) = nullptr;
+  int (*state_of_primary)(int, unsigned*, int*) = nullptr;
+
+  bool found() {
+    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == nullptr) return false;
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(library, name));
+      return function != nullptr;
+    };
+    return find(init, "cuInit") && find(count, "cuDeviceGetCount") && find(create, "cuCtxCreate_v2") &&
+           find(destroy, "cuCtxDestroy_v2") && find(get_current, "cuCtxGetCurrent") &&
+           find(state_of_primary, "cuDevicePrimaryCtxGetState") && init(0) == 0;
+  }
+  void* current() const {
+    void* context = nullptr;
+    EXPECT_EQ(get_current(&context), 0);
+    return context;
+  }
+  bool has_context(int device) const {
+    unsigned flags = 0;
+    int active = 0;
+    EXPECT_EQ(state_of_primary(device, &flags, &active), 0);
+    return active != 0;
+  }
+};
+
+class HostContexts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!driver_.found() || driver_.count(&gpus_) != 0 || gpus_ == 0) GTEST_SKIP() << "SKIPPED: there is no GPU";
+  }
+  std::unique_ptr<Backend> make(const std::string& device) const {
+    return model_.on({device, Precision::automatic, 1, ""});
+  }
+
+  Driver driver_;
+  int gpus_ = 0;
+  RandomModel model_{{.hidden = 64, .heads = 2, .intermediate = 128, .layers = 2}};
+  Pairs pairs_ = random_pairs(model_, 5, {3, 20, 70});
+};
+
+// The first test of this program: contexts of backends stay open.
+TEST_F(HostContexts, OnlyTheGpuThatIsUsedGetsOne) {
+  if (gpus_ < 2) GTEST_SKIP() << "SKIPPED: there is one GPU";
+  std::thread([&] {
+    const auto backend = make("cuda:1");
+    pairs_.logits(*backend);
+    EXPECT_EQ(driver_.current(), nullptr);
+  }).join();
+  for (int gpu = 0; gpu < gpus_; ++gpu) EXPECT_EQ(driver_.has_context(gpu), gpu == 1) << gpu;
+}
+
+TEST_F(HostContexts, AHostsOwnStaysTheCurrentOne) {
+  void* own = nullptr;
+  ASSERT_EQ(driver_.create(&own, 0, 0), 0);
+  {
+    auto backend = make("cuda:0");
+    EXPECT_EQ(driver_.current(), own) << "after making the backend";
+    const std::vector<float> truth = pairs_.logits(*backend);
+    EXPECT_EQ(driver_.current(), own) << "after a search";
+    EXPECT_FALSE(list_devices().empty());
+    EXPECT_EQ(driver_.current(), own) << "after listing the devices";
+    EXPECT_EQ(pairs_.logits(*backend), truth);
+    std::thread([&] {
+      EXPECT_EQ(pairs_.logits(*backend), truth);
+      backend.reset();
+      EXPECT_EQ(driver_.current(), nullptr) << "on a thread without one";
+    }).join();
+    EXPECT_EQ(pairs_.logits(*make("cuda:0")), truth);
+    EXPECT_EQ(driver_.current(), own) << "after letting go of a backend";
+  }
+  EXPECT_EQ(driver_.destroy(own), 0);
+  EXPECT_EQ(driver_.current(), nullptr) << "something was left on the thread's stack";
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,169 @@
+// Which instruction sets are offered, what they compute in where nothing is asked for, and which give one another's
+// bits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/automatic.h"
+#include "kernels/cpu/known_product.h"
+#include "tests/support/kernels_support.h"
+
+namespace relucent::testing {
+namespace {
+
+using cpu::Arithmetic;
+using cpu::Product;
+using cpu::VectorKernels;
+
+// ---- a product with a known result before a level is offered ----
+
+class KnownProduct : public ::testing::TestWithParam<const VectorKernels*> {};
+INSTANTIATE_TEST_SUITE_P(Levels, KnownProduct, ::testing::ValuesIn(all_levels()),
+                         [](const auto& level) { return level.param->name; });
+
+TEST_P(KnownProduct, IsExact) { EXPECT_TRUE(cpu::multiplies_exactly(*GetParam())); }
+
+/// The plain level with a product that goes wrong in one arithmetic.
+VectorKernels wrong_in(void (*product)(const Product&)) {
+  VectorKernels kernels = cpu::plain::kernels;
+  kernels.native_bf16 = kernels.native_int8 = true;
+  kernels.product = product;
+  return kernels;
+}
+
+float& last_of(const Product& product) {
+  return static_cast<float*>(product.out)[(product.features - 1) * product.feature_stride];
+}
+
+TEST(KnownProducts, ShowWhatAnInstructionGetsWrong) {
+  constexpr auto right = [](const Product& product) { cpu::plain::kernels.product(product); };
+  EXPECT_TRUE(cpu::multiplies_exactly(wrong_in(right)));
+  EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product&) {}))) << "nothing is written";
+  EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product& product) {
+    cpu::plain::kernels.product(product);
+    if (product.arithmetic == Arithmetic::fp32) last_of(product) = std::nanf("");
+  })));
+  EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product& product) {
+    cpu::plain::kernels.product(product);
+    if (product.arithmetic == Arithmetic::bf16) last_of(product) += 1;
+  })));
+  EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product& product) {
+    Product fewer = product;  // as with half of the tiles configured
+    if (product.arithmetic == Arithmetic::int8) fewer.steps /= 2;
+    cpu::plain::kernels.product(fewer);
+  })));
+}
+
+TEST(KnownProducts, ALevelThatIsWrongIsNotOffered) {
+  const VectorKernels wrong = wrong_in([](const Product&) {});
+  const VectorKernels *first = &cpu::plain::kernels, *best = &cpu::plain::kernels;
+  const VectorKernels* const candidates[] = {first, &wrong, best};
+  const cpu::VectorLevels found = cpu::levels_that_work(candidates, cpu::multiplies_exactly);
+  ASSERT_EQ(found.count, 2U);
+  EXPECT_EQ(found.levels[1], best);
+  ASSERT_EQ(found.refused_count, 1U);
+  EXPECT_EQ(found.refused[0], &wrong);
+  const VectorKernels* const alone[] = {&wrong};
+  EXPECT_EQ(cpu::levels_that_work(alone, cpu::multiplies_exactly).count, 1U) << "something must remain";
+}
+
+TEST(KnownProducts, NoLevelOfThisMachineIsRefused) {
+  const cpu::VectorLevels found = cpu::available_vector_kernels();
+  for (std::size_t i = 0; i < found.refused_count; ++i) ADD_FAILURE() << found.refused[i]->name;
+  EXPECT_TRUE(cpu::best_vector_kernels().automatic);
+}
+
+// ---- precision = "auto" ----
+
+VectorKernels with_bf16() {
+  VectorKernels kernels = cpu::plain::kernels;
+  kernels.native_bf16 = true;
+  return kernels;
+}
+
+TEST(AutomaticPrecision, IsBf16OnlyWhereItIsMeasuredToBeFaster) {
+  using cpu::choose_automatically;
+  // Operations per cycle of AVX-512 BF16 on an Intel processor and on an AMD one, of AMX, and two as good as equal.
+  EXPECT_EQ(
+      choose_automatically(with_bf16(), [](const auto&, Arithmetic a) { return a == Arithmetic::bf16 ? 42. : 83.; }),
+      Arithmetic::fp32);
+  EXPECT_EQ(
+      choose_automatically(with_bf16(), [](const auto&, Arithmetic a) { return a == Arithmetic::bf16 ? 128. : 64.; }),
+      Arithmetic::bf16);
+  EXPECT_EQ(
+      choose_automatically(with_bf16(), [](const auto&, Arithmetic a) { return a == Arithmetic::bf16 ? 1e3 : 64.; }),
+      Arithmetic::bf16);
+  EXPECT_EQ(
+      choose_automatically(with_bf16(), [](const auto&, Arithmetic a) { return a == Arithmetic::bf16 ? 66. : 64.; }),
+      Arithmetic::fp32);
+}
+
+TEST(AutomaticPrecision, IsNotMeasuredWhereThereIsNoChoice) {
+  const auto never = [](const VectorKernels&, Arithmetic) -> double {
+    ADD_FAILURE() << "measured";
+    return 0;
+  };
+  EXPECT_EQ(cpu::choose_automatically(cpu::plain::kernels, never), Arithmetic::fp32);
+}
+
+int spins = 0;
+
+TEST(AutomaticPrecision, IsMeasuredOncePerProcess) {
+  static VectorKernels kernels = with_bf16();
+  kernels.spin = [](Arithmetic arithmetic, std::size_t rounds) {
+    ++spins;
+    return cpu::plain::kernels.spin(arithmetic, rounds);
+  };
+  const Arithmetic chosen = cpu::automatic_arithmetic(kernels);
+  const int measured = spins;
+  EXPECT_GT(measured, 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(cpu::automatic_arithmetic(kernels), chosen);
+  EXPECT_EQ(spins, measured);
+}
+
+TEST(AutomaticPrecision, IsThatOfTheBackendAndOneThatIsNamedIsNotMeasured) {
+  const RandomModel model({});
+  for (const VectorKernels* level : all_levels()) {
+    const Precision wanted = cpu::automatic_arithmetic(*level) == Arithmetic::bf16 ? Precision::bf16 : Precision::fp32;
+    EXPECT_EQ(model.on({"cpu", Precision::automatic, 1, level->name})->info().precision, wanted) << level->name;
+    for (const Precision named : {Precision::fp32, Precision::bf16, Precision::int8}) {
+      EXPECT_EQ(model.on({"cpu", named, 1, level->name})->info().precision, named) << level->name;
+    }
+  }
+}
+
+// ---- one pattern of bits for levels that promise it (docs/architecture.md) ----
+
+AttentionPattern sparse() {
+  AttentionPattern pattern;
+  pattern.query_cls = pattern.query_document = false;
+  pattern.window = 4;
+  return pattern;
+}
+
+TEST(LevelsOfSixteenLanes, GiveTheSameLogitsToTheBit) {
+  RandomModel model({.hidden = 96, .heads = 3, .intermediate = 160, .layers = 2}, sparse());
+  const Pairs pairs = random_pairs(model, 6, {1, 17, 40, 90});
+  std::size_t compared = 0;
+  std::vector<float> fp32, bf16, int8;
+  for (const VectorKernels* level : all_levels()) {
+    if (level->lanes != 16) continue;
+    const auto logits = [&](Precision precision) {
+      return pairs.logits(*model.on({"cpu", precision, 1, level->name}));
+    };
+    const auto expect_same = [&](Precision precision, std::vector<float>& known) {
+      const std::vector<float> found = logits(precision);
+      if (known.empty()) known = found;
+      EXPECT_EQ(found, known) << level->name << ' ' << to_string(precision);
+    };
+    expect_same(Precision::fp32, fp32);
+    expect_same(Precision::int8, int8);
+    // Products of bf16 are summed in another order by AVX-512's instruction, and by fp32's.
+    if (level->layout == cpu::WeightLayout::tiles) expect_same(Precision::bf16, bf16);
+    ++compared;
+  }
+  if (compared < 2) GTEST_SKIP() << "SKIPPED: this processor has no AVX-512";
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,317 @@
+// The other kernels of every instruction set that this processor has, against sums in double: accuracy, odd lengths,
+// and guard words round outputs.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/packed_linear.h"
+#include "tests/support/kernels_support.h"
+
+namespace relucent::testing {
+namespace {
+
+using cpu::Arithmetic;
+using cpu::VectorKernels;
+
+constexpr float kGuard = 12345;
+
+/// Memory for `size` floats with guard words before and after; starts one float off any vector's alignment.
+class Guarded {
+ public:
+  explicit Guarded(std::size_t size, float value = 0) : memory_(size + 2 * kGuards, kGuard), size_(size) {
+    std::fill_n(data(), size, value);
+  }
+  ~Guarded() {
+    for (std::size_t i = 0; i < kGuards; ++i) {
+      EXPECT_EQ(memory_[i], kGuard) << "written before the output";
+      EXPECT_EQ(memory_[kGuards + size_ + i], kGuard) << "written after the output";
+    }
+  }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  float* data() { return memory_.data() + kGuards; }
+  float& operator[](std::size_t i) { return data()[i]; }
+  void operator=(const std::vector<float>& values) { std::copy(values.begin(), values.end(), data()); }
+
+ private:
+  static constexpr std::size_t kGuards = 33;
+  std::vector<float> memory_;
+  std::size_t size_;
+};
+
+constexpr std::size_t kLengths[] = {1,  2,  3,  4,  5,  7,  8,  9,   15,  16,  17,
+                                    31, 32, 33, 48, 63, 64, 65, 100, 383, 384, 1536};
+
+class VectorLevel : public ::testing::TestWithParam<const VectorKernels*> {
+ protected:
+  const VectorKernels& kernels_ = *GetParam();
+  std::size_t whole(std::size_t tokens) const {
+    return (tokens + kernels_.lanes - 1) / kernels_.lanes * kernels_.lanes;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Levels, VectorLevel, ::testing::ValuesIn(all_levels()),
+                         [](const auto& level) { return level.param->name; });
+
+TEST_P(VectorLevel, SoftmaxSumsToOneAndKeepsRatios) {
+  for (const std::size_t count : kLengths) {
+    for (const float spread : {0.1F, 3.0F, 40.0F}) {
+      const std::vector<float> x = random_numbers(count, spread);
+      Guarded y(count);
+      y = x;
+      kernels_.softmax(y.data(), count);
+      const double highest = *std::max_element(x.begin(), x.end());
+      double total = 0;
+      for (const float value : x) total += std::exp(value - highest);
+      for (std::size_t i = 0; i < count; ++i) {
+        const double wanted = std::exp(x[i] - highest) / total;
+        const double relative = 1e-6 + 1e-7 * (highest - x[i]);  // the difference itself is rounded to fp32
+        ASSERT_NEAR(y[i], wanted, relative * wanted + 1e-30) << "count " << count << ", spread " << spread;
+      }
+    }
+  }
+}
+
+TEST_P(VectorLevel, SoftmaxOfExtremesIsFinite) {
+  Guarded y(9);
+  y = std::vector<float>{-3e30F, 0, 3e30F, -1000, 1000, 5, 6, 7, 3e30F};
+  kernels_.softmax(y.data(), 9);
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(y[i], i == 2 || i == 8 ? 0.5F : 0.0F);
+}
+
+TEST_P(VectorLevel, LayerNormOfEachTokenAndItsOperand) {
+  for (const std::size_t size : kLengths) {
+    if (size == 1) continue;  // one value is its own mean: only rounding is left
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> x = random_numbers(panels * rows * panel, 2), gamma = random_numbers(size, 1, 10),
+                             beta = random_numbers(size, 1, 11);
+    for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16_emulated}) {
+      Guarded y(x.size()), operand(x.size());
+      std::vector<float> scales(panels * panel);
+      y = x;
+      kernels_.norm({y.data(), gamma.data(), beta.data(), 1e-12F, size, vectors},
+                    {arithmetic, operand.data(), scales.data()});
+      for (std::size_t token = 0; token < vectors * kernels_.lanes; ++token) {
+        const auto at = [&](std::size_t f) { return (token / panel * rows + f) * panel + token % panel; };
+        double mean = 0, variance = 0;
+        for (std::size_t f = 0; f < size; ++f) mean += x[at(f)] / static_cast<double>(size);
+        for (std::size_t f = 0; f < size; ++f)
+          variance += (x[at(f)] - mean) * (x[at(f)] - mean) / static_cast<double>(size);
+        for (std::size_t f = 0; f < size; ++f) {
+          ASSERT_NEAR(y[at(f)], (x[at(f)] - mean) / std::sqrt(variance + 1e-12) * gamma[f] + beta[f], 1e-5)
+              << "size " << size;
+          const float wanted = arithmetic == Arithmetic::fp32 ? y[at(f)] : cpu::from_bf16(cpu::to_bf16(y[at(f)]));
+          ASSERT_EQ(operand[at(f)], wanted);
+        }
+        for (std::size_t f = size; f < rows; ++f) ASSERT_EQ(operand[at(f)], 0) << "padding must count for nothing";
+      }
+    }
+  }
+}
+
+TEST_P(VectorLevel, LayerNormOfLargeOffsetsAndOfConstants) {
+  // Mean 1000, deviation 1: a variance from a mean of squares would lose all its digits.
+  const std::size_t size = 384, panel = kernels_.panel;
+  const std::vector<float> noise = random_numbers(size), one(size, 1), zero(size, 0);
+  std::vector<float> y(size * panel), x(size);
+  double mean = 0, variance = 0;
+  for (std::size_t f = 0; f < size; ++f) {
+    x[f] = noise[f] + 1000;
+    std::fill_n(y.begin() + static_cast<std::ptrdiff_t>(f * panel), panel, x[f]);
+    mean += static_cast<double>(x[f]) / size;
+  }
+  for (std::size_t f = 0; f < size; ++f) variance += (x[f] - mean) * (x[f] - mean) / size;
+  kernels_.norm({y.data(), one.data(), zero.data(), 1e-12F, size, 1}, {});
+  for (std::size_t f = 0; f < size; ++f) ASSERT_NEAR(y[f * panel], (x[f] - mean) / std::sqrt(variance), 2e-4);
+  std::fill(y.begin(), y.end(), 0.5F);
+  kernels_.norm({y.data(), one.data(), one.data(), 1e-12F, size, 1}, {});
+  for (std::size_t f = 0; f < size; ++f) ASSERT_EQ(y[f * panel], 1.0F);
+}
+
+TEST_P(VectorLevel, Bf16OperandsArePairsRoundedToEven) {
+  const std::size_t panel = kernels_.panel, size = 17, rows = cpu::padded(size);
+  const std::vector<float> x = random_numbers(rows * panel, 3);
+  std::vector<std::uint32_t> units(rows / 2 * panel, 1);
+  kernels_.pack(x.data(), size, 1, {Arithmetic::bf16, units.data(), nullptr});
+  for (std::size_t token = 0; token < kernels_.lanes; ++token) {
+    for (std::size_t f = 0; f < rows; ++f) {
+      const auto half = static_cast<std::uint16_t>(units[f / 2 * panel + token] >> (16 * (f % 2)));
+      ASSERT_EQ(half, f < size ? cpu::to_bf16(x[f * panel + token]) : 0) << "feature " << f;
+    }
+  }
+}
+
+TEST_P(VectorLevel, EightBitOperandsReachFromOneToTwoHundredAndFiftyFive) {
+  const std::size_t panel = kernels_.panel, size = 18, rows = cpu::padded(size);
+  std::vector<float> x = random_numbers(rows * panel, 3);
+  for (std::size_t f = 0; f < size; ++f) x[f * panel] = 0;  // a token of zeros
+  std::vector<std::uint32_t> units(rows / 4 * panel, 1);
+  std::vector<float> scales(panel);
+  kernels_.pack(x.data(), size, 1, {Arithmetic::int8, units.data(), scales.data()});
+  for (std::size_t token = 0; token < kernels_.lanes; ++token) {
+    float widest = 0;
+    for (std::size_t f = 0; f < size; ++f) widest = std::max(widest, std::abs(x[f * panel + token]));
+    for (std::size_t f = 0; f < rows; ++f) {
+      const int byte = static_cast<int>(units[f / 4 * panel + token] >> (8 * (f % 4)) & 255U);
+      if (f >= size || token == 0) {
+        ASSERT_EQ(byte, 128);
+        continue;
+      }
+      ASSERT_NEAR(scales[token], widest / 127, 1e-6 * widest);
+      ASSERT_NEAR(static_cast<float>(byte - 128) * scales[token], x[f * panel + token], 0.501F * scales[token]);
+    }
+  }
+}
+
+TEST_P(VectorLevel, ProductsAndSumsOfTokens) {
+  for (const std::size_t tokens : {1, 5, 16, 33, 175}) {
+    for (const std::size_t heads : {1, 3, 4, 12}) {
+      const std::size_t features = 30, stride = whole(tokens);
+      const std::vector<float> x = random_numbers(features * stride, 1, 1),
+                               vectors = random_numbers(features * heads, 1, 2);
+      std::vector<float> weights = random_numbers(heads * stride, 1, 3);
+      for (std::size_t h = 0; h < heads; ++h) {
+        for (std::size_t t = tokens; t < stride; ++t) weights[h * stride + t] = 0;
+      }
+      Guarded products(heads * stride), sums(heads * features, 1);
+      const cpu::TokenRows rows{x.data(), stride, features, tokens};
+      kernels_.token_products(rows, vectors.data(), heads, products.data(), stride);
+      kernels_.token_sums(rows, weights.data(), stride, heads, sums.data(), features);
+      for (std::size_t h = 0; h < heads; ++h) {
+        for (std::size_t t = 0; t < tokens; ++t) {
+          double wanted = 0;
+          for (std::size_t f = 0; f < features; ++f)
+            wanted += static_cast<double>(vectors[f * heads + h]) * x[f * stride + t];
+          ASSERT_NEAR(products[h * stride + t], wanted, 1e-5);
+        }
+        for (std::size_t f = 0; f < features; ++f) {
+          double wanted = 1;
+          for (std::size_t t = 0; t < tokens; ++t)
+            wanted += static_cast<double>(weights[h * stride + t]) * x[f * stride + t];
+          ASSERT_NEAR(sums[h * features + f], wanted, 2e-5);
+        }
+      }
+    }
+  }
+}
+
+/// One head's tokens with a segment of keys before them and themselves as a band.
+struct Head {
+  std::size_t size, tokens, others, stride;
+  std::vector<float> query, keys, values, other_keys, other_values;
+
+  Head(std::size_t head_size, std::size_t token_count, std::size_t other_count)
+      : size(head_size),
+        tokens(token_count),
+        others(other_count),
+        stride(token_count + 2 * cpu::kReach + 16),
+        query(random_numbers(size * stride, 2, 1)),
+        keys(random_numbers(size * stride, 1, 2)),
+        values(random_numbers(size * stride, 1, 3)),
+        other_keys(random_numbers(size * (others + 16), 1, 4)),
+        other_values(random_numbers(size * (others + 16), 1, 5)) {}
+
+  /// Whether token i sees key j of the band.
+  static bool sees(std::size_t i, std::size_t j, std::size_t window) { return (i > j ? i - j : j - i) <= window; }
+
+  /// The exact answer, and a plain fp32 program's: same formula, one float after another. `T`: double or float.
+  template <typename T>
+  std::vector<T> attend(std::size_t token, std::size_t window, bool band) const {
+    std::vector<T> scores;
+    std::vector<std::pair<const float*, std::size_t>> seen_values;
+    T highest = -std::numeric_limits<T>::infinity(), total = 0;
+    const auto add = [&](const float* key, const float* value, std::size_t key_stride) {
+      T product = 0;
+      for (std::size_t d = 0; d < size; ++d)
+        product += static_cast<T>(query[d * stride + cpu::kReach + token]) * key[d * key_stride];
+      scores.push_back(product * (1 / std::sqrt(static_cast<T>(size))));
+      highest = std::max(highest, scores.back());
+      seen_values.emplace_back(value, key_stride);
+    };
+    for (std::size_t j = 0; j < others; ++j) add(other_keys.data() + j, other_values.data() + j, others + 16);
+    for (std::size_t j = 0; band && j < tokens; ++j) {
+      if (sees(token, j, window)) add(keys.data() + cpu::kReach + j, values.data() + cpu::kReach + j, stride);
+    }
+    for (T& score : scores) total += score = std::exp(score - highest);
+    std::vector<T> output(size, 0);
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      for (std::size_t d = 0; d < size; ++d)
+        output[d] += scores[k] / total * seen_values[k].first[d * seen_values[k].second];
+    }
+    return output;
+  }
+
+  cpu::Attention attention(std::size_t window) const {
+    cpu::Attention a;
+    a.query = query.data() + cpu::kReach;
+    a.query_stride = stride;
+    a.tokens = tokens;
+    // The same keys in two segments.
+    const std::size_t half = others / 2;
+    if (half > 0) a.segments[a.segment_count++] = {other_keys.data(), other_values.data(), others + 16, half};
+    if (others > half) {
+      a.segments[a.segment_count++] = {other_keys.data() + half, other_values.data() + half, others + 16,
+                                       others - half};
+    }
+    a.band = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, tokens};
+    a.window = window;
+    a.head_size = size;
+    a.scale = 1 / std::sqrt(static_cast<float>(size));
+    return a;
+  }
+};
+
+TEST_P(VectorLevel, AttentionErrsAtMostTwiceAsMuchAsANaiveFloatOne) {
+  for (const std::size_t head_size : {1, 3, 8, 20, 32, 64}) {
+    for (const std::size_t tokens : {1, 2, 15, 16, 17, 40, 170}) {
+      for (const std::size_t others : {1, 9, 20}) {
+        for (const std::size_t window : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{16},
+                                         std::size_t{17}, std::size_t{64}, tokens}) {
+          const Head head(head_size, tokens, others);
+          cpu::Attention a = head.attention(window);
+          const std::size_t output_stride = tokens + 3;
+          std::vector<float> output(head_size * output_stride, kGuard),
+              scores((others + tokens + 2 * cpu::kReach + 8) * kernels_.lanes);
+          a.output = output.data();
+          a.output_stride = output_stride;
+          a.scores = scores.data();
+          kernels_.attend(a);
+          double error = 0, naive_error = 0;
+          for (std::size_t token = 0; token < tokens; ++token) {
+            const std::vector<double> exact = head.attend<double>(token, window, true);
+            const std::vector<float> naive = head.attend<float>(token, window, true);
+            for (std::size_t d = 0; d < head_size; ++d) {
+              error = std::max(error, std::abs(output[d * output_stride + token] - exact[d]));
+              naive_error = std::max(naive_error, std::abs(naive[d] - exact[d]));
+            }
+          }
+          ASSERT_LE(error, std::min(2 * naive_error + 1e-5, 1e-5))
+              << "head " << head_size << ", " << tokens << " tokens, " << others << " others, window " << window;
+          for (std::size_t d = 0; d < head_size; ++d) {
+            for (std::size_t i = tokens; i < output_stride; ++i) ASSERT_EQ(output[d * output_stride + i], kGuard);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(VectorLevel, AttentionOfOneTokenToAllKeys) {
+  for (const std::size_t others : {1, 9, 16, 33, 170, 4000}) {
+    const Head head(32, 1, others);
+    cpu::Attention a = head.attention(0);
+    a.band = {};
+    std::vector<float> output(32), scores(2 * whole(others) + 2 * kernels_.lanes);
+    a.output = output.data();
+    a.output_stride = 1;
+    a.scores = scores.data();
+    kernels_.attend_one(a);
+    const std::vector<double> exact = head.attend<double>(0, 0, false);
+    for (std::size_t d = 0; d < 32; ++d) ASSERT_NEAR(output[d], exact[d], 1e-5) << others << " keys";
+  }
+}
+
+}  // namespace
+}  // namespace relucent::testing

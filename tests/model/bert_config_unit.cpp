@@ -1,0 +1,161 @@
+// What config.json says, as the description that backends run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/families/bert.h"
+#include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
+#include "tests/support/test_data.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace relucent::testing {
+namespace {
+
+class BertConfig : public ::testing::Test {
+ protected:
+  TinyCheckpoint checkpoint;
+  TemporaryFolder folder;
+
+  CheckpointInfo inspect() {
+    checkpoint.write(folder.path());
+    return inspect_checkpoint(folder.path());
+  }
+};
+
+TEST_F(BertConfig, SizesAreRead) {
+  const CheckpointInfo info = inspect();
+  const EncoderDescription& description = info.description;
+  EXPECT_EQ(description.vocabulary_size, 57);
+  EXPECT_EQ(description.hidden_size, 8);
+  EXPECT_EQ(description.layers, 2);
+  EXPECT_EQ(description.heads, 2);
+  EXPECT_EQ(description.intermediate_size, 12);
+  EXPECT_EQ(description.max_positions, 64);
+  EXPECT_EQ(description.token_types, 2);
+  EXPECT_FLOAT_EQ(description.norm_epsilon, 1e-12F);
+  EXPECT_EQ(info.architecture, "BertForSequenceClassification");
+  EXPECT_EQ(info.tokenizer, "WordPiece, 57 entries, lower-cased (vocab.txt)");
+  EXPECT_EQ(info.weight_type, "F32");
+}
+
+TEST_F(BertConfig, APlainModelAttendsEverywhereWithoutWindow) {
+  const CheckpointInfo info = inspect();
+  ASSERT_EQ(info.description.patterns.size(), 2U);
+  for (const AttentionPattern& pattern : info.description.patterns) EXPECT_EQ(pattern, AttentionPattern{});
+}
+
+TEST_F(BertConfig, EachFlagSetsItsOwnPartOfThePattern) {
+  const std::pair<const char*, bool AttentionPattern::*> flags[] = {
+      {"cls_query_attention", &AttentionPattern::cls_query},
+      {"cls_doc_attention", &AttentionPattern::cls_document},
+      {"query_cls_attention", &AttentionPattern::query_cls},
+      {"query_doc_attention", &AttentionPattern::query_document},
+      {"doc_cls_attention", &AttentionPattern::document_cls},
+      {"doc_query_attention", &AttentionPattern::document_query}};
+  checkpoint.config["architectures"] = {"ListformerModelForSequenceClassification"};
+  for (const auto& [key, flag] : flags) {
+    TinyCheckpoint changed = checkpoint;
+    changed.config[key] = false;
+    changed.write(folder.path());
+    AttentionPattern expected;
+    expected.*flag = false;
+    for (const AttentionPattern& pattern : inspect_checkpoint(folder.path()).description.patterns) {
+      EXPECT_EQ(pattern, expected) << key;
+    }
+  }
+}
+
+TEST_F(BertConfig, WindowsFromZeroToUnlimited) {
+  for (const int window : {0, 1, 4, 1000}) {
+    checkpoint.config["attention_window_size"] = window;
+    EXPECT_EQ(inspect().description.patterns[1].window, window);
+  }
+  checkpoint.config["attention_window_size"] = nullptr;
+  EXPECT_EQ(inspect().description.patterns[1].window, std::nullopt);
+}
+
+TEST_F(BertConfig, LegacyAndHarmlessKeysAreIgnoredAndListed) {
+  const char* keys[] = {"cls_other_cls_attention",
+                        "doc_other_cls_attention",
+                        "rank_position_embedding",
+                        "base_max_position_embeddings",
+                        "save_step",
+                        "input_type_embedding",
+                        "normalize_output",
+                        "depth",
+                        "attention_probs_dropout_prob",
+                        "transformers_version",
+                        "use_cache",
+                        "cls_token_id"};
+  for (const char* key : keys) checkpoint.config[key] = true;
+  const CheckpointInfo info = inspect();
+  EXPECT_EQ(info.ignored_keys.size(), std::size(keys));
+  for (const char* key : keys) {
+    EXPECT_NE(std::find(info.ignored_keys.begin(), info.ignored_keys.end(), key), info.ignored_keys.end())
+        << key;
+  }
+}
+
+TEST_F(BertConfig, TokenTypeEmbeddingIsLive) {
+  EXPECT_TRUE(inspect().description.document_token_type);
+  checkpoint.config["token_type_embedding"] = false;
+  EXPECT_FALSE(inspect().description.document_token_type);
+  checkpoint.config["type_vocab_size"] = 1;
+  auto& table = checkpoint.tensors["bert.embeddings.token_type_embeddings.weight"];
+  table.shape[0] = 1;
+  table.bytes.resize(table.bytes.size() / 2);
+  EXPECT_EQ(inspect().description.token_types, 1);
+}
+
+TEST_F(BertConfig, MaxLengthIsTheLesserOfTableAndTokenizer) {
+  EXPECT_EQ(inspect().max_length, 64);
+  checkpoint.tokenizer_config["model_max_length"] = 48;
+  EXPECT_EQ(inspect().max_length, 48);
+  checkpoint.tokenizer_config["model_max_length"] = 1e30;  // how "no limit" is written
+  EXPECT_EQ(inspect().max_length, 64);
+  checkpoint.tokenizer_config = nullptr;
+  std::filesystem::remove(folder / "tokenizer_config.json");
+  EXPECT_EQ(inspect().max_length, 64);
+}
+
+TEST_F(BertConfig, OtherTensorsAreIgnoredAndListed) {
+  checkpoint.tensors["bert.embeddings.position_ids"] = {"I64", {1, 64}, std::string(512, '\0')};
+  checkpoint.tensors["cls.predictions.bias"] = {"F32", {1}, std::string(4, '\0')};
+  const CheckpointInfo info = inspect();
+  std::size_t ignored = 0;
+  for (const TensorSummary& tensor : info.tensors) {
+    const bool expected =
+        tensor.name != "bert.embeddings.position_ids" && tensor.name != "cls.predictions.bias";
+    EXPECT_EQ(tensor.used, expected) << tensor.name;
+    ignored += tensor.used ? 0 : 1;
+  }
+  EXPECT_EQ(ignored, 2U);
+  std::uint64_t parameters = 0;
+  for (const TensorSummary& tensor : info.tensors) parameters += tensor.used ? tensor.bytes / 4 : 0;
+  EXPECT_EQ(info.parameters, parameters);
+}
+
+TEST(PublishedConfig, APlainCrossEncodersIsUnderstood) {
+  const std::filesystem::path path = test_data() / "tokenizers/ms-marco-MiniLM-L-6-v2/config.json";
+  RELUCENT_NEEDS(path);
+  const FamilyConfiguration configuration = read_bert_configuration(JsonFile::read(path));
+  EXPECT_EQ(configuration.architecture, "BertForSequenceClassification");
+  EXPECT_EQ(configuration.description.hidden_size, 384);
+  EXPECT_EQ(configuration.description.patterns, std::vector<AttentionPattern>(6));
+}
+
+TEST(PublishedConfig, AModelWithoutAScoringHeadIsRefused) {
+  const std::filesystem::path folder = test_data() / "models/lightning-ir-test-model";
+  RELUCENT_NEEDS(folder);
+  try {
+    inspect_checkpoint(folder);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_EQ(error.problem(), "the architecture BertModel is not known");
+  }
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,382 @@
+// What holds for every text: limits, chunks, and that a score depends on its own pair alone.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "model/input/chunk_choice.h"
+#include "model/input/document_chunks.h"
+#include "relucent/error.h"
+#include "relucent/model/cross_encoder.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace relucent::testing {
+namespace {
+
+std::string words(std::size_t count, unsigned seed = 0) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i)
+    text += std::string(text.empty() ? "" : " ") + static_cast<char>('a' + (i * 7 + seed) % 26);
+  return text;
+}
+
+class TinyCrossEncoder : public ::testing::Test {
+ protected:
+  TemporaryFolder folder;
+
+  void SetUp() override { TinyCheckpoint().write(folder.path()); }
+
+  static CrossEncoderOptions plain(LongDocuments mode = LongDocuments::truncate) {
+    CrossEncoderOptions options;
+    options.backend.device = "ref";
+    options.long_documents = mode;
+    return options;
+  }
+  std::shared_ptr<const CrossEncoder> load(const CrossEncoderOptions& options) const {
+    return CrossEncoder::load(folder.path(), options);
+  }
+  static PairScore score(const CrossEncoder& model, std::string_view query, std::string_view document) {
+    return model.score(query, {&document, 1}).documents.at(0);
+  }
+};
+
+TEST_F(TinyCrossEncoder, ScoresComeInTheOrderGiven) {
+  const auto model = load(plain());
+  const std::vector<std::string> texts{words(3), "", words(9, 4), words(40), "a a a"};
+  const std::vector<std::string_view> documents(texts.begin(), texts.end());
+  const PairScores scores = model->score("q x", documents);
+  ASSERT_EQ(scores.documents.size(), texts.size());
+  EXPECT_EQ(scores.query_tokens, 2);
+  EXPECT_FALSE(scores.query_truncated);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(std::bit_cast<int>(scores.documents[i].logit),
+              std::bit_cast<int>(score(*model, "q x", texts[i]).logit));
+  }
+  EXPECT_EQ(scores.documents[0].tokens, 3 + 2 + 3);
+  EXPECT_EQ(scores.documents[1].tokens, 3 + 2) << "an empty document is scored as such";
+  EXPECT_NE(scores.documents[0].logit, scores.documents[2].logit);
+  EXPECT_TRUE(model->score("q", {}).documents.empty());
+}
+
+TEST_F(TinyCrossEncoder, AQueryHasAtMostThirtyWordPieces) {
+  const auto model = load(plain());
+  const PairScores thirty = model->score(words(30), std::vector<std::string_view>{"a b"});
+  const PairScores more = model->score(words(31), std::vector<std::string_view>{"a b"});
+  EXPECT_EQ(thirty.query_tokens, 30);
+  EXPECT_FALSE(thirty.query_truncated);
+  EXPECT_EQ(more.query_tokens, 30);
+  EXPECT_TRUE(more.query_truncated);
+  EXPECT_EQ(thirty.documents[0].logit, more.documents[0].logit);
+  EXPECT_NE(thirty.documents[0].logit, score(*model, words(29), "a b").logit);
+}
+
+TEST_F(TinyCrossEncoder, OnlyTheDocumentIsCutAndItsSeparatorStays) {
+  const auto model = load(plain());  // 64 positions: 2 query pieces leave room for 59
+  const PairScore fits = score(*model, "q x", words(59));
+  const PairScore cut = score(*model, "q x", words(60));
+  const PairScore cut_more = score(*model, "q x", words(100'000));
+  EXPECT_FALSE(fits.truncated);
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_TRUE(cut_more.truncated);
+  for (const PairScore& one : {fits, cut, cut_more}) EXPECT_EQ(one.tokens, 64);
+  EXPECT_EQ(fits.logit, cut.logit);
+  EXPECT_EQ(fits.logit, cut_more.logit);
+  EXPECT_NE(fits.logit, score(*model, "q x", words(58)).logit);
+}
+
+TEST_F(TinyCrossEncoder, IdsMadeBeforehandGiveTheSameBitsAsTheirText) {
+  const auto tokenizer = load_checkpoint_tokenizer(folder.path());
+  EXPECT_EQ(tokenizer.max_positions, 64);
+  for (const LongDocuments mode :
+       {LongDocuments::truncate, LongDocuments::maxp, LongDocuments::firstp, LongDocuments::sump}) {
+    CrossEncoderOptions options = plain(mode);
+    options.chunk = 25;
+    options.stride = 20;
+    const auto model = load(options);
+    EXPECT_EQ(model->tokenizer().fingerprint(), tokenizer.tokenizer->fingerprint());
+    for (const std::size_t length : {0U, 1U, 58U, 59U, 60U, 61U, 63U, 64U, 65U, 200U}) {
+      for (const std::size_t stored : {0U, 1U, 57U, 59U, 60U, 61U, 64U, 1000U}) {
+        SCOPED_TRACE(std::to_string(length) + " pieces, " + std::to_string(stored) + " stored");
+        const std::string text = words(length);
+        std::vector<std::int32_t> ids;
+        const bool more = tokenizer.tokenizer->encode(text, stored, ids);
+        const PairDocument document{text, ids, more ? PairDocument::Ids::first : PairDocument::Ids::all};
+        const PairScore expected = score(*model, "q x", text);
+        const PairScore got = model->score_documents("q x", {&document, 1}).documents.at(0);
+        EXPECT_EQ(std::bit_cast<int>(got.logit), std::bit_cast<int>(expected.logit));
+        EXPECT_EQ(got.tokens, expected.tokens);
+        EXPECT_EQ(got.truncated, expected.truncated);
+      }
+    }
+  }
+}
+
+TEST_F(TinyCrossEncoder, IdsAreReadInsteadOfTheTextWhereTheyAreEnough) {
+  const auto model = load(plain());
+  std::vector<std::int32_t> other;
+  model->tokenizer().encode(words(70, 3), 70, other);
+  const std::string text = words(40), other_text = words(70, 3);
+  const auto with = [&](std::vector<std::int32_t> ids, PairDocument::Ids which) {
+    const PairDocument document{text, ids, which};
+    return model->score_documents("q x", {&document, 1}).documents.at(0).logit;
+  };
+  const float of_text = score(*model, "q x", text).logit, of_other = score(*model, "q x", other_text).logit;
+  ASSERT_NE(of_text, of_other);
+  EXPECT_EQ(with(other, PairDocument::Ids::all), of_other);
+  EXPECT_EQ(with(other, PairDocument::Ids::first), of_other);
+  EXPECT_EQ(with(other, PairDocument::Ids::none), of_text);
+  EXPECT_EQ(with({other.begin(), other.begin() + 40}, PairDocument::Ids::first), of_text) << "too few";
+  for (const std::int32_t no_entry : {-1, model->tokenizer().vocabulary_size()}) {
+    std::vector<std::int32_t> damaged = other;
+    damaged[7] = no_entry;
+    EXPECT_EQ(with(damaged, PairDocument::Ids::all), of_text) << no_entry;
+  }
+}
+
+TEST_F(TinyCrossEncoder, MaxLengthCutsEarlier) {
+  CrossEncoderOptions options = plain();
+  options.max_length = 20;
+  const auto model = load(options);
+  EXPECT_EQ(model->max_length(), 20);
+  const PairScore cut = score(*model, "q x", words(40));
+  EXPECT_EQ(cut.tokens, 20);
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_EQ(cut.logit, score(*load(plain()), "q x", words(15)).logit);
+  // So short a limit cuts the query before it leaves no place for the document's [SEP].
+  options.max_length = 4;
+  const PairScores shortest = load(options)->score(words(5), std::vector<std::string_view>{"a"});
+  EXPECT_EQ(shortest.query_tokens, 1);
+  EXPECT_TRUE(shortest.query_truncated);
+  EXPECT_EQ(shortest.documents[0].tokens, 4);
+}
+
+TEST_F(TinyCrossEncoder, BadOptionsAreRefused) {
+  const auto refused = [&](auto change) {
+    CrossEncoderOptions options = plain();
+    change(options);
+    try {
+      load(options);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
+      EXPECT_FALSE(error.remedy().empty());
+    }
+  };
+  for (const int length : {-1, 1, 3, 65, 4096}) refused([&](auto& options) { options.max_length = length; });
+  refused([](auto& options) { options.attention_window = -2; });
+  refused([](auto& options) { options.chunk = 0; });
+  refused([](auto& options) { options.stride = 0; });
+  refused([](auto& options) { options.stride = options.chunk + 1; });
+  refused([](auto& options) { options.backend.device = "tpu"; });
+}
+
+TEST_F(TinyCrossEncoder, TheWindowOverrideIsTheWindowOfTheConfig) {
+  for (const int window : {0, 1, 4}) {
+    CrossEncoderOptions options = plain();
+    options.attention_window = window;
+    const auto overridden = load(options);
+    EXPECT_EQ(overridden->description().patterns.at(1).window, window);
+    TinyCheckpoint checkpoint;
+    checkpoint.config["attention_window_size"] = window;
+    const TemporaryFolder other;
+    checkpoint.write(other.path());
+    const auto configured = CrossEncoder::load(other.path(), plain());
+    EXPECT_EQ(score(*overridden, "q x", words(30)).logit, score(*configured, "q x", words(30)).logit);
+    EXPECT_NE(score(*overridden, "q x", words(30)).logit, score(*load(plain()), "q x", words(30)).logit);
+    options.attention_window = -1;
+    EXPECT_EQ(score(*CrossEncoder::load(other.path(), options), "q x", words(30)).logit,
+              score(*load(plain()), "q x", words(30)).logit);
+  }
+}
+
+TEST_F(TinyCrossEncoder, ChunksScoreAsTheirOwnTexts) {
+  // 100 words, 59 fit: chunks of 25, one every 20.
+  const std::size_t count = 100, chunk = 25, stride = 20;
+  std::vector<float> parts;
+  const auto whole = load(plain());
+  const std::string text = words(count);  // a word and a space: two bytes a piece
+  for (std::size_t begin = 0;; begin += stride) {
+    parts.push_back(score(*whole, "q x", text.substr(2 * begin, 2 * chunk - 1)).logit);
+    if (begin + chunk >= count) break;
+  }
+  ASSERT_EQ(parts.size(), 5U);
+  const auto with = [&](LongDocuments mode) {
+    CrossEncoderOptions options = plain(mode);
+    options.chunk = chunk;
+    options.stride = stride;
+    return load(options);
+  };
+  const PairScore best = score(*with(LongDocuments::maxp), "q x", text);
+  EXPECT_EQ(best.logit, *std::max_element(parts.begin(), parts.end()));
+  EXPECT_FALSE(best.truncated);
+  EXPECT_EQ(best.tokens, 5 * (25 + 5) - 5);
+  const PairScore sum = score(*with(LongDocuments::sump), "q x", text);
+  EXPECT_EQ(sum.logit, static_cast<float>(std::accumulate(parts.begin(), parts.end(), 0.0)));
+  EXPECT_FALSE(sum.truncated);
+  const PairScore first = score(*with(LongDocuments::firstp), "q x", text);
+  EXPECT_EQ(first.logit, parts[0]);
+  EXPECT_TRUE(first.truncated);
+  // A document that fits is never cut into chunks.
+  for (const auto mode : {LongDocuments::maxp, LongDocuments::sump, LongDocuments::firstp}) {
+    EXPECT_EQ(score(*with(mode), "q x", words(59)).logit, score(*whole, "q x", words(59)).logit);
+  }
+}
+
+TEST_F(TinyCrossEncoder, OfManyChunksTheFirstAndThoseThatShareMostWithTheQueryAreRead) {
+  CrossEncoderOptions options = plain(LongDocuments::maxp);
+  options.chunk = options.stride = 20;
+  std::string text = words(200);
+  for (const std::size_t word : {65U, 66U, 130U}) text[2 * word] = '!';  // chunks 3 (twice) and 6
+  const auto part = [&](std::size_t chunk) { return score(*load(plain()), "!", text.substr(2 * 20 * chunk, 39)).logit; };
+  const auto all = score(*load(options), "!", text);
+  for (const std::int32_t most : {1, 2, 3, 9, 10, 11}) {
+    options.max_chunks = most;
+    const PairScore some = score(*load(options), "!", text);
+    EXPECT_EQ(some.truncated, most < 10) << most;
+    EXPECT_EQ(some.tokens, all.tokens / 10 * std::min(most, 10)) << most;
+    if (most == 1) {
+      EXPECT_EQ(some.logit, part(0));
+    }
+    if (most == 2) {
+      EXPECT_EQ(some.logit, std::max(part(0), part(3)));
+    }
+    if (most == 3) {
+      EXPECT_EQ(some.logit, std::max({part(0), part(3), part(6)}));
+    }
+    if (most >= 10) {
+      EXPECT_EQ(some.logit, all.logit);
+    }
+  }
+}
+
+TEST(ChunkChoiceTest, IsTheFirstAndTheBestInTheirOrder) {
+  // Ids 0 to 9; chunks of two.
+  const std::vector<std::int32_t> pieces = {9, 9, 1, 2, 9, 9, 1, 9, 2, 2, 9, 1, 1, 1, 3, 9};
+  std::vector<Chunk> chunks;
+  for (std::size_t begin = 0; begin < pieces.size(); begin += 2) chunks.push_back({begin, 2});
+  const auto chosen = [&](std::vector<std::int32_t> query, std::size_t most) {
+    std::vector<std::size_t> places;
+    for (const Chunk& chunk : ChunkChoice(query, 10, most).choose(chunks, pieces, {})) places.push_back(chunk.begin / 2);
+    return places;
+  };
+  using Places = std::vector<std::size_t>;
+  EXPECT_EQ(chosen({1, 2}, 2), (Places{0, 1}));
+  EXPECT_EQ(chosen({3}, 2), (Places{0, 7}));
+  EXPECT_EQ(chosen({1, 1, 1}, 3), (Places{0, 1, 6})) << "twice counts more than once, earlier before later";
+  EXPECT_EQ(chosen({1, 3}, 3), (Places{0, 6, 7})) << "rare pieces count more";
+  EXPECT_EQ(chosen({4}, 3), (Places{0, 1, 2})) << "nothing in common: the first ones";
+  EXPECT_EQ(chosen({}, 3), (Places{0, 1, 2}));
+  EXPECT_EQ(chosen({1}, 8).size(), 8U);
+  EXPECT_EQ(chosen({1}, 100).size(), 8U);
+  StopSignal due;
+  due.deadline = std::chrono::steady_clock::now();
+  EXPECT_THROW(ChunkChoice(pieces, 10, 1).choose(chunks, pieces, due), Error);
+}
+
+TEST_F(TinyCrossEncoder, ALongDocumentBesideOthersChangesNothing) {
+  CrossEncoderOptions options = plain(LongDocuments::maxp);
+  options.chunk = 30;
+  options.stride = 30;
+  const auto model = load(options);
+  const std::string long_text = words(5000);
+  const std::vector<std::string_view> documents{"a b", long_text, "c d e"};
+  const PairScores scores = model->score("q", documents);
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    EXPECT_EQ(scores.documents[i].logit, score(*model, "q", documents[i]).logit);
+  }
+}
+
+TEST(DocumentChunks, CoverEveryPieceAndFit) {
+  for (std::size_t pieces = 0; pieces < 80; ++pieces) {
+    for (std::size_t room = 1; room < 40; room += 3) {
+      for (std::int32_t chunk = 1; chunk < 50; chunk += 4) {
+        for (std::int32_t stride = 1; stride <= chunk; stride += 3) {
+          CrossEncoderOptions options;
+          options.long_documents = LongDocuments::maxp;
+          options.chunk = chunk;
+          options.stride = stride;
+          const auto chunks = document_chunks(pieces, room, options);
+          ASSERT_FALSE(chunks.empty());
+          ASSERT_EQ(chunks.front().begin, 0U);
+          ASSERT_EQ(chunks.back().begin + chunks.back().size, pieces);
+          for (std::size_t i = 0; i < chunks.size(); ++i) {
+            ASSERT_LE(chunks[i].size, room);
+            ASSERT_EQ(chunks[i].begin + chunks[i].size == pieces, i + 1 == chunks.size())
+                << "only the last ends it";
+            ASSERT_TRUE(pieces == 0 || chunks[i].size > 0);
+            if (i > 0) {
+              ASSERT_GT(chunks[i].begin, chunks[i - 1].begin);
+              ASSERT_LE(chunks[i].begin, chunks[i - 1].begin + chunks[i - 1].size)
+                  << "no piece lies between two chunks";
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(TinyCrossEncoder, AStopSignalEndsTheWork) {
+  const auto model = load(plain());
+  const std::vector<std::string_view> documents(10, "a b c");
+  StopSignal late;
+  late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  try {
+    model->score("q", documents, late);
+    ADD_FAILURE() << "scored after its deadline";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::deadline);
+  }
+  std::stop_source source;
+  source.request_stop();
+  StopSignal stopped;
+  stopped.stop = source.get_token();
+  try {
+    model->score("q", documents, stopped);
+    ADD_FAILURE() << "scored after a stop";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+  }
+}
+
+TEST_F(TinyCrossEncoder, AScoreThatIsNoNumberIsAnError) {
+  TinyCheckpoint checkpoint;
+  const float infinite = INFINITY;
+  std::memcpy(checkpoint.tensors["classifier.bias"].bytes.data(), &infinite, sizeof infinite);
+  checkpoint.write(folder.path());
+  try {
+    score(*load(plain()), "q", "a");
+    ADD_FAILURE() << "scored";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+    EXPECT_EQ(error.place(), folder.path().string());
+  }
+}
+
+TEST_F(TinyCrossEncoder, ThreadsAtOnceGiveTheSameBits) {
+  const auto model = load(plain());
+  std::vector<std::string> texts;
+  for (unsigned i = 0; i < 20; ++i) texts.push_back(words(1 + i * 5, i));
+  const std::vector<std::string_view> documents(texts.begin(), texts.end());
+  const PairScores expected = model->score("q x", documents);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(8, 0);
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        const PairScores scores = model->score("q x", documents);
+        for (std::size_t i = 0; i < documents.size(); ++i) {
+          wrong[t] += std::bit_cast<int>(scores.documents[i].logit) !=
+                      std::bit_cast<int>(expected.documents[i].logit);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::accumulate(wrong.begin(), wrong.end(), 0), 0);
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,406 @@
+// Damaged, foreign and contradictory checkpoints: each is refused with the file, the place and the remedy.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+#include "tests/support/tiny_checkpoint.h"
+
+namespace relucent::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string with_header(const std::string& header, const std::string& data = {}) {
+  std::string length(8, '\0');
+  const std::uint64_t size = header.size();
+  std::memcpy(length.data(), &size, sizeof size);
+  return length + header + data;
+}
+
+class FaultyCheckpoint : public ::testing::Test {
+ protected:
+  TinyCheckpoint checkpoint;
+  TemporaryFolder temporary;
+  fs::path folder = temporary / "model";
+
+  /// Loading fails with an Error of `kind` whose place is that of `file` in the folder (and holds `place`),
+  /// whose problem holds `problem` and which has a remedy.
+  void refused(ErrorKind kind, const std::string& file, const std::string& place, const std::string& problem,
+               const std::string& remedy = {}) {
+    try {
+      CrossEncoder::load(folder);
+      ADD_FAILURE() << "loaded";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+      const std::string path = file.empty() ? folder.string() : (folder / file).string();
+      EXPECT_TRUE(error.place().starts_with(path)) << error.what();
+      EXPECT_NE(error.place().find(place), std::string::npos) << error.what();
+      EXPECT_NE(error.problem().find(problem), std::string::npos) << error.what();
+      EXPECT_FALSE(error.remedy().empty()) << error.what();
+      EXPECT_NE(error.remedy().find(remedy), std::string::npos) << error.what();
+    }
+  }
+
+  void weights_refused(const std::string& bytes, const std::string& place, const std::string& problem,
+                       const std::string& remedy = {}) {
+    checkpoint.write(folder);
+    write_file(folder / "model.safetensors", bytes);
+    refused(ErrorKind::invalid_data, "model.safetensors", place, problem, remedy);
+  }
+
+  void key_refused(ErrorKind kind, const std::string& key, const json& value, const std::string& problem) {
+    SCOPED_TRACE(key + " = " + value.dump());
+    TinyCheckpoint changed = checkpoint;
+    changed.config[key] = value;
+    changed.write(folder);
+    refused(kind, "config.json", "key " + key, problem);
+  }
+};
+
+TEST_F(FaultyCheckpoint, TheSoundOneIsInspected) {
+  checkpoint.write(folder);
+  EXPECT_EQ(inspect_checkpoint(folder).description.layers, 2);
+}
+
+TEST_F(FaultyCheckpoint, MissingFolderAndFiles) {
+  refused(ErrorKind::io, "", "", "no such model folder", "path");
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    checkpoint.write(folder);
+    fs::remove(folder / file);
+    refused(ErrorKind::io, file, "", "cannot be read: No such file");
+  }
+  checkpoint.write(folder);
+  fs::remove(folder / "vocab.txt");
+  refused(ErrorKind::io, "", "", "neither vocab.txt nor tokenizer.json", "download");
+  write_file(folder / "spiece.model", "x");
+  refused(ErrorKind::unsupported, "spiece.model", "", "SentencePiece", "WordPiece");
+}
+
+TEST_F(FaultyCheckpoint, FolderThatIsAFileAndFilesThatAreFolders) {
+  write_file(folder, "x");
+  refused(ErrorKind::io, "", "", "not a folder");
+  fs::remove(folder);
+  checkpoint.write(folder);
+  fs::remove(folder / "config.json");
+  fs::create_directory(folder / "config.json");
+  refused(ErrorKind::io, "config.json", "", "not a regular file");
+  fs::remove(folder / "config.json");
+  ASSERT_EQ(::mkfifo((folder / "config.json").c_str(), 0600), 0);
+  refused(ErrorKind::io, "config.json", "", "not a regular file");
+}
+
+TEST_F(FaultyCheckpoint, JsonThatNoNumberTypeHolds) {
+  checkpoint.write(folder);
+  write_file(folder / "config.json", R"({"model_type": "bert", "layer_norm_eps": 1e999})");
+  refused(ErrorKind::invalid_data, "config.json", "after key layer_norm_eps", "1e999", "correct the file");
+  write_file(folder / "config.json", R"({"a": {"b": [0, -1e999]}})");
+  refused(ErrorKind::invalid_data, "config.json", "after key b", "1e999", "correct the file");
+  write_file(folder / "config.json", "1e999");
+  refused(ErrorKind::invalid_data, "config.json", "", "1e999", "correct the file");
+}
+
+TEST_F(FaultyCheckpoint, WeightsInAnotherForm) {
+  checkpoint.write(folder);
+  fs::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
+  refused(ErrorKind::unsupported, "pytorch_model.bin", "", "not supported", "safetensors");
+  write_file(folder / "model.safetensors",
+             "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n");
+  refused(ErrorKind::invalid_data, "model.safetensors", "", "Git LFS pointer", "git lfs pull");
+}
+
+TEST_F(FaultyCheckpoint, TruncatedSafetensorsAtEveryLength) {
+  const std::string whole = safetensors_bytes(checkpoint.tensors);
+  weights_refused("", "byte 0", "ends within the header's length", "download the file again: it is 0 bytes");
+  weights_refused(whole.substr(0, 7), "byte 7", "ends within the header's length", "it is 7 bytes");
+  weights_refused(whole.substr(0, 100), "byte 100", "ends within the header", "it is 100 bytes");
+  weights_refused(whole.substr(0, whole.size() - 1), "tensor classifier.weight",
+                  "ends before the tensor does",
+                  "it is " + std::to_string(whole.size() - 1) + " bytes, the header promises " +
+                      std::to_string(whole.size()));
+  weights_refused(whole + "x", "byte " + std::to_string(whole.size()), "bytes follow the last tensor",
+                  "promises " + std::to_string(whole.size()));
+  for (std::size_t length = 0; length < whole.size(); length += 61) {
+    write_file(folder / "model.safetensors", whole.substr(0, length));
+    refused(ErrorKind::invalid_data, "model.safetensors", "", "", "download the file again");
+  }
+}
+
+TEST_F(FaultyCheckpoint, HeaderThatIsNotOne) {
+  weights_refused(std::string(8, '\xFF') + "{}", "byte 0", "promises a header of 18446744073709551615 bytes");
+  std::string huge(8, '\0');
+  const std::uint64_t length = 100'000'001;
+  std::memcpy(huge.data(), &length, sizeof length);
+  weights_refused(huge + "{}", "byte 0", "at most 100000000");
+  weights_refused(with_header("[]"), "byte 8", "does not begin with '{'");
+  weights_refused(with_header(" {}"), "byte 8", "does not begin with '{'");
+  weights_refused(with_header(""), "byte 8", "does not begin with '{'");
+  weights_refused(with_header("{\"a\" 1}"), "byte ", "not valid JSON");
+  weights_refused(with_header("{} x"), "byte ", "not valid JSON");
+  weights_refused(with_header("{\"a\xFF\": {}}"), "byte ", "not valid JSON");
+}
+
+TEST_F(FaultyCheckpoint, HeaderEntriesOutOfForm) {
+  const std::string four = R"("dtype":"F32","shape":[1],"data_offsets":[0,4])";
+  const auto entry = [](const std::string& fields) {
+    return with_header("{\"a\":{" + fields + "}}", "1234");
+  };
+  weights_refused(with_header("{\"a\":{" + four + "},\"a\":{" + four + "}}", "1234"), "tensor a",
+                  "stated twice");
+  weights_refused(entry(four + R"(,"dtype":"F32")"), "tensor a", "key dtype twice");
+  weights_refused(entry(four + R"(,"stride":[1])"), "tensor a", "key stride");
+  weights_refused(entry(R"("dtype":"F32","shape":[1])"), "tensor a", "no data_offsets");
+  weights_refused(entry(R"("dtype":"F31","shape":[1],"data_offsets":[0,4])"), "tensor a",
+                  "unknown data type F31");
+  weights_refused(entry(R"("dtype":32,"shape":[1],"data_offsets":[0,4])"), "tensor a", "a number");
+  weights_refused(entry(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])"), "tensor a", "negative");
+  weights_refused(entry(R"("dtype":"F32","shape":[1.0],"data_offsets":[0,4])"), "tensor a", "whole number");
+  weights_refused(entry(R"("dtype":"F32","shape":["1"],"data_offsets":[0,4])"), "tensor a", "a string");
+  weights_refused(entry(R"("dtype":"F32","shape":[[1]],"data_offsets":[0,4])"), "tensor a", "a list");
+  weights_refused(entry(R"("dtype":"F32","shape":null,"data_offsets":[0,4])"), "tensor a", "null");
+  weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0])"), "tensor a", "not two numbers");
+  weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0,4,8])"), "tensor a", "more than two");
+  weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0,18446744073709551616])"), "tensor a",
+                  "whole number");
+  weights_refused(with_header(R"({"a":[]})"), "tensor a", "a list");
+  weights_refused(with_header(R"({"__metadata__":{"a":1}})"), "__metadata__", "a number");
+}
+
+TEST_F(FaultyCheckpoint, OffsetsThatOverlapLeaveHolesOrOverflow) {
+  const auto two = [](const std::string& first, const std::string& second, const std::string& shape = "[1]") {
+    return with_header(R"({"a":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + first +
+                           R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + second + "}}",
+                       "12345678");
+  };
+  weights_refused(two("[0,4]", "[0,4]"), "tensor b", "overlaps");
+  weights_refused(two("[0,4]", "[2,6]"), "tensor b", "overlaps");
+  weights_refused(two("[0,4]", "[6,10]"), "tensor b", "hole of 2 bytes");
+  weights_refused(two("[1,5]", "[5,9]"), "tensor a", "hole of 1 bytes");
+  weights_refused(two("[4,0]", "[4,8]"), "tensor a", "ends before it");
+  weights_refused(two("[0,5]", "[5,9]"), "tensor a", "takes 5 bytes where its type and shape need 4");
+  weights_refused(two("[0,4]", "[4,8]", "[4611686018427387904,4]"), "tensor a", "more than 2^64");
+  weights_refused(two("[0,4]", "[4,8]", "[18446744073709551615,0]"), "tensor a", "more than 2^64");
+  weights_refused(two("[0,4]", "[18446744073709551612,18446744073709551615]"), "tensor b", "takes 3 bytes");
+  weights_refused(two("[0,4]", "[18446744073709551611,18446744073709551615]"), "tensor b", "hole");
+}
+
+TEST_F(FaultyCheckpoint, EveryTensorMissing) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    TinyCheckpoint changed = checkpoint;
+    changed.tensors.erase(name);
+    changed.write(folder);
+    refused(ErrorKind::invalid_data, "model.safetensors", "tensor " + name, "missing", "config.json");
+  }
+}
+
+TEST_F(FaultyCheckpoint, EveryTensorOfTheWrongShapeOrType) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    TinyCheckpoint changed = checkpoint;
+    changed.tensors[name].shape.insert(changed.tensors[name].shape.begin(), 1);
+    changed.write(folder);
+    refused(ErrorKind::invalid_data, "model.safetensors", "tensor " + name, "has the shape [1, ",
+            "same model");
+    changed = checkpoint;
+    changed.tensors[name].type = "I32";
+    changed.write(folder);
+    refused(ErrorKind::unsupported, "model.safetensors", "tensor " + name, "data type I32", "convert");
+  }
+}
+
+TEST_F(FaultyCheckpoint, MoreLayersThanConfigCounts) {
+  checkpoint.config["num_hidden_layers"] = 1;
+  checkpoint.write(folder);
+  refused(ErrorKind::invalid_data, "model.safetensors", "tensor bert.encoder.layer.1.", "counts 1 layers",
+          "same model");
+}
+
+TEST_F(FaultyCheckpoint, ConfigThatIsNoJson) {
+  checkpoint.write(folder);
+  write_file(folder / "config.json", "");
+  refused(ErrorKind::invalid_data, "config.json", "byte ", "not valid JSON");
+  write_file(folder / "config.json", "{\"model_type\": \"bert\", }");
+  refused(ErrorKind::invalid_data, "config.json", "byte 24", "not valid JSON", "download");
+  write_file(folder / "config.json", "[1]");
+  refused(ErrorKind::invalid_data, "config.json", "", "no JSON object");
+  write_file(folder / "config.json", R"({"model_type": "bert", "model_type": "bert"})");
+  refused(ErrorKind::invalid_data, "config.json", "key model_type", "twice");
+  write_file(folder / "config.json", std::string(200'000, '[') + std::string(200'000, ']'));
+  refused(ErrorKind::invalid_data, "config.json", "", "no JSON object");
+}
+
+TEST_F(FaultyCheckpoint, UnknownModelTypeAndArchitecture) {
+  key_refused(ErrorKind::unsupported, "model_type", "gpt2", "gpt2 is not known");
+  key_refused(ErrorKind::invalid_data, "model_type", 5, "not a string");
+  key_refused(ErrorKind::invalid_data, "model_type", nullptr, "missing");
+  key_refused(ErrorKind::unsupported, "architectures", json::array({"BertModel"}), "BertModel is not known");
+  key_refused(ErrorKind::unsupported, "architectures", json::array({"BertForMaskedLM"}), "BertForMaskedLM");
+  key_refused(ErrorKind::invalid_data, "architectures", json::array(), "no architecture");
+  key_refused(ErrorKind::invalid_data, "architectures", json::array({1}), "not a name");
+}
+
+TEST_F(FaultyCheckpoint, WhatIsNotComputedIsRefused) {
+  key_refused(ErrorKind::unsupported, "hidden_act", "relu", "relu");
+  key_refused(ErrorKind::unsupported, "hidden_act", "gelu_new", "gelu_new");
+  key_refused(ErrorKind::unsupported, "position_embedding_type", "relative_key", "relative_key");
+  key_refused(ErrorKind::unsupported, "is_decoder", true, "decoders");
+  key_refused(ErrorKind::unsupported, "num_labels", 2, "2 labels");
+  key_refused(ErrorKind::unsupported, "id2label", json{{"0", "a"}, {"1", "b"}}, "2 labels");
+  key_refused(ErrorKind::unsupported, "quantization_config", json{{"bits", 4}}, "not supported");
+}
+
+TEST_F(FaultyCheckpoint, AttentionKeysThatAreNotUnderstood) {
+  for (const char* key : {"attention_window", "doc_cls_atention", "global_attention", "query_doc_attn",
+                          "sparse_block", "rope_theta", "sentence_cls_attention", "token_type_embeddings"}) {
+    key_refused(ErrorKind::unsupported, key, true, "not understood");
+  }
+  key_refused(ErrorKind::invalid_data, "doc_cls_attention", 1, "not true or false");
+  key_refused(ErrorKind::invalid_data, "doc_cls_attention", "true", "not true or false");
+  key_refused(ErrorKind::invalid_data, "attention_window_size", -1, "whole number");
+  key_refused(ErrorKind::invalid_data, "attention_window_size", 4.5, "whole number");
+  key_refused(ErrorKind::invalid_data, "attention_window_size", "4", "whole number");
+  key_refused(ErrorKind::invalid_data, "token_type_embedding", "no", "not true or false");
+}
+
+TEST_F(FaultyCheckpoint, SizesThatCannotBe) {
+  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                          "intermediate_size", "max_position_embeddings"}) {
+    key_refused(ErrorKind::invalid_data, key, nullptr, "missing");
+    key_refused(ErrorKind::invalid_data, key, 0, "whole number");
+    key_refused(ErrorKind::invalid_data, key, -8, "whole number");
+    key_refused(ErrorKind::invalid_data, key, 1e300, "whole number");
+    key_refused(ErrorKind::invalid_data, key, 18446744073709551615ULL, "whole number");
+    key_refused(ErrorKind::invalid_data, key, "8", "whole number");
+  }
+  key_refused(ErrorKind::invalid_data, "num_attention_heads", 3, "not a multiple of 3 heads");
+  key_refused(ErrorKind::invalid_data, "layer_norm_eps", 0, "positive");
+  key_refused(ErrorKind::invalid_data, "layer_norm_eps", "tiny", "not a number");
+  key_refused(ErrorKind::invalid_data, "type_vocab_size", 1, "token type 1");
+}
+
+TEST_F(FaultyCheckpoint, VocabularyOfTheWrongSize) {
+  TinyCheckpoint changed = checkpoint;
+  changed.vocabulary.pop_back();
+  changed.write(folder);
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries where config.json's vocab_size is 57",
+          "same model");
+  changed = checkpoint;
+  changed.vocabulary.push_back("more");
+  changed.write(folder);
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "58 entries", "same model");
+  write_file(folder / "vocab.txt", "");
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "0 entries");
+}
+
+TEST_F(FaultyCheckpoint, VocabularyThatIsNone) {
+  TinyCheckpoint changed = checkpoint;
+  changed.vocabulary[20] = "\xFFz";
+  changed.write(folder);
+  refused(ErrorKind::invalid_data, "vocab.txt", "line 21", "not valid UTF-8", "download");
+  changed.vocabulary[20] = changed.vocabulary[6];
+  changed.write(folder);
+  refused(ErrorKind::invalid_data, "vocab.txt", "line 21", "repeats the entry of line 7", "download");
+  for (const std::size_t special : {1, 2, 3}) {
+    changed = checkpoint;
+    changed.vocabulary[special] = "other";
+    changed.write(folder);
+    refused(ErrorKind::invalid_data, "vocab.txt", "", "no entry " + checkpoint.vocabulary[special]);
+  }
+}
+
+TEST_F(FaultyCheckpoint, TokenizerSettingsThatAreNotSupported) {
+  for (const char* key : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
+    TinyCheckpoint changed = checkpoint;
+    changed.tokenizer_config[key] = false;
+    changed.write(folder);
+    refused(ErrorKind::unsupported, "tokenizer_config.json", std::string("key ") + key, "uncased", "uncased");
+  }
+  checkpoint.tokenizer_config["model_max_length"] = 3;
+  checkpoint.write(folder);
+  refused(ErrorKind::invalid_data, "", "", "3 positions", "model_max_length");
+  write_file(folder / "tokenizer_config.json", "{");
+  refused(ErrorKind::invalid_data, "tokenizer_config.json", "byte 2", "not valid JSON");
+}
+
+TEST_F(FaultyCheckpoint, TokenizerJsonOfAnotherKind) {
+  json tokenizer = {{"model", {{"type", "WordPiece"}, {"vocab", json::object()}}}};
+  for (std::size_t i = 0; i < checkpoint.vocabulary.size(); ++i)
+    tokenizer["model"]["vocab"][checkpoint.vocabulary[i]] = i;
+  const auto refused_with = [&](const std::function<void(json&)>& change, ErrorKind kind,
+                                const std::string& key, const std::string& problem) {
+    json changed = tokenizer;
+    change(changed);
+    checkpoint.write(folder);
+    fs::remove(folder / "vocab.txt");
+    write_file(folder / "tokenizer.json", changed.dump());
+    refused(kind, "tokenizer.json", key, problem);
+  };
+  refused_with([](json& j) { j["model"]["type"] = "BPE"; }, ErrorKind::unsupported, "model.type", "BPE");
+  refused_with([](json& j) { j["model"]["type"] = "Unigram"; }, ErrorKind::unsupported, "model.type",
+               "Unigram");
+  refused_with([](json& j) { j.erase("model"); }, ErrorKind::invalid_data, "model", "missing");
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = -1; }, ErrorKind::invalid_data, "model.vocab", "-1");
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = 6; }, ErrorKind::invalid_data, "model.vocab",
+               "twice");
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = 900; }, ErrorKind::invalid_data, "model.vocab",
+               "no entry");
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = 1ULL << 40; }, ErrorKind::invalid_data, "model.vocab",
+               "cannot be");
+  refused_with([](json& j) { j["model"]["max_input_chars_per_word"] = 50; }, ErrorKind::unsupported,
+               "max_input_chars_per_word", "50");
+  refused_with(
+      [](json& j) {
+        j["normalizer"] = {{"type", "NFC"}};
+      },
+      ErrorKind::unsupported, "normalizer", "BertNormalizer");
+  refused_with(
+      [](json& j) {
+        j["normalizer"] = {{"type", "BertNormalizer"}, {"lowercase", false}};
+      },
+      ErrorKind::unsupported, "normalizer.lowercase", "false");
+  refused_with(
+      [](json& j) {
+        j["pre_tokenizer"] = {{"type", "Whitespace"}};
+      },
+      ErrorKind::unsupported, "pre_tokenizer", "BertPreTokenizer");
+  write_file(folder / "tokenizer.json", tokenizer.dump());
+  EXPECT_EQ(inspect_checkpoint(folder).tokenizer, "WordPiece, 57 entries, lower-cased (tokenizer.json)");
+}
+
+/// The superuser may read everything: acts as nobody for a while.
+class Unprivileged {
+ public:
+  Unprivileged() : acts_(::geteuid() == 0 && ::seteuid(65534) == 0) {}
+  ~Unprivileged() {
+    if (acts_ && ::seteuid(0) != 0) std::abort();
+  }
+
+ private:
+  bool acts_;
+};
+
+TEST_F(FaultyCheckpoint, UnreadableFileAndFolder) {
+  constexpr auto everybody = fs::perms::owner_all | fs::perms::group_all | fs::perms::others_all;
+  checkpoint.write(folder);
+  fs::permissions(temporary.path(), everybody);
+  fs::permissions(folder, everybody);
+  fs::permissions(folder / "model.safetensors", fs::perms::none);
+  {
+    const Unprivileged nobody;
+    refused(ErrorKind::io, "model.safetensors", "", "Permission denied", "permissions");
+  }
+  fs::permissions(temporary.path(), fs::perms::none);
+  {
+    const Unprivileged nobody;
+    refused(ErrorKind::io, "", "", "Permission denied", "permissions");
+  }
+  fs::permissions(temporary.path(), everybody);
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,124 @@
+// The check of another program's files takes what Lucene++'s writer and ours write, whatever is in it, for sound.
+#include <BooleanClause.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/support/first_stage_support.h"
+#include "plugin/index/check/segment_check.h"
+#include "plugin/index/segments_file.h"
+#include "relucent/index_files.h"
+
+namespace relucent::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string random_text(std::mt19937& random) {
+  std::string text = "common ";
+  for (int words = static_cast<int>(random() % 20); words > 0; --words) {
+    switch (random() % 5) {
+      case 0:
+        text += "often often ";
+        break;
+      case 1:
+        text += "\xF0\x9F\x98\x80\xF0\x90\x8D\x88w" + std::to_string(random() % 50) + " ";
+        break;
+      case 2:
+        text += "\xEF\xBC\xA1\xCE\xB1" + std::to_string(random() % 50) + " ";
+        break;
+      default:
+        text += "word" + std::to_string(random() % 3000) + " ";
+    }
+  }
+  return text;
+}
+
+/// Every kind of field that a segment may have: with and without norms, frequencies, vectors; stored or not.
+void write_all_kinds(const fs::path& folder, int documents, bool compound, bool delete_some) {
+  using Lucene::AbstractField;
+  std::mt19937 random(static_cast<unsigned>(documents));
+  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.string())),
+                                                             Lucene::newLucene<Lucene::WhitespaceAnalyzer>(), true,
+                                                             Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  writer->setUseCompoundFile(compound);
+  for (int i = 0; i < documents; ++i) {
+    const auto document = Lucene::newLucene<Lucene::Document>();
+    const auto field = [&](const wchar_t* name, const std::string& text, AbstractField::Store store,
+                           AbstractField::Index index,
+                           AbstractField::TermVector vector = AbstractField::TERM_VECTOR_NO) {
+      const auto made = Lucene::newLucene<Lucene::Field>(name, to_lucene(text), store, index, vector);
+      document->add(made);
+      return made;
+    };
+    field(L"id", std::to_string(i), AbstractField::STORE_YES, AbstractField::INDEX_NOT_ANALYZED_NO_NORMS);
+    field(L"contents", random_text(random), AbstractField::STORE_NO, AbstractField::INDEX_ANALYZED);
+    if (random() % 2 == 0) {
+      field(L"vectors", random_text(random), AbstractField::STORE_YES, AbstractField::INDEX_ANALYZED,
+            AbstractField::TERM_VECTOR_WITH_POSITIONS_OFFSETS);
+    }
+    if (random() % 3 == 0) {
+      field(L"bare", random_text(random), AbstractField::STORE_YES, AbstractField::INDEX_ANALYZED)
+          ->setOmitTermFreqAndPositions(true);
+    }
+    if (random() % 4 == 0) field(L"stored", random_text(random), AbstractField::STORE_YES, AbstractField::INDEX_NO);
+    writer->addDocument(document);
+    if (i == documents / 2) writer->commit();
+  }
+  if (delete_some) {
+    for (int i = 0; i < documents; i += 7) {
+      writer->deleteDocuments(Lucene::newLucene<Lucene::Term>(L"id", to_lucene(std::to_string(i))));
+    }
+  }
+  writer->close();
+}
+
+TEST(Structure, OfEveryKindOfIndexIsSound) {
+  for (const int documents : {1, 15, 16, 17, 300, 5000}) {
+    for (const bool compound : {false, true}) {
+      for (const bool delete_some : {false, true}) {
+        SCOPED_TRACE(std::to_string(documents) + (compound ? " compound" : "") + (delete_some ? " deletions" : ""));
+        const TemporaryFolder folder;
+        write_all_kinds(folder.path(), documents, compound, delete_some);
+        EXPECT_EQ(find_damage(folder.path()), std::vector<std::string>{});
+        const auto reader = open_reader(folder.path(), IndexCheck::checksums);
+        EXPECT_EQ(reader->maxDoc(), documents);
+        EXPECT_TRUE(fs::exists(folder / "relucent.checked"));
+      }
+    }
+  }
+}
+
+TEST(Structure, OfOurIndexIsSoundToo) {
+  const TemporaryFolder folder;
+  std::mt19937 random(5);
+  std::vector<TestDocument> documents;
+  for (int i = 0; i < 6000; ++i) documents.push_back({"d" + std::to_string(i), random_text(random)});
+  write_own(folder.path(), documents, 5000);
+  for (const auto& entry : check::read_segments_list(folder / segments_files(folder.path()).at(0))) {
+    EXPECT_NO_THROW(check::check_segment(folder.path(), entry));
+  }
+  const auto reader = open_reader(folder.path(), IndexCheck::checksums);
+  EXPECT_EQ(reader->maxDoc(), 6000);
+  EXPECT_FALSE(fs::exists(folder / "relucent.checked"));
+}
+
+// Rewritten norms and later commits: what was checked before is not read again, what is new is.
+TEST(Structure, IsRememberedPerSegment) {
+  const TemporaryFolder folder;
+  write_all_kinds(folder.path(), 300, false, false);
+  open_reader(folder.path());
+  const auto age = fs::last_write_time(folder / "relucent.checked");
+  open_reader(folder.path());
+  EXPECT_EQ(fs::last_write_time(folder / "relucent.checked"), age);
+  const auto writable = Lucene::IndexReader::open(Lucene::FSDirectory::open(to_lucene(folder.path().string())), false);
+  writable->setNorm(3, L"contents", 7.0);
+  writable->deleteDocument(5);
+  writable->close();
+  EXPECT_EQ(find_damage(folder.path()), std::vector<std::string>{});
+  EXPECT_EQ(open_reader(folder.path())->numDocs(), 299);
+  EXPECT_NE(fs::last_write_time(folder / "relucent.checked"), age);
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <LuceneHeaders.h>
+#include <SerialMergeScheduler.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "relucent/config.h"
+#include "relucent/error.h"
+#include "relucent/plugin.h"
+#include "relucent/rescorer.h"
+#include "relucent/rescoring_searcher.h"
+#include "relucent/stored_text.h"
+#include "tests/support/temporary_folder.h"
+
+namespace relucent::testing {
+
+using Lucene::newLucene;
+
+struct StoredDocument {
+  std::string id;
+  std::optional<std::string> text;  ///< stored; none: the document has no such field
+  std::string contents;             ///< indexed, words between spaces
+};
+
+/// An index as any Lucene++ program would write it, words between spaces being terms.
+class SmallIndex {
+ public:
+  explicit SmallIndex(const std::vector<StoredDocument>& documents) {
+    const auto writer = newLucene<Lucene::IndexWriter>(
+        Lucene::FSDirectory::open(to_lucene(folder_.path().string())), newLucene<Lucene::WhitespaceAnalyzer>(), true,
+        Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+    writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
+    for (const auto& document : documents) {
+      const auto entry = newLucene<Lucene::Document>();
+      entry->add(newLucene<Lucene::Field>(L"id", to_lucene(document.id), Lucene::Field::STORE_YES,
+                                          Lucene::Field::INDEX_NOT_ANALYZED_NO_NORMS));
+      if (document.text) {
+        entry->add(newLucene<Lucene::Field>(L"text", to_lucene(*document.text), Lucene::Field::STORE_YES,
+                                            Lucene::Field::INDEX_NO));
+      }
+      entry->add(newLucene<Lucene::Field>(L"contents", to_lucene(document.contents), Lucene::Field::STORE_NO,
+                                          Lucene::Field::INDEX_ANALYZED));
+      writer->addDocument(entry);
+    }
+    writer->close();
+  }
+
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  Lucene::IndexReaderPtr reader() const {
+    return Lucene::IndexReader::open(Lucene::FSDirectory::open(to_lucene(folder_.path().string())), true);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+/// The score is the number that the text begins with, so that a test says what the "model" thinks. Remembers its calls.
+class NumberScorer : public Scorer {
+ public:
+  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+             const StopSignal& stop) const override {
+    if (before) before(stop);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const std::string text(candidates[i].text);
+      scores[i].score = std::strtof(text.c_str(), nullptr);
+      scores[i].tokens = static_cast<std::int32_t>(text.size());
+      scores[i].truncated = text.find("long") != std::string::npos;
+    }
+    const std::lock_guard lock(mutex);
+    queries.emplace_back(query);
+    sizes.push_back(candidates.size());
+    ids.clear();
+    for (const auto& candidate : candidates) ids.emplace_back(candidate.id);
+  }
+  std::string describe() const override { return "the number in the text"; }
+
+  std::function<void(const StopSignal&)> before;
+  mutable std::mutex mutex;
+  mutable std::vector<std::string> queries;
+  mutable std::vector<std::size_t> sizes;
+  mutable std::vector<std::string> ids;  ///< of the last call
+};
+
+inline Config small_config() {
+  Config config;
+  config.first_stage.analyzer = "whitespace";
+  config.rescorer.timeout_ms = 0;
+  config.log.level = "off";
+  return config;
+}
+
+inline Lucene::IndexSearcherPtr rescoring_searcher(const SmallIndex& index, const Config& config,
+                                                   const std::shared_ptr<const Scorer>& scorer) {
+  return newLucene<RescoringSearcher>(index.reader(), config, std::make_shared<Rescorer>(config, scorer));
+}
+
+inline Lucene::IndexSearcherPtr bm25_searcher(const SmallIndex& index, const Config& config = small_config()) {
+  return newLucene<BM25Searcher>(index.reader(), config.first_stage, config.index);
+}
+
+inline Lucene::QueryPtr term_query(const std::string& word, const std::string& field = "contents") {
+  return newLucene<Lucene::TermQuery>(newLucene<Lucene::Term>(to_lucene(field), to_lucene(word)));
+}
+
+inline RescoredTopDocsPtr rescored(const Lucene::TopDocsPtr& answer) {
+  const auto result = boost::dynamic_pointer_cast<RescoredTopDocs>(answer);
+  if (!result) throw std::runtime_error("the answer is no RescoredTopDocs");
+  return result;
+}
+
+inline RescoredHitPtr rescored_hit(const Lucene::TopDocsPtr& answer, std::int32_t i) {
+  return boost::dynamic_pointer_cast<RescoredHit>(answer->scoreDocs[i]);
+}
+
+inline std::vector<std::int32_t> documents_of(const Lucene::TopDocsPtr& answer) {
+  std::vector<std::int32_t> documents;
+  for (const auto& hit : answer->scoreDocs) documents.push_back(hit->doc);
+  return documents;
+}
+
+inline std::vector<double> scores_of(const Lucene::TopDocsPtr& answer) {
+  std::vector<double> scores;
+  for (const auto& hit : answer->scoreDocs) scores.push_back(hit->score);
+  return scores;
+}
+
+/// Ten documents that all contain "word"; BM25 ranks them 0, 1, 2, ... (each is a word longer than the one before); the
+/// scorer's numbers are those given, none where the text is missing.
+inline std::vector<StoredDocument> ten_documents(const std::vector<std::optional<std::string>>& texts) {
+  std::vector<StoredDocument> documents;
+  std::string contents = "word";
+  for (std::size_t i = 0; i < 10; ++i) {
+    documents.push_back({"d" + std::to_string(i), i < texts.size() ? texts[i] : std::nullopt, contents});
+    contents += " other" + std::to_string(i);
+  }
+  return documents;
+}
+
+}  // namespace relucent::testing
