@@ -1,5 +1,5 @@
 # librelucent: the rooms below the tools as one shared library that exports the public headers' symbols only.
-set(rooms relucent_base relucent_kernels relucent_model relucent_config relucent_plugin)
+set(rooms relucent_base relucent_kernels relucent_model relucent_config relucent_plugin_core relucent_plugin)
 add_library(relucent SHARED)
 relucent_target(relucent)
 set_target_properties(relucent PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # docs/stability.md

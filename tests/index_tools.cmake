@@ -13,21 +13,21 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       index_tools/corpora/markup_memory_fault.cpp
                       index_tools/corpora/truncation_fuzz.cpp
                       index_tools/corpora/markup_truncation_fuzz.cpp
-              LIBRARIES relucent_index_tools LibArchive::LibArchive)
+              LIBRARIES relucent_commands LibArchive::LibArchive)
 relucent_test(index_damage LABELS fuzz index_tools
               SOURCES plugin/index/damage_fuzz.cpp
-              LIBRARIES relucent_index_tools LibArchive::LibArchive)
+              LIBRARIES relucent_commands LibArchive::LibArchive)
 # Everything that reads JSON or TOML, in whatever room.
 relucent_test(nesting_tests LABELS unit fuzz index_tools
               SOURCES base/nesting_unit.cpp
                       base/nesting_fuzz.cpp
-              LIBRARIES relucent_index_tools LibArchive::LibArchive)
+              LIBRARIES relucent_commands LibArchive::LibArchive)
 relucent_test(indexing_golden LABELS golden index_tools
               SOURCES index_tools/indexing/bm25_golden.cpp
                       index_tools/corpora/corpora_golden.cpp
                       index_tools/indexing/documents_golden.cpp
                       index_tools/corpora/markup_golden.cpp
-              LIBRARIES relucent_index_tools LibArchive::LibArchive)
+              LIBRARIES relucent_commands LibArchive::LibArchive)
 if(TARGET relucent_program)
   add_test(NAME indexing_cli
            COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_faults.py $<TARGET_FILE:relucent_program>

@@ -8,14 +8,14 @@ relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
                       index_tools/program/snippet_unit.cpp
                       index_tools/evaluation/conversion_property.cpp
                       index_tools/evaluation/run_order_property.cpp
-              LIBRARIES relucent_index_tools)
+              LIBRARIES relucent_commands)
 relucent_test(evaluation_golden LABELS golden index_tools
               SOURCES index_tools/evaluation/fusion_golden.cpp
                       index_tools/evaluation/measures_golden.cpp
                       index_tools/evaluation/more_measures_golden.cpp
                       index_tools/evaluation/reports_golden.cpp
                       index_tools/evaluation/real_files_golden.cpp
-              LIBRARIES relucent_index_tools)
+              LIBRARIES relucent_commands)
 
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -8,7 +8,7 @@
 
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "index_tools/readers/input_parts.h"
-#include "index_tools/readers/line_reader.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/input_parts.h"
+#include "index_tools/corpora/line_reader.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "base/utf8.h"
 #include "relucent/error.h"
 

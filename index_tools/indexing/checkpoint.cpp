@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nesting.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "base/utf8.h"
 #include "base/checksum.h"
 #include "relucent/error.h"

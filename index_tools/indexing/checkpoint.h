@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "index_tools/readers/input_files.h"
+#include "index_tools/corpora/input_files.h"
 #include "relucent/config.h"
 
 namespace relucent::index_tools {

@@ -8,8 +8,8 @@
 #include "index_tools/indexing/document_feed.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/readers/corpus_reader.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/corpus_reader.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 

@@ -8,7 +8,7 @@
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/stored_token_ids.h"
-#include "index_tools/readers/corpora.h"
+#include "index_tools/corpora/corpora.h"
 #include "base/checksum.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"

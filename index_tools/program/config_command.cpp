@@ -4,7 +4,7 @@
 
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/config.h"
 
 namespace relucent::program {

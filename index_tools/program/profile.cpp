@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <toml++/toml.h>
 
-#include "index_tools/readers/byte_stream.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/byte_stream.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {

@@ -17,7 +17,7 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/combine.h"
 #include "relucent/error.h"
 #include "relucent/scorer.h"

@@ -14,7 +14,7 @@
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/run_fuse_command.h"
 #include "index_tools/program/text_output.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {

@@ -12,7 +12,7 @@
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/text_output.h"
 #include "index_tools/program/topic_text.h"
-#include "index_tools/readers/named_descriptor.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {

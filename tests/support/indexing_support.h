@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "index_tools/readers/corpus_reader.h"
+#include "index_tools/corpora/corpus_reader.h"
 #include "tests/support/temporary_folder.h"
 
 namespace relucent::testing {

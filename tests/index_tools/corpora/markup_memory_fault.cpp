@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "index_tools/readers/corpus_reader.h"
+#include "index_tools/corpora/corpus_reader.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent {

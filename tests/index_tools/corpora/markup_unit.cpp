@@ -5,10 +5,10 @@
 #include <initializer_list>
 #include <string>
 
-#include "index_tools/readers/byte_buffer.h"
-#include "index_tools/readers/charset.h"
-#include "index_tools/readers/html_text.h"
-#include "index_tools/readers/web_page.h"
+#include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/charset.h"
+#include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/web_page.h"
 #include "tests/support/indexing_support.h"
 #include "relucent/error.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "index_tools/readers/csv_reader.h"
-#include "index_tools/readers/json_elements.h"
+#include "index_tools/corpora/csv_reader.h"
+#include "index_tools/corpora/json_elements.h"
 
 namespace relucent::index_tools {
 namespace {

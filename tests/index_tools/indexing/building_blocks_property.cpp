@@ -8,8 +8,8 @@
 
 #include "index_tools/indexing/id_set.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/readers/double_encoding.h"
-#include "index_tools/readers/line_reader.h"
+#include "index_tools/corpora/double_encoding.h"
+#include "index_tools/corpora/line_reader.h"
 #include "base/checksum.h"
 
 namespace relucent::index_tools {

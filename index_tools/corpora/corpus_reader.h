@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "index_tools/corpora/corpora.h"
+#include "index_tools/corpora/input_parts.h"
+#include "index_tools/corpora/read_report.h"
+
+namespace relucent::index_tools {
+
+/// All documents of a corpus's files in order. What no reader of a format need know is checked here: ids that are
+/// empty, hold white space or are very long make a malformed record. One thread at a time.
+class CorpusReader {
+ public:
+  /// `corpus` outlives this. `names` replaces the corpus's own patterns for archive entries where it is not empty.
+  CorpusReader(const Corpus& corpus, std::vector<InputFile> files, const std::vector<std::string>& names, bool strict);
+
+  ~CorpusReader();
+
+  /// False at the end. Throws Error: see InputParts and ReadReport::malformed().
+  bool next(Document& document);
+  /// The document that next() gave last, as file:line.
+  std::string place_of(const Document& document) const;
+
+  const ReadReport& report() const { return report_; }
+  const InputParts& parts() const { return parts_; }
+
+ private:
+  class JoinedParts;
+
+  void open_part();
+  bool next_of_part(Document& document);
+
+  const Corpus& corpus_;
+  ReadReport report_;
+  InputParts parts_;
+  std::string part_, path_;
+  std::unique_ptr<JoinedParts> joined_;
+  std::optional<LineReader> lines_;
+  std::unique_ptr<DocumentReader> reader_;
+};
+
+}  // namespace relucent::index_tools

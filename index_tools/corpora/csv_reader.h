@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "index_tools/corpora/line_reader.h"
+
+namespace relucent::index_tools {
+
+/// Records of a CSV text as RFC 4180 has them and Python's csv module reads them: quoted fields may hold commas,
+/// doubled quotes and line ends; a quote within a field that does not start with one is text, and so is what follows a
+/// closing quote. Empty lines are no records. One thread at a time.
+class CsvReader {
+ public:
+  /// `lines` outlives this.
+  explicit CsvReader(LineReader& lines) : lines_(lines) {}
+
+  /// False at the end. A quote that is not closed within 4 MiB is reported as malformed; reading goes on with the next
+  /// line.
+  bool next(std::vector<std::string>& fields);
+  /// Where the record that next() gave last starts, from 1.
+  std::int64_t line() const { return line_; }
+
+ private:
+  struct Line {
+    std::string text;
+    std::string_view end;
+    std::int64_t number;
+  };
+  bool next_line(Line& line);
+  bool in_quotes(std::string_view text, std::vector<std::string>& fields);
+
+  LineReader& lines_;
+  std::deque<Line> kept_;  // lines that an unclosed quote swallowed
+  std::int64_t line_ = 0;
+  bool quoted_ = false;
+};
+
+}  // namespace relucent::index_tools

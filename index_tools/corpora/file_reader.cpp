@@ -1,0 +1,95 @@
+#include "index_tools/corpora/file_reader.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/charset.h"
+#include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/input_files.h"
+#include "base/utf8.h"
+#include "index_tools/corpora/web_page.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+std::string id_of_path(std::string_view path) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string id;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && c != '%') {
+      id += c;
+    } else {
+      id += '%';
+      id += digits[byte >> 4];
+      id += digits[byte & 0xF];
+    }
+  }
+  return id;
+}
+
+std::string text_of_html(std::string_view page) {
+  static const std::vector<HtmlField> fields = {{"title"}, {}};
+  const bool utf8 = page.starts_with("\xEF\xBB\xBF");
+  const bool utf16 = page.starts_with("\xFF\xFE") || page.starts_with("\xFE\xFF");
+  const std::string decoded = utf8    ? *decode_charset(page, "utf-8-sig")
+                              : utf16 ? *decode_charset(page, "utf-16")
+                                      : decode_html(page, {});
+  const std::vector<std::string> texts = html_fields(decoded, fields);
+  return texts[0].empty() ? texts[1] : texts[0] + " " + texts[1];
+}
+
+class FileReader : public DocumentReader {
+ public:
+  FileReader(const CorpusPart& part, bool html) : part_(part), bytes_(part.bytes), html_(html) {}
+
+  bool next(Document& document) override {
+    if (done_) return false;
+    done_ = true;
+    while (bytes_.ahead().size() <= kLargestRecord && bytes_.more()) {
+    }
+    if (bytes_.ahead().size() > kLargestRecord) return malformed("file over 64 MiB");
+    document.id = id_of_path(part_.path);
+    document.line = 1;
+    if (!html_) {
+      std::string_view bytes = bytes_.ahead();
+      if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+      document.text = bytes;
+      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0)
+        part_.report.replaced(replaced);
+      return true;
+    }
+    try {
+      document.text = text_of_html(bytes_.ahead());
+    } catch (const Error& error) {
+      return malformed(error.problem());
+    }
+    return true;
+  }
+
+ private:
+  bool malformed(std::string_view kind) {
+    part_.report.malformed(kind, part_.name, 1);
+    return false;
+  }
+
+  const CorpusPart part_;
+  ByteBuffer bytes_;
+  bool html_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_html(const CorpusPart& part) {
+  return std::make_unique<FileReader>(part, !name_matches(part.path, {"*.txt"}));
+}
+
+std::unique_ptr<DocumentReader> read_text(const CorpusPart& part) {
+  return std::make_unique<FileReader>(part, false);
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,257 @@
+#include "index_tools/corpora/html_text.h"
+
+#include <libxml/HTMLparser.h>
+#include <libxml/xmlerror.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include "base/utf8.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::array<std::string_view, 5> kIgnored = {"noscript", "meta", "input", "script", "style"};
+constexpr std::array<std::string_view, 2> kTextOnly = {"title", "textarea"};
+// For an end tag libxml2 looks through the open elements, for an attribute through the tag's others. Where a
+// page is made for it, this takes hours; these numbers are about ten seconds.
+constexpr double kMostElementsLookedAt = 3e9, kMostAttributesLookedAt = 1e10;
+constexpr double kDeepestAnyway = 1000;
+// What lxml's feed() hands over at a time, in characters.
+constexpr std::size_t kChunkCharacters = std::size_t{1} << 19;
+
+template <typename Tags>
+bool contains(const Tags& tags, std::string_view tag) {
+  return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
+bool is_white(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
+// One character, which ends at most three bytes later than it starts: all white space is that short.
+char32_t short_character(std::string_view bytes) {
+  const auto at = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(bytes[i])); };
+  if (bytes.size() == 1) return at(0) < 0x80 ? at(0) : 0xFFFF;
+  if (bytes.size() == 2) return (at(0) & 0x1F) << 6 | (at(1) & 0x3F);
+  return (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
+}
+
+// ir_datasets' _join_text() without its last step: a run of spaces and line ends becomes one of them.
+std::string with_single_spaces(std::string_view text) {
+  std::string joined;
+  joined.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    bool line_end = false, space = false;
+    for (; i < text.size(); ++i) {
+      if (text[i] == '\n' || text[i] == '\r') {
+        line_end = true;
+      } else if (text[i] == ' ' || text[i] == '\t') {
+        space = true;
+      } else {
+        break;
+      }
+    }
+    if (line_end) {
+      joined += '\n';
+    } else if (space) {
+      joined += ' ';
+    }
+    while (i < text.size() && text[i] != '\n' && text[i] != '\r' && text[i] != ' ' && text[i] != '\t')
+      joined += text[i++];
+  }
+  return joined;
+}
+
+std::size_t deepest_allowed(std::string_view page) {
+  const auto tags = static_cast<double>(1 + std::count(page.begin(), page.end(), '<'));
+  return static_cast<std::size_t>(std::max(kDeepestAnyway, kMostElementsLookedAt / tags));
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// Where a tag that starts at `at` ends; counts what may be attributes on the way.
+std::size_t end_of_tag(std::string_view page, std::size_t at, double& attributes) {
+  char before = ' ';  // the last character that is not blank
+  for (; at < page.size() && page[at] != '>'; ++at) {
+    const char c = page[at];
+    if (before == '=' && (c == '"' || c == '\'')) {
+      const std::size_t closing = page.find(c, at + 1);
+      at = closing == std::string_view::npos ? page.size() - 1 : closing;
+      ++attributes;
+    } else if (is_blank(c)) {
+      if (!is_blank(page[at - 1])) ++attributes;
+    }
+    if (!is_blank(c)) before = c;
+  }
+  return at;
+}
+
+void check_attributes(std::string_view page) {
+  double looked_at = 0;
+  for (std::size_t at = page.find('<'); at != std::string_view::npos; at = page.find('<', at)) {
+    if (++at == page.size()) return;
+    const char c = page[at];
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')) continue;
+    double attributes = 0;
+    at = end_of_tag(page, at, attributes);
+    looked_at += attributes * attributes;
+    if (looked_at > kMostAttributesLookedAt)
+      throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
+  }
+}
+
+// Sorts text into fields while libxml2 reads a page. No exception may pass through libxml2: it is kept until
+// the end.
+class Extractor {
+ public:
+  explicit Extractor(const std::vector<HtmlField>& fields)
+      : fields_(fields), texts_(fields.size()), open_(fields.size()) {}
+
+  void read(std::string_view page) {
+    check_attributes(page);
+    deepest_ = deepest_allowed(page);
+    htmlSAXHandler handler{};
+    handler.initialized = 1;  // SAX1, as HTML is read
+    handler.startElement = [](void* self, const xmlChar* tag, const xmlChar**) {
+      guarded(self, [&](Extractor& e) { e.start(reinterpret_cast<const char*>(tag)); });
+    };
+    handler.endElement = [](void* self, const xmlChar* tag) {
+      guarded(self, [&](Extractor& e) { e.end(reinterpret_cast<const char*>(tag)); });
+    };
+    handler.characters = handler.cdataBlock = [](void* self, const xmlChar* text, int size) {
+      guarded(self, [&](Extractor& e) {
+        e.data(std::string_view(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size)));
+      });
+    };
+    const std::unique_ptr<htmlParserCtxt, void (*)(htmlParserCtxtPtr)> context(
+        ::htmlCreatePushParserCtxt(&handler, this, nullptr, 0, nullptr, XML_CHAR_ENCODING_NONE),
+        free_context);
+    if (context == nullptr) throw Error(ErrorKind::io, "", "out of memory for an HTML page");
+    parser_ = context.get();
+    // In lxml's order, so that every page is read as lxml reads it.
+    ::xmlCtxtResetPush(parser_, nullptr, 0, nullptr, "UTF-8");
+    parser_->progressive = 1;
+    parser_->html = 1;
+    ::htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_COMPACT |
+                                      HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING);
+    while (!page.empty() && !failure_) {
+      const std::size_t bytes = chunk_size(page);
+      ::htmlParseChunk(parser_, page.data(), static_cast<int>(bytes), 0);
+      page.remove_prefix(bytes);
+    }
+    if (!failure_) ::htmlParseChunk(parser_, nullptr, 0, 1);
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  std::vector<std::string> texts() const {
+    std::vector<std::string> texts;
+    for (const std::string& text : texts_) texts.emplace_back(stripped_text(with_single_spaces(text)));
+    return texts;
+  }
+
+ private:
+  static void free_context(htmlParserCtxtPtr context) {
+    if (context->myDoc != nullptr) ::xmlFreeDoc(context->myDoc);
+    ::htmlFreeParserCtxt(context);
+  }
+
+  template <typename Action>
+  static void guarded(void* pointer, Action action) noexcept {
+    auto& self = *static_cast<Extractor*>(pointer);
+    if (self.failure_ || self.parser_->disableSAX != 0) return;
+    try {
+      action(self);
+    } catch (...) {
+      self.failure_ = std::current_exception();
+      ::xmlStopParser(self.parser_);
+    }
+  }
+
+  static std::size_t chunk_size(std::string_view page) {
+    std::size_t bytes = 0;
+    for (std::size_t characters = 0; bytes < page.size(); ++bytes) {
+      const bool starts_character = (static_cast<unsigned char>(page[bytes]) & 0xC0) != 0x80;
+      if (starts_character && characters++ == kChunkCharacters) break;
+    }
+    return bytes;
+  }
+
+  void start(std::string_view tag) {
+    if (++depth_ > deepest_) throw Error(ErrorKind::invalid_data, "", "elements nested too deep");
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (contains(fields_[i], tag)) open_[i].emplace_back(tag);
+    }
+    if (contains(kIgnored, tag)) ignored_.emplace_back(tag);
+    if (contains(kTextOnly, tag)) in_text_only_ = true;
+  }
+
+  void end(std::string_view tag) {
+    if (depth_ > 0) --depth_;
+    in_text_only_ = false;
+    for (std::vector<std::string>& open : open_) {
+      if (!open.empty() && open.back() == tag) open.pop_back();
+    }
+    if (!ignored_.empty() && ignored_.back() == tag) ignored_.pop_back();
+  }
+
+  void data(std::string_view text) {
+    if (!ignored_.empty()) return;
+    std::string inner;
+    if (in_text_only_ && text.find('<') != std::string_view::npos) {
+      // Tags within a title or a text area are markup nonetheless.
+      static const std::vector<HtmlField> everything = {{}};
+      Extractor extractor(everything);
+      extractor.read(text);
+      inner = extractor.texts().front();
+      text = inner;
+    }
+    bool taken = false;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (fields_[i].empty() ? taken : open_[i].empty()) continue;
+      texts_[i] += text;
+      taken = true;
+    }
+  }
+
+  const std::vector<HtmlField>& fields_;
+  std::vector<std::string> texts_;
+  std::vector<std::vector<std::string>> open_;  // of each field, the elements that began and did not end
+  std::vector<std::string> ignored_;
+  bool in_text_only_ = false;
+  std::size_t depth_ = 0, deepest_ = 0;
+  htmlParserCtxtPtr parser_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::string_view stripped_text(std::string_view text) {
+  const auto white_at_start = [](std::string_view t) {
+    const std::size_t length = utf8_sequence_length(t);
+    return length >= 1 && length <= 3 && is_white(short_character(t.substr(0, length))) ? length : 0;
+  };
+  while (const std::size_t length = white_at_start(text)) text.remove_prefix(length);
+  for (;;) {
+    std::size_t last = text.size();
+    while (last > 0 && (static_cast<unsigned char>(text[--last]) & 0xC0) == 0x80) {
+    }
+    const std::size_t length = white_at_start(text.substr(last));
+    if (length == 0 || last + length != text.size()) return text;
+    text.remove_suffix(length);
+  }
+}
+
+std::vector<std::string> html_fields(std::string_view page, const std::vector<HtmlField>& fields) {
+  Extractor extractor(fields);
+  extractor.read(page);
+  return extractor.texts();
+}
+
+}  // namespace relucent::index_tools

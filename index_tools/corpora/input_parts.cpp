@@ -1,0 +1,99 @@
+#include "index_tools/corpora/input_parts.h"
+
+#include <algorithm>
+
+#include "index_tools/corpora/archive_reader.h"
+#include "index_tools/corpora/named_descriptor.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+// Packed more often than this is taken for an archive made to do harm.
+constexpr std::size_t kMostLevels = 5;
+
+class EntryStream : public ByteStream {
+ public:
+  explicit EntryStream(ArchiveReader& archive) : archive_(archive) {}
+  std::size_t read(char* buffer, std::size_t capacity) override { return archive_.read(buffer, capacity); }
+
+ private:
+  ArchiveReader& archive_;
+};
+
+}  // namespace
+
+struct InputParts::Level {
+  std::string name;
+  std::string path;
+  std::unique_ptr<ByteStream> own_source;  // null for the file itself
+  ArchiveReader archive;
+  bool any_entry = false;
+  bool any_part = false;
+
+  Level(std::string given, std::string below, std::unique_ptr<ByteStream> source, ByteStream& stream)
+      : name(std::move(given)), path(std::move(below)), own_source(std::move(source)), archive(stream, name) {}
+};
+
+InputParts::InputParts(std::vector<InputFile> files, std::vector<std::string> patterns)
+    : files_(std::move(files)), patterns_(std::move(patterns)) {
+  for (const InputFile& file : files_) total_bytes_ += file.size;
+  if (std::any_of(files_.begin(), files_.end(), [](const InputFile& file) { return file.stream; })) total_bytes_ = 0;
+}
+
+InputParts::~InputParts() = default;
+
+bool InputParts::open_next_file() {
+  if (file_ != nullptr)
+    finished_bytes_ += files_[next_file_ - 1].stream ? file_->position() : files_[next_file_ - 1].size;
+  file_.reset();
+  bytes_read_ = finished_bytes_;
+  if (next_file_ == files_.size()) return false;
+  const InputFile& file = files_[next_file_++];
+  file_ = std::make_unique<FileStream>(file.path);
+  levels_.push_back(std::make_unique<Level>(input_name(file.path), file.below, nullptr, *file_));
+  return true;
+}
+
+bool InputParts::next_part() {
+  for (;;) {
+    if (levels_.empty() && !open_next_file()) return false;
+    Level& top = *levels_.back();
+    if (!top.archive.next_entry()) {
+      if (top.any_entry && !top.any_part && !files_[next_file_ - 1].found_in_folder) {
+        std::string wanted;
+        for (const std::string& pattern : patterns_) wanted += (wanted.empty() ? "" : ", ") + pattern;
+        throw Error(ErrorKind::invalid_data, top.name, "the archive holds no entry named like " + wanted,
+                    "name other entries with --names PATTERN");
+      }
+      levels_.pop_back();
+      continue;
+    }
+    if (!top.archive.in_container()) return true;
+
+    top.any_entry = true;
+    const std::string entry = top.archive.entry_name();
+    if (!name_matches(entry, patterns_) && !names_container(entry)) continue;
+    top.any_part = true;
+    if (levels_.size() == kMostLevels) {
+      throw Error(ErrorKind::invalid_data, top.name + ":" + entry, "is packed too many times over", "unpack it first");
+    }
+    auto stream = std::make_unique<EntryStream>(top.archive);
+    ByteStream& bytes = *stream;
+    levels_.push_back(
+        std::make_unique<Level>(top.name + ":" + entry, top.path + "/" + entry, std::move(stream), bytes));
+  }
+}
+
+const std::string& InputParts::part_name() const { return levels_.back()->name; }
+
+const std::string& InputParts::part_path() const { return levels_.back()->path; }
+
+std::size_t InputParts::read(char* buffer, std::size_t capacity) {
+  const std::size_t count = levels_.back()->archive.read(buffer, capacity);
+  const InputFile& file = files_[next_file_ - 1];
+  bytes_read_ = finished_bytes_ + (file.stream ? file_->position() : std::min(file_->position(), file.size));
+  return count;
+}
+
+}  // namespace relucent::index_tools

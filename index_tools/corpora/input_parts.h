@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "index_tools/corpora/byte_stream.h"
+#include "index_tools/corpora/input_files.h"
+
+namespace relucent::index_tools {
+
+/// The files of a corpus one after the other, archives opened: each part is a file's or an archive entry's own bytes,
+/// however often it was packed. One thread at a time, but bytes_read() may be asked from any.
+class InputParts : public ByteStream {
+ public:
+  /// Of a container only the entries whose names match one of `patterns`, and containers within, are taken.
+  InputParts(std::vector<InputFile> files, std::vector<std::string> patterns);
+  ~InputParts() override;
+
+  /// Moves to the next part; false after the last. Throws Error for a file that cannot be read or is damaged, and for a
+  /// container without a matching entry, unless it was merely found in a folder.
+  bool next_part();
+  /// The part for people: the file, then the entries inside it, separated by ':'.
+  const std::string& part_name() const;
+  /// The part's path below the input that was named, then those of the entries inside it, separated by '/'.
+  const std::string& part_path() const;
+  /// The part's bytes.
+  std::size_t read(char* buffer, std::size_t capacity) override;
+
+  /// Bytes of the files on disk that were used so far, of total_bytes(), which is 0 where one of them is a stream.
+  std::int64_t bytes_read() const noexcept { return bytes_read_.load(std::memory_order_relaxed); }
+  std::int64_t total_bytes() const noexcept { return total_bytes_; }
+
+ private:
+  struct Level;
+  bool open_next_file();
+
+  std::vector<InputFile> files_;
+  std::vector<std::string> patterns_;
+  std::size_t next_file_ = 0;
+  std::int64_t finished_bytes_ = 0;
+  std::int64_t total_bytes_ = 0;
+  std::atomic<std::int64_t> bytes_read_ = 0;
+  std::unique_ptr<FileStream> file_;
+  std::vector<std::unique_ptr<Level>> levels_;  // the file's archive first, then containers within containers
+};
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,153 @@
+#include "index_tools/corpora/json_elements.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/utf8.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::size_t kBufferBytes = 256 * 1024;
+constexpr std::size_t kLargestElement = 64 * 1024 * 1024;
+constexpr int kEnd = -1;
+
+using Marks = std::array<bool, 256>;
+
+constexpr Marks marks_of(std::string_view characters) {
+  Marks marks{};
+  for (const char c : characters) marks[static_cast<unsigned char>(c)] = true;
+  return marks;
+}
+
+constexpr Marks kWithinString = marks_of("\"\\\n"), kOutsideString = marks_of("\"{}[]\n");
+
+bool is_white(int c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+}  // namespace
+
+JsonElements::JsonElements(ByteStream& bytes, const std::string& part, ReadReport& report, std::string member)
+    : bytes_(bytes), part_(part), report_(report), member_(std::move(member)), buffer_(kBufferBytes) {}
+
+void JsonElements::fail(const std::string& problem) const {
+  throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(line_),
+              problem + " (after element " + std::to_string(number_) + ")", "fetch or make the file again");
+}
+
+int JsonElements::peek() {
+  if (begin_ == end_) {
+    begin_ = 0;
+    end_ = bytes_.read(buffer_.data(), buffer_.size());
+    if (end_ == 0) return kEnd;
+  }
+  return static_cast<unsigned char>(buffer_[begin_]);
+}
+
+char JsonElements::take() {
+  const char c = buffer_[begin_++];
+  if (c == '\n') ++line_;
+  return c;
+}
+
+void JsonElements::skip_white() {
+  while (is_white(peek())) take();
+}
+
+// Bytes of the buffer that mean nothing to read_value(), which looks at quotes, and within strings at backslashes,
+// outside at brackets.
+std::size_t JsonElements::span_within(bool in_string) const {
+  const Marks& marks = in_string ? kWithinString : kOutsideString;
+  std::size_t i = begin_;
+  while (i < end_ && !marks[static_cast<unsigned char>(buffer_[i])]) ++i;
+  return i - begin_;
+}
+
+// One value, whatever is in it: to its closing bracket or quote, or for a number or a word to what follows.
+std::string JsonElements::read_value() {
+  std::string value;
+  int depth = 0;
+  bool in_string = false;
+  for (int c = peek();; c = peek()) {
+    if (c == kEnd) {
+      if (depth == 0 && !in_string) return value;
+      fail("the text ends in the middle of a value");
+    }
+    if (value.size() > kLargestElement) fail("an element is larger than 64 MiB: a bracket or a quote is missing");
+    if (!in_string && depth == 0 && !value.empty() && (c == ',' || c == ']' || c == '}' || c == ':' || is_white(c)))
+      return value;
+    const std::size_t plain = span_within(in_string);
+    if (plain > 0 && (in_string || depth > 0)) {
+      value.append(buffer_.data() + begin_, plain);
+      begin_ += plain;
+      continue;
+    }
+    value += take();
+    if (in_string) {
+      if (c == '\\' && peek() != kEnd) value += take();
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+    if (depth <= 0 && !in_string && (c == '"' || c == '}' || c == ']')) return value;
+  }
+}
+
+// Goes to the first element of the outermost object's array.
+void JsonElements::find_member() {
+  if (peek() != '{') fail("the text is no JSON object");
+  take();
+  for (;;) {
+    skip_white();
+    if (peek() != '"') fail("the JSON object has no member \"" + member_ + "\"");
+    const std::string name = read_value();
+    skip_white();
+    if (peek() != ':') fail("a member of the JSON object has no value");
+    take();
+    skip_white();
+    if (name == "\"" + member_ + "\"") {
+      if (peek() != '[') fail("the member \"" + member_ + "\" is no array");
+      return;
+    }
+    read_value();
+    skip_white();
+    if (peek() == ',') take();
+  }
+}
+
+void JsonElements::enter() {
+  entered_ = true;
+  skip_white();
+  if (peek() == 0xEF) {  // a byte order mark
+    for (int i = 0; i < 3 && peek() >= 0x80; ++i) take();
+    skip_white();
+  }
+  if (!member_.empty()) find_member();
+  in_array_ = peek() == '[';
+  if (in_array_) take();
+}
+
+bool JsonElements::next(std::string& element) {
+  if (ended_) return false;
+  if (!entered_) enter();
+  for (skip_white(); peek() == ','; skip_white()) take();
+  if (peek() == kEnd) {
+    if (in_array_) fail("the text ends in the middle of the array");
+    return false;
+  }
+  if (in_array_ && peek() == ']') {
+    ended_ = true;
+    return false;
+  }
+  element = read_value();
+  ++number_;
+  if (const std::size_t replaced = replace_malformed_utf8(element); replaced > 0) report_.replaced(replaced);
+  return true;
+}
+
+}  // namespace relucent::index_tools

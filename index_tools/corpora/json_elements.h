@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "index_tools/corpora/byte_stream.h"
+#include "index_tools/corpora/read_report.h"
+
+namespace relucent::index_tools {
+
+/// The elements of one array in a JSON text of any size, or JSON values one after the other, each as its own text.
+/// Holds one element. Only brackets and strings are looked at, so that an element that is not JSON is passed on like
+/// any other. Malformed UTF-8 is replaced by U+FFFD and counted. One thread at a time.
+class JsonElements {
+ public:
+  /// `bytes`, `part` and `report` outlive this; `part` names the text in errors.
+  /// @param member  the outermost object's member that is the array; empty where the text is an array or values
+  JsonElements(ByteStream& bytes, const std::string& part, ReadReport& report, std::string member);
+
+  /// False at the end. Throws Error `invalid_data` where the member is not there or no array, where the text ends
+  /// inside an element or the array, and for an element over 64 MiB.
+  bool next(std::string& element);
+  /// Number of the element that next() gave last, from 1.
+  std::int64_t number() const { return number_; }
+
+ private:
+  int peek();
+  char take();
+  void skip_white();
+  void enter();
+  void find_member();
+  std::string read_value();
+  std::size_t span_within(bool in_string) const;
+  [[noreturn]] void fail(const std::string& problem) const;
+
+  ByteStream& bytes_;
+  const std::string& part_;
+  ReadReport& report_;
+  std::string member_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::int64_t line_ = 1, number_ = 0;
+  bool entered_ = false, in_array_ = false, ended_ = false;
+};
+
+}  // namespace relucent::index_tools

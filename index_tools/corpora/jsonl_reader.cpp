@@ -1,0 +1,142 @@
+#include "index_tools/corpora/jsonl_reader.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "index_tools/corpora/json_elements.h"
+#include "index_tools/corpora/json_record.h"
+
+namespace relucent::index_tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLookAhead = 64 * 1024;
+constexpr std::string_view kWhite = " \t\r\n";
+
+// A stream whose start can be looked at before it is read.
+class LookAhead : public ByteStream {
+ public:
+  explicit LookAhead(ByteStream& bytes) : bytes_(bytes), first_(kLookAhead, '\0') {
+    std::size_t have = 0;
+    for (std::size_t count = 1; count > 0 && have < first_.size(); have += count) {
+      count = bytes_.read(first_.data() + have, first_.size() - have);
+    }
+    first_.resize(have);
+  }
+  std::string_view first() const { return first_; }
+  std::size_t read(char* buffer, std::size_t capacity) override {
+    if (given_ == first_.size()) return bytes_.read(buffer, capacity);
+    const std::size_t count = first_.copy(buffer, capacity, given_);
+    given_ += count;
+    return count;
+  }
+
+ private:
+  ByteStream& bytes_;
+  std::string first_;
+  std::size_t given_ = 0;
+};
+
+// Whether a text that starts like this is an array of objects, or objects that stand over several lines each.
+bool is_one_json_text(std::string_view first) {
+  if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
+  first.remove_prefix(std::min(first.find_first_not_of(kWhite), first.size()));
+  if (first.starts_with('[')) {
+    const std::size_t inside = first.find_first_not_of(kWhite, 1);
+    return inside == std::string_view::npos || first[inside] == '{' || first[inside] == ']';
+  }
+  const std::string_view line = first.substr(0, first.find('\n'));
+  if (!line.starts_with('{') || line.size() == first.size()) return false;
+  const char last = line[line.find_last_not_of(kWhite)];
+  return last == '{' || last == '[' || last == ',';
+}
+
+const char* take_own(const json& record, Document& document) {
+  const auto id = find_first(record, {"id", "docno", "_id", "docid"});
+  if (id == record.end()) return "no id, docno, _id or docid";
+  if (!take_id(*id, document.id)) return "the id is neither a string nor a whole number";
+
+  const auto text = find_first(record, {"text", "contents"});
+  if (text == record.end()) return "no text or contents";
+  if (!text->is_string()) return "the text is not a string";
+  const auto title = record.find("title");
+  document.text.clear();
+  if (title != record.end() && !title->is_null()) {
+    if (!title->is_string()) return "the title is not a string";
+    document.text = title->get_ref<const std::string&>();
+    if (!document.text.empty()) document.text += ' ';
+  }
+  document.text += text->get_ref<const std::string&>();
+  return nullptr;
+}
+
+const char* take_beir(const json& record, Document& document) {
+  const auto id = record.find("_id");
+  if (id == record.end() || !take_id(*id, document.id)) return "no _id";
+  document.text.clear();
+  if (!append_text(record, "title", document.text)) return "no title";
+  document.text += ' ';
+  if (!append_text(record, "text", document.text)) return "no text";
+  return nullptr;
+}
+
+// Takes a record's id and text; returns what is wrong with it, null if nothing.
+using Take = const char* (*)(const json& record, Document& document);
+
+class JsonlReader : public DocumentReader {
+ public:
+  JsonlReader(const CorpusPart& part, Take take) : part_(part), take_(take), bytes_(part.bytes) {
+    if (is_one_json_text(bytes_.first())) {
+      elements_.emplace(bytes_, part.name, part.report, "");
+    } else {
+      lines_.emplace(bytes_, part.name, part.report);
+    }
+  }
+
+  bool next(Document& document) override {
+    while (next_record()) {
+      document.line = elements_ ? elements_->number() : lines_->number();
+      const char* problem = read(document);
+      if (problem == nullptr) return true;
+      part_.report.malformed(problem, part_.name, document.line);
+    }
+    return false;
+  }
+
+ private:
+  bool next_record() {
+    if (elements_) return elements_->next(record_);
+    while (lines_->next(record_)) {
+      if (record_.find_first_not_of(kWhite) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  const char* read(Document& document) {
+    json record;
+    if (const char* problem = parse_json_object(record_, record)) return problem;
+    return take_(record, document);
+  }
+
+  CorpusPart part_;
+  Take take_;
+  LookAhead bytes_;
+  std::optional<LineReader> lines_;
+  std::optional<JsonElements> elements_;
+  std::string record_;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_jsonl(const CorpusPart& part) {
+  return std::make_unique<JsonlReader>(part, take_own);
+}
+
+std::unique_ptr<DocumentReader> read_beir(const CorpusPart& part) {
+  return std::make_unique<JsonlReader>(part, take_beir);
+}
+
+}  // namespace relucent::index_tools

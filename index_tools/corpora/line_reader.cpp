@@ -1,0 +1,63 @@
+#include "index_tools/corpora/line_reader.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/utf8.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::size_t kBufferBytes = 256 * 1024;
+constexpr std::size_t kLongestLine = 256 * 1024 * 1024;
+
+}  // namespace
+
+LineReader::LineReader(ByteStream& bytes, const std::string& part, ReadReport& report)
+    : bytes_(bytes), part_(part), report_(report), buffer_(kBufferBytes) {}
+
+bool LineReader::fill() {
+  begin_ = 0;
+  end_ = bytes_.read(buffer_.data(), buffer_.size());
+  return end_ > 0;
+}
+
+void LineReader::put_back(std::string line) {
+  put_back_ = std::move(line);
+  --number_;
+}
+
+bool LineReader::next(std::string& line) {
+  if (put_back_) {
+    line = std::move(*put_back_);
+    put_back_.reset();
+    ++number_;
+    return true;
+  }
+  line.clear();
+  if (begin_ == end_ && !fill()) return false;
+  ++number_;
+  bool newline_seen = false;
+  for (;;) {
+    const char* from = buffer_.data() + begin_;
+    const auto* newline = static_cast<const char*>(std::memchr(from, '\n', end_ - begin_));
+    const std::size_t count = newline != nullptr ? static_cast<std::size_t>(newline - from) : end_ - begin_;
+    line.append(from, count);
+    begin_ += count + (newline != nullptr ? 1 : 0);
+    newline_seen = newline != nullptr;
+    if (newline_seen || !fill()) break;
+    if (line.size() > kLongestLine) {
+      throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(number_), "the line is longer than 256 MiB",
+                  "is this a text file of the corpus's format?");
+    }
+  }
+  const bool carriage_return = !line.empty() && line.back() == '\r';
+  if (carriage_return) line.pop_back();
+  line_end_ = newline_seen ? (carriage_return ? "\r\n" : "\n") : (carriage_return ? "\r" : "");
+  if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+  if (const std::size_t replaced = replace_malformed_utf8(line); replaced > 0) report_.replaced(replaced);
+  return true;
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,253 @@
+#include "index_tools/corpora/medline_reader.h"
+
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/html_text.h"
+#include "base/utf8.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::string_view kStart = "<MedlineCitation", kEnd = "</MedlineCitation>";
+
+// The first element of that name below `node`, in the document's order.
+const xmlNode* find_below(const xmlNode* node, std::string_view name) {
+  for (const xmlNode* child = node->children; child != nullptr; child = child->next) {
+    if (child->type != XML_ELEMENT_NODE) continue;
+    if (reinterpret_cast<const char*>(child->name) == name) return child;
+    if (const xmlNode* found = find_below(child, name)) return found;
+  }
+  return nullptr;
+}
+
+// The text before an element's first child element; nothing where there is none.
+std::optional<std::string> leading_text(const xmlNode* element) {
+  std::optional<std::string> text;
+  for (const xmlNode* child = element->children; child != nullptr; child = child->next) {
+    if (child->type == XML_ELEMENT_NODE) break;
+    if (child->type != XML_TEXT_NODE && child->type != XML_CDATA_SECTION_NODE) continue;
+    text = text.value_or("") + reinterpret_cast<const char*>(child->content);
+  }
+  return text;
+}
+
+void append_text(const xmlNode* element, std::string& text) {
+  for (const xmlNode* child = element->children; child != nullptr; child = child->next) {
+    if (child->type == XML_ELEMENT_NODE) append_text(child, text);
+    if (child->type == XML_TEXT_NODE || child->type == XML_CDATA_SECTION_NODE)
+      text += reinterpret_cast<const char*>(child->content);
+  }
+}
+
+// Title and abstract with the text of all elements inside them, the abstract's parts separated by a space.
+std::string whole_text(const xmlNode* citation) {
+  std::string text;
+  if (const xmlNode* title = find_below(citation, "ArticleTitle")) append_text(title, text);
+  const xmlNode* abstract = find_below(citation, "Abstract");
+  if (abstract == nullptr) return text + " ";
+  for (const xmlNode* child = abstract->children; child != nullptr; child = child->next) {
+    if (child->type != XML_ELEMENT_NODE ||
+        std::string_view(reinterpret_cast<const char*>(child->name)) != "AbstractText")
+      continue;
+    text += ' ';
+    append_text(child, text);
+  }
+  return text;
+}
+
+// ir_datasets formats both parts as Python does, which writes None for an element that starts with another
+// one or is empty.
+std::string part_of_text(const xmlNode* citation, std::string_view name) {
+  const xmlNode* element = find_below(citation, name);
+  return element == nullptr ? std::string() : leading_text(element).value_or("None");
+}
+
+// Citations one by one, each parsed by itself, so that a file of gigabytes is never held and entities cannot
+// be defined.
+class XmlReader : public DocumentReader {
+ public:
+  XmlReader(const CorpusPart& part, ByteBuffer bytes, bool whole)
+      : part_(part), bytes_(std::move(bytes)), whole_(whole) {}
+
+  bool next(Document& document) override {
+    while (find_start()) {
+      document.line = bytes_.line();
+      std::size_t end = bytes_.find(kEnd);
+      if (end == std::string_view::npos) {
+        const bool too_long = bytes_.ahead().size() > kLargestRecord;
+        malformed(too_long ? "record over 64 MiB" : "no </MedlineCitation>", document.line);
+        bytes_.skip_to(kEnd);
+        continue;
+      }
+      for (std::size_t inner;
+           (inner = bytes_.ahead().substr(0, end).find(kStart, 1)) != std::string_view::npos; end -= inner) {
+        malformed("no </MedlineCitation>", document.line);
+        bytes_.consume(inner);
+        document.line = bytes_.line();
+      }
+      const char* problem = read_citation(bytes_.ahead().substr(0, end + kEnd.size()), document);
+      bytes_.consume(end + kEnd.size());
+      if (problem == nullptr) return true;
+      malformed(problem, document.line);
+    }
+    return false;
+  }
+
+ private:
+  // Of a citation, not of the set of them.
+  bool find_start() {
+    while (bytes_.skip_to(kStart)) {
+      bytes_.have(kStart.size() + 1);
+      const std::string_view rest = bytes_.ahead().substr(kStart.size());
+      if (!rest.empty() &&
+          (rest[0] == '>' || rest[0] == ' ' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\t'))
+        return true;
+      bytes_.consume(kStart.size());
+    }
+    return false;
+  }
+
+  // What is wrong with it; null if nothing.
+  const char* read_citation(std::string_view xml, Document& document) const {
+    constexpr int options = XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_NOCDATA;
+    const std::unique_ptr<xmlDoc, void (*)(xmlDocPtr)> tree(
+        ::xmlReadMemory(xml.data(), static_cast<int>(xml.size()), nullptr, "UTF-8", options), ::xmlFreeDoc);
+    if (tree == nullptr) return "not well-formed XML";
+    const xmlNode* citation = ::xmlDocGetRootElement(tree.get());
+    const xmlNode* id = find_below(citation, "PMID");
+    if (id == nullptr) return "no PMID";
+    document.id = leading_text(id).value_or("");
+    document.text = whole_ ? whole_text(citation)
+                           : part_of_text(citation, "ArticleTitle") + " " + part_of_text(citation, "AbstractText");
+    return nullptr;
+  }
+
+  void malformed(std::string_view kind, std::int64_t line) { part_.report.malformed(kind, part_.name, line); }
+
+  const CorpusPart part_;
+  ByteBuffer bytes_;
+  const bool whole_;
+};
+
+// A line for the meeting, "Title: " and the title up to an empty line, the abstract.
+class AbstractReader : public DocumentReader {
+ public:
+  AbstractReader(const CorpusPart& part, ByteBuffer bytes) : part_(part), bytes_(std::move(bytes)) {}
+
+  bool next(Document& document) override {
+    if (done_ || bytes_.at_end()) return false;
+    done_ = true;
+    while (bytes_.ahead().size() <= kLargestRecord && bytes_.more()) {
+    }
+    if (bytes_.ahead().size() > kLargestRecord) return malformed("record over 64 MiB");
+    std::string text(bytes_.ahead());
+    if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0)
+      part_.report.replaced(replaced);
+    constexpr std::string_view key = "Title:";
+    const std::size_t title = text.find('\n') + 1;
+    if (title == 0 || text.compare(title, key.size(), key) != 0) return malformed("no line \"Title:\"");
+    const std::size_t end = std::min(text.find("\n\n", title), text.size());
+    const std::string_view whole = text;
+    const std::string_view name = std::string_view(part_.path).substr(part_.path.find_last_of('/') + 1);
+    document.id = name.substr(0, name.find('.'));
+    document.text = stripped_text(whole.substr(title + key.size(), end - title - key.size()));
+    (document.text += ' ') += stripped_text(whole.substr(end));
+    document.line = 1;
+    return true;
+  }
+
+ private:
+  bool malformed(std::string_view kind) {
+    part_.report.malformed(kind, part_.name, 1);
+    return false;
+  }
+
+  const CorpusPart part_;
+  ByteBuffer bytes_;
+  bool done_ = false;
+};
+
+// "PMID- 1", "TI  - title", "AB  - abstract"; lines that start with blanks go on; an empty line ends a
+// citation.
+class DisplayReader : public DocumentReader {
+ public:
+  DisplayReader(const CorpusPart& part, ByteBuffer bytes) : part_(part), bytes_(std::move(bytes)) {}
+
+  bool next(Document& document) override {
+    while (read_citation(document)) {
+      if (document.id.empty()) {
+        part_.report.malformed("no PMID", part_.name, document.line);
+        continue;
+      }
+      document.text = title_ + " " + abstract_;
+      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0)
+        part_.report.replaced(replaced);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  // Collects the fields up to an empty line, the next PMID or the end; false where there are none left.
+  bool read_citation(Document& document) {
+    document.id.clear();
+    title_.clear();
+    abstract_.clear();
+    std::string line;
+    std::string* field = nullptr;
+    for (bool any = false;;) {
+      bytes_.have(kNumber.size());
+      if (any && bytes_.ahead().starts_with(kNumber)) return true;
+      const std::int64_t number = bytes_.line();
+      if (!bytes_.next_line(line)) return any;
+      const std::string_view value = stripped_text(line);
+      if (value.empty()) {
+        if (any) return true;
+        continue;
+      }
+      if (!any) document.line = number;
+      any = true;
+      if (line[0] == ' ') {
+        if (field != nullptr) (*field += ' ') += value;
+        continue;
+      }
+      field = line.starts_with(kNumber)   ? &document.id
+              : line.starts_with("TI  -") ? &title_
+              : line.starts_with("AB  -") ? &abstract_
+                                          : nullptr;
+      if (field != nullptr) *field = stripped_text(value.substr(kNumber.size()));
+    }
+  }
+
+  static constexpr std::string_view kNumber = "PMID-";
+  const CorpusPart part_;
+  ByteBuffer bytes_;
+  std::string title_, abstract_;
+};
+
+std::unique_ptr<DocumentReader> read_citations(const CorpusPart& part, bool whole) {
+  ByteBuffer bytes(part.bytes);
+  bytes.have(1);
+  const std::string_view start = stripped_text(bytes.ahead());
+  if (start.starts_with('<') || start.find("</") != std::string_view::npos) {
+    return std::make_unique<XmlReader>(part, std::move(bytes), whole);
+  }
+  if (start.starts_with("PMID-")) return std::make_unique<DisplayReader>(part, std::move(bytes));
+  return std::make_unique<AbstractReader>(part, std::move(bytes));
+}
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_medline(const CorpusPart& part) { return read_citations(part, false); }
+
+std::unique_ptr<DocumentReader> read_pubmed(const CorpusPart& part) { return read_citations(part, true); }
+
+}  // namespace relucent::index_tools

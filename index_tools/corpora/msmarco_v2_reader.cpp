@@ -1,0 +1,65 @@
+#include "index_tools/corpora/msmarco_v2_reader.h"
+
+#include <vector>
+
+#include "index_tools/corpora/json_record.h"
+
+namespace relucent::index_tools {
+namespace {
+
+// What a line's object has for a document.
+struct Members {
+  const char* id;
+  std::vector<const char*> text;  // joined by a space
+  const char* no_id;
+  const char* no_text;
+};
+
+const Members kPassage = {"pid", {"passage"}, "no pid", "no passage"};
+const Members kDocument = {"docid", {"title", "headings", "body"}, "no docid", "no title, headings or body"};
+
+class MsMarcoV2Reader : public DocumentReader {
+ public:
+  MsMarcoV2Reader(LineReader& lines, const Members& members) : lines_(lines), members_(members) {}
+
+  bool next(Document& document) override {
+    while (lines_.next(line_)) {
+      if (line_.empty()) continue;
+      const char* problem = read(document);
+      if (problem == nullptr) return true;
+      lines_.malformed(problem, lines_.number());
+    }
+    return false;
+  }
+
+ private:
+  const char* read(Document& document) {
+    nlohmann::json record;
+    if (const char* problem = parse_json_object(line_, record)) return problem;
+    const auto id = record.find(members_.id);
+    if (id == record.end() || !take_id(*id, document.id)) return members_.no_id;
+    document.text.clear();
+    for (const char* member : members_.text) {
+      if (member != members_.text.front()) document.text += ' ';
+      if (!append_text(record, member, document.text)) return members_.no_text;
+    }
+    document.line = lines_.number();
+    return nullptr;
+  }
+
+  LineReader& lines_;
+  const Members& members_;
+  std::string line_;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_msmarco_passage_v2(LineReader& lines) {
+  return std::make_unique<MsMarcoV2Reader>(lines, kPassage);
+}
+
+std::unique_ptr<DocumentReader> read_msmarco_document_v2(LineReader& lines) {
+  return std::make_unique<MsMarcoV2Reader>(lines, kDocument);
+}
+
+}  // namespace relucent::index_tools

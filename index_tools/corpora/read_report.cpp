@@ -1,0 +1,50 @@
+#include "index_tools/corpora/read_report.h"
+
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::size_t kExamples = 5;
+constexpr std::int64_t kManyMalformed = 1000;
+
+}  // namespace
+
+void ReadReport::malformed(std::string_view kind, std::string_view part, std::int64_t line) {
+  const std::string place = std::string(part) + ":" + std::to_string(line);
+  if (strict_) {
+    throw Error(ErrorKind::invalid_data, place, "malformed record: " + std::string(kind),
+                "mend it, or leave out --strict to skip a few such records");
+  }
+  ++malformed_;
+  Kind& entry = kinds_[std::string(kind)];
+  ++entry.count;
+  if (entry.examples.size() < kExamples) entry.examples.push_back(place);
+  if (malformed_ >= kManyMalformed && malformed_share() > 0.5) {
+    throw Error(ErrorKind::invalid_data, place, "most records are malformed: " + malformed_summary(),
+                "is the file of the corpus's format?");
+  }
+}
+
+void ReadReport::replaced(std::size_t sequences) { replaced_ += static_cast<std::int64_t>(sequences); }
+
+double ReadReport::malformed_share() const {
+  const std::int64_t records = documents_ + malformed_;
+  return records == 0 ? 0 : static_cast<double>(malformed_) / static_cast<double>(records);
+}
+
+std::string ReadReport::malformed_summary() const {
+  if (malformed_ == 0) return {};
+  std::string text = std::to_string(malformed_) + (malformed_ == 1 ? " record" : " records") + " skipped: ";
+  bool first = true;
+  for (const auto& [kind, entry] : kinds_) {
+    text += (first ? "" : "; ") + kind + " (";
+    first = false;
+    for (std::size_t i = 0; i < entry.examples.size(); ++i) text += (i == 0 ? "" : ", ") + entry.examples[i];
+    if (entry.count > static_cast<std::int64_t>(entry.examples.size())) text += ", ...";
+    text += ")";
+  }
+  return text;
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,122 @@
+#include "index_tools/corpora/trec_reader.h"
+
+#include <string_view>
+
+#include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/html_text.h"
+#include "base/utf8.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+constexpr std::string_view kEnd = "\n</DOC>";
+
+bool starts_record(std::string_view bytes) {
+  return bytes.starts_with("<DOC>") || bytes.starts_with("<DOC ");
+}
+
+// Where the next line <DOC> or <DOC ...> starts after the first byte.
+std::size_t find_inner_start(std::string_view bytes) {
+  for (std::size_t i = bytes.find('\n'); i != std::string_view::npos; i = bytes.find('\n', i + 1)) {
+    if (starts_record(bytes.substr(i + 1))) return i + 1;
+  }
+  return std::string_view::npos;
+}
+
+// The id of <DOC id="...">; empty where there is none.
+std::string_view id_attribute(std::string_view record) {
+  constexpr std::string_view attribute = "id=\"";
+  const std::string_view tag = record.substr(0, record.find('>'));
+  const std::size_t at = tag.find(attribute);
+  if (at == std::string_view::npos) return {};
+  const std::string_view value = tag.substr(at + attribute.size());
+  return value.substr(0, value.find('"'));
+}
+
+class TrecReader : public DocumentReader {
+ public:
+  // `fields`: of the id, then of the text's parts, which are joined by a space.
+  TrecReader(const CorpusPart& part, std::vector<HtmlField> fields, bool drop_malformed)
+      : part_(part), bytes_(part.bytes), fields_(std::move(fields)), drop_malformed_(drop_malformed) {}
+
+  bool next(Document& document) override {
+    while (find_record()) {
+      document.line = bytes_.line();
+      std::size_t end = bytes_.find(kEnd);
+      if (end == std::string_view::npos) {
+        if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
+        malformed("record over 64 MiB", document.line);
+        bytes_.skip_to(kEnd);
+        continue;
+      }
+      for (std::size_t inner;
+           (inner = find_inner_start(bytes_.ahead().substr(0, end))) != std::string_view::npos;
+           end -= inner) {
+        malformed("no </DOC>", document.line);
+        bytes_.consume(inner);
+        document.line = bytes_.line();
+      }
+      const bool read = read_record(bytes_.ahead().substr(0, end + kEnd.size()), document);
+      bytes_.consume(end + kEnd.size());
+      if (read) return true;
+    }
+    return false;
+  }
+
+ private:
+  // Consumes what stands before the next record; false at the end.
+  bool find_record() {
+    for (;;) {
+      bytes_.have(kEnd.size());
+      if (starts_record(bytes_.ahead())) return true;
+      if (!bytes_.skip_to("\n")) return false;
+      bytes_.consume(1);
+    }
+  }
+
+  bool read_record(std::string_view record, Document& document) {
+    std::string text(record);
+    if (drop_malformed_) {
+      drop_malformed_utf8(text);
+    } else if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0) {
+      part_.report.replaced(replaced);
+    }
+    std::vector<std::string> texts;
+    try {
+      texts = html_fields(text, fields_);
+    } catch (const Error& error) {
+      return malformed(error.problem(), document.line);
+    }
+    document.id = texts[0].empty() ? std::string(id_attribute(text)) : std::move(texts[0]);
+    if (document.id.empty()) return malformed("no <DOCNO>", document.line);
+    document.text = std::move(texts[1]);
+    for (std::size_t i = 2; i < texts.size(); ++i) document.text += " " + texts[i];
+    return true;
+  }
+
+  bool malformed(std::string_view kind, std::int64_t line) {
+    part_.report.malformed(kind, part_.name, line);
+    return false;
+  }
+
+  const CorpusPart part_;
+  ByteBuffer bytes_;
+  std::vector<HtmlField> fields_;
+  bool drop_malformed_;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_trec(const CorpusPart& part) {
+  return std::make_unique<TrecReader>(part, std::vector<HtmlField>{{"docno"}, {}}, false);
+}
+
+std::unique_ptr<DocumentReader> read_disks45(const CorpusPart& part) {
+  const std::vector<HtmlField> fields = {{"docno"},
+                                         {"headline", "title", "h3", "h4"},
+                                         {"text", "hl", "head", "ttl", "dd", "date", "lp", "leadpara"}};
+  return std::make_unique<TrecReader>(part, fields, true);
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,122 @@
+#include "index_tools/corpora/trecweb_reader.h"
+
+#include <optional>
+#include <string_view>
+
+#include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/web_page.h"
+#include "relucent/error.h"
+
+namespace relucent::index_tools {
+namespace {
+
+const std::string kStart = "<DOC>", kEnd = "</DOC>";
+
+// The bytes of a tag with the line end behind it, which belongs to it in these collections; 0 where the tag
+// is not there.
+std::size_t tag_length(std::string_view bytes, std::string_view tag) {
+  if (!bytes.starts_with(tag)) return 0;
+  const std::string_view rest = bytes.substr(tag.size());
+  return tag.size() + (rest.starts_with("\r\n") ? 2 : rest.starts_with("\n") ? 1 : 0);
+}
+
+struct Block {
+  std::string_view content, rest;
+};
+
+// The first block between <TAG> and </TAG>.
+std::optional<Block> find_block(std::string_view bytes, std::string_view start, std::string_view end) {
+  const std::size_t from = bytes.find(start);
+  if (from == std::string_view::npos) return std::nullopt;
+  const std::size_t content = from + tag_length(bytes.substr(from), start);
+  const std::size_t to = bytes.find(end, content);
+  if (to == std::string_view::npos) return std::nullopt;
+  return Block{bytes.substr(content, to - content), bytes.substr(to + tag_length(bytes.substr(to), end))};
+}
+
+class TrecwebReader : public DocumentReader {
+ public:
+  explicit TrecwebReader(const CorpusPart& part) : part_(part), bytes_(part.bytes) {}
+
+  bool next(Document& document) override {
+    while (find_start()) {
+      document.line = bytes_.line();
+      std::size_t end = find_end();
+      if (end == std::string_view::npos) {
+        if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
+        malformed("record over 64 MiB", document.line);
+        bytes_.skip_to(kEnd);
+        continue;
+      }
+      // A page may well say <DOC> somewhere, but not with a number following.
+      const std::string numbered = kStart + line_end_ + "<DOCNO>";
+      for (std::size_t inner;
+           (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
+           end -= inner) {
+        malformed("no </DOC>", document.line);
+        bytes_.consume(inner);
+        document.line = bytes_.line();
+      }
+      const std::string_view record = bytes_.ahead().substr(0, end);
+      const bool read = read_record(record.substr(tag_length(record, kStart)), document);
+      bytes_.consume(end + kEnd.size());
+      if (read) return true;
+    }
+    return false;
+  }
+
+ private:
+  // Consumes what stands before the next record; false at the end. Lines end as the first one of the file
+  // does.
+  bool find_start() {
+    if (!line_end_.empty()) return bytes_.skip_to(kStart + line_end_);
+    if (!bytes_.skip_to(kStart)) return false;
+    bytes_.have(kStart.size() + 2);
+    line_end_ = bytes_.ahead().substr(kStart.size()).starts_with("\r\n") ? "\r\n" : "\n";
+    return true;
+  }
+
+  // Where </DOC> stands at the end of a line or of the file; npos where it does not.
+  std::size_t find_end() {
+    const std::size_t end = bytes_.find(kEnd + line_end_);
+    const std::string_view bytes = bytes_.ahead();
+    if (end == std::string_view::npos && bytes.size() <= kLargestRecord && bytes.ends_with(kEnd)) {
+      return bytes.size() - kEnd.size();
+    }
+    return end;
+  }
+
+  bool read_record(std::string_view record, Document& document) {
+    const auto number = find_block(record, "<DOCNO>", "</DOCNO>");
+    if (!number) return malformed("no <DOCNO>", document.line);
+    const auto header = find_block(number->rest, "<DOCHDR>", "</DOCHDR>");
+    if (!header) return malformed("no <DOCHDR>", document.line);
+    document.id = stripped_text(number->content);
+    const std::size_t url_end = header->content.find('\n');
+    try {
+      document.text = text_of_page(
+          header->rest, header->content.substr(url_end == std::string_view::npos ? 0 : url_end + 1));
+    } catch (const Error& error) {
+      return malformed(error.problem(), document.line);
+    }
+    return true;
+  }
+
+  bool malformed(std::string_view kind, std::int64_t line) {
+    part_.report.malformed(kind, part_.name, line);
+    return false;
+  }
+
+  const CorpusPart part_;
+  ByteBuffer bytes_;
+  std::string line_end_;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_trecweb(const CorpusPart& part) {
+  return std::make_unique<TrecwebReader>(part);
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,98 @@
+#include "index_tools/corpora/vaswani_reader.h"
+
+#include <string_view>
+
+namespace relucent::index_tools {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view white = " \t";
+  const std::size_t first = text.find_first_not_of(white);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(white) - first + 1);
+}
+
+class VaswaniReader : public DocumentReader {
+ public:
+  explicit VaswaniReader(LineReader& lines) : lines_(lines) {}
+
+  bool next(Document& document) override {
+    while (next_line()) {
+      const std::string_view line = trimmed(line_);
+      if (line.empty()) continue;
+      if (!form_known_) {
+        trec_ = line == "<DOC>";
+        form_known_ = true;
+      }
+      document.line = lines_.number();
+      document.text.clear();
+      if (trec_ ? read_trec(line, document) : read_plain(line, document)) return true;
+    }
+    return false;
+  }
+
+ private:
+  // The line that was given back by a cut-off record, or the next one.
+  bool next_line() {
+    if (kept_) {
+      kept_ = false;
+      return true;
+    }
+    return lines_.next(line_);
+  }
+
+  bool malformed(std::string_view kind, const Document& document) {
+    lines_.malformed(kind, document.line);
+    return false;
+  }
+
+  bool read_trec(std::string_view first, Document& document) {
+    constexpr std::string_view open = "<DOCNO>", close = "</DOCNO>";
+    if (first != "<DOC>") {
+      // One complaint for everything up to the next record.
+      while (lines_.next(line_)) {
+        if (trimmed(line_) == "<DOC>") {
+          kept_ = true;
+          break;
+        }
+      }
+      return malformed("text outside <DOC>", document);
+    }
+    bool numbered = false;
+    while (lines_.next(line_)) {
+      const std::string_view line = trimmed(line_);
+      if (line == "</DOC>") return numbered ? true : malformed("no <DOCNO>", document);
+      if (line == "<DOC>") {
+        kept_ = true;
+        return malformed("no </DOC>", document);
+      }
+      if (!numbered && line.starts_with(open) && line.ends_with(close)) {
+        document.id = trimmed(line.substr(open.size(), line.size() - open.size() - close.size()));
+        numbered = true;
+      } else {
+        document.text.append(line_) += '\n';
+      }
+    }
+    return malformed("no </DOC>", document);
+  }
+
+  bool read_plain(std::string_view first, Document& document) {
+    if (first == "/") return false;  // the file ends with an empty record
+    document.id = first;
+    while (lines_.next(line_)) {
+      if (trimmed(line_) == "/") return true;
+      document.text.append(line_) += '\n';
+    }
+    return malformed("no line \"   /\" at the end", document);
+  }
+
+  LineReader& lines_;
+  bool form_known_ = false, trec_ = false, kept_ = false;
+  std::string line_;
+};
+
+}  // namespace
+
+std::unique_ptr<DocumentReader> read_vaswani(LineReader& lines) { return std::make_unique<VaswaniReader>(lines); }
+
+}  // namespace relucent::index_tools
