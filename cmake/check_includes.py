@@ -18,8 +18,15 @@ ALLOWED = {
     "kernels/cuda": ["base", "kernels"],
     "model": ["base", "kernels"],
     "plugin": ["base", "config", "kernels", "model"],
-    "index_tools": ["base", "config", "kernels", "model", "plugin"],
-    "tests": ["base", "config", "kernels", "kernels/cuda", "model", "plugin", "index_tools"],
+    "index_tools/corpora": ["base"],
+    "index_tools/evaluation": ["base", "config", "plugin", "index_tools/corpora"],
+    "index_tools/indexing": ["base", "config", "model", "plugin", "index_tools/corpora"],
+    "index_tools/benchmarks": ["base", "config", "kernels", "model", "plugin", "index_tools/evaluation",
+                               "index_tools/indexing"],
+    "index_tools/program": ["base", "config", "kernels", "model", "plugin", "index_tools/benchmarks", "index_tools/corpora",
+                            "index_tools/evaluation", "index_tools/indexing"],
+    "tests": ["base", "config", "kernels", "kernels/cuda", "model", "plugin", "index_tools/benchmarks",
+              "index_tools/corpora", "index_tools/evaluation", "index_tools/indexing", "index_tools/program"],
     "docs": ["base", "config", "kernels", "model", "plugin"],
 }
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.
