@@ -26,11 +26,12 @@ std::string join(const Range& parts, std::string_view separator = ", ") {
 /// The text without ASCII white space on both sides.
 std::string_view trim(std::string_view text) noexcept;
 
-/// The name that `wrong` was probably meant to be, for "did you mean": fewer than a third of its characters (one at least)
-/// are missing, added, changed or swapped with a neighbour. Empty if no name is that close.
+/// The name that `wrong` was probably meant to be, for "did you mean": fewer than a third of its characters (one at
+/// least) are missing, added, changed or swapped with a neighbour. Empty if no name is that close.
 std::string closest_name(std::string_view wrong, const std::vector<std::string>& names);
 
-/// `text` for XML and HTML content and double-quoted attributes: &, <, > and " as references, control characters as U+FFFD.
+/// `text` for XML and HTML content and double-quoted attributes: &, <, > and " as references, control characters as
+/// U+FFFD.
 std::string escape_xml(std::string_view text);
 
 /// "512 bytes", "3.4 MB": powers of 1,000.

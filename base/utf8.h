@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-/// UTF-8, decoded in one place for the whole house. Malformed input follows Unicode 15, section 3.9, as WHATWG and Python's
-/// "replace" do: each maximal subpart of an ill-formed sequence counts once. All functions are thread-safe.
+/// UTF-8, decoded in one place for the whole house. Malformed input follows Unicode 15, section 3.9, as WHATWG and
+/// Python's "replace" do: each maximal subpart of an ill-formed sequence counts once. All functions are thread-safe.
 namespace relucent {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
@@ -14,8 +14,8 @@ inline constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 
 /// What stands at a place of a text.
 struct DecodedCodePoint {
-  char32_t value;       ///< U+FFFD where it is malformed
-  std::uint8_t bytes;   ///< 1 to 4: of the code point, or of the malformed subpart
+  char32_t value;      ///< U+FFFD where it is malformed
+  std::uint8_t bytes;  ///< 1 to 4: of the code point, or of the malformed subpart
   bool well_formed;
 };
 

@@ -2,7 +2,8 @@
 relucent_test(rescoring_combine_tests LABELS unit property plugin
               SOURCES plugin/rescoring/combine_unit.cpp
                       plugin/rescoring/combine_property.cpp
-              LIBRARIES relucent_plugin)
+                      plugin/rescoring/candidates_unit.cpp
+              LIBRARIES relucent_plugin_core)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
               SOURCES plugin/rescoring/query_unit.cpp

@@ -7,9 +7,9 @@
 
 namespace relucent {
 
-/// A file that appears under its name whole or not at all, whatever happens to the process or the machine: written under a
-/// temporary name in the same directory, forced to the disk, renamed, and the directory forced to the disk. A symbolic link
-/// is followed, so that it stays one. One thread at a time; all functions throw Error `io`.
+/// A file that appears under its name whole or not at all, whatever happens to the process or the machine: written
+/// under a temporary name in the same directory, forced to the disk, renamed, and the directory forced to the disk. A
+/// symbolic link is followed, so that it stays one. One thread at a time; all functions throw Error `io`.
 class AtomicFile {
  public:
   /// Creates the temporary file, "PATH.tmpPID".

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -8,8 +7,12 @@
 #include <initializer_list>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/evaluation/rerank_output.h"
@@ -17,9 +20,8 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
-#include "index_tools/corpora/named_descriptor.h"
-#include "relucent/combine.h"
 #include "relucent/error.h"
+#include "relucent/rescore_candidates.h"
 #include "relucent/scorer.h"
 
 namespace relucent::program {
@@ -84,45 +86,21 @@ void create_folder_of(const std::filesystem::path& file, const RerankOptions& op
   }
 }
 
-std::vector<std::optional<float>> score(const Scorer& scorer, const RerankQuery& query, std::size_t window,
-                                        const StopSignal& stop, Tally& tally, std::string& fallback) {
-  std::vector<Candidate> candidates;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < window; ++i) {
-    const RerankCandidate& candidate = query.candidates[i];
-    if (candidate.text.empty()) {
+void count(const RescoredCandidates& rescored, Tally& tally) {
+  bool query_truncated = false;
+  for (const auto& score : rescored.scores) {
+    if (!score) {
       ++tally.without_text;
       continue;
     }
-    candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
-    places.push_back(i);
-  }
-  std::vector<std::optional<float>> logits(window);
-  if (candidates.empty()) return logits;
-  std::vector<CandidateScore> scores(candidates.size());
-  fallback = scorer.timed_score(query.text, candidates, scores, stop).fallback;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    logits[places[i]] = scores[i].score;
     ++tally.scored;
-    if (scores[i].truncated) ++tally.truncated;
+    if (score->truncated) ++tally.truncated;
+    query_truncated = query_truncated || score->query_truncated;
   }
-  if (scores.front().query_truncated) ++tally.truncated_queries;
-  return logits;
-}
-
-std::vector<CombinedHit> first_stage_order(const RerankQuery& query) {
-  std::vector<CombinedHit> order(query.candidates.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i].index = i;
-    order[i].score = static_cast<float>(query.candidates[i].score);
-  }
-  return order;
-}
-
-// As the plugin does: a failed or late second stage leaves the query's first-stage order, whole, unless told to fail.
-bool may_degrade(const Error& error) {
-  return error.kind() == ErrorKind::deadline || error.kind() == ErrorKind::device ||
-         error.kind() == ErrorKind::unsupported || error.kind() == ErrorKind::internal;
+  if (query_truncated) ++tally.truncated_queries;
+  if (!rescored.degraded) return;
+  if (tally.degraded++ == 0) tally.reason = rescored.reason;
+  if (rescored.in_first_stage_order) ++tally.in_first_stage_order;
 }
 
 RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const RescorerConfig& config,
@@ -131,23 +109,19 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
   signal.stop = stop;
   if (config.timeout_ms > 0)
     signal.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(config.timeout_ms);
-  std::vector<double> first_stage;
-  for (const RerankCandidate& candidate : query.candidates) first_stage.push_back(candidate.score);
-  const std::size_t window = std::min(query.candidates.size(), static_cast<std::size_t>(config.window));
-  try {
-    RerankedQuery result;
-    std::string fallback;
-    result.logits = score(scorer, query, window, signal, tally, fallback);
-    signal.throw_if_due("reranking");
-    result.order = combine(first_stage, result.logits, config);
-    if (!fallback.empty() && tally.degraded++ == 0) tally.reason = fallback;
-    return result;
-  } catch (const Error& error) {
-    if (!may_degrade(error) || config.on_error == OnError::fail) throw;
-    if (tally.degraded++ == 0) tally.reason = error.what();
-    ++tally.in_first_stage_order;
-    return {{}, first_stage_order(query)};
+  std::vector<Candidate> candidates;
+  candidates.reserve(query.candidates.size());
+  for (const RerankCandidate& candidate : query.candidates) {
+    candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
   }
+  RescoredCandidates rescored = rescore_candidates(scorer, query.text, candidates, config, signal);
+  count(rescored, tally);
+  RerankedQuery result;
+  result.order = std::move(rescored.order);
+  for (const auto& score : rescored.scores) {
+    result.logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  }
+  return result;
 }
 
 void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, double seconds,

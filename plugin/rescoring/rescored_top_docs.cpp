@@ -19,15 +19,4 @@ const char* to_string(QueryTextSource source) noexcept {
   return "none";
 }
 
-const char* to_string(RescoreStatus status) noexcept {
-  switch (status) {
-    case RescoreStatus::rescored: return "rescored";
-    case RescoreStatus::no_hits: return "no_hits";
-    case RescoreStatus::no_query_text: return "no_query_text";
-    case RescoreStatus::no_hit_text: return "no_hit_text";
-    case RescoreStatus::failed: return "failed";
-  }
-  return "failed";
-}
-
 }  // namespace relucent

@@ -13,15 +13,15 @@ namespace {
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
   const FirstStageHit& first = result.hits[combined.index];
   // The first stage's own score, to the last bit, where it is all there is.
-  const double score = result.in_first_stage_order ? first.score : static_cast<double>(combined.score);
+  const double score = result.rescored.in_first_stage_order ? first.score : static_cast<double>(combined.score);
   const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
   hit->firstStageScore = first.score;
   hit->firstStageRank = first.rank;
-  if (result.in_first_stage_order) {
+  if (result.rescored.in_first_stage_order) {
     hit->standing = RescoredHit::Standing::not_rescored;
-  } else if (combined.index >= result.scores.size()) {
+  } else if (combined.index >= result.rescored.scores.size()) {
     hit->standing = RescoredHit::Standing::beyond_window;
-  } else if (const auto& score_given = result.scores[combined.index]) {
+  } else if (const auto& score_given = result.rescored.scores[combined.index]) {
     hit->standing = RescoredHit::Standing::rescored;
     hit->logit = score_given->score;
     hit->tokens = score_given->tokens;
@@ -68,26 +68,32 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
       implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
                                    [this](auto scores, auto logits) { return combine(scores, logits); });
 
+  const RescoredCandidates& rescored = result.rescored;
+
   auto hits = Lucene::Collection<Lucene::ScoreDocPtr>::newInstance();
-  for (const auto& combined : result.order) {
+  for (const auto& combined : rescored.order) {
     if (hits.size() == n) break;
     hits.add(hit_of(result, combined));
   }
   const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : hits[0]->score;
   const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best);
-  answer->status = result.status;
-  answer->degraded = result.degraded;
-  answer->reason = result.reason;
+  answer->status = rescored.status;
+  answer->degraded = rescored.degraded;
+  answer->reason = rescored.reason;
   answer->queryText = result.query_text;
   answer->queryTextSource = result.query_text.empty() ? QueryTextSource::none : QueryTextSource::query;
-  for (const auto& score : result.scores) {
+  for (const auto& score : rescored.scores) {
     if (!score) ++answer->withoutText;
     else ++answer->rescored;
     if (score && score->truncated) ++answer->truncated;
     if (score && score->query_truncated) answer->queryTruncated = true;
   }
-  answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - result.order.size());
-  answer->milliseconds = result.milliseconds;
+  answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());
+  answer->milliseconds.fetch = result.fetch;
+  answer->milliseconds.tokenize = rescored.milliseconds.tokenize;
+  answer->milliseconds.encode = rescored.milliseconds.encode;
+  answer->milliseconds.device = rescored.milliseconds.device;
+  answer->milliseconds.combine = rescored.milliseconds.combine;
   return answer;
 }
 

@@ -2,9 +2,9 @@
 
 #include <charconv>
 
+#include "plugin/rescoring/rescorer_implementation.h"
 #include "relucent/rescorer.h"
 #include "relucent/stored_text.h"
-#include "plugin/rescoring/rescorer_implementation.h"
 
 namespace relucent {
 namespace {
@@ -22,12 +22,18 @@ Lucene::ExplanationPtr node(double value, const std::string& description) {
 
 const char* formula(ScoreMode mode) {
   switch (mode) {
-    case ScoreMode::replace: return "the rescored part";
-    case ScoreMode::total: return "the sum of";
-    case ScoreMode::multiply: return "the product of";
-    case ScoreMode::avg: return "half the sum of";
-    case ScoreMode::max: return "the larger of";
-    case ScoreMode::min: return "the smaller of";
+    case ScoreMode::replace:
+      return "the rescored part";
+    case ScoreMode::total:
+      return "the sum of";
+    case ScoreMode::multiply:
+      return "the product of";
+    case ScoreMode::avg:
+      return "half the sum of";
+    case ScoreMode::max:
+      return "the larger of";
+    case ScoreMode::min:
+      return "the smaller of";
   }
   return "";
 }
@@ -67,8 +73,8 @@ Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const Candi
 }  // namespace
 
 Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
-                                         const Lucene::ExplanationPtr& firstPassExplanation,
-                                         std::string_view queryText, std::int32_t document) const {
+                                         const Lucene::ExplanationPtr& firstPassExplanation, std::string_view queryText,
+                                         std::int32_t document) const {
   return explain(searcher, firstPass, firstPassExplanation, ModelQuery{well_formed_utf8(queryText), {}}, document);
 }
 
@@ -86,19 +92,25 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
   for (std::size_t i = 0; i < result.hits.size(); ++i) {
     const FirstStageHit& hit = result.hits[i];
     if (hit.document != document) continue;
-    if (result.in_first_stage_order) return wrapped(hit.score, "first-stage score; not rescored: " + result.reason);
+    if (result.rescored.in_first_stage_order)
+      return wrapped(hit.score, "first-stage score; not rescored: " + result.rescored.reason);
     const std::string rank = "first-stage rank " + std::to_string(hit.rank);
-    for (const auto& combined : result.order) {
+    for (const auto& combined : result.rescored.order) {
       if (combined.index != i) continue;
-      if (i >= result.scores.size()) {
-        return wrapped(combined.score, "first-stage score, lowered to stay below the rescored hits; beyond the rescore "
-                                       "window of " + std::to_string(config().rescorer.window));
+      if (i >= result.rescored.scores.size()) {
+        return wrapped(combined.score,
+                       "first-stage score, lowered to stay below the rescored hits; beyond the rescore "
+                       "window of " +
+                           std::to_string(config().rescorer.window));
       }
-      if (!result.scores[i]) {
-        return wrapped(combined.score, "first-stage score, lowered to stay below the rescored hits; there is no stored "
-                                       "text in field \"" + config().index.text_field + "\", " + rank);
+      if (!result.rescored.scores[i]) {
+        return wrapped(combined.score,
+                       "first-stage score, lowered to stay below the rescored hits; there is no stored "
+                       "text in field \"" +
+                           config().index.text_field + "\", " + rank);
       }
-      return explain_rescored(combined, *result.scores[i], firstPassExplanation, config().rescorer, scorer(), rank);
+      return explain_rescored(combined, *result.rescored.scores[i], firstPassExplanation, config().rescorer, scorer(),
+                              rank);
     }
     return wrapped(0, "not returned: the combined score is below min_score, " + rank);
   }

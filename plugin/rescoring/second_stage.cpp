@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "plugin/index/commit_data.h"
 #include "base/checksum.h"
+#include "plugin/index/commit_data.h"
 #include "plugin/lucene_errors.h"
-#include "relucent/error.h"
 #include "plugin/rescoring/restore_words.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -30,32 +30,6 @@ bool has_text(const ModelQuery& query) {
   return !query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
 }
 
-/// The first stage's order and scores.
-void keep_first_stage(SecondStageResult& result, RescoreStatus status, const std::string& reason) {
-  result.status = status;
-  result.reason = reason;
-  result.in_first_stage_order = true;
-  result.scores.clear();
-  result.order.clear();
-  for (std::size_t i = 0; i < result.hits.size(); ++i) {
-    CombinedHit hit;
-    hit.index = i;
-    hit.score = static_cast<float>(result.hits[i].score);
-    result.order.push_back(hit);
-  }
-}
-
-// A rule of a host's own may break its promises; hits must not be lost or doubled by it.
-void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
-  std::vector<bool> seen(hits);
-  for (const auto& hit : order) {
-    if (hit.index >= hits || seen[hit.index]) {
-      throw Error(ErrorKind::internal, "combine", "named hit " + std::to_string(hit.index) + " twice or wrongly");
-    }
-    seen[hit.index] = true;
-  }
-}
-
 /// Whether the index has token ids that the scorer can use.
 bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher) {
   const std::uint64_t wanted = stage.scorer.tokenizer();
@@ -71,74 +45,70 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   return false;
 }
 
-void score_texts(const SecondStage& stage, std::string_view query, const CandidateTexts& texts, const StopSignal& stop,
-                 SecondStageResult& result) {
+/// All hits as candidates; those beyond the rescore window, and hits without stored text, have an empty text.
+std::vector<Candidate> candidates_of(const std::vector<FirstStageHit>& hits, const CandidateTexts& texts) {
   std::vector<Candidate> candidates;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < texts.texts.size(); ++i) {
-    if (texts.texts[i].empty()) continue;
-    const FirstStageHit& hit = result.hits[i];
-    candidates.push_back({texts.ids[i], texts.texts[i], hit.score, hit.rank, texts.tokens(i)});
-    places.push_back(i);
+  candidates.reserve(hits.size());
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    Candidate candidate{{}, {}, hits[i].score, hits[i].rank};
+    if (i < texts.texts.size()) {
+      candidate.id = texts.ids[i];
+      candidate.text = texts.texts[i];
+      candidate.tokens = texts.tokens(i);
+    }
+    candidates.push_back(candidate);
   }
-  if (candidates.empty()) {
-    result.status = RescoreStatus::no_hit_text;
-    result.reason = "none of the " + std::to_string(texts.texts.size()) + " hits in the rescore window has stored text";
-    std::call_once(stage.said.no_hit_has_text, [&] {
-      stage.log.warning(result.reason + " in the field \"" + stage.config.index.text_field +
-                        "\"; the first stage's order stands (said once)");
-    });
-    return;
-  }
-  result.status = RescoreStatus::rescored;
-  std::vector<CandidateScore> scores(candidates.size());
-  const auto start = Clock::now();
-  try {
-    ScoringAccount account = stage.scorer.timed_score(query, candidates, scores, stop);
-    result.milliseconds.tokenize = account.tokenize;
-    result.milliseconds.encode = milliseconds_since(start) - account.tokenize;
-    result.milliseconds.device = account.device;
-    result.degraded = !account.fallback.empty();
-    result.reason = std::move(account.fallback);
-  } catch (const std::exception&) {
-    throw;
-  } catch (...) {  // a module may throw anything
-    throw Error(ErrorKind::internal, stage.scorer.describe(), "threw something unknown");
-  }
-  for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
+  return candidates;
 }
 
-void rescore_window(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
-                    const CombineRule& combine_rule, SecondStageResult& result) {
+RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, RescoreStatus status,
+                                        const std::string& reason) {
+  std::vector<double> scores;
+  for (const FirstStageHit& hit : hits) scores.push_back(hit.score);
+  return first_stage_order(scores, status, reason);
+}
+
+RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
+                                const CombineRule& combine_rule, SecondStageResult& result) {
   const StopSignal stop = deadline_after(stage.config.rescorer.timeout_ms);
   const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
-
-  auto start = Clock::now();
-  const CandidateTexts texts = fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index,
-                                           has_token_ids(stage, searcher), stop);
-  if (!query.stems.empty()) result.query_text = restore_words(query.stems, texts.texts, stop);
-  result.milliseconds.fetch = milliseconds_since(start);
-
-  result.scores.resize(window);
-  score_texts(stage, result.query_text, texts, stop, result);
-  // A scorer may have missed the deadline without noticing.
-  stop.throw_if_due("rescoring");
-
-  start = Clock::now();
-  std::vector<double> first_stage_scores;
-  for (const auto& hit : result.hits) first_stage_scores.push_back(hit.score);
-  std::vector<std::optional<float>> logits;
-  for (const auto& score : result.scores) logits.push_back(score ? std::optional(score->score) : std::nullopt);
-  result.order = combine_rule(first_stage_scores, logits);
-  require_valid(result.order, result.hits.size());
-  result.milliseconds.combine = milliseconds_since(start);
+  const auto start = Clock::now();
+  CandidateTexts texts;
+  try {
+    with_errors("second stage", "rescoring the hits", [&] {
+      texts = fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index,
+                          has_token_ids(stage, searcher), stop);
+      if (!query.stems.empty()) result.query_text = restore_words(query.stems, texts.texts, stop);
+    });
+  } catch (const Error& error) {
+    if (stage.config.rescorer.on_error == OnError::fail) throw;
+    RescoredCandidates failed = in_first_stage_order(result.hits, RescoreStatus::failed, error.what());
+    failed.failure = error.kind();
+    return failed;
+  }
+  result.fetch = milliseconds_since(start);
+  return rescore_candidates(stage.scorer, result.query_text, candidates_of(result.hits, texts), stage.config.rescorer,
+                            stop, [&](auto scores, auto logits) {
+                              return with_errors("second stage", "rescoring the hits",
+                                                 [&] { return combine_rule(scores, logits); });
+                            });
 }
 
-void fall_back(SecondStageResult& result, const Error& error) {
-  // A device may have failed before.
-  const std::string reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
-  keep_first_stage(result, RescoreStatus::failed, reason);
-  result.degraded = true;
+void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
+  if (rescored.status == RescoreStatus::no_hit_text) {
+    std::call_once(stage.said.no_hit_has_text, [&] {
+      stage.log.warning(rescored.reason + " in the field \"" + stage.config.index.text_field +
+                        "\"; the first stage's order stands (said once)");
+    });
+  } else if (rescored.status == RescoreStatus::failed) {
+    // What cannot be supported will not be next time either; other troubles come and go.
+    const bool lasts = rescored.failure == ErrorKind::unsupported;
+    if (!lasts || stage.said.first_time(rescored.reason)) {
+      stage.log.warning("answered in the first stage's order: " + rescored.reason + (lasts ? " (said once)" : ""));
+    }
+  } else if (rescored.degraded && stage.said.first_time(rescored.reason)) {
+    stage.log.warning("degraded: " + rescored.reason + " (said once)");
+  }
 }
 
 }  // namespace
@@ -158,22 +128,12 @@ SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vec
   if (result.hits.empty()) return result;
   if (!has_text(query)) {
     result.query_text.clear();
-    keep_first_stage(result, RescoreStatus::no_query_text, "the query has no text for the model to read");
+    result.rescored =
+        in_first_stage_order(result.hits, RescoreStatus::no_query_text, "the query has no text for the model to read");
     return result;
   }
-  try {
-    with_errors("second stage", "rescoring the hits",
-                [&] { rescore_window(*this, searcher, query, combine_rule, result); });
-    if (result.degraded && said.first_time(result.reason)) log.warning("degraded: " + result.reason + " (said once)");
-  } catch (const Error& error) {
-    if (config.rescorer.on_error == OnError::fail) throw;
-    fall_back(result, error);
-    // What cannot be supported will not be next time either; other troubles come and go.
-    const bool lasts = error.kind() == ErrorKind::unsupported;
-    if (!lasts || said.first_time(result.reason)) {
-      log.warning("answered in the first stage's order: " + result.reason + (lasts ? " (said once)" : ""));
-    }
-  }
+  result.rescored = rescore_hits(*this, searcher, query, combine_rule, result);
+  log_outcome(*this, result.rescored);
   return result;
 }
 

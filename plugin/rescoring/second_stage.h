@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -8,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "relucent/combine.h"
+#include "relucent/rescore_candidates.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
 #include "plugin/rescoring/candidate_texts.h"
@@ -24,19 +23,11 @@ struct ModelQuery {
 
 /// Everything the second stage found out about one query's hits.
 struct SecondStageResult {
-  std::vector<FirstStageHit> hits;                     ///< in first-stage order
-  std::vector<std::optional<CandidateScore>> scores;   ///< of the hits in the window; nothing without text
-  std::vector<CombinedHit> order;                      ///< indices into hits; all of them where nothing was rescored
-  RescoreStatus status = RescoreStatus::no_hits;
-  bool in_first_stage_order = false;                   ///< nothing was rescored: the first stage's scores stand, too
-  bool degraded = false;                               ///< failed, or scored by something else than configured
-  std::string reason;                                  ///< why it is degraded or not rescored
-  std::string query_text;                              ///< as the model got it
-  RescoredTopDocs::Timings milliseconds;
+  std::vector<FirstStageHit> hits;  ///< in first-stage order
+  RescoredCandidates rescored;      ///< its indices are into hits
+  std::string query_text;           ///< as the model got it
+  double fetch = 0;                 ///< milliseconds of reading the stored fields
 };
-
-using CombineRule =
-    std::function<std::vector<CombinedHit>(std::span<const double>, std::span<const std::optional<float>>)>;
 
 /// What is said once per rescorer, however often it is seen.
 struct Said {
@@ -50,7 +41,7 @@ struct Said {
   std::set<std::string> reasons_;  ///< the latest ones
 };
 
-/// The second stage without any Lucene++ result type: texts, scores, order, under the deadline.
+/// The second stage of a searcher: stored texts, then rescore_candidates(), under one deadline.
 struct SecondStage {
   const Config& config;
   const Scorer& scorer;

@@ -1,12 +1,12 @@
 // How deep a JSON or TOML text nests, found without parsing it.
-#include "base/nesting.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+
+#include "base/nesting.h"
 
 namespace relucent {
 namespace {

@@ -17,18 +17,18 @@ struct Malformed {
 
 const std::vector<Malformed>& malformed() {
   static const std::vector<Malformed> all = {
-      {"\x80", 1},                                          // a continuation byte alone
-      {"\xC0\xAF", 2},                                      // overlong
-      {"\xE0\x80\xAF", 3},                                  // overlong
-      {"\xF0\x80\x80\xAF", 4},                              // overlong
-      {"\xED\xA0\x80", 3},                                  // a surrogate
-      {"\xF4\x90\x80\x80", 4},                              // above U+10FFFF
-      {"\xF5\x80", 2},                                      // never a lead byte
-      {"\xE1\x80", 1},                                      // cut short: one maximal subpart
-      {"\xF0\x91\x92", 1},                                  // cut short
-      {"\xE1\x80\xE2\xF0\x91\x92\xF1\xBF", 4},              // table 3-10: four truncated sequences
-      {"\xC0\xAF\xE0\x80\xBF\xF0\x81\x82", 8},              // table 3-8
-      {"\xED\xA0\x80\xED\xBF\xBF\xED\xAF", 8},              // table 3-9
+      {"\x80", 1},                              // a continuation byte alone
+      {"\xC0\xAF", 2},                          // overlong
+      {"\xE0\x80\xAF", 3},                      // overlong
+      {"\xF0\x80\x80\xAF", 4},                  // overlong
+      {"\xED\xA0\x80", 3},                      // a surrogate
+      {"\xF4\x90\x80\x80", 4},                  // above U+10FFFF
+      {"\xF5\x80", 2},                          // never a lead byte
+      {"\xE1\x80", 1},                          // cut short: one maximal subpart
+      {"\xF0\x91\x92", 1},                      // cut short
+      {"\xE1\x80\xE2\xF0\x91\x92\xF1\xBF", 4},  // table 3-10: four truncated sequences
+      {"\xC0\xAF\xE0\x80\xBF\xF0\x81\x82", 8},  // table 3-8
+      {"\xED\xA0\x80\xED\xBF\xBF\xED\xAF", 8},  // table 3-9
   };
   return all;
 }

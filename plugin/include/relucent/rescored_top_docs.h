@@ -10,6 +10,7 @@
 #include <string>
 
 #include "relucent/export.h"
+#include "relucent/rescore_candidates.h"
 
 namespace relucent {
 
@@ -43,17 +44,6 @@ enum class QueryTextSource {
   none,   ///< there is no text
 };
 RELUCENT_API const char* to_string(QueryTextSource source) noexcept;
-
-/// What became of an answer's hits in the second stage.
-enum class RescoreStatus {
-  rescored,       ///< the model scored hits of the rescore window
-  no_hits,        ///< the first stage found nothing
-  no_query_text,  ///< not rescored: the query has no text for the model (a MatchAllDocsQuery, say). No failure
-  no_hit_text,    ///< not rescored: no hit of the rescore window has stored text. No failure
-  failed,         ///< not rescored: the second stage failed or came too late (RescoredTopDocs::degraded)
-};
-/// "rescored", "no_hits", "no_query_text", "no_hit_text", "failed".
-RELUCENT_API const char* to_string(RescoreStatus status) noexcept;
 
 /// What a rescoring search returns: TopDocs with an account of how it came about. Its scoreDocs are RescoredHits.
 /// totalHits is the first stage's; maxScore is the combined score of the best hit.

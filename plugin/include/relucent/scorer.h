@@ -23,7 +23,7 @@ struct CandidateTokens {
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
   std::string_view id;            ///< the document's external id, may be empty
-  std::string_view text;          ///< UTF-8, never empty
+  std::string_view text;          ///< UTF-8; a Scorer never gets an empty one
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
   /// Where the index has the ids of the tokenizer that Scorer::tokenizer() names. Only a short cut: the text says the

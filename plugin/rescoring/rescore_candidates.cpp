@@ -1,0 +1,154 @@
+#include "relucent/rescore_candidates.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace relucent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
+
+std::vector<double> first_stage_scores(std::span<const Candidate> candidates) {
+  std::vector<double> scores;
+  scores.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) scores.push_back(candidate.first_stage_score);
+  return scores;
+}
+
+// A rule of a host's own may break its promises; hits must not be lost or doubled by it.
+void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
+  std::vector<bool> seen(hits);
+  for (const CombinedHit& hit : order) {
+    if (hit.index >= hits || seen[hit.index]) {
+      throw Error(ErrorKind::internal, "combine", "named hit " + std::to_string(hit.index) + " twice or wrongly");
+    }
+    seen[hit.index] = true;
+  }
+}
+
+void score_window(const Scorer& scorer, std::string_view query, std::span<const Candidate> window,
+                  const StopSignal& stop, RescoredCandidates& result) {
+  std::vector<Candidate> with_text;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    if (window[i].text.empty()) continue;
+    with_text.push_back(window[i]);
+    places.push_back(i);
+  }
+  result.scores.resize(window.size());
+  if (with_text.empty()) {
+    result.status = RescoreStatus::no_hit_text;
+    result.reason = "none of the " + std::to_string(window.size()) + " hits in the rescore window has stored text";
+    return;
+  }
+  result.status = RescoreStatus::rescored;
+  std::vector<CandidateScore> scores(with_text.size());
+  const auto start = Clock::now();
+  ScoringAccount account = scorer.timed_score(query, with_text, scores, stop);
+  result.milliseconds.tokenize = account.tokenize;
+  result.milliseconds.encode = milliseconds_since(start) - account.tokenize;
+  result.milliseconds.device = account.device;
+  result.degraded = !account.fallback.empty();
+  result.reason = std::move(account.fallback);
+  for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
+  // A scorer may have missed the deadline without noticing.
+  stop.throw_if_due("rescoring");
+}
+
+void combine_scores(std::span<const Candidate> candidates, const CombineRule& rule, RescoredCandidates& result) {
+  const auto start = Clock::now();
+  std::vector<std::optional<float>> logits;
+  for (const auto& score : result.scores) logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  result.order = rule(first_stage_scores(candidates), logits);
+  require_valid(result.order, candidates.size());
+  result.milliseconds.combine = milliseconds_since(start);
+}
+
+/// What a scorer module or a host's rule throws, as an Error.
+template <class Action>
+void with_foreign_exceptions(const Scorer& scorer, const Action& action) {
+  constexpr std::string_view place = "second stage", operation = "rescoring the hits: ";
+  try {
+    action();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::io, place, std::string(operation) + "out of memory");
+  } catch (const std::exception& exception) {
+    throw Error(ErrorKind::io, place, std::string(operation) + exception.what());
+  } catch (...) {  // a module may throw anything
+    throw Error(ErrorKind::internal, scorer.describe(), "threw something unknown");
+  }
+}
+
+}  // namespace
+
+RescoredCandidates first_stage_order(std::span<const double> scores, RescoreStatus status, std::string reason) {
+  RescoredCandidates result;
+  result.status = status;
+  result.reason = std::move(reason);
+  result.in_first_stage_order = true;
+  result.degraded = status == RescoreStatus::failed;
+  result.order.resize(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    result.order[i].index = i;
+    result.order[i].score = static_cast<float>(scores[i]);
+  }
+  return result;
+}
+
+RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view query,
+                                      std::span<const Candidate> candidates, const RescorerConfig& config,
+                                      const StopSignal& stop, const CombineRule& combine_rule) {
+  if (candidates.empty()) return {};
+  if (is_blank(query)) {
+    return first_stage_order(first_stage_scores(candidates), RescoreStatus::no_query_text,
+                             "the query has no text for the model to read");
+  }
+  RescoredCandidates result;
+  const auto window = std::min(candidates.size(), static_cast<std::size_t>(config.window));
+  const CombineRule rule =
+      combine_rule ? combine_rule : [&](auto scores, auto logits) { return combine(scores, logits, config); };
+  try {
+    with_foreign_exceptions(scorer, [&] {
+      score_window(scorer, query, candidates.first(window), stop, result);
+      combine_scores(candidates, rule, result);
+    });
+    return result;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted || config.on_error == OnError::fail) throw;
+    // A device may have failed before.
+    const std::string reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
+    RescoredCandidates failed = first_stage_order(first_stage_scores(candidates), RescoreStatus::failed, reason);
+    failed.failure = error.kind();
+    failed.milliseconds = result.milliseconds;
+    return failed;
+  }
+}
+
+const char* to_string(RescoreStatus status) noexcept {
+  switch (status) {
+    case RescoreStatus::rescored:
+      return "rescored";
+    case RescoreStatus::no_hits:
+      return "no_hits";
+    case RescoreStatus::no_query_text:
+      return "no_query_text";
+    case RescoreStatus::no_hit_text:
+      return "no_hit_text";
+    case RescoreStatus::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
+}  // namespace relucent
