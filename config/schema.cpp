@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "config/names.h"
+#include "relucent/threads.h"
 
 namespace relucent::config {
 namespace {
@@ -187,7 +188,7 @@ std::vector<Key> make_schema() {
           "rescorer", "precision", FIELD(rescorer.precision), one_of({"auto", "fp32", "tf32", "bf16", "fp16", "int8"}),
           "What the model computes in; auto is the fastest that holds the documented tolerances. fp16 and tf32 need a "
           "GPU, int8 the CPU."),
-      whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, 4096},
+      whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, kMaxThreads},
                        "Threads of the CPU backend; 0 is every core this process may use."),
       whole_number_key("rescorer", "window", FIELD(rescorer.window), {1, 100'000},
                        "The rescore window: how many first-stage hits are rescored, whatever page is asked for."),

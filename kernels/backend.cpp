@@ -5,11 +5,10 @@
 #include "kernels/cuda_module.h"
 #include "kernels/ref/ref_backend.h"
 #include "relucent/error.h"
+#include "relucent/threads.h"
 
 namespace relucent {
 namespace {
-
-constexpr int kMostThreads = 1024;
 
 /// The first GPU that works and can run this encoder in this precision, else the CPU, which then knows why.
 std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description, const EncoderWeights& weights,
@@ -45,9 +44,9 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
 std::unique_ptr<Backend> create_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                         const BackendOptions& options) {
   check_weights(description, weights);
-  if (options.threads < 0 || options.threads > kMostThreads) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
     throw Error(ErrorKind::usage, "threads", "is " + std::to_string(options.threads) + ", not 0 to " +
-                std::to_string(kMostThreads), "0 means every core");
+                std::to_string(kMaxThreads), "0 means every core");
   }
   const std::string& device = options.device;
   if (device == "ref") {

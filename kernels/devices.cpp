@@ -29,7 +29,7 @@ void add_gpus(std::vector<DeviceSummary>& all) {
 }  // namespace
 
 std::vector<DeviceSummary> list_devices() {
-  const int threads = cpu::available_cores();
+  const int threads = available_cores();
   std::vector<DeviceSummary> all;
   std::string description = std::string(cpu::best_vector_kernels().name) + ", " + std::to_string(threads) +
                             (threads == 1 ? " thread" : " threads");

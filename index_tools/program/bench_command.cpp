@@ -11,6 +11,7 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
 #include "relucent/error.h"
+#include "relucent/threads.h"
 
 namespace relucent::program {
 namespace {
@@ -117,7 +118,7 @@ void add_index_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->add_option("--documents", index.documents, "Generated documents")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", index.threads, "0: every core")->capture_default_str()->check(CLI::Range(0, 1024));
+  command->add_option("--threads", index.threads, "0: every core")->capture_default_str()->check(CLI::Range(0, kMaxThreads));
   command->add_option("--runs", index.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--folder", index.folder,
                       "Where the text and the indexes are made (default: the system's temporary one)");

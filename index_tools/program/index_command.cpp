@@ -13,6 +13,7 @@
 #include "index_tools/program/profile.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
+#include "relucent/threads.h"
 #include "relucent/model/cross_encoder.h"
 
 namespace relucent::program {
@@ -171,9 +172,10 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
       ->type_name("PATTERN");
   command->add_option("--threads", job.threads,
-                      "Threads that index; 0: one a core (the default). The result is the same")
+                      "Threads that index; 0: one per core that this process may use (the default). At most 32 are "
+                      "started; the result is the same")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, kMaxThreads));
   command->add_flag("--strict", job.strict,
                     "Fail at the first malformed record, and for links that cannot be followed");
   command

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <exception>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "kernels/cpu/vector_kernels.h"
 #include "kernels/cuda_module.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -45,13 +48,21 @@ double measured_peak(const BackendInfo& info) {
     std::vector<double> of_thread(static_cast<std::size_t>(info.threads));
     std::barrier together(info.threads);
     std::vector<std::jthread> threads;
-    for (double& rate : of_thread) {
-      threads.emplace_back([&] {
-        together.arrive_and_wait();
-        double done = 0;
-        const double seconds = seconds_of(kernels, arithmetic, rounds, done);
-        rate = done / seconds;
-      });
+    threads.reserve(of_thread.size());
+    try {
+      for (double& rate : of_thread) {
+        threads.emplace_back([&] {
+          together.arrive_and_wait();
+          double done = 0;
+          const double seconds = seconds_of(kernels, arithmetic, rounds, done);
+          rate = done / seconds;
+        });
+      }
+    } catch (const std::exception& error) {
+      // Those that run wait for the others, and the vector's destructor for them.
+      for (std::size_t missing = threads.size(); missing < of_thread.size(); ++missing) together.arrive_and_drop();
+      throw Error(ErrorKind::io, "threads", "the system gave only " + std::to_string(threads.size()) + " of " +
+                  std::to_string(info.threads) + " threads: " + error.what(), "ask for fewer");
     }
     threads.clear();
     double all = 0;

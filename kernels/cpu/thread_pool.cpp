@@ -1,11 +1,8 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <map>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -14,10 +11,14 @@
 namespace relucent::cpu {
 
 ThreadPool::ThreadPool(int threads) {
+  threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int worker = 0; worker < threads; ++worker) {
       threads_.emplace_back([this, worker] { serve(worker); });
     }
+  } catch (const std::bad_alloc&) {
+    close();
+    throw;
   } catch (const std::system_error& error) {
     close();
     throw Error(ErrorKind::io, "threads", "the system gave only " + std::to_string(threads_.size()) + " of " +
@@ -56,10 +57,13 @@ void ThreadPool::serve(int worker) {
     wake_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     Job* job = waiting_.front();
-    waiting_.pop_front();
     const std::size_t index = job->next++;
     ++job->running;
-    if (job->next < job->count) waiting_.push_back(job);  // behind the other jobs: they take turns
+    if (job->next < job->count) {
+      waiting_.splice(waiting_.end(), waiting_, waiting_.begin());  // behind the other jobs: they take turns
+    } else {
+      waiting_.pop_front();
+    }
     lock.unlock();
     std::exception_ptr failure;
     try {
@@ -76,18 +80,6 @@ void ThreadPool::serve(int worker) {
     }
     if (job->next == job->count && job->running == 0) job->ended.notify_one();
   }
-}
-
-int available_cores() {
-  cpu_set_t affinity;
-  CPU_ZERO(&affinity);
-  int cores = sched_getaffinity(0, sizeof affinity, &affinity) == 0 ? CPU_COUNT(&affinity) : 1;
-  std::string quota;
-  double period = 0;
-  if (std::ifstream("/sys/fs/cgroup/cpu.max") >> quota >> period && quota != "max" && period > 0) {
-    cores = std::min(cores, static_cast<int>(std::ceil(std::stod(quota) / period)));
-  }
-  return std::max(cores, 1);
 }
 
 std::shared_ptr<ThreadPool> shared_pool(int threads) {

@@ -2,13 +2,15 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "relucent/threads.h"
 
 namespace relucent::cpu {
 
@@ -16,7 +18,7 @@ namespace relucent::cpu {
 /// once: their pieces are taken in turns.
 class ThreadPool {
  public:
-  /// Throws Error `io` where the system refuses so many threads.
+  /// Throws Error `io` where the system refuses so many threads, std::bad_alloc where it lacks the memory.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -43,13 +45,10 @@ class ThreadPool {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Job*> waiting_;  // jobs with pieces left to begin
+  std::list<Job*> waiting_;  // jobs with pieces left to begin; the workers only move them, which allocates nothing
   bool closing_ = false;
   std::vector<std::thread> threads_;
 };
-
-/// The cores this process may use: its affinity, and its control group's quota rounded up where that is less.
-int available_cores();
 
 /// The process's pool of `threads` threads, made when first asked for and shared by all who ask while one of them holds
 /// it.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <thread>
 
 #include "plugin/analysis/analyzer_terms.h"
 #include "plugin/bm25/field_lengths.h"
@@ -22,6 +21,7 @@
 #include "plugin/lucene_errors.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_files.h"
+#include "relucent/threads.h"
 #include "relucent/model/tokenizer.h"
 #include "relucent/stored_text.h"
 
@@ -43,7 +43,8 @@ void need_free_space(const std::filesystem::path& folder, double megabytes) {
 /// An index without a document: what is left of a run that ended before it had any.
 bool has_no_document(const std::filesystem::path& folder) {
   try {
-    return index_files(folder).documents == 0;
+    const IndexFiles files = index_files(folder);
+    return files.documents == 0 && files.damage.empty();
   } catch (const Error&) {
     return false;  // damaged, but an index: its owner decides
   }
@@ -100,6 +101,10 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     : folder_(std::move(folder)), options_(options) {
   prepare_file_names();
   to_lucene_folder(folder_);  // before anything is made, or Lucene++ makes a folder of another name beside it
+  if (options_.threads < 0 || options_.threads > kMaxThreads) {
+    throw Error(ErrorKind::usage, "threads", "is " + std::to_string(options_.threads) + ", not 0 to " +
+                std::to_string(kMaxThreads), "0 means one per core");
+  }
   load_tokenizer();
   const std::string place = folder_.string();
   std::error_code error;
@@ -181,7 +186,7 @@ void Builder::start_pipeline() {
   segment::SegmentPipeline::Options settings{
       folder_,
       segment::Fields(fields.id_field, fields.text_field, fields.contents_field, token_ids_.tokenizer != nullptr),
-      threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
+      threads > 0 ? threads : available_cores(),
       static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
       [first_stage] { return make_term_source(first_stage); },
       token_ids_};
@@ -204,7 +209,8 @@ IndexBuilder::Totals Builder::count_again() const {
     if (!norms || std::memcmp(norms.get(), bytes.data(), bytes.size()) != 0) {
       reader->close();
       throw Error(ErrorKind::invalid_data, folder_.string(),
-                  "another program has added documents of its own kind to the index", "make the index again");
+                  "another program has added documents of its own kind to the index",
+                  "continue it with that program, or rebuild it in another folder");
     }
   }
   const Totals totals{reader->maxDoc(), lengths.statistics.document_count, lengths.statistics.sum_total_term_freq};
@@ -264,7 +270,7 @@ void Builder::verify_last_document() const {
   if (!document || first_stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
       stored_text(document, options_.fields.text_field).value_or("") != well_formed_utf8(last_text_)) {
     throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" does not read back as it was written",
-                "check the disk and make the index again");
+                "check the disk and rebuild the index");
   }
 }
 
