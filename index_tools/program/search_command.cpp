@@ -22,8 +22,8 @@
 #include "index_tools/program/search_session.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/topic_text.h"
-#include "kernels/cpu/thread_pool.h"
 #include "relucent/error.h"
+#include "relucent/kernels/threads.h"
 
 namespace relucent::program {
 namespace {
@@ -224,7 +224,6 @@ class TopicAnswers {
 // Topics answered at once. Rescoring shares one set of threads among all searches: a few of these keep it busy while others
 // read from the index. More searches at once take longer each, which a deadline must not see.
 int jobs_for(const SearchOptions& options, const Config& config) {
-  using namespace cpu;
   if (options.jobs > 0) return options.jobs;
   if (!config.rescorer.enabled) return available_cores();
   return config.rescorer.timeout_ms > 0 ? 1 : std::min(available_cores(), kRescoringJobs);
