@@ -7,6 +7,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       index_tools/indexing/building_blocks_property.cpp
                       index_tools/corpora/records_property.cpp
                       index_tools/indexing/foreign_fault.cpp
+                      index_tools/indexing/foreign_fuzz.cpp
                       index_tools/corpora/inputs_fault.cpp
                       index_tools/indexing/runs_fault.cpp
                       index_tools/indexing/token_ids_fault.cpp

@@ -72,7 +72,7 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
   const auto found = user_data.find(kCheckpointKey);
   if (found == user_data.end()) {
     throw Error(ErrorKind::invalid_data, place, "the index was not made by `relucent index`",
-                "index into another folder, or replace it with --overwrite");
+                "index into another folder");
   }
   if (too_deep_in_json(found->second)) {
     throw Error(ErrorKind::invalid_data, place,
@@ -100,7 +100,7 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
   } catch (const nlohmann::json::exception& reason) {
     throw Error(ErrorKind::invalid_data, place,
                 std::string("the checkpoint in the index cannot be read: ") + reason.what(),
-                "index again with --overwrite");
+                "restore the index from a copy, or index into another folder");
   }
 }
 

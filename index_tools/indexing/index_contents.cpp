@@ -3,6 +3,7 @@
 #include <LuceneHeaders.h>
 
 #include <exception>
+#include <new>
 
 #include "index_tools/indexing/id_set.h"
 #include "index_tools/indexing/progress.h"
@@ -21,12 +22,14 @@ template <typename Work>
 auto readable(const std::filesystem::path& index, Work&& work) {
   const auto damaged = [&](const std::string& reason) {
     return Error(ErrorKind::invalid_data, index.string(), "the index cannot be read: " + reason,
-                 "it is damaged; index again with --overwrite");
+                 "it is damaged: restore it from a copy, or rebuild it with the program that wrote it");
   };
   try {
     return work();
   } catch (const Error&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::io, index.string(), "reading it: out of memory", "free some memory, or raise its limit (ulimit -v)");
   } catch (const Lucene::LuceneException& reason) {
     throw damaged(to_utf8(reason.getError()));
   } catch (const std::exception& reason) {
@@ -105,10 +108,15 @@ IndexContents read_contents(const std::filesystem::path& index, const IndexConfi
     contents.deleted = reader->numDeletedDocs();
     read_documents(reader, fields, quiet, contents);
     read_postings(reader, fields, quiet, contents);
-    const auto searcher = Lucene::newLucene<BM25Searcher>(reader, first_stage, fields);
-    contents.recorded_documents_with_tokens = searcher->statistics().document_count;
-    contents.recorded_tokens = searcher->statistics().sum_total_term_freq;
-    searcher->close();
+    try {
+      const auto searcher = Lucene::newLucene<BM25Searcher>(reader, first_stage, fields);
+      contents.recorded_documents_with_tokens = searcher->statistics().document_count;
+      contents.recorded_tokens = searcher->statistics().sum_total_term_freq;
+      searcher->close();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage) throw;
+      contents.unsearchable = error.what();
+    }
     reader->close();
     return contents;
   });

@@ -25,6 +25,9 @@ struct IndexContents {
   std::int64_t tokens = 0;                 ///< the same
   std::int64_t recorded_documents_with_tokens = 0;  ///< as BM25 uses them
   std::int64_t recorded_tokens = 0;
+  /// Why BM25 cannot search it as configured, so that nothing is recorded: it has no such field, for example. Empty
+  /// where it can.
+  std::string unsearchable;
   Faults without_id, without_text, repeated_ids;
 };
 

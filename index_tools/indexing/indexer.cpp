@@ -7,6 +7,7 @@
 
 #include "index_tools/indexing/document_feed.h"
 #include "index_tools/indexing/manifest.h"
+#include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/corpora/named_descriptor.h"
@@ -77,14 +78,42 @@ class IndexRun {
     checkpoint_.analyzer = job_.first_stage.analyzer;
   }
 
+  // Only a person who says so twice loses what another program wrote.
+  void protect_others() const {
+    const Origin origin = origin_of(job_.index);
+    if (job_.force || origin == Origin::none || origin == Origin::own) return;
+    const bool overwrite = job_.start == IndexJob::Start::overwrite;
+    throw Error(ErrorKind::usage, place(),
+                origin == Origin::unknown
+                    ? "the folder holds an index too damaged to tell whether `relucent index` wrote it"
+                    : "the folder holds an index that `relucent index` did not write, or that another program has changed",
+                overwrite ? "name another folder; with --force as well, what is there is destroyed"
+                          : "name another folder");
+  }
+
+  IndexBuilder::Mode open_builder(const IndexBuilder::Options& options) {
+    try {
+      const IndexBuilder::Mode mode = mode_of(job_);
+      if (mode != IndexBuilder::Mode::append) protect_others();
+      builder_ = IndexBuilder::open(job_.index, mode, options);
+      return mode;
+    } catch (const Error& error) {
+      const Origin origin = error.kind() == ErrorKind::invalid_data ? origin_of(job_.index) : Origin::other;
+      if (origin != Origin::own && origin != Origin::unknown) throw;
+      throw Error(error.kind(), error.place(), error.problem(),
+                  origin == Origin::own ? "restore it from a copy, or index again with --overwrite"
+                                        : "restore it from a copy; if `relucent index` wrote it, index again with "
+                                          "--overwrite --force");
+    }
+  }
+
   void open_index() {
     IndexBuilder::Options options;
     options.fields = job_.fields;
     options.first_stage = job_.first_stage;
     options.threads = job_.threads;
     options.token_ids_of = job_.token_ids_of;
-    const IndexBuilder::Mode mode = mode_of(job_);
-    builder_ = IndexBuilder::open(job_.index, mode, options);
+    const IndexBuilder::Mode mode = open_builder(options);
     if (mode == IndexBuilder::Mode::append) {
       summary_.recovered = builder_->recovered();
       const Checkpoint before = checkpoint_from(builder_->committed(), place());
@@ -92,8 +121,8 @@ class IndexRun {
       if (before.documents != builder_->totals().documents) {
         throw Error(ErrorKind::invalid_data, place(),
                     "holds " + std::to_string(builder_->totals().documents) + " documents, not the " +
-                        std::to_string(before.documents) + " of its checkpoint: something else has changed it",
-                    "index again with --overwrite");
+                        std::to_string(before.documents) + " of its checkpoint: another program has changed it",
+                    "index into another folder");
       }
       checkpoint_.documents = summary_.resumed_from = before.documents;
       checkpoint_.complete = before.complete && !job_.any_input;
@@ -167,7 +196,7 @@ class IndexRun {
       std::snprintf(share, sizeof share, "%.3g %% of the records are malformed", 100 * report.malformed_share());
       throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
                   std::string(share) + ": " + report.malformed_summary(),
-                  "mend the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
+                  "fix the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
     }
     if (checkpoint_.documents == 0) {
       throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),

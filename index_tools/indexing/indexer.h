@@ -22,6 +22,7 @@ struct IndexJob {
   std::vector<std::string> inputs;       ///< files, folders, patterns
   std::filesystem::path index;
   Start start = Start::fresh;
+  bool force = false;                    ///< overwrite also what `relucent index` did not write
   bool any_input = false;                ///< resume although the input has changed
   std::vector<std::string> names;        ///< patterns instead of the corpus's own
   Duplicates duplicates = Duplicates::error;

@@ -6,10 +6,12 @@
 #include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
+#include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/corpora/corpora.h"
 #include "base/checksum.h"
+#include "plugin/index/system_error.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -29,6 +31,7 @@ class Verification {
     if (!fs::is_directory(job_.index, failure)) {
       throw Error(ErrorKind::io, job_.index.string(), "is no folder", "name the index's folder");
     }
+    report_.own = origin_of(job_.index) == Origin::own;
     if (!check_files() || !check_structure()) return std::move(report_);
     try {
       check_contents();
@@ -50,6 +53,7 @@ class Verification {
     try {
       manifest = read_manifest(job_.index);
     } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
       add("checksums", Status::damaged, error.what());
       return false;
     }
@@ -61,6 +65,7 @@ class Verification {
     try {
       if (!manifest) manifest = recorded_files();
     } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
       add("checksums", Status::damaged, error.what());
       return false;
     }
@@ -127,6 +132,9 @@ class Verification {
     const fs::path path = job_.index / name;
     std::error_code failure;
     const auto size = static_cast<std::int64_t>(fs::file_size(path, failure));
+    if (failure && failure != std::errc::no_such_file_or_directory) {
+      throw_system_error(path, "looking for its size", failure.value());
+    }
     if (failure) {
       add("checksums", Status::damaged, name + " is missing");
     } else if (size != entry.size) {
@@ -138,6 +146,7 @@ class Verification {
           add("checksums", Status::damaged, name + " has other bytes than were written");
         }
       } catch (const Error& error) {
+        if (error.kind() != ErrorKind::invalid_data) throw;
         add("checksums", Status::damaged, error.what());
       }
     }
@@ -157,10 +166,16 @@ class Verification {
     check_lengths();
     const IndexContents contents = read_contents(job_.index, fields_, first_stage_, job_.quiet);
     report_.documents = contents.documents;
-    if (checkpoint) check_documents(*checkpoint, contents);
-    check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable");
-    check_faults("ids", contents.without_id, "without an id", "every document has an id");
-    check_repeated(contents, checkpoint && checkpoint->duplicates == Duplicates::keep);
+    if (checkpoint) {
+      check_documents(*checkpoint, contents);
+    } else {
+      add("documents", Status::ok, with_commas(contents.documents) + " documents");
+    }
+    // What `relucent index` never does, other programs may do on purpose.
+    const Status fault = checkpoint ? Status::damaged : Status::note;
+    check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable", fault);
+    check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
+    check_repeated(contents, !checkpoint || checkpoint->duplicates == Duplicates::keep);
     check_token_ids();
     check_statistics(contents);
     check_corpus(contents.documents);
@@ -196,11 +211,11 @@ class Verification {
   }
 
   void check_faults(const std::string& name, const IndexContents::Faults& faults, const std::string& problem,
-                    const std::string& praise) {
+                    const std::string& praise, Status status = Status::damaged) {
     if (faults.count == 0) {
       add(name, Status::ok, praise);
     } else {
-      add(name, Status::damaged, with_commas(faults.count) + " documents " + problem + ": " + list(faults));
+      add(name, status, with_commas(faults.count) + " documents " + problem + ": " + list(faults));
     }
   }
 
@@ -230,7 +245,9 @@ class Verification {
   void check_statistics(const IndexContents& contents) {
     const std::string counted = with_commas(contents.documents_with_tokens) + " documents with " +
                                 with_commas(contents.tokens) + " tokens";
-    if (contents.deleted > 0) {
+    if (!contents.unsearchable.empty()) {
+      add("statistics", Status::note, contents.unsearchable);
+    } else if (contents.deleted > 0) {
       add("statistics", Status::note, "deleted documents still count in BM25's statistics; not compared");
     } else if (contents.documents_with_tokens == contents.recorded_documents_with_tokens &&
                contents.tokens == contents.recorded_tokens) {

@@ -28,6 +28,7 @@ struct VerifyReport {
   std::string corpus;           ///< empty where the index does not say
   std::int64_t documents = 0;
   std::vector<Check> checks;
+  bool own = false;             ///< made by `relucent index`, which can rebuild it
   bool sound() const;    ///< nothing is damaged
   bool matches() const;  ///< and no mismatch
 };

@@ -168,7 +168,10 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--index", job.index, "The index's folder")->required()->type_name("DIR");
   command->add_flag("--resume", options->resume, "Go on after the last commit of an interrupted run");
   command->add_flag("--force-resume", options->force_resume, "Like --resume, though the input has changed");
-  command->add_flag("--overwrite", options->overwrite, "Replace an index that is there");
+  auto* overwrite = command->add_flag("--overwrite", options->overwrite, "Replace an index that `relucent index` wrote");
+  command
+      ->add_flag("--force", job.force, "With --overwrite: replace also an index that another program wrote or changed")
+      ->needs(overwrite);
   command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
       ->type_name("PATTERN");
   command->add_option("--threads", job.threads,

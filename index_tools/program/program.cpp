@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
@@ -156,6 +157,8 @@ int run_program(int argc, char** argv) {
     return report(error.what(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
     return report("not enough memory; close other programs, or use fewer --threads or a smaller input", failed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(error.path1().string() + ": " + error.code().message() + "; check the path and its permissions", failed);
   } catch (const std::exception& error) {
     return report(std::string(error.what()) + "; this was not expected, please report it", failed);
   } catch (...) {

@@ -34,7 +34,10 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
 }
 
 std::string verdict(const VerifyJob& job, const VerifyReport& report) {
-  if (!report.sound()) return "the index is damaged; index again with --overwrite";
+  if (!report.sound()) {
+    return std::string("the index is damaged: restore it from a copy, or ") +
+           (report.own ? "index again with --overwrite" : "rebuild it with the program that wrote it");
+  }
   return report.matches() ? "the index is sound" : "the index is sound, but not the whole of " + job.corpus;
 }
 

@@ -6,6 +6,7 @@
 
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/index/system_error.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -19,6 +20,9 @@ const std::string kPrefix = "relucent.";
 std::string damage_of(const fs::path& file, const segment::FileSum& expected, FileCheck check) {
   std::error_code error;
   const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_system_error(file, "looking for its size", error.value());
+  }
   if (error) return file.string() + ": " + error.message();
   if (size != expected.size) {
     return file.string() + ": has " + std::to_string(size) + " bytes, not " + std::to_string(expected.size);
@@ -39,7 +43,10 @@ std::string damage_of(const fs::path& folder, const CommitPoint& commit, const L
     }
   }
   for (const std::string& file : files_of(commit, directory)) {
-    if (!fs::exists(folder / file)) return (folder / file).string() + ": is missing";
+    std::error_code error;
+    if (fs::exists(folder / file, error)) continue;
+    if (error) throw_system_error(folder / file, "looking for it", error.value());
+    return (folder / file).string() + ": is missing";
   }
   return {};
 }
@@ -89,7 +96,8 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
   if (found.damage.empty()) return std::nullopt;
   const std::size_t end_of_place = found.damage.rfind(": ");
   throw Error(ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
-              "the disk or another program has damaged the index; index again with --overwrite");
+              "the disk or another program has damaged the index: restore it from a copy, or rebuild it with the program "
+              "that wrote it");
 }
 
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory) {
@@ -101,6 +109,14 @@ std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::Direc
     if (segment.files.contains(segment::kBlockSums)) names.push_back(segment.name + '.' + segment::kBlockSums);
   }
   return names;
+}
+
+std::string identity_of(const std::vector<segment::Segment>& segments) {
+  std::string identity;
+  for (const segment::Segment& segment : segments) {
+    identity += segment.name + ':' + std::to_string(segment.documents) + ' ';
+  }
+  return identity;
 }
 
 void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info) {

@@ -43,6 +43,9 @@ std::optional<WholeCommit> find_whole_commit(const std::filesystem::path& folder
 /// The names of a commit's files, segments_N left out.
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory);
 
+/// Names and sizes of segments, as bm25::segments_identity() gives them for a reader of these.
+std::string identity_of(const std::vector<segment::Segment>& segments);
+
 /// Writes and reads what is recorded of a segment's files, in Lucene's own place for such things.
 void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info);
 segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info);

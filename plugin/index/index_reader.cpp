@@ -12,7 +12,9 @@
 #include "plugin/index/folder_name.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/index/commit_data.h"
 #include "relucent/index_files.h"
+#include "relucent/stored_text.h"
 
 namespace relucent {
 namespace {
@@ -82,12 +84,21 @@ std::vector<LengthsFile> check_lengths(const std::filesystem::path& folder) {
 
 IndexFiles index_files(const std::filesystem::path& folder) {
   return with_commit(folder, "reading the list of segments", [](const auto&, const WholeCommit& found) {
-    IndexFiles files{found.commit.file, 0, {}, found.damage};
+    IndexFiles files;
+    files.commit = found.commit.file;
+    files.damage = found.damage;
     for (const segment::Segment& segment : found.commit.segments) {
       files.documents += segment.documents;
       for (const auto& [extension, sum] : segment.files) {
         files.recorded.push_back({segment.name + "." + extension, sum.size, sum.checksum});
       }
+    }
+    Lucene::MapStringString user_data = found.commit.infos->getUserData();
+    if (const auto data = from_user_data(user_data, found.commit.file)) {
+      files.only_of_builder = data->segments == identity_of(found.commit.segments);
+      files.user_data = data->user;
+    } else if (user_data) {
+      for (const auto& [key, value] : user_data) files.user_data[to_utf8(key)] = to_utf8(value);
     }
     return files;
   });

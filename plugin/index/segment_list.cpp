@@ -67,7 +67,8 @@ SegmentList::SegmentList(const fs::path& folder, Start start)
       infos_->clear();
       segments_.clear();
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::invalid_data) throw;  // too many open files, for example: the index may be sound
     for (const std::string& file : segments_files(folder_)) fs::remove(folder_ / file);
     fs::remove(folder_ / "segments.gen");
   }
@@ -107,10 +108,7 @@ std::int32_t SegmentList::documents() const {
 Lucene::MapStringString SegmentList::user_data() const { return infos_->getUserData(); }
 
 std::string SegmentList::identity() const {
-  std::string identity;
-  for (const segment::Segment& segment : segments_)
-    identity += segment.name + ':' + std::to_string(segment.documents) + ' ';
-  return identity;
+  return identity_of(segments_);
 }
 
 std::int64_t SegmentList::next_number() const { return infos_->counter; }

@@ -37,7 +37,7 @@ class SegmentList {
   const std::vector<segment::Segment>& segments() const { return segments_; }
   std::int32_t documents() const;
   Lucene::MapStringString user_data() const;
-  /// As bm25::segments_identity() gives it for a reader of these segments.
+  /// identity_of() the segments.
   std::string identity() const;
   std::int64_t next_number() const;
   /// What was wrong with a newer commit that had to be dropped; empty otherwise.

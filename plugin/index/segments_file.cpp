@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include "plugin/index/system_error.h"
 
 namespace relucent {
 
@@ -16,6 +19,9 @@ std::vector<std::string> segments_files(const std::filesystem::path& folder) {
         name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz", kPrefix.size()) == std::string::npos) {
       names.push_back(name);
     }
+  }
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+    throw_system_error(folder, "listing the folder", error.value());
   }
   // N is a number to base 36: the longer name is the newer one.
   std::ranges::sort(names, [](const std::string& a, const std::string& b) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct IndexFiles {
   std::string commit;            ///< segments_N, the newest commit whose files are there with their sizes
   std::int64_t documents = 0;    ///< of that commit, deleted ones included
   std::vector<File> recorded;    ///< of segments that IndexBuilder wrote
+  bool only_of_builder = false;  ///< whether the commit's segments are those that IndexBuilder committed
+  std::map<std::string, std::string> user_data;  ///< of the commit, without IndexBuilder's own keys
   std::string damage;            ///< what is wrong with a newer commit; empty where there is none
 };
 
