@@ -23,7 +23,7 @@
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/topic_text.h"
 #include "relucent/error.h"
-#include "relucent/kernels/threads.h"
+#include "relucent/threads.h"
 
 namespace relucent::program {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
-#include "indexing_support.h"
+#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
