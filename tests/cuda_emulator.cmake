@@ -48,7 +48,7 @@ if(RELUCENT_CUDA_EMULATOR)
   relucent_target(relucent_cuda_emulator)
   set_target_properties(relucent_cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default)
   target_compile_options(relucent_cuda_emulator PRIVATE -O3 -fno-semantic-interposition)
-  target_include_directories(relucent_cuda_emulator PUBLIC cuda_emulator PRIVATE cuda_emulator/include)
+  target_include_directories(relucent_cuda_emulator PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE cuda_emulator/include)
   target_include_directories(relucent_cuda_emulator SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
   target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} gomp ${CMAKE_DL_LIBS})
 
