@@ -2,17 +2,13 @@
 
 #include <LuceneException.h>
 
-#include <boost/filesystem/path.hpp>
-
 #include <sys/statvfs.h>
 
-#include <codecvt>
-#include <cstdlib>
-#include <locale>
-#include <mutex>
+#include <filesystem>
 #include <new>
 #include <string>
 
+#include "plugin/index/system_error.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -27,6 +23,15 @@ bool disk_is_full(std::string_view place) {
          static_cast<unsigned long long>(system.f_bavail) * system.f_frsize < kFull;
 }
 
+constexpr const char* kDamaged =
+    "the index is damaged or incomplete: restore it from a copy, or rebuild it with the program that wrote it";
+
+[[noreturn]] void throw_out_of_memory(std::string_view place, std::string_view doing) {
+  throw Error(ErrorKind::io, place, std::string(doing) + ": out of memory",
+              "free some memory, or raise its limit (ulimit -v); where there is enough, check the index with `relucent "
+              "verify`");
+}
+
 [[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place, std::string_view doing) {
   using Type = Lucene::LuceneException;
   std::string problem(doing);
@@ -39,7 +44,8 @@ bool disk_is_full(std::string_view place) {
     case Type::FileNotFound:
     case Type::IndexOutOfBounds:
     case Type::NumberFormat:
-      throw Error(ErrorKind::invalid_data, place, problem, "The index is damaged or incomplete; make it again");
+      throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
+    case Type::OutOfMemory: throw_out_of_memory(place, doing);
     case Type::NoSuchDirectory:
       throw Error(ErrorKind::io, place, problem, "check the folder's name");
     case Type::LockObtainFailed:
@@ -51,7 +57,10 @@ bool disk_is_full(std::string_view place) {
       }
       // Lucene++ has no other word for a file that ends too early.
       if (text.find("past EOF") != std::string::npos) {
-        throw Error(ErrorKind::invalid_data, place, problem, "The index is damaged or incomplete; make it again");
+        throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
+      }
+      if (const std::string_view remedy = remedy_in(text); !remedy.empty()) {
+        throw Error(ErrorKind::io, place, problem, remedy);
       }
       throw Error(ErrorKind::io, place, problem, "check the disk and the folder's permissions");
     case Type::IllegalArgument:
@@ -78,24 +87,13 @@ void rethrow_as_error(std::string_view place, std::string_view doing) {
   } catch (const Lucene::LuceneException& exception) {
     rethrow(exception, place, doing);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::io, place, std::string(doing) + ": out of memory");
+    throw_out_of_memory(place, doing);
+  } catch (const std::filesystem::filesystem_error& exception) {
+    throw_system_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), doing,
+                       exception.code().value());
   } catch (const std::exception& exception) {
     throw Error(ErrorKind::io, place, std::string(doing) + ": " + exception.what());
   }
-}
-
-void prepare_file_names() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    const std::locale utf8(std::locale::classic(), new std::codecvt_utf8<wchar_t>);
-    try {
-      boost::filesystem::path::imbue(utf8);
-    } catch (const std::runtime_error&) {
-      // The environment names a locale that this machine lacks, and Boost tries that one first.
-      setenv("LC_ALL", "C", 1);
-      boost::filesystem::path::imbue(utf8);
-    }
-  });
 }
 
 }  // namespace relucent

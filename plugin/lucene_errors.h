@@ -24,8 +24,4 @@ decltype(auto) with_errors(std::string_view place, std::string_view doing, Work&
   }
 }
 
-/// Makes Boost.Filesystem, through which Lucene++ opens files, read names as UTF-8; without this an unset or invalid
-/// locale makes it throw. Cheap after the first call; every entry into Lucene++ that opens files goes through it.
-void prepare_file_names();
-
 }  // namespace relucent

@@ -19,7 +19,7 @@ relucent_test(first_stage_faults LABELS fault property plugin
                       plugin/bm25/resources_fault.cpp
                       plugin/bm25/lengths_fault.cpp
                       plugin/index/structure_property.cpp
-              LIBRARIES relucent_plugin)
+              LIBRARIES relucent_plugin ${CMAKE_DL_LIBS})
 foreach(locale C xx_XX.nonsense)
   add_test(NAME first_stage_locale_${locale} COMMAND first_stage_faults --gtest_filter=FirstStageLocale.*)
   set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")

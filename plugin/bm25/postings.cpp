@@ -76,7 +76,7 @@ Lucene::BitVectorPtr Postings::deletions() const { return access_->deletions(); 
 
 void Postings::damaged() const {
   throw Error(ErrorKind::invalid_data, to_utf8(access_->name) + ".frq", "a list of postings is damaged",
-              "make the index again");
+              "restore the index from a copy, or rebuild it");
 }
 
 /// At least `wanted` bytes in the buffer, or all there are and zeros.

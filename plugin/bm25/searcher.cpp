@@ -15,6 +15,7 @@
 #include "plugin/index/commit_data.h"
 #include "plugin/log.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/index/file_directory.h"
 #include "relucent/bm25.h"
 #include "relucent/stored_text.h"
 
@@ -25,8 +26,10 @@ using bm25::FieldModel;
 
 std::string folder_of(const Lucene::IndexReaderPtr& reader) {
   try {
-    const auto directory = boost::dynamic_pointer_cast<Lucene::FSDirectory>(reader->directory());
-    return directory ? to_utf8(directory->getFile()) : std::string();
+    const Lucene::DirectoryPtr directory = reader->directory();
+    if (const auto ours = boost::dynamic_pointer_cast<FileDirectory>(directory)) return ours->folder().string();
+    const auto files = boost::dynamic_pointer_cast<Lucene::FSDirectory>(directory);
+    return files ? to_utf8(files->getFile()) : std::string();
   } catch (const Lucene::LuceneException&) {
     return {};  // a reader made of several has none
   }
@@ -146,7 +149,6 @@ struct BM25Searcher::Implementation {
 BM25Searcher::BM25Searcher(const Lucene::IndexReaderPtr& index, const FirstStageConfig& first_stage,
                            const IndexConfig& fields, const LogConfig& log)
     : IndexSearcher(index) {
-  prepare_file_names();
   similarity = Lucene::newLucene<bm25::BM25Similarity>();
   with_errors(folder_of(index), "reading the index's statistics",
               [&] { implementation_ = std::make_unique<Implementation>(index, first_stage, fields, log); });

@@ -59,7 +59,8 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   if (own.empty()) return std::nullopt;
   if (own["format"] != kFormat) {
     throw Error(ErrorKind::invalid_data, place,
-                "the index was made by another version (format \"" + own["format"] + "\")", "make the index again");
+                "the index was made by another version (format \"" + own["format"] + "\")",
+                "rebuild it with this version, or use that one");
   }
   data.fields.id_field = own["id_field"];
   data.fields.text_field = own["text_field"];
@@ -72,7 +73,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 0) {
       throw Error(ErrorKind::invalid_data, place,
-                  "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"", "make the index again");
+                  "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"", "restore the index from a copy, or rebuild it");
     }
     return value;
   };

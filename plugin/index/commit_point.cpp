@@ -83,8 +83,9 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
     try {
       found.commit = read_commit(folder, file, directory);
       damage = damage_of(folder, found.commit, directory, check);
-    } catch (const Lucene::LuceneException&) {
-      // of a form that Lucene++ does not know
+    } catch (const Lucene::LuceneException& exception) {
+      // The system refuses, or else the list is of a form that Lucene++ does not know.
+      if (!remedy_in(to_utf8(exception.getError())).empty()) throw;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::invalid_data) throw;
       damage = error.place() + ": " + error.problem();

@@ -99,7 +99,6 @@ class Builder final : public IndexBuilder {
 
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
     : folder_(std::move(folder)), options_(options) {
-  prepare_file_names();
   to_lucene_folder(folder_);  // before anything is made, or Lucene++ makes a folder of another name beside it
   if (options_.threads < 0 || options_.threads > kMaxThreads) {
     throw Error(ErrorKind::usage, "threads", "is " + std::to_string(options_.threads) + ", not 0 to " +

@@ -1,6 +1,5 @@
 #include "relucent/index_reader.h"
 
-#include <FSDirectory.h>
 #include <ReadOnlyDirectoryReader.h>
 #include <SegmentInfo.h>
 #include <SegmentInfos.h>
@@ -13,6 +12,7 @@
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
 #include "plugin/index/commit_data.h"
+#include "plugin/index/file_directory.h"
 #include "relucent/index_files.h"
 #include "relucent/stored_text.h"
 
@@ -22,9 +22,8 @@ namespace {
 /// Calls use(directory, commit) with the newest whole commit.
 template <typename Use>
 auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& use) {
-  prepare_file_names();
   const std::string place = folder.string();
-  const Lucene::String name = to_lucene_folder(folder);
+  to_lucene_folder(folder);
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
     throw Error(ErrorKind::io, place, error && error != std::errc::no_such_file_or_directory
@@ -37,7 +36,7 @@ auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& u
     const auto before = segments_files(folder);
     try {
       return with_errors(place, doing, [&] {
-        const auto directory = Lucene::FSDirectory::open(name);
+        const auto directory = Lucene::newLucene<FileDirectory>(folder);
         const auto found = find_whole_commit(folder, directory, FileCheck::size);
         if (!found) {
           throw Error(ErrorKind::invalid_data, place, "the folder holds no index",

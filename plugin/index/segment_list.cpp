@@ -16,6 +16,7 @@
 #include "base/file/file_io.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/index/write_lock.h"
+#include "plugin/index/file_directory.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -46,7 +47,7 @@ bool is_segment_file(const fs::path& file) {
 
 SegmentList::SegmentList(const fs::path& folder, Start start)
     : folder_(folder),
-      directory_(Lucene::FSDirectory::open(to_lucene_folder(folder), Lucene::NoLockFactory::getNoLockFactory())),
+      directory_(Lucene::newLucene<FileDirectory>(folder, Lucene::NoLockFactory::getNoLockFactory())),
       infos_(Lucene::newLucene<Lucene::SegmentInfos>()) {
   const bool left_over = fs::exists(folder_ / kLockFile);
   lock();

@@ -3,7 +3,7 @@
 #include <Lucene.h>
 
 #include <Document.h>
-#include <FSDirectory.h>
+#include <Directory.h>
 #include <Lock.h>
 #include <SegmentInfos.h>
 
@@ -53,7 +53,7 @@ class SegmentList {
   void read_again();
   /// The last document of the last segment, read from its files; nothing if there is none.
   Lucene::DocumentPtr read_last_document() const;
-  Lucene::FSDirectoryPtr directory() const { return directory_; }
+  Lucene::DirectoryPtr directory() const { return directory_; }
   /// Drops all commits but the last and releases the lock.
   void close();
 
@@ -69,7 +69,7 @@ class SegmentList {
   void remove_unneeded_files() const;
 
   std::filesystem::path folder_;
-  Lucene::FSDirectoryPtr directory_;
+  Lucene::DirectoryPtr directory_;
   Lucene::LockPtr lock_;
   Lucene::SegmentInfosPtr infos_;
   std::vector<segment::Segment> segments_;

@@ -28,6 +28,13 @@ std::string_view remedy_for(int error) {
 
 }  // namespace
 
+std::string_view remedy_in(std::string_view text) {
+  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EROFS, ELOOP}) {
+    if (text.ends_with(std::generic_category().message(error))) return remedy_for(error);
+  }
+  return {};
+}
+
 void throw_system_error(const std::filesystem::path& path, std::string_view operation, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;
   throw Error(ErrorKind::io, path.string(),

@@ -12,6 +12,10 @@ namespace relucent {
 /// open files, no permission, full disk, out of memory ...).
 [[noreturn]] void throw_system_error(const std::filesystem::path& path, std::string_view operation, int error);
 
+/// The remedy for a failure whose text ends with the system's reason, as in "/index/_0.tis: opening: Too many open
+/// files"; empty where it ends otherwise.
+std::string_view remedy_in(std::string_view text);
+
 /// Owns a file descriptor and closes it. One owner.
 class Descriptor {
  public:

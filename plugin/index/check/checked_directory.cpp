@@ -109,7 +109,7 @@ class CheckedInput : public Lucene::BufferedIndexInput {
 }  // namespace
 
 CheckedDirectory::CheckedDirectory(const std::filesystem::path& folder, segment::FileSums sums)
-    : SimpleFSDirectory(to_lucene(folder.string())), folder_(folder), sums_(std::move(sums)) {}
+    : FileDirectory(folder), sums_(std::move(sums)) {}
 
 Lucene::IndexInputPtr CheckedDirectory::openInput(const Lucene::String& name) {
   return openInput(name, Lucene::BufferedIndexInput::BUFFER_SIZE);
@@ -120,18 +120,18 @@ Lucene::IndexInputPtr CheckedDirectory::openInput(const Lucene::String& name, st
   const auto sum = sums_.find(file);
   try {
     if (sum != sums_.end()) {
-      return Lucene::newLucene<CheckedInput>(std::make_shared<const CheckedFile>(folder_ / file, sum->second),
+      return Lucene::newLucene<CheckedInput>(std::make_shared<const CheckedFile>(folder() / file, sum->second),
                                              buffer_size);
     }
     // A host that reopens its reader makes Lucene++ read a newer list, and crash on a damaged one.
-    if (file.starts_with("segments_")) check::read_segments_list(folder_ / file);
+    if (file.starts_with("segments_")) check::read_segments_list(folder() / file);
   } catch (const Error& error) {
     const Lucene::String problem = to_lucene(error.place() + ": " + error.problem());
     if (error.kind() == ErrorKind::invalid_data) throw Lucene::CorruptIndexException(problem);
-    if (!std::filesystem::exists(folder_ / file)) throw Lucene::FileNotFoundException(problem);
+    if (!std::filesystem::exists(folder() / file)) throw Lucene::FileNotFoundException(problem);
     throw Lucene::IOException(problem);
   }
-  return SimpleFSDirectory::openInput(name, buffer_size);
+  return FileDirectory::openInput(name, buffer_size);
 }
 
 }  // namespace relucent

@@ -1,18 +1,16 @@
 #pragma once
 
-#include <Lucene.h>  // the other Lucene++ headers need it first
-#include <SimpleFSDirectory.h>
-
 #include <filesystem>
 
 #include "plugin/index/segment/block_sums.h"
+#include "plugin/index/file_directory.h"
 
 namespace relucent {
 
 /// A folder whose files are compared with known checksums as they are read, block by block, before Lucene++ sees a
 /// byte; each block once for each time that the file is opened. A block that differs, or is cut off, makes the read
 /// throw CorruptIndexException. Files of which no sums are known are read as they are.
-class CheckedDirectory : public Lucene::SimpleFSDirectory {
+class CheckedDirectory : public FileDirectory {
  public:
   /// `sums` by file name, those of the blocks among them.
   CheckedDirectory(const std::filesystem::path& folder, segment::FileSums sums);
@@ -21,7 +19,6 @@ class CheckedDirectory : public Lucene::SimpleFSDirectory {
   Lucene::IndexInputPtr openInput(const Lucene::String& name, std::int32_t buffer_size) override;
 
  private:
-  std::filesystem::path folder_;
   segment::FileSums sums_;
 };
 

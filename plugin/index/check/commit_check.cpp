@@ -1,6 +1,7 @@
 #include "plugin/index/check/commit_check.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "plugin/index/check/checked_files.h"
 #include "plugin/index/check/segment_check.h"
+#include "plugin/index/system_error.h"
 #include "relucent/error.h"
 
 namespace relucent::check {
@@ -22,6 +24,7 @@ constexpr const char* kRemedy = "the disk or another program has damaged it; res
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw_system_error(path, "opening", errno);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

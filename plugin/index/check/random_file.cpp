@@ -5,31 +5,21 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <string>
 #include <utility>
 
-#include "relucent/error.h"
+#include "plugin/index/system_error.h"
 
 namespace relucent {
-namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& path, const char* doing) {
-  throw Error(ErrorKind::io, path.string(), std::string(doing) + ": " + std::strerror(errno),
-              "check the name, the permissions and the disk");
-}
-
-}  // namespace
 
 RandomFile::RandomFile(std::filesystem::path path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) fail(path_, "opening");
+  if (descriptor_ < 0) throw_system_error(path_, "opening", errno);
   struct stat status;
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     const int reason = S_ISREG(status.st_mode) ? errno : EINVAL;
     ::close(descriptor_);
     errno = reason;
-    fail(path_, "opening");
+    throw_system_error(path_, "opening", errno);
   }
   size_ = status.st_size;
   modified_ = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
@@ -42,7 +32,7 @@ std::size_t RandomFile::read(std::int64_t at, char* buffer, std::size_t count) c
   while (done < count) {
     const ssize_t piece = ::pread(descriptor_, buffer + done, count - done, at + static_cast<std::int64_t>(done));
     if (piece < 0 && errno == EINTR) continue;
-    if (piece < 0) fail(path_, "reading");
+    if (piece < 0) throw_system_error(path_, "reading", errno);
     if (piece == 0) break;
     done += static_cast<std::size_t>(piece);
   }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "plugin/index/system_error.h"
 #include "relucent/error.h"
 
 namespace relucent::segment {
@@ -20,25 +21,21 @@ constexpr std::size_t kBuffer = 1 << 17;
 FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
     : path_(std::move(path)), expected_(expected), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
       buffer_(kBuffer) {
-  if (descriptor_ < 0) {
-    throw Error(ErrorKind::io, path_.string(), std::string("opening: ") + std::strerror(errno),
-                "check the disk and the folder's permissions");
-  }
+  if (descriptor_ < 0) throw_system_error(path_, "opening", errno);
 }
 
 FileInput::~FileInput() { ::close(descriptor_); }
 
 void FileInput::damaged(const std::string& problem) const {
   throw Error(ErrorKind::invalid_data, path_.string(), problem,
-              "the disk or another program has damaged it; index again with --overwrite");
+              "the disk or another program has damaged it: rebuild the index");
 }
 
 void FileInput::fill() {
   for (;;) {
     const ssize_t count = ::read(descriptor_, buffer_.data(), buffer_.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      throw Error(ErrorKind::io, path_.string(), std::string("reading: ") + std::strerror(errno), "check the disk");
+    if (count < 0) throw_system_error(path_, "reading", errno);
     if (count == 0) damaged("the file ends too early");
     filled_ = static_cast<std::size_t>(count);
     break;

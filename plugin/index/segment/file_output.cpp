@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "relucent/error.h"
+#include "plugin/index/system_error.h"
 
 namespace relucent::segment {
 namespace {
@@ -27,12 +27,7 @@ FileOutput::~FileOutput() {
 }
 
 void FileOutput::fail(const char* doing) {
-  if (errno == ENOSPC || errno == EDQUOT) {
-    throw Error(ErrorKind::io, path_.string(), std::string(doing) + ": the disk is full",
-                "free some space; what was committed before is safe");
-  }
-  throw Error(ErrorKind::io, path_.string(), std::string(doing) + ": " + std::strerror(errno),
-              "check the disk and the folder's permissions");
+  throw_system_error(path_, doing, errno);
 }
 
 void FileOutput::write(std::string_view bytes, std::int64_t at) {

@@ -1,17 +1,24 @@
-// The lock of an index leaves links and other files alone; threads that the system refuses are done without.
+// What the system refuses (files, memory, threads, permission) is said as that, never as damage; and what the library
+// leaves alone: links, other programs' locks, the environment.
 #include <gtest/gtest.h>
 
 #include "tests/support/first_stage_support.h"
 
+#include <boost/filesystem/path.hpp>
+
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <functional>
+#include <iostream>
 
 #include "relucent/error.h"
 
@@ -29,6 +36,8 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   if (threads_left > 0) --threads_left;
   return create(thread, attributes, work, argument);
 }
+
+extern char** environ;
 
 namespace relucent::testing {
 namespace {
@@ -122,6 +131,33 @@ TEST(WriteLock, ExcludesLucenesOwnWriters) {
   }
 }
 
+std::vector<std::string> environment() {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  return all;
+}
+
+/// Registered a second time with a locale that does not exist, and with none.
+TEST(FirstStageLocale, EnvironmentAndLocalesStayAsTheyAre) {
+  TemporaryFolder folder;
+  const auto before = environment();
+  const std::string locale = std::setlocale(LC_ALL, nullptr), cpp_locale = std::locale().name();
+  const void* conversion = nullptr;
+  try {
+    conversion = &boost::filesystem::path::codecvt();
+  } catch (const std::runtime_error&) {  // the locale does not exist
+  }
+  const fs::path index = folder / "\xC3\xBC\xE2\x82\xAC index";
+  write_own(index, some_documents(30), 10);
+  EXPECT_EQ(search(open_bm25(index), term_query("common"), 10).total, 30);
+  EXPECT_EQ(environment(), before);
+  EXPECT_EQ(std::setlocale(LC_ALL, nullptr), locale);
+  EXPECT_EQ(std::locale().name(), cpp_locale);
+  if (conversion != nullptr) {
+    EXPECT_EQ(&boost::filesystem::path::codecvt(), conversion);
+  }
+}
+
 TEST(Threads, WhereTheSystemHasNoMoreTheOthersDoTheWork) {
   for (const int left : {0, 1, 3, -1}) {
     TemporaryFolder folder;
@@ -136,6 +172,130 @@ TEST(Threads, WhereTheSystemHasNoMoreTheOthersDoTheWork) {
     EXPECT_EQ(hits.total, 20000);
   }
 }
+
+/// Whether `work` ends well; a refusal must be an Error `io` that has one of `reasons` in it.
+bool ends_well(const std::function<void()>& work, std::initializer_list<const char*> reasons) {
+  try {
+    work();
+    return true;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    bool said = false;
+    for (const char* reason : reasons) said = said || message.find(reason) != std::string::npos;
+    EXPECT_TRUE(error.kind() == ErrorKind::io && said) << message;
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "not an Error: " << error.what();
+  }
+  return false;
+}
+
+TEST(Refusals, TooFewDescriptorsAreNoDamage) {
+  TemporaryFolder folder;
+  write_own(folder / "own", some_documents(300), 100);
+  write_stock(folder / "stock", some_documents(300), 100);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int first = ::dup(0);
+  ::close(first);
+  int refused = 0, done = 0;
+  for (int more = 0; more < 60; ++more) {
+    rlimit limit = before;
+    limit.rlim_cur = static_cast<rlim_t>(first + more);
+    for (const char* index : {"own", "stock", "new"}) {
+      const fs::path place = folder / index;
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+      const bool well = ends_well(
+          [&] {
+            if (index[0] != 'n') {
+              search(open_bm25(place), term_query("common"), 10);
+            } else {
+              const auto builder = open_builder(place, IndexBuilder::Mode::overwrite);
+              for (const auto& document : some_documents(50)) builder->add(document.id, document.text);
+              builder->close();
+            }
+          },
+          {"Too many open files"});
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+      ++(well ? done : refused);
+    }
+  }
+  EXPECT_GT(refused, 10);
+  EXPECT_GT(done, 60);
+}
+
+/// Runs `work` in a process of its own; its failures are told here.
+template <typename Work>
+void in_another_process(Work&& work) {
+  std::cout.flush();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    work();
+    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+}
+
+TEST(Refusals, NoPermissionIsNoDamage) {
+  if (::getuid() != 0) GTEST_SKIP() << "SKIPPED: needs root's rights, to give them up";
+  TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  if (::access(folder.path().parent_path().c_str(), X_OK) != 0) GTEST_SKIP();
+  const fs::path index = folder / "index";
+  for (const bool own : {true, false}) {
+    fs::remove_all(index);
+    own ? write_own(index, some_documents(30), 30) : write_stock(index, some_documents(30), 30);
+    std::vector<fs::path> places = {index};
+    for (const auto& file : fs::directory_iterator(index)) places.push_back(file.path());
+    for (const fs::path& place : places) {
+      SCOPED_TRACE(place);
+      const auto before = fs::status(place).permissions();
+      fs::permissions(place, fs::perms::none);
+      in_another_process([&] {
+        if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+        const std::string name = place.filename().string();
+        const bool needed = !name.ends_with(".gen");
+        const bool well = ends_well([&] { search(open_bm25(index), term_query("common"), 10); }, {"Permission denied"});
+        EXPECT_TRUE(!well || !needed) << name;
+        EXPECT_FALSE(ends_well([&] { open_builder(index, IndexBuilder::Mode::overwrite); }, {"Permission denied"}));
+      });
+      fs::permissions(place, before);
+    }
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+std::size_t address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(Refusals, TooLittleMemoryIsNoDamage) {
+  TemporaryFolder folder;
+  write_own(folder / "own", some_documents(30000), 30000);
+  for (const int kilobytes : {0, 64, 128, 256, 512, 768, 1024, 1536, 2048, 4096, 8192, 16384, 65536}) {
+    SCOPED_TRACE(kilobytes);
+    in_another_process([&] {
+      const std::vector<TestDocument> documents = some_documents(2000);
+      const auto limited = static_cast<rlim_t>(address_space() + static_cast<std::size_t>(kilobytes) * 1024);
+      const rlimit limit{limited, limited};
+      if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(2);
+      ends_well([&] { search(open_bm25(folder / "own"), flat_query("common number3 here"), 10); }, {"out of memory"});
+      ends_well(
+          [&] {
+            IndexBuilder::Options options;
+            options.threads = 4;
+            const auto builder = IndexBuilder::open(folder / "new", IndexBuilder::Mode::overwrite, options);
+            for (const auto& document : documents) builder->add(document.id, document.text);
+            builder->close();
+          },
+          {"out of memory"});
+    });
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace relucent::testing
