@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 #include <string>
+#include <system_error>
+#include <thread>
 
 #include "plugin/index/system_error.h"
 #include "relucent/error.h"
@@ -27,6 +31,35 @@ bool lock_whole(int descriptor, const std::filesystem::path& file) {
     throw Error(ErrorKind::io, file.string(), "the file system has no locks", "put the index on one that has");
   }
   throw_system_error(file, "locking", errno);
+}
+
+/// A process that has this file open through another descriptor, this process included; empty where there is none that
+/// can be seen. Lucene++'s writers (3.0.9) lose their system lock as soon as they have it, by closing a second descriptor
+/// of the file, but keep the first one open for as long as they write.
+std::string process_with_open(const std::filesystem::path& file, int own_descriptor) {
+  namespace fs = std::filesystem;
+  struct stat wanted = {};
+  if (fstat(own_descriptor, &wanted) != 0) return {};
+  std::error_code error;
+  const std::string self = fs::read_symlink("/proc/self", error).string();
+  for (fs::directory_iterator process("/proc", error), end; !error && process != end; process.increment(error)) {
+    const std::string id = process->path().filename().string();
+    if (id.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code hidden;  // another user's
+    for (fs::directory_iterator open_file(process->path() / "fd", hidden); !hidden && open_file != end;
+         open_file.increment(hidden)) {
+      if (id == self && open_file->path().filename() == std::to_string(own_descriptor)) continue;
+      std::error_code closed;
+      const fs::path target = fs::read_symlink(open_file->path(), closed);
+      if (closed || target.filename() != file.filename()) continue;
+      struct stat found = {};
+      if (stat(open_file->path().c_str(), &found) == 0 && found.st_ino == wanted.st_ino &&
+          found.st_dev == wanted.st_dev) {
+        return id;
+      }
+    }
+  }
+  return {};
 }
 
 /// The lock on one file. The file that is written to is always one that this lock has created: what stands there under
@@ -72,6 +105,17 @@ class WriteLock : public Lucene::Lock {
     }
     // The holder before may have removed the file between our open and our lock.
     if (!is_under_name(left_over_.get())) return false;
+    std::string holder = process_with_open(file_, left_over_.get());
+    // Others that look at the lock just now, as this one does, close it at once.
+    for (int again = 0; !holder.empty() && again < 5; ++again) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      holder = process_with_open(file_, left_over_.get());
+    }
+    if (!holder.empty()) {
+      left_over_.reset();
+      throw Error(ErrorKind::io, file_.string(), "the index is being written by process " + holder + ", with Lucene++",
+                  "wait until that writer ends, or close it");
+    }
     if (unlink(file_.c_str()) != 0 && errno != ENOENT) throw_system_error(file_, "removing a dead writer's lock", errno);
     return true;
   }

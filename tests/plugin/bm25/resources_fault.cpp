@@ -109,7 +109,7 @@ TEST(WriteLock, WhatIsNoFileIsAnErrorAndNotWaitedFor) {
   }
 }
 
-TEST(WriteLock, ExcludesLucenesOwnWriters) {
+TEST(WriteLock, ExcludesLucenesOwnWritersAndTheyUs) {
   TemporaryFolder folder;
   write_own(folder.path(), some_documents(3), 3);
   {
@@ -129,6 +129,10 @@ TEST(WriteLock, ExcludesLucenesOwnWriters) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "opened";
   }
+  const auto writer = stock_writer(folder.path(), false);  // of this process
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(open_builder(folder.path(), IndexBuilder::Mode::append), Error);
+  writer->close();
+  EXPECT_NO_THROW(open_builder(folder.path(), IndexBuilder::Mode::append)->close());
 }
 
 std::vector<std::string> environment() {
