@@ -64,7 +64,7 @@ TEST_F(CudaModule, TheRealOneSaysWhatIsMissing) {
 }
 
 TEST_F(CudaModule, AFileThatIsNoModuleIsRefused) {
-  const Environment file("RELUCENT_CUDA_MODULE", __FILE__);
+  const Environment file("RELUCENT_CUDA_MODULE", "tests/kernels/cuda_module_fault.cpp");
   expect_device_error({"cannot be loaded", "one build"});
   const Environment other("RELUCENT_CUDA_MODULE", std::string(RELUCENT_FAKE_CUDA_MODULES) + "/fake_cuda_empty.so");
   expect_device_error({"does not export relucent_cuda_module"});
