@@ -88,9 +88,11 @@ TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
   write_index(
       index,
       {
-          {"word", "Fresh bread: how the word bread came into the English language, and how to keep bread in songs."},
+          {"word",
+           "How the word bread came into English: keep and fresh are old words, and bread, fresh bread, is the youngest "
+           "of the three words."},
           {"answer",
-           "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster."},
+           "Store bread in a paper bag or a bread box at room temperature to keep it from drying out and going stale."},
           {"band",
            "Bread, the band, had a fresh sound; fans of Bread keep their records, and keep asking how Bread did it."},
           {"bicycle", "A bicycle chain wants a drop of oil every few weeks to keep it running."},
@@ -107,7 +109,7 @@ TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
   config.rescorer.timeout_ms = 0;
   const auto scorer = make_scorer(config.rescorer);
   const std::string text =
-      "Store a loaf in a paper bag at room temperature; in the refrigerator the bread goes stale faster.";
+      "Store bread in a paper bag or a bread box at room temperature to keep it from drying out and going stale.";
   const Candidate candidate{"answer", text, 1, 1};
   CandidateScore score;
   scorer->score("how do i keep bread fresh", std::span(&candidate, 1), std::span(&score, 1), {});
