@@ -1,10 +1,13 @@
 // Input that is missing, cut off, damaged or something else than it should be.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <random>
 #include <string>
 
+#include "base/file/unique_fd.h"
 #include "base/utf8.h"
 #include "tests/support/indexing_support.h"
 #include "relucent/error.h"
@@ -46,8 +49,18 @@ TEST(BadInput, MissingFilesFoldersAndPatternsAreNamed) {
   }
 }
 
-TEST(BadInput, WhatIsNoRegularFileIsRefused) {
-  EXPECT_EQ(error_of([] { read_corpus("tsv", {"/dev/null"}); }).kind(), ErrorKind::io);
+TEST(BadInput, ASocketIsRefused) {
+  const TemporaryFolder folder;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = (folder / "socket").string();
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const Error error = error_of([&] { read_corpus("tsv", {path}); });
+  EXPECT_EQ(error.kind(), ErrorKind::io);
+  EXPECT_NE(error.place().find(path), std::string::npos) << error.what();
 }
 
 TEST(BadInput, CutOffArchivesAreErrorsNamingTheFile) {
