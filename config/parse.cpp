@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 
 #include "base/nesting.h"
+#include "base/text.h"
 #include "relucent/error.h"
 #include "config/schema.h"
 
@@ -24,15 +25,9 @@ std::string place_of(std::string_view name, const toml::source_region& source) {
   throw Error(ErrorKind::invalid_data, place_of(name, source), problem, remedy);
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string out;
-  for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out;
-}
-
 std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& names) {
-  const std::string near = nearest(wrong, names);
-  return near.empty() ? "known: " + joined(names) : "did you mean \"" + near + "\"?";
+  const std::string near = closest_name(wrong, names);
+  return near.empty() ? "known: " + join(names) : "did you mean \"" + near + "\"?";
 }
 
 const char* type_name(const toml::node& node) {
@@ -98,7 +93,7 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
   if (names.empty()) {
     const std::string what = node.is_table() ? "section [" : "key \"";
     fail(name, section.source(), "unknown " + what + std::string(section.str()) + (node.is_table() ? "]" : "\""),
-         node.is_table() ? did_you_mean(section.str(), sections) : "keys stand in a section: " + joined(sections));
+         node.is_table() ? did_you_mean(section.str(), sections) : "keys stand in a section: " + join(sections));
   }
   const toml::table* table = node.as_table();
   if (table == nullptr) {

@@ -39,9 +39,6 @@ inline constexpr std::string_view kBuiltInModule = "cross-encoder";
 /// The value as TOML. Doubles are written with the fewest digits that read back to the same value.
 std::string to_toml_value(const Value& value);
 
-/// The name nearest to `wrong` by edits (transpositions count one), or empty where none is near.
-std::string nearest(std::string_view wrong, const std::vector<std::string>& names);
-
 /// Rules between keys: the offending key's entry and the problem, or nullptr where all is well.
 struct Conflict {
   const Key* key = nullptr;

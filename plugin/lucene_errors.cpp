@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -89,7 +89,7 @@ void rethrow_as_error(std::string_view place, std::string_view doing) {
   } catch (const std::bad_alloc&) {
     throw_out_of_memory(place, doing);
   } catch (const std::filesystem::filesystem_error& exception) {
-    throw_system_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), doing,
+    throw_io_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), doing,
                        exception.code().value());
   } catch (const std::exception& exception) {
     throw Error(ErrorKind::io, place, std::string(doing) + ": " + exception.what());

@@ -24,10 +24,10 @@ std::string_view remedy_for(int error) {
     case ENFILE:
       return "the system's table of open files is full; close other programs";
     case ENOMEM:
-      return "free some memory and try again";
+      return "free some memory, or raise its limit (ulimit -v)";
     case EACCES:
     case EPERM:
-      return "check the permissions of the file and its directory";
+      return "check the permissions of the file and its folder";
     case EROFS:
       return "the file system is mounted read-only; choose another place";
     case ENOENT:
@@ -47,9 +47,18 @@ void sync(const fs::path& path, int flags) {
 
 }  // namespace
 
+std::string_view remedy_in(std::string_view text) {
+  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EROFS, ELOOP}) {
+    if (text.ends_with(std::generic_category().message(error))) return remedy_for(error);
+  }
+  return {};
+}
+
 void throw_io_error(const fs::path& path, std::string_view operation, int error) {
+  const bool full = error == ENOSPC || error == EDQUOT;
   throw Error(ErrorKind::io, path.string(),
-              std::string(operation) + " failed: " + std::generic_category().message(error), remedy_for(error));
+              std::string(operation) + ": " + (full ? "the disk is full" : std::generic_category().message(error)),
+              remedy_for(error));
 }
 
 UniqueFd open_regular_file(const fs::path& path) {

@@ -11,9 +11,13 @@
 /// All functions retry interrupted system calls and are thread-safe.
 namespace relucent {
 
-/// Throws Error `io`: "PATH: OPERATION failed: REASON; remedy", where the remedy follows from `error`, an errno value
-/// (full disk, too many open files, permission, out of memory ...).
+/// Throws Error `io`: "PATH: OPERATION: REASON; remedy", where the remedy follows from `error`, an errno value (too many
+/// open files, no permission, full disk, out of memory ...).
 [[noreturn]] void throw_io_error(const std::filesystem::path& path, std::string_view operation, int error);
+
+/// The remedy for a failure whose text ends with the system's reason, as in "/index/_0.tis: opening: Too many open
+/// files"; empty if it ends otherwise.
+std::string_view remedy_in(std::string_view text);
 
 /// Opens a regular file for reading. Throws Error `io` if it is missing, unreadable or not a regular file.
 UniqueFd open_regular_file(const std::filesystem::path& path);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -32,29 +33,6 @@ struct Bar {
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   return text;
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
 }
 
 // How wide a text can be in pixels, whatever sans-serif font shows it: the widths are those of the widest common ones
@@ -164,12 +142,12 @@ class Panel {
     const auto coloured = [](const char* colour, const std::string& content) {
       return std::string("<tspan fill=\"") + colour + "\" font-weight=\"bold\">" + content + "</tspan>";
     };
-    return text(left_, top_ + 24, "start", escaped(measure_) + " by query: A − B",
+    return text(left_, top_ + 24, "start", escape_xml(measure_) + " by query: A − B",
                 formatted(" font-size=\"%.0f\" font-weight=\"bold\"", kTitleFont)) +
            text(left_, top_ + 45, "start",
-                coloured(kFirst, "A = " + escaped(first_) + " better: " + std::to_string(up))) +
+                coloured(kFirst, "A = " + escape_xml(first_) + " better: " + std::to_string(up))) +
            text(left_, top_ + 62, "start",
-                coloured(kOther, "B = " + escaped(other_) + " better: " + std::to_string(down)) +
+                coloured(kOther, "B = " + escape_xml(other_) + " better: " + std::to_string(down)) +
                     " · equal: " + std::to_string(bars_.size() - up - down));
   }
 
@@ -183,7 +161,7 @@ class Panel {
       result += text(left_ - 8, y(value) + 4, "end", tick(value));
     }
     const double middle = top_ + kTop + kBars / 2;
-    return result + text(20, middle, "middle", "difference in " + escaped(measure_),
+    return result + text(20, middle, "middle", "difference in " + escape_xml(measure_),
                          formatted(" transform=\"rotate(-90 20 %.1f)\"", middle));
   }
 
@@ -196,7 +174,7 @@ class Panel {
       result += formatted("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\">",
                           left_ + slot() * static_cast<double>(i) + (slot() - wide) / 2, from, wide, to - from,
                           bar.difference() >= 0 ? kFirst : kOther);
-      result += "<title>" + escaped(bar.query) + ": " + number_text("%.4f", bar.difference()) +
+      result += "<title>" + escape_xml(bar.query) + ": " + number_text("%.4f", bar.difference()) +
                 formatted(" (A %.4f, B %.4f)", bar.a, bar.b) + "</title></rect>\n";
     }
     return result;
@@ -210,7 +188,7 @@ class Panel {
     if (names_ == Names::none) return result;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
       const double x = left_ + slot() * (static_cast<double>(i) + 0.5);
-      const std::string id = escaped(shortened(bars_[i].query, name_font_, kWidestQuery));
+      const std::string id = escape_xml(shortened(bars_[i].query, name_font_, kWidestQuery));
       const std::string size = formatted(" font-size=\"%.0f\"", name_font_);
       if (names_ == Names::level) {
         result += text(x, bottom + 16, "middle", id, size);
@@ -266,7 +244,7 @@ std::string difference_plot(const Report& report, std::size_t measure) {
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
              "role=\"img\" font-family=\"sans-serif\" font-size=\"%.0f\" fill=\"%s\">\n",
              kWidth, std::ceil(height), kWidth, std::ceil(height), kFont, kInk) +
-         "<title>" + escaped(name) + " by query</title>\n" + panels + "</svg>\n";
+         "<title>" + escape_xml(name) + " by query</title>\n" + panels + "</svg>\n";
 }
 
 }  // namespace relucent::index_tools

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/text.h"
 #include "index_tools/evaluation/file_forms.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
@@ -17,34 +18,6 @@ constexpr FormNames<TopicForm, 5> kNames = {{{"trec", TopicForm::trec},
                                              {"smart", TopicForm::smart},
                                              {"jsonl", TopicForm::jsonl},
                                              {"tsv", TopicForm::tsv}}};
-
-std::string xml_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        // XML has no way to write the other control characters.
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-          result += "\uFFFD";
-        } else {
-          result += c;
-        }
-    }
-  }
-  return result;
-}
 
 // TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is
 // written as one.
@@ -80,9 +53,9 @@ std::string trec(const Topic& topic) {
 }
 
 std::string trec_xml(const Topic& topic) {
-  std::string text = "  <topic number=\"" + xml_text(topic.id) + "\">\n";
+  std::string text = "  <topic number=\"" + escape_xml(topic.id) + "\">\n";
   const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) text += std::string("    <") + name + ">" + xml_text(value) + "</" + name + ">\n";
+    if (!value.empty()) text += std::string("    <") + name + ">" + escape_xml(value) + "</" + name + ">\n";
   };
   add("query", topic.title);
   add("description", topic.description);

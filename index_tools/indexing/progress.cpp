@@ -75,18 +75,4 @@ std::string with_commas(std::int64_t number) {
   return digits;
 }
 
-std::string bytes_for_people(std::int64_t bytes) {
-  if (bytes < 1000) return std::to_string(bytes) + " bytes";
-  double value = static_cast<double>(bytes);
-  const char* unit = "";
-  for (const char* next : {"kB", "MB", "GB", "TB"}) {
-    if (value < 1000) break;
-    value /= 1000;
-    unit = next;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %s", value, unit);
-  return text;
-}
-
 }  // namespace relucent::index_tools

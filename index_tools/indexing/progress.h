@@ -37,7 +37,5 @@ class Progress {
 
 /// 1234567 as "1,234,567".
 std::string with_commas(std::int64_t number);
-/// Bytes for people: "812 bytes", "3.4 MB".
-std::string bytes_for_people(std::int64_t bytes);
 
 }  // namespace relucent::index_tools

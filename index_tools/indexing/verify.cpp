@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.h"
 #include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
@@ -11,7 +12,7 @@
 #include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/corpora/corpora.h"
 #include "base/checksum.h"
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -82,7 +83,7 @@ class Verification {
     }
     if (count(Status::damaged) > damaged_before) return false;
     add("checksums", Status::ok,
-        std::to_string(manifest->files.size()) + " files, " + bytes_for_people(total) + ", are as they were written");
+        std::to_string(manifest->files.size()) + " files, " + format_bytes(total) + ", are as they were written");
     return true;
   }
 
@@ -133,7 +134,7 @@ class Verification {
     std::error_code failure;
     const auto size = static_cast<std::int64_t>(fs::file_size(path, failure));
     if (failure && failure != std::errc::no_such_file_or_directory) {
-      throw_system_error(path, "looking for its size", failure.value());
+      throw_io_error(path, "looking for its size", failure.value());
     }
     if (failure) {
       add("checksums", Status::damaged, name + " is missing");

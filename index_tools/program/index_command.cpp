@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/interrupt.h"
 #include "index_tools/indexing/progress.h"
@@ -19,7 +20,6 @@
 namespace relucent::program {
 namespace {
 
-using index_tools::bytes_for_people;
 using index_tools::IndexJob;
 using index_tools::IndexSummary;
 using index_tools::with_commas;
@@ -73,9 +73,9 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
   }
   std::cout << "  " << counted(summary.totals.tokens, "token", "tokens") << " in "
             << counted(summary.totals.documents_with_tokens, "document", "documents") << ", "
-            << bytes_for_people(summary.index_bytes) << " on disk\n"
+            << format_bytes(summary.index_bytes) << " on disk\n"
             << "  " << counted(summary.input_files, "file", "files") << ", "
-            << bytes_for_people(summary.input_bytes) << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
+            << format_bytes(summary.input_bytes) << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
     std::cout << "  " << counted(summary.left_out_files, "other file", "other files") << " in the folders left out\n";
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "relucent/error.h"
@@ -75,7 +76,7 @@ void print(const CheckpointInfo& info, bool tensors) {
   line("input") << "at most " << info.max_length << " tokens\n";
   line("tokenizer") << info.tokenizer << "\n";
   line("weights") << info.weight_type << ", "
-                  << index_tools::bytes_for_people(static_cast<std::int64_t>(info.file_bytes)) << "\n";
+                  << format_bytes(info.file_bytes) << "\n";
   if (!info.ignored_keys.empty()) {
     line("ignored keys");
     for (std::size_t i = 0; i < info.ignored_keys.size(); ++i)

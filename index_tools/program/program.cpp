@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "index_tools/program/program.h"
 
 #include <cerrno>
@@ -47,40 +48,19 @@ int report(std::string_view message, int code) {
   return code;
 }
 
-// How many letters have to be put in, left out or changed to get from one word to the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 // Says which sub-command was probably meant; nothing where the first argument is one, or a flag.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
   const auto commands = program.get_subcommands([](const CLI::App*) { return true; });
   if (commands.empty() || argc < 2 || argv[1][0] == '-') return {};
   const std::string given = argv[1];
-  std::string nearest, all;
-  std::size_t least = given.size() / 2 + 1;
+  std::vector<std::string> names;
   for (const CLI::App* command : commands) {
-    const std::string& name = command->get_name();
-    if (name == given) return unknown_command(*command, argc - 1, argv + 1);
-    all += (all.empty() ? "" : ", ") + name;
-    if (const std::size_t steps = distance(given, name); steps < least) {
-      least = steps;
-      nearest = name;
-    }
+    if (command->get_name() == given) return unknown_command(*command, argc - 1, argv + 1);
+    names.push_back(command->get_name());
   }
+  const std::string nearest = closest_name(given, names);
   return "there is no command \"" + given + "\"; " +
-         (nearest.empty() ? "the commands are " + all : "did you mean \"" + nearest + "\"?");
+         (nearest.empty() ? "the commands are " + join(names) : "did you mean \"" + nearest + "\"?");
 }
 
 void add_commands(CLI::App& program, Action& chosen) {

@@ -6,7 +6,7 @@
 
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -21,7 +21,7 @@ std::string damage_of(const fs::path& file, const segment::FileSum& expected, Fi
   std::error_code error;
   const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw_system_error(file, "looking for its size", error.value());
+    throw_io_error(file, "looking for its size", error.value());
   }
   if (error) return file.string() + ": " + error.message();
   if (size != expected.size) {
@@ -45,7 +45,7 @@ std::string damage_of(const fs::path& folder, const CommitPoint& commit, const L
   for (const std::string& file : files_of(commit, directory)) {
     std::error_code error;
     if (fs::exists(folder / file, error)) continue;
-    if (error) throw_system_error(folder / file, "looking for it", error.value());
+    if (error) throw_io_error(folder / file, "looking for it", error.value());
     return (folder / file).string() + ": is missing";
   }
   return {};

@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "plugin/index/folder_name.h"
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -35,7 +35,7 @@ using Lucene::newLucene;
 
 struct OpenFile {
   fs::path path;
-  Descriptor descriptor;
+  UniqueFd descriptor;
   std::int64_t size = 0;
 };
 
@@ -115,7 +115,7 @@ class FileOutput : public Lucene::BufferedIndexOutput {
 
  private:
   fs::path path_;
-  Descriptor file_;
+  UniqueFd file_;
   std::int64_t size_ = 0;
 };
 
@@ -190,7 +190,7 @@ std::int64_t FileDirectory::fileLength(const Lucene::String& name) {
 void FileDirectory::sync(const Lucene::String& name) {
   ensureOpen();
   const fs::path path = path_of(name);
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file || ::fsync(file.get()) != 0) throw_failure(path, "forcing it to the disk", errno);
 }
 

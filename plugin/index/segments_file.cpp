@@ -5,7 +5,7 @@
 #include <system_error>
 #include <vector>
 
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 
 namespace relucent {
 
@@ -21,7 +21,7 @@ std::vector<std::string> segments_files(const std::filesystem::path& folder) {
     }
   }
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
-    throw_system_error(folder, "listing the folder", error.value());
+    throw_io_error(folder, "listing the folder", error.value());
   }
   // N is a number to base 36: the longer name is the newer one.
   std::ranges::sort(names, [](const std::string& a, const std::string& b) {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <thread>
 
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -30,7 +30,7 @@ bool lock_whole(int descriptor, const std::filesystem::path& file) {
   if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
     throw Error(ErrorKind::io, file.string(), "the file system has no locks", "put the index on one that has");
   }
-  throw_system_error(file, "locking", errno);
+  throw_io_error(file, "locking", errno);
 }
 
 /// A process that has this file open through another descriptor, this process included; empty where there is none that
@@ -98,7 +98,7 @@ class WriteLock : public Lucene::Lock {
       throw Error(ErrorKind::io, file_.string(), "is not a regular file, so it cannot be the index's lock",
                   "look who made it, and remove it");
     }
-    if (!left_over_) throw_system_error(file_, "opening the index's lock", errno);
+    if (!left_over_) throw_io_error(file_, "opening the index's lock", errno);
     if (!lock_whole(left_over_.get(), file_)) {
       throw Error(ErrorKind::io, file_.string(), "the index is being written by " + read_holder(left_over_.get()),
                   "wait until that writer ends, or stop it");
@@ -116,15 +116,15 @@ class WriteLock : public Lucene::Lock {
       throw Error(ErrorKind::io, file_.string(), "the index is being written by process " + holder + ", with Lucene++",
                   "wait until that writer ends, or close it");
     }
-    if (unlink(file_.c_str()) != 0 && errno != ENOENT) throw_system_error(file_, "removing a dead writer's lock", errno);
+    if (unlink(file_.c_str()) != 0 && errno != ENOENT) throw_io_error(file_, "removing a dead writer's lock", errno);
     return true;
   }
 
   /// False where another writer was faster.
   bool create() {
-    Descriptor created(open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    UniqueFd created(open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!created && errno == EEXIST) return false;
-    if (!created) throw_system_error(file_, "creating the index's lock", errno);
+    if (!created) throw_io_error(file_, "creating the index's lock", errno);
     if (!lock_whole(created.get(), file_) || !is_under_name(created.get())) return false;
     own_ = std::move(created);
     return true;
@@ -152,7 +152,7 @@ class WriteLock : public Lucene::Lock {
   }
 
   std::filesystem::path file_;
-  Descriptor left_over_, own_;
+  UniqueFd left_over_, own_;
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(FaultyCheckpoint, MissingFolderAndFiles) {
   for (const char* file : {"config.json", "model.safetensors"}) {
     checkpoint.write(folder);
     fs::remove(folder / file);
-    refused(ErrorKind::io, file, "", "opening failed: No such file");
+    refused(ErrorKind::io, file, "", "opening: No such file");
   }
   checkpoint.write(folder);
   fs::remove(folder / "vocab.txt");

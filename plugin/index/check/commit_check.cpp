@@ -9,7 +9,7 @@
 
 #include "plugin/index/check/checked_files.h"
 #include "plugin/index/check/segment_check.h"
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 
 namespace relucent::check {
@@ -24,7 +24,7 @@ constexpr const char* kRemedy = "the disk or another program has damaged it; res
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw_system_error(path, "opening", errno);
+  if (!file) throw_io_error(path, "opening", errno);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

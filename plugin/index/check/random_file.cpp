@@ -7,19 +7,19 @@
 #include <cerrno>
 #include <utility>
 
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 
 namespace relucent {
 
 RandomFile::RandomFile(std::filesystem::path path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) throw_system_error(path_, "opening", errno);
+  if (descriptor_ < 0) throw_io_error(path_, "opening", errno);
   struct stat status;
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     const int reason = S_ISREG(status.st_mode) ? errno : EINVAL;
     ::close(descriptor_);
     errno = reason;
-    throw_system_error(path_, "opening", errno);
+    throw_io_error(path_, "opening", errno);
   }
   size_ = status.st_size;
   modified_ = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
@@ -32,7 +32,7 @@ std::size_t RandomFile::read(std::int64_t at, char* buffer, std::size_t count) c
   while (done < count) {
     const ssize_t piece = ::pread(descriptor_, buffer + done, count - done, at + static_cast<std::int64_t>(done));
     if (piece < 0 && errno == EINTR) continue;
-    if (piece < 0) throw_system_error(path_, "reading", errno);
+    if (piece < 0) throw_io_error(path_, "reading", errno);
     if (piece == 0) break;
     done += static_cast<std::size_t>(piece);
   }

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 
 namespace relucent::segment {
@@ -21,7 +21,7 @@ constexpr std::size_t kBuffer = 1 << 17;
 FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
     : path_(std::move(path)), expected_(expected), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
       buffer_(kBuffer) {
-  if (descriptor_ < 0) throw_system_error(path_, "opening", errno);
+  if (descriptor_ < 0) throw_io_error(path_, "opening", errno);
 }
 
 FileInput::~FileInput() { ::close(descriptor_); }
@@ -35,7 +35,7 @@ void FileInput::fill() {
   for (;;) {
     const ssize_t count = ::read(descriptor_, buffer_.data(), buffer_.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_system_error(path_, "reading", errno);
+    if (count < 0) throw_io_error(path_, "reading", errno);
     if (count == 0) damaged("the file ends too early");
     filled_ = static_cast<std::size_t>(count);
     break;

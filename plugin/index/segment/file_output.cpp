@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "plugin/index/system_error.h"
+#include "base/file/file_io.h"
 
 namespace relucent::segment {
 namespace {
@@ -27,7 +27,7 @@ FileOutput::~FileOutput() {
 }
 
 void FileOutput::fail(const char* doing) {
-  throw_system_error(path_, doing, errno);
+  throw_io_error(path_, doing, errno);
 }
 
 void FileOutput::write(std::string_view bytes, std::int64_t at) {

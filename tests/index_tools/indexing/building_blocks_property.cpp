@@ -122,8 +122,6 @@ TEST(Numbers, ForPeople) {
   EXPECT_EQ(with_commas(999), "999");
   EXPECT_EQ(with_commas(8841823), "8,841,823");
   EXPECT_EQ(with_commas(-1234), "-1,234");
-  EXPECT_EQ(bytes_for_people(812), "812 bytes");
-  EXPECT_EQ(bytes_for_people(3'400'000), "3.4 MB");
 }
 
 }  // namespace
