@@ -29,11 +29,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view trim(std::string_view text) noexcept {
-  constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
-  const std::size_t begin = text.find_first_not_of(kWhiteSpace);
+std::string_view trim(std::string_view text, std::string_view white) noexcept {
+  const std::size_t begin = text.find_first_not_of(white);
   if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);
+  return text.substr(begin, text.find_last_not_of(white) - begin + 1);
 }
 
 std::string closest_name(std::string_view wrong, const std::vector<std::string>& names) {

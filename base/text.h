@@ -23,8 +23,10 @@ std::string join(const Range& parts, std::string_view separator = ", ") {
   return result;
 }
 
-/// The text without ASCII white space on both sides.
-std::string_view trim(std::string_view text) noexcept;
+inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
+
+/// The text without `white` on both sides.
+std::string_view trim(std::string_view text, std::string_view white = kWhiteSpace) noexcept;
 
 /// The name that `wrong` was probably meant to be, for "did you mean": fewer than a third of its characters (one at
 /// least) are missing, added, changed or swapped with a neighbour. Empty if no name is that close.

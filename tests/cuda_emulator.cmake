@@ -21,6 +21,7 @@ function(relucent_emulate name)
   target_compile_options(${name} PRIVATE -O2 -Wno-unknown-pragmas -fsanitize=thread
                                          "SHELL:--param tsan-instrument-func-entry-exit=0")
   target_link_libraries(${name} PUBLIC relucent_cuda_emulator)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # a kernel's file has names of its own
 endfunction()
 
 # relucent_emulated_cuda(TARGET SOURCES...): a shared library of .cu and .cpp files as they are, for the emulator.
@@ -46,7 +47,7 @@ if(RELUCENT_CUDA_EMULATOR)
     cuda_emulator/runtime.cpp
   )
   relucent_target(relucent_cuda_emulator)
-  set_target_properties(relucent_cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default)
+  set_target_properties(relucent_cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF)
   target_compile_options(relucent_cuda_emulator PRIVATE -O3 -fno-semantic-interposition)
   target_include_directories(relucent_cuda_emulator PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE cuda_emulator/include)
   target_include_directories(relucent_cuda_emulator SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})

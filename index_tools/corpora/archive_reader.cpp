@@ -14,7 +14,6 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr int kMostGzipLayers = 3;
 
 }  // namespace
@@ -24,7 +23,7 @@ struct ArchiveReader::Implementation {
   std::vector<std::unique_ptr<ByteStream>> layers;
   ByteStream* source;
   std::string name;
-  std::vector<char> buffer = std::vector<char>(kBufferBytes);
+  std::vector<char> buffer = std::vector<char>(kReadBytes);
   std::exception_ptr source_error;  // an exception must not pass through libarchive's C frames
   ::archive* handle = nullptr;
   std::string entry;

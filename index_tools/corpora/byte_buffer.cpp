@@ -5,7 +5,6 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kReadBytes = 256 * 1024;
 constexpr std::size_t kKeptCapacity = 8 * 1024 * 1024;
 
 }  // namespace

@@ -7,6 +7,9 @@
 
 namespace relucent::index_tools {
 
+/// How much the readers ask for at a time.
+inline constexpr std::size_t kReadBytes = 256 * 1024;
+
 /// A sequence of bytes read once from front to back. One thread at a time.
 class ByteStream {
  public:

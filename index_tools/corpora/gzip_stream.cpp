@@ -11,16 +11,15 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr int kGzipOnly = 15 + 16;  // zlib's largest window, and its way of saying gzip
-constexpr unsigned char kMagic[] = {0x1F, 0x8B};
+constexpr unsigned char kGzipMagic[] = {0x1F, 0x8B};
 
 }  // namespace
 
 struct GzipStream::Implementation {
   ByteStream& source;
   std::string name;
-  std::vector<char> buffer = std::vector<char>(kBufferBytes);
+  std::vector<char> buffer = std::vector<char>(kReadBytes);
   ::z_stream zlib{};
   std::int64_t consumed = 0;  // compressed bytes taken from the source
   bool in_member = true, finished = false;
@@ -47,7 +46,7 @@ struct GzipStream::Implementation {
   // After a member: another one, zeros up to a block's end as tapes leave them, or the end.
   bool next_member() {
     while (fill()) {
-      if (*zlib.next_in == kMagic[0]) {
+      if (*zlib.next_in == kGzipMagic[0]) {
         if (::inflateReset(&zlib) != Z_OK) fail("internal state");
         return in_member = true;
       }
@@ -94,8 +93,8 @@ PeekedStream::PeekedStream(ByteStream& source) : source_(source), first_(4096, '
 }
 
 bool PeekedStream::starts_gzip() const {
-  return first_.size() >= 2 && static_cast<unsigned char>(first_[0]) == kMagic[0] &&
-         static_cast<unsigned char>(first_[1]) == kMagic[1];
+  return first_.size() >= 2 && static_cast<unsigned char>(first_[0]) == kGzipMagic[0] &&
+         static_cast<unsigned char>(first_[1]) == kGzipMagic[1];
 }
 
 std::size_t PeekedStream::read(char* buffer, std::size_t capacity) {

@@ -10,7 +10,6 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kLargestElement = 64 * 1024 * 1024;
 constexpr int kEnd = -1;
 
@@ -29,7 +28,7 @@ bool is_white(int c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 }  // namespace
 
 JsonElements::JsonElements(ByteStream& bytes, const std::string& part, ReadReport& report, std::string member)
-    : bytes_(bytes), part_(part), report_(report), member_(std::move(member)), buffer_(kBufferBytes) {}
+    : bytes_(bytes), part_(part), report_(report), member_(std::move(member)), buffer_(kReadBytes) {}
 
 void JsonElements::fail(const std::string& problem) const {
   throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(line_),

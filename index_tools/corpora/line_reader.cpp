@@ -9,13 +9,12 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kLongestLine = 256 * 1024 * 1024;
 
 }  // namespace
 
 LineReader::LineReader(ByteStream& bytes, const std::string& part, ReadReport& report)
-    : bytes_(bytes), part_(part), report_(report), buffer_(kBufferBytes) {}
+    : bytes_(bytes), part_(part), report_(report), buffer_(kReadBytes) {}
 
 bool LineReader::fill() {
   begin_ = 0;

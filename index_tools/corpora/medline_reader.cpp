@@ -16,7 +16,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kStart = "<MedlineCitation", kEnd = "</MedlineCitation>";
+constexpr std::string_view kCitationStart = "<MedlineCitation", kCitationEnd = "</MedlineCitation>";
 
 // The first element of that name below `node`, in the document's order.
 const xmlNode* find_below(const xmlNode* node, std::string_view name) {
@@ -39,9 +39,9 @@ std::optional<std::string> leading_text(const xmlNode* element) {
   return text;
 }
 
-void append_text(const xmlNode* element, std::string& text) {
+void append_text_below(const xmlNode* element, std::string& text) {
   for (const xmlNode* child = element->children; child != nullptr; child = child->next) {
-    if (child->type == XML_ELEMENT_NODE) append_text(child, text);
+    if (child->type == XML_ELEMENT_NODE) append_text_below(child, text);
     if (child->type == XML_TEXT_NODE || child->type == XML_CDATA_SECTION_NODE)
       text += reinterpret_cast<const char*>(child->content);
   }
@@ -50,7 +50,7 @@ void append_text(const xmlNode* element, std::string& text) {
 // Title and abstract with the text of all elements inside them, the abstract's parts separated by a space.
 std::string whole_text(const xmlNode* citation) {
   std::string text;
-  if (const xmlNode* title = find_below(citation, "ArticleTitle")) append_text(title, text);
+  if (const xmlNode* title = find_below(citation, "ArticleTitle")) append_text_below(title, text);
   const xmlNode* abstract = find_below(citation, "Abstract");
   if (abstract == nullptr) return text + " ";
   for (const xmlNode* child = abstract->children; child != nullptr; child = child->next) {
@@ -58,7 +58,7 @@ std::string whole_text(const xmlNode* citation) {
         std::string_view(reinterpret_cast<const char*>(child->name)) != "AbstractText")
       continue;
     text += ' ';
-    append_text(child, text);
+    append_text_below(child, text);
   }
   return text;
 }
@@ -80,21 +80,21 @@ class XmlReader : public DocumentReader {
   bool next(Document& document) override {
     while (find_start()) {
       document.line = bytes_.line();
-      std::size_t end = bytes_.find(kEnd);
+      std::size_t end = bytes_.find(kCitationEnd);
       if (end == std::string_view::npos) {
         const bool too_long = bytes_.ahead().size() > kLargestRecord;
         malformed(too_long ? "record over 64 MiB" : "no </MedlineCitation>", document.line);
-        bytes_.skip_to(kEnd);
+        bytes_.skip_to(kCitationEnd);
         continue;
       }
       for (std::size_t inner;
-           (inner = bytes_.ahead().substr(0, end).find(kStart, 1)) != std::string_view::npos; end -= inner) {
+           (inner = bytes_.ahead().substr(0, end).find(kCitationStart, 1)) != std::string_view::npos; end -= inner) {
         malformed("no </MedlineCitation>", document.line);
         bytes_.consume(inner);
         document.line = bytes_.line();
       }
-      const char* problem = read_citation(bytes_.ahead().substr(0, end + kEnd.size()), document);
-      bytes_.consume(end + kEnd.size());
+      const char* problem = read_citation(bytes_.ahead().substr(0, end + kCitationEnd.size()), document);
+      bytes_.consume(end + kCitationEnd.size());
       if (problem == nullptr) return true;
       malformed(problem, document.line);
     }
@@ -104,13 +104,13 @@ class XmlReader : public DocumentReader {
  private:
   // Of a citation, not of the set of them.
   bool find_start() {
-    while (bytes_.skip_to(kStart)) {
-      bytes_.have(kStart.size() + 1);
-      const std::string_view rest = bytes_.ahead().substr(kStart.size());
+    while (bytes_.skip_to(kCitationStart)) {
+      bytes_.have(kCitationStart.size() + 1);
+      const std::string_view rest = bytes_.ahead().substr(kCitationStart.size());
       if (!rest.empty() &&
           (rest[0] == '>' || rest[0] == ' ' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\t'))
         return true;
-      bytes_.consume(kStart.size());
+      bytes_.consume(kCitationStart.size());
     }
     return false;
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "index_tools/corpora/tsv_reader.h"
 
 namespace relucent::index_tools {
@@ -19,12 +20,6 @@ bool opens_with(std::string_view line, std::string_view bracket) {
   return std::any_of(kTextElements.begin(), kTextElements.end(), [line](std::string_view name) {
     return line.starts_with(name) && line.size() > name.size() && line[name.size()] == '>';
   });
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 class TrecForm : public DocumentReader {
@@ -65,7 +60,7 @@ class TrecForm : public DocumentReader {
         return "no </DOC>";
       }
       if (line_.starts_with("<DOCNO>")) {
-        document.id = trimmed(std::string_view(line_).substr(7, line_.find("</DOCNO>") - 7));
+        document.id = trim(std::string_view(line_).substr(7, line_.find("</DOCNO>") - 7), " \t");
         continue;
       }
       if (opens_with(line_, "</")) in_text = false;

@@ -10,7 +10,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kEnd = "\n</DOC>";
+constexpr std::string_view kDocumentEnd = "\n</DOC>";
 
 bool starts_record(std::string_view bytes) {
   return bytes.starts_with("<DOC>") || bytes.starts_with("<DOC ");
@@ -43,11 +43,11 @@ class TrecReader : public DocumentReader {
   bool next(Document& document) override {
     while (find_record()) {
       document.line = bytes_.line();
-      std::size_t end = bytes_.find(kEnd);
+      std::size_t end = bytes_.find(kDocumentEnd);
       if (end == std::string_view::npos) {
         if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
         malformed("record over 64 MiB", document.line);
-        bytes_.skip_to(kEnd);
+        bytes_.skip_to(kDocumentEnd);
         continue;
       }
       for (std::size_t inner;
@@ -57,8 +57,8 @@ class TrecReader : public DocumentReader {
         bytes_.consume(inner);
         document.line = bytes_.line();
       }
-      const bool read = read_record(bytes_.ahead().substr(0, end + kEnd.size()), document);
-      bytes_.consume(end + kEnd.size());
+      const bool read = read_record(bytes_.ahead().substr(0, end + kDocumentEnd.size()), document);
+      bytes_.consume(end + kDocumentEnd.size());
       if (read) return true;
     }
     return false;
@@ -68,7 +68,7 @@ class TrecReader : public DocumentReader {
   // Consumes what stands before the next record; false at the end.
   bool find_record() {
     for (;;) {
-      bytes_.have(kEnd.size());
+      bytes_.have(kDocumentEnd.size());
       if (starts_record(bytes_.ahead())) return true;
       if (!bytes_.skip_to("\n")) return false;
       bytes_.consume(1);

@@ -11,7 +11,7 @@
 namespace relucent::index_tools {
 namespace {
 
-const std::string kStart = "<DOC>", kEnd = "</DOC>";
+const std::string kPageStart = "<DOC>", kPageEnd = "</DOC>";
 
 // The bytes of a tag with the line end behind it, which belongs to it in these collections; 0 where the tag
 // is not there.
@@ -46,11 +46,11 @@ class TrecwebReader : public DocumentReader {
       if (end == std::string_view::npos) {
         if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
         malformed("record over 64 MiB", document.line);
-        bytes_.skip_to(kEnd);
+        bytes_.skip_to(kPageEnd);
         continue;
       }
       // A page may well say <DOC> somewhere, but not with a number following.
-      const std::string numbered = kStart + line_end_ + "<DOCNO>";
+      const std::string numbered = kPageStart + line_end_ + "<DOCNO>";
       for (std::size_t inner;
            (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
            end -= inner) {
@@ -59,8 +59,8 @@ class TrecwebReader : public DocumentReader {
         document.line = bytes_.line();
       }
       const std::string_view record = bytes_.ahead().substr(0, end);
-      const bool read = read_record(record.substr(tag_length(record, kStart)), document);
-      bytes_.consume(end + kEnd.size());
+      const bool read = read_record(record.substr(tag_length(record, kPageStart)), document);
+      bytes_.consume(end + kPageEnd.size());
       if (read) return true;
     }
     return false;
@@ -70,19 +70,19 @@ class TrecwebReader : public DocumentReader {
   // Consumes what stands before the next record; false at the end. Lines end as the first one of the file
   // does.
   bool find_start() {
-    if (!line_end_.empty()) return bytes_.skip_to(kStart + line_end_);
-    if (!bytes_.skip_to(kStart)) return false;
-    bytes_.have(kStart.size() + 2);
-    line_end_ = bytes_.ahead().substr(kStart.size()).starts_with("\r\n") ? "\r\n" : "\n";
+    if (!line_end_.empty()) return bytes_.skip_to(kPageStart + line_end_);
+    if (!bytes_.skip_to(kPageStart)) return false;
+    bytes_.have(kPageStart.size() + 2);
+    line_end_ = bytes_.ahead().substr(kPageStart.size()).starts_with("\r\n") ? "\r\n" : "\n";
     return true;
   }
 
   // Where </DOC> stands at the end of a line or of the file; npos where it does not.
   std::size_t find_end() {
-    const std::size_t end = bytes_.find(kEnd + line_end_);
+    const std::size_t end = bytes_.find(kPageEnd + line_end_);
     const std::string_view bytes = bytes_.ahead();
-    if (end == std::string_view::npos && bytes.size() <= kLargestRecord && bytes.ends_with(kEnd)) {
-      return bytes.size() - kEnd.size();
+    if (end == std::string_view::npos && bytes.size() <= kLargestRecord && bytes.ends_with(kPageEnd)) {
+      return bytes.size() - kPageEnd.size();
     }
     return end;
   }

@@ -1,16 +1,10 @@
 #include "index_tools/corpora/vaswani_reader.h"
+#include "base/text.h"
 
 #include <string_view>
 
 namespace relucent::index_tools {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view white = " \t";
-  const std::size_t first = text.find_first_not_of(white);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(white) - first + 1);
-}
 
 class VaswaniReader : public DocumentReader {
  public:
@@ -18,7 +12,7 @@ class VaswaniReader : public DocumentReader {
 
   bool next(Document& document) override {
     while (next_line()) {
-      const std::string_view line = trimmed(line_);
+      const std::string_view line = trim(line_, " \t");
       if (line.empty()) continue;
       if (!form_known_) {
         trec_ = line == "<DOC>";
@@ -51,7 +45,7 @@ class VaswaniReader : public DocumentReader {
     if (first != "<DOC>") {
       // One complaint for everything up to the next record.
       while (lines_.next(line_)) {
-        if (trimmed(line_) == "<DOC>") {
+        if (trim(line_, " \t") == "<DOC>") {
           kept_ = true;
           break;
         }
@@ -60,14 +54,14 @@ class VaswaniReader : public DocumentReader {
     }
     bool numbered = false;
     while (lines_.next(line_)) {
-      const std::string_view line = trimmed(line_);
+      const std::string_view line = trim(line_, " \t");
       if (line == "</DOC>") return numbered ? true : malformed("no <DOCNO>", document);
       if (line == "<DOC>") {
         kept_ = true;
         return malformed("no </DOC>", document);
       }
       if (!numbered && line.starts_with(open) && line.ends_with(close)) {
-        document.id = trimmed(line.substr(open.size(), line.size() - open.size() - close.size()));
+        document.id = trim(line.substr(open.size(), line.size() - open.size() - close.size()), " \t");
         numbered = true;
       } else {
         document.text.append(line_) += '\n';
@@ -80,7 +74,7 @@ class VaswaniReader : public DocumentReader {
     if (first == "/") return false;  // the file ends with an empty record
     document.id = first;
     while (lines_.next(line_)) {
-      if (trimmed(line_) == "/") return true;
+      if (trim(line_, " \t") == "/") return true;
       document.text.append(line_) += '\n';
     }
     return malformed("no line \"   /\" at the end", document);

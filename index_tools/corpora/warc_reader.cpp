@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
@@ -14,7 +15,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kMagic = "WARC/";
+constexpr std::string_view kRecordStart = "WARC/";
 constexpr std::size_t kLongestHeaders = 1024 * 1024;
 
 bool same_name(std::string_view a, std::string_view b) {
@@ -55,8 +56,8 @@ class WarcReader : public DocumentReader {
   // Consumes what stands before the next line that starts with WARC/; false at the end.
   bool find_record() {
     for (;;) {
-      bytes_.have(kMagic.size());
-      if (bytes_.ahead().starts_with(kMagic)) return true;
+      bytes_.have(kRecordStart.size());
+      if (bytes_.ahead().starts_with(kRecordStart)) return true;
       if (!bytes_.skip_to("\n")) return false;
       bytes_.consume(1);
     }
@@ -70,15 +71,15 @@ class WarcReader : public DocumentReader {
     headers_.old_version = line == "WARC/0.18";
     bool any_length = false;
     for (std::size_t total = 0; total < kLongestHeaders; total += line.size() + 1) {
-      bytes_.have(kMagic.size());
-      if (bytes_.ahead().starts_with(kMagic)) return "no Content-Length";
+      bytes_.have(kRecordStart.size());
+      if (bytes_.ahead().starts_with(kRecordStart)) return "no Content-Length";
       if (!bytes_.next_line(line)) return "the record is cut off";
       // In ClueWeb09 an empty line stands between the fields of some records.
       if (line.empty() && any_length) return headers_.length ? nullptr : "Content-Length is not a number";
       const std::size_t colon = line.find(':');
       if (colon == std::string::npos) continue;
       const std::string_view name = std::string_view(line).substr(0, colon);
-      const std::string_view value = trimmed(std::string_view(line).substr(colon + 1));
+      const std::string_view value = trim(std::string_view(line).substr(colon + 1), " \t\r");
       if (same_name(name, "WARC-Type")) headers_.type = value;
       if (same_name(name, "WARC-TREC-ID")) headers_.trec_id = value;
       if (same_name(name, "WARC-Record-ID")) headers_.record_id = value;
@@ -88,13 +89,6 @@ class WarcReader : public DocumentReader {
       }
     }
     return "headers over 1 MiB";
-  }
-
-  static std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view white = " \t\r";
-    const std::size_t first = text.find_first_not_of(white);
-    return first == std::string_view::npos ? std::string_view()
-                                           : text.substr(first, text.find_last_not_of(white) - first + 1);
   }
 
   static std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -147,7 +141,7 @@ class WarcReader : public DocumentReader {
     const std::size_t last = at + kLongestHeaders;
     while (at < last && bytes_.have(at + 1) && (bytes_.ahead()[at] == '\n' || bytes_.ahead()[at] == '\r')) ++at;
     return !bytes_.have(at + 1) ||
-           (bytes_.have(at + kMagic.size()) && bytes_.ahead().substr(at).starts_with(kMagic));
+           (bytes_.have(at + kRecordStart.size()) && bytes_.ahead().substr(at).starts_with(kRecordStart));
   }
 
   bool read_page(std::string_view payload, Document& document) {

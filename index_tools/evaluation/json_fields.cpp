@@ -1,6 +1,7 @@
 #include "index_tools/evaluation/json_fields.h"
 
 #include "base/nesting.h"
+#include "base/text.h"
 #include "index_tools/evaluation/text_lines.h"
 
 namespace relucent::index_tools {

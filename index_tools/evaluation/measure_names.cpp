@@ -5,6 +5,7 @@
 
 #include "index_tools/evaluation/measures.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

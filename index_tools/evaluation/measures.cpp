@@ -39,24 +39,23 @@ class QueryMeasure {
                                   : ranking.grades.size()) {}
 
   double value() const {
-    using Kind = Measure::Kind;
     switch (measure_.kind) {
-      case Kind::ndcg: return ndcg();
-      case Kind::average_precision: return average_precision();
-      case Kind::reciprocal_rank: return reciprocal_rank();
-      case Kind::precision:
+      case Measure::Kind::ndcg: return ndcg();
+      case Measure::Kind::average_precision: return average_precision();
+      case Measure::Kind::reciprocal_rank: return reciprocal_rank();
+      case Measure::Kind::precision:
         return ratio(relevant_returned(), measure_.cutoff > 0 ? measure_.cutoff : ranking_.grades.size());
-      case Kind::recall: return ratio(relevant_returned(), relevant());
-      case Kind::r_precision: return r_precision();
-      case Kind::success: return relevant_returned() > 0 ? 1 : 0;
-      case Kind::binary_preference: return binary_preference();
-      case Kind::expected_reciprocal_rank: return expected_reciprocal_rank();
-      case Kind::rank_biased_precision: return rank_biased_precision();
-      case Kind::judged: return judged();
-      case Kind::returned: return static_cast<double>(ranking_.grades.size());
-      case Kind::relevant: return static_cast<double>(relevant());
-      case Kind::relevant_returned: return static_cast<double>(relevant_returned());
-      case Kind::queries: return 1;
+      case Measure::Kind::recall: return ratio(relevant_returned(), relevant());
+      case Measure::Kind::r_precision: return r_precision();
+      case Measure::Kind::success: return relevant_returned() > 0 ? 1 : 0;
+      case Measure::Kind::binary_preference: return binary_preference();
+      case Measure::Kind::expected_reciprocal_rank: return expected_reciprocal_rank();
+      case Measure::Kind::rank_biased_precision: return rank_biased_precision();
+      case Measure::Kind::judged: return judged();
+      case Measure::Kind::returned: return static_cast<double>(ranking_.grades.size());
+      case Measure::Kind::relevant: return static_cast<double>(relevant());
+      case Measure::Kind::relevant_returned: return static_cast<double>(relevant_returned());
+      case Measure::Kind::queries: return 1;
     }
     return 0;
   }

@@ -8,12 +8,13 @@
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/corpora/named_descriptor.h"
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kForms =
+constexpr std::string_view kQrelsFormats =
     "write TREC lines (qid iteration docno grade), SMART lines (qid docno grade), NPL's records or JSON lines";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
@@ -75,12 +76,12 @@ struct Reader {
     if (fields.size() != count) {
       bad_line(file, number,
                "has " + std::to_string(fields.size()) + " columns where the first line has " + std::to_string(count),
-               kForms);
+               kQrelsFormats);
     }
     if (weighted) return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
     std::int64_t grade = 0;
     if (!parse_whole_number(fields.back(), grade)) {
-      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is no whole number", kForms);
+      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is no whole number", kQrelsFormats);
     }
     add(fields[0], trec ? fields[1] : "0", trec ? fields[2] : fields[1], grade, number);
   }
@@ -111,7 +112,7 @@ struct Reader {
       return weighted ? QrelsForm::smart : QrelsForm::trec;
     }
     if (fields.size() == 3) return fields[2] == "score" ? QrelsForm::beir : QrelsForm::smart;
-    bad_line(file, number, "is no judgment: " + excerpt(text), kForms);
+    bad_line(file, number, "is no judgment: " + excerpt(text), kQrelsFormats);
   }
 
   void json(const std::string& text, std::int64_t number) {
@@ -149,7 +150,7 @@ JudgmentFile read_judgment_file(const std::filesystem::path& file) {
   Reader reader{file};
   reader.read(lines);
   if (reader.result.judgments.empty()) {
-    throw Error(ErrorKind::invalid_data, input_name(file), "holds no judgment", std::string(kForms));
+    throw Error(ErrorKind::invalid_data, input_name(file), "holds no judgment", std::string(kQrelsFormats));
   }
   return std::move(reader.result);
 }

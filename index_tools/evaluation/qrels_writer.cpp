@@ -11,7 +11,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<QrelsForm, 4> kNames = {{{"trec", QrelsForm::trec},
+constexpr FormNames<QrelsForm, 4> kQrelsFormatNames = {{{"trec", QrelsForm::trec},
                                              {"smart", QrelsForm::smart},
                                              {"jsonl", QrelsForm::jsonl},
                                              {"beir", QrelsForm::beir}}};
@@ -40,10 +40,10 @@ std::string line_of(const Judgment& judgment, QrelsForm form) {
 }  // namespace
 
 std::string_view to_string(QrelsForm form) noexcept {
-  return form == QrelsForm::npl ? "npl" : name_of_form(kNames, form);
+  return form == QrelsForm::npl ? "npl" : name_of_form(kQrelsFormatNames, form);
 }
 
-QrelsForm parse_qrels_form(std::string_view name) { return form_named(kNames, name, "judgments"); }
+QrelsForm parse_qrels_form(std::string_view name) { return form_named(kQrelsFormatNames, name, "judgments"); }
 
 std::optional<QrelsForm> qrels_form_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);

@@ -57,7 +57,7 @@ std::string p_latex(double p) {
          std::to_string(std::stoi(text.substr(exponent + 1))) + "}$";
 }
 
-std::string marks(const Report& report, std::size_t run, std::size_t measure) {
+std::string latex_marks(const Report& report, std::size_t run, std::size_t measure) {
   if (run == 0 || report.comparisons.empty()) return {};
   const auto& tests = report.comparisons[run - 1].tests[measure];
   std::string text;
@@ -92,7 +92,7 @@ std::string value_rows(const Report& report) {
     for (std::size_t m = 0; m < report.measures.size(); ++m) {
       const std::string value = value_text(report.measures[m], evaluation.all[m]);
       const bool bold = report.runs.size() > 1 && !report.measures[m].is_count() && value == best(report, m);
-      text += " & " + (bold ? "\\textbf{" + value + "}" : value) + marks(report, r, m);
+      text += " & " + (bold ? "\\textbf{" + value + "}" : value) + latex_marks(report, r, m);
     }
     text += " \\\\\n";
     if (report.per_query && r + 1 < report.runs.size()) text += "\\midrule\n";

@@ -9,14 +9,15 @@
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/corpora/named_descriptor.h"
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
-class Reader {
+class RerankInputReader {
  public:
-  Reader(const std::filesystem::path& file, bool keep_lines) : file_(file), keep_lines_(keep_lines) {}
+  RerankInputReader(const std::filesystem::path& file, bool keep_lines) : file_(file), keep_lines_(keep_lines) {}
 
   void line(const std::string& line, std::int64_t number) {
     if (trim(line).empty()) return;
@@ -107,7 +108,7 @@ class Reader {
 }  // namespace
 
 RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines) {
-  Reader reader(file, keep_lines);
+  RerankInputReader reader(file, keep_lines);
   for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });
   return reader.finish();
 }

@@ -17,13 +17,13 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kForms =
+constexpr std::string_view kRunFormats =
     "write six columns (qid Q0 docno rank score tag), three (qid docno rank), or JSON lines";
 constexpr std::string_view kColumns = "a run's columns";
 
-class Reader {
+class RunReader {
  public:
-  explicit Reader(const std::filesystem::path& file) : file_(file) {}
+  explicit RunReader(const std::filesystem::path& file) : file_(file) {}
 
   void line(const std::string& text, std::int64_t number) {
     const auto fields = split_fields(text);
@@ -32,19 +32,19 @@ class Reader {
     if (run_.form == RunForm::jsonl) return json(text, number);
     const std::size_t columns = run_.form == RunForm::trec ? 6 : 3;
     if (fields.size() != columns) {
-      bad_line(file_, number, "has " + std::to_string(fields.size()) + " columns: " + excerpt(text), kForms);
+      bad_line(file_, number, "has " + std::to_string(fields.size()) + " columns: " + excerpt(text), kRunFormats);
     }
     if (run_.form == RunForm::msmarco) return add(fields[0], ranked(fields[1], fields[2], number), {}, number);
     RunHit hit{std::string(fields[2])};
     if (!parse_number(fields[4], hit.score)) {
-      bad_line(file_, number, "the score " + excerpt(fields[4]) + " is no number", kForms);
+      bad_line(file_, number, "the score " + excerpt(fields[4]) + " is no number", kRunFormats);
     }
     if (!parse_whole_number(fields[3], hit.rank)) hit.rank = 0;
     add(fields[0], std::move(hit), fields[5], number);
   }
 
   Run finish() {
-    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, input_name(file_), "holds no hit", kForms);
+    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, input_name(file_), "holds no hit", kRunFormats);
     return std::move(run_);
   }
 
@@ -58,7 +58,7 @@ class Reader {
   RunHit ranked(std::string_view docno, std::string_view rank, std::int64_t number) const {
     RunHit hit{std::string(docno)};
     if (!parse_whole_number(rank, hit.rank) || hit.rank < 1) {
-      bad_line(file_, number, "the rank " + excerpt(rank) + " is no whole number from 1", kForms);
+      bad_line(file_, number, "the rank " + excerpt(rank) + " is no whole number from 1", kRunFormats);
     }
     hit.score = 1.0 / static_cast<double>(hit.rank);
     return hit;
@@ -99,7 +99,7 @@ class Reader {
 }  // namespace
 
 Run read_run(const std::filesystem::path& file) {
-  Reader reader(file);
+  RunReader reader(file);
   for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });
   return reader.finish();
 }

@@ -11,7 +11,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<RunForm, 3> kNames = {
+constexpr FormNames<RunForm, 3> kRunFormatNames = {
     {{"trec", RunForm::trec}, {"msmarco", RunForm::msmarco}, {"jsonl", RunForm::jsonl}}};
 
 void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
@@ -47,9 +47,9 @@ bool ranked_otherwise(std::vector<RunHit> hits) {
 
 }  // namespace
 
-std::string_view to_string(RunForm form) noexcept { return name_of_form(kNames, form); }
+std::string_view to_string(RunForm form) noexcept { return name_of_form(kRunFormatNames, form); }
 
-RunForm parse_run_form(std::string_view name) { return form_named(kNames, name, "runs"); }
+RunForm parse_run_form(std::string_view name) { return form_named(kRunFormatNames, name, "runs"); }
 
 std::optional<RunForm> run_form_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);

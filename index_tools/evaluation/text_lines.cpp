@@ -53,12 +53,6 @@ std::vector<std::string_view> split_fields(std::string_view line) {
   return fields;
 }
 
-std::string_view trim(std::string_view text) noexcept {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 std::string collapse_blanks(std::string_view text) {
   std::string result;
   for (const std::string_view word : split_fields(text)) {

@@ -19,8 +19,6 @@ void for_each_line(const std::filesystem::path& file, const LineUse& use);
 
 /// The parts of a line between blanks (space, tab, CR, VT, FF), as trec_eval splits it. The views point into `line`.
 std::vector<std::string_view> split_fields(std::string_view line);
-/// The text without blanks and line ends on both sides.
-std::string_view trim(std::string_view text) noexcept;
 /// Trimmed, with every run of blanks and line ends inside as one space.
 std::string collapse_blanks(std::string_view text);
 

@@ -13,7 +13,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<TopicForm, 5> kNames = {{{"trec", TopicForm::trec},
+constexpr FormNames<TopicForm, 5> kTopicFormatNames = {{{"trec", TopicForm::trec},
                                              {"xml", TopicForm::trec_xml},
                                              {"smart", TopicForm::smart},
                                              {"jsonl", TopicForm::jsonl},
@@ -92,10 +92,10 @@ std::string tsv(const Topic& topic) {
 }  // namespace
 
 std::string_view to_string(TopicForm form) noexcept {
-  return form == TopicForm::npl ? "npl" : name_of_form(kNames, form);
+  return form == TopicForm::npl ? "npl" : name_of_form(kTopicFormatNames, form);
 }
 
-TopicForm parse_topic_form(std::string_view name) { return form_named(kNames, name, "topics"); }
+TopicForm parse_topic_form(std::string_view name) { return form_named(kTopicFormatNames, name, "topics"); }
 
 std::optional<TopicForm> topic_form_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);

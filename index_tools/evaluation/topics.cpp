@@ -8,12 +8,13 @@
 #include "index_tools/evaluation/markup_topics.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/corpora/named_descriptor.h"
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kForms = "write TREC, TREC XML, SMART, NPL, JSON lines, or id, tab, query on each line";
+constexpr std::string_view kTopicFormats = "write TREC, TREC XML, SMART, NPL, JSON lines, or id, tab, query on each line";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 
@@ -116,11 +117,11 @@ std::vector<Topic> parse_tsv(const Lines& lines, const std::filesystem::path& fi
   for (const auto& [number, line] : lines) {
     if (trim(line).empty()) continue;
     const std::size_t tab = line.find('\t');
-    if (tab == std::string::npos) bad_line(file, number, "has no tab: " + excerpt(line), kForms);
+    if (tab == std::string::npos) bad_line(file, number, "has no tab: " + excerpt(line), kTopicFormats);
     Topic topic;
     topic.id = trim(std::string_view(line).substr(0, tab));
     topic.title = collapse_blanks(std::string_view(line).substr(tab + 1));
-    if (topic.id.empty()) bad_line(file, number, "has no id before the tab: " + excerpt(line), kForms);
+    if (topic.id.empty()) bad_line(file, number, "has no id before the tab: " + excerpt(line), kTopicFormats);
     if (topic.title.empty())
       bad_line(file, number, "topic " + topic.id + " has no query behind the tab", "add it, or remove the line");
     topics.push_back(std::move(topic));
@@ -151,7 +152,7 @@ TopicFile read_topic_file(const std::filesystem::path& file) {
   } else if (!first.empty()) {
     result = {TopicForm::tsv, parse_tsv(lines, file)};
   }
-  if (result.topics.empty()) throw Error(ErrorKind::invalid_data, input_name(file), "holds no topic", kForms);
+  if (result.topics.empty()) throw Error(ErrorKind::invalid_data, input_name(file), "holds no topic", kTopicFormats);
   std::unordered_set<std::string_view> seen;
   for (const Topic& topic : result.topics) {
     if (!seen.insert(topic.id).second) {

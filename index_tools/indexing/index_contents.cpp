@@ -15,7 +15,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kExamples = 5;
+constexpr std::size_t kDuplicateExamples = 5;
 
 // A damaged index makes Lucene++ and the standard library throw all sorts of things.
 template <typename Work>
@@ -81,7 +81,7 @@ void read_postings(const Lucene::IndexReaderPtr& reader, const IndexConfig& fiel
 
 void IndexContents::Faults::add(const std::string& example) {
   ++count;
-  if (examples.size() < kExamples) examples.push_back(example);
+  if (examples.size() < kDuplicateExamples) examples.push_back(example);
 }
 
 std::map<std::string, std::string> committed_user_data(const std::filesystem::path& index) {

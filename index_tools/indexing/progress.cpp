@@ -68,9 +68,8 @@ void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point
   shown_ = true;
 }
 
-std::string with_commas(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
+std::string with_commas(std::string digits) {
+  const std::size_t first = digits.starts_with('-') ? 1 : 0;
   for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
   return digits;
 }

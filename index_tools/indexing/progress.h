@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -35,7 +36,8 @@ class Progress {
   Clock::time_point started_, next_;
 };
 
-/// 1234567 as "1,234,567".
-std::string with_commas(std::int64_t number);
+/// "1234567" as "1,234,567".
+std::string with_commas(std::string digits);
+std::string with_commas(std::integral auto number) { return with_commas(std::to_string(number)); }
 
 }  // namespace relucent::index_tools

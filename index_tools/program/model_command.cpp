@@ -71,7 +71,7 @@ void print(const CheckpointInfo& info, bool tensors) {
   line("architecture") << info.architecture << " (" << info.model_type << ")\n";
   line("size") << info.description.layers << " layers, hidden " << info.description.hidden_size << ", "
                << info.description.heads << " heads, "
-               << index_tools::with_commas(static_cast<std::int64_t>(info.parameters)) << " parameters\n";
+               << index_tools::with_commas(info.parameters) << " parameters\n";
   line("attention window") << window_of(info) << "\n";
   line("input") << "at most " << info.max_length << " tokens\n";
   line("tokenizer") << info.tokenizer << "\n";

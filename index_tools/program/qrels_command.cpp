@@ -20,12 +20,11 @@ namespace {
 using index_tools::Judgment;
 using index_tools::JudgmentFile;
 using index_tools::QrelsForm;
+using index_tools::with_commas;
 
 struct QrelsOptions {
   std::string from, to = "-", form;
 };
-
-std::string number(std::size_t count) { return index_tools::with_commas(static_cast<std::int64_t>(count)); }
 
 int show(const QrelsOptions& options) {
   const JudgmentFile file = index_tools::read_judgment_file(options.from);
@@ -36,12 +35,12 @@ int show(const QrelsOptions& options) {
     ++grades[judgment.grade];
   }
   std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.form) << ", "
-            << number(file.judgments.size()) << " judgments of " << number(relevant.size()) << " queries\n";
-  for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << number(count) << "\n";
+            << with_commas(file.judgments.size()) << " judgments of " << with_commas(relevant.size()) << " queries\n";
+  for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << with_commas(count) << "\n";
   const auto [fewest, most] = std::minmax_element(
       relevant.begin(), relevant.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::cout << "  relevant (grade 1 or more) a query: " << number(fewest->second) << " to "
-            << number(most->second) << "\n";
+  std::cout << "  relevant (grade 1 or more) a query: " << with_commas(fewest->second) << " to "
+            << with_commas(most->second) << "\n";
   return ok;
 }
 
@@ -58,7 +57,7 @@ int convert(const QrelsOptions& options) {
   const JudgmentFile file = index_tools::read_judgment_file(options.from);
   write_result(options.to, index_tools::format_judgments(file.judgments, form));
   std::cout.flush();
-  std::cerr << number(file.judgments.size()) << " judgments: " << index_tools::to_string(file.form) << " -> "
+  std::cerr << with_commas(file.judgments.size()) << " judgments: " << index_tools::to_string(file.form) << " -> "
             << index_tools::to_string(form) << "\n";
   const bool carries_iteration = form == QrelsForm::trec || form == QrelsForm::jsonl;
   const bool iterations = std::any_of(file.judgments.begin(), file.judgments.end(),

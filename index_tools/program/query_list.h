@@ -10,7 +10,7 @@ namespace relucent::program {
 
 /// "7 queries are missing: 301, 302, 303, 304, 305, ...", with what = "queries are missing".
 inline std::string query_list(const std::vector<std::string>& ids, const std::string& what) {
-  std::string text = index_tools::with_commas(static_cast<std::int64_t>(ids.size())) + " " + what + ": ";
+  std::string text = index_tools::with_commas(ids.size()) + " " + what + ": ";
   for (std::size_t i = 0; i < ids.size() && i < 5; ++i) text += (i == 0 ? "" : ", ") + ids[i];
   return text + (ids.size() > 5 ? ", ..." : "");
 }

@@ -22,6 +22,7 @@ namespace {
 
 using index_tools::RunCheck;
 using index_tools::RunForm;
+using index_tools::with_commas;
 
 struct RunOptions {
   std::string from, to = "-", form, order = "score", tag, topics, qrels;
@@ -29,8 +30,6 @@ struct RunOptions {
   std::size_t hits = 0;
   bool strict = false;
 };
-
-std::string number(std::size_t count) { return index_tools::with_commas(static_cast<std::int64_t>(count)); }
 
 std::set<std::string> expected_queries(const RunOptions& options) {
   std::set<std::string> ids;
@@ -47,16 +46,16 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
                                     const std::set<std::string>& expected) {
   std::vector<std::string> remarks;
   if (run.other_tags > 0)
-    remarks.push_back(number(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
+    remarks.push_back(with_commas(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
   if (check.ties_as_float > 0) {
-    remarks.push_back(number(check.ties_as_float) + " neighbours have one score as 32-bit floats" +
+    remarks.push_back(with_commas(check.ties_as_float) + " neighbours have one score as 32-bit floats" +
                       (check.ties_as_double < check.ties_as_float
-                           ? ", " + number(check.ties_as_double) + " as doubles"
+                           ? ", " + with_commas(check.ties_as_double) + " as doubles"
                            : "") +
                       ": their docnos decide the order");
   }
   if (check.queries_ranked_otherwise > 0) {
-    remarks.push_back(number(check.queries_ranked_otherwise) +
+    remarks.push_back(with_commas(check.queries_ranked_otherwise) +
                       " queries have ranks that say another order than trec_eval's, which is that "
                       "of the scores");
   }
@@ -79,9 +78,9 @@ int check(const RunOptions& options) {
   for (const std::string& file : options.files) {
     const index_tools::Run run = index_tools::read_run(file);
     const RunCheck found = index_tools::check_run(run);
-    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.form) << ", " << number(found.hits) << " hits of "
-              << number(found.queries) << " queries, " << number(found.fewest)
-              << (found.most > found.fewest ? " to " + number(found.most) : "") << " a query"
+    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.form) << ", " << with_commas(found.hits) << " hits of "
+              << with_commas(found.queries) << " queries, " << with_commas(found.fewest)
+              << (found.most > found.fewest ? " to " + with_commas(found.most) : "") << " a query"
               << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
     const std::vector<std::string> remarks = remarks_on(run, found, expected);
     for (const std::string& remark : remarks) std::cout << "  note: " << remark << "\n";
@@ -108,11 +107,11 @@ int convert(const RunOptions& options) {
   std::cout.flush();
   std::size_t hits = 0;
   for (const auto& query : queries) hits += query.hits.size();
-  std::cerr << number(hits) << " hits of " << number(queries.size())
+  std::cerr << with_commas(hits) << " hits of " << with_commas(queries.size())
             << " queries: " << index_tools::to_string(run.form) << " -> " << index_tools::to_string(form)
             << "\n";
   if (const std::size_t ties = index_tools::check_run(run).ties_as_float; ties > 0) {
-    std::cerr << number(ties) << " ties among neighbours are decided now, by "
+    std::cerr << with_commas(ties) << " ties among neighbours are decided now, by "
               << (order == index_tools::RunOrder::rank ? "rank" : "docno, as trec_eval decides them") << "\n";
   }
   return ok;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/evaluation/run.h"
@@ -111,13 +112,13 @@ int answer_lines(SearchSession& session, const SearchOptions& options) {
   for (;;) {
     if (person) std::cerr << "> " << std::flush;
     if (!std::getline(std::cin, line)) break;
-    if (index_tools::trim(line).empty()) {
+    if (trim(line).empty()) {
       if (person) return code;
       continue;
     }
     ++asked;
     try {
-      code = std::max(code, answer(session, std::string(index_tools::trim(line)), options));
+      code = std::max(code, answer(session, std::string(trim(line)), options));
       if (!options.json) std::cout << std::endl;
     } catch (const Error& error) {
       unanswered.add(person ? "" : "query " + std::to_string(asked), error);
@@ -301,7 +302,7 @@ int run(const SearchOptions& options) {
   }
   std::string query;
   for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
-  if (!options.query.empty() && index_tools::trim(query).empty()) {
+  if (!options.query.empty() && trim(query).empty()) {
     throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
   }
   Config config = load_profile(options.profile);

@@ -21,6 +21,7 @@ namespace {
 using index_tools::Topic;
 using index_tools::TopicFile;
 using index_tools::TopicForm;
+using index_tools::with_commas;
 
 constexpr std::size_t kShown = 10;
 
@@ -70,11 +71,10 @@ int show(const TopicsOptions& options) {
     return ok;
   }
   const TextCounts counts = count_texts(file.topics);
-  const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
   std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.form) << ", "
-            << number(static_cast<std::int64_t>(file.topics.size())) << " topics (title "
-            << number(counts.titles) << ", description " << number(counts.descriptions) << ", narrative "
-            << number(counts.narratives) << ")\n";
+            << with_commas(file.topics.size()) << " topics (title "
+            << with_commas(counts.titles) << ", description " << with_commas(counts.descriptions) << ", narrative "
+            << with_commas(counts.narratives) << ")\n";
   const std::size_t shown = options.all ? file.topics.size() : std::min(kShown, file.topics.size());
   std::size_t width = 0;
   for (std::size_t i = 0; i < shown; ++i)
@@ -105,7 +105,7 @@ std::string left_out(const TextCounts& counts, index_tools::TopicText query, Top
   const bool carried = index_tools::carries_descriptions(form);
   std::string text;
   const auto add = [&](std::int64_t count, const char* name) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + index_tools::with_commas(count) + " " + name;
+    if (count > 0) text += (text.empty() ? "" : ", ") + with_commas(count) + " " + name;
   };
   if (query != index_tools::TopicText::title) add(counts.titles, "titles");
   if (query != index_tools::TopicText::description && !carried) add(counts.descriptions, "descriptions");
@@ -123,8 +123,7 @@ int convert(const TopicsOptions& options) {
   }
   write_result(options.to, index_tools::format_topics(file.topics, form));
   std::cout.flush();
-  const auto number = [](std::int64_t count) { return index_tools::with_commas(count); };
-  std::cerr << number(static_cast<std::int64_t>(file.topics.size()))
+  std::cerr << with_commas(file.topics.size())
             << " topics: " << index_tools::to_string(file.form) << " -> " << index_tools::to_string(form)
             << "\n";
   if (const std::string others = left_out(counts, text, form); !others.empty()) {

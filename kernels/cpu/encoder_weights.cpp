@@ -30,7 +30,7 @@ std::vector<float> transposed(const std::vector<float>& matrix, std::size_t colu
   return result;
 }
 
-void append(std::vector<float>& all, const std::vector<float>& more) {
+void append_rows(std::vector<float>& all, const std::vector<float>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
@@ -46,8 +46,8 @@ PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerW
   }
   for (std::size_t head = 0; head < heads; ++head) {
     for (std::size_t part = 0; part < 3; ++part) {
-      append(weight, rows_of(weights[part], hidden, head * head_size, head_size));
-      append(bias, rows_of(biases[part], 1, head * head_size, head_size));
+      append_rows(weight, rows_of(weights[part], hidden, head * head_size, head_size));
+      append_rows(bias, rows_of(biases[part], 1, head * head_size, head_size));
     }
     weight.resize((head + 1) * filled * hidden);
     bias.resize((head + 1) * filled);

@@ -11,7 +11,6 @@
 namespace relucent {
 namespace {
 
-constexpr std::uint64_t length_field = 8;
 constexpr std::uint64_t largest_header = 100'000'000;
 constexpr const char* download_again = "download the file again";
 
@@ -48,12 +47,12 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
     invalid(path, "", "is a Git LFS pointer, not the weights",
             "run `git lfs pull` in the model's repository");
   }
-  if (file.size() < length_field) {
+  if (file.size() < kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
             std::string(download_again) + ": it is " + std::to_string(file.size()) + " bytes");
   }
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_field; ++i) {
+  for (std::size_t i = 0; i < kLengthFieldBytes; ++i) {
     length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > largest_header) {
@@ -61,10 +60,10 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
             "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
             "check that this is a safetensors file, or download it again");
   }
-  if (length > file.size() - length_field) {
+  if (length > file.size() - kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header",
             std::string(download_again) + ": it is " + std::to_string(file.size()) +
-                " bytes, the header alone promises " + std::to_string(length + length_field));
+                " bytes, the header alone promises " + std::to_string(length + kLengthFieldBytes));
   }
   return length;
 }
@@ -159,21 +158,21 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   const auto mapping = MappedFile::open(path);
   const auto bytes = mapping->bytes();
   const std::uint64_t length = header_length(path, bytes);
-  const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + length_field, length);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + kLengthFieldBytes, length);
   SafetensorsHeader header = parse_safetensors_header(json, path);
   for (const SafetensorsEntry& entry : header.entries) check_entry(path, entry);
   std::sort(header.entries.begin(), header.entries.end(),
             [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
               return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
             });
-  check_coverage(path, header.entries, length_field + length, bytes.size());
+  check_coverage(path, header.entries, kLengthFieldBytes + length, bytes.size());
 
   SafetensorsFile file;
   file.path_ = path;
   file.file_bytes_ = bytes.size();
   file.entries_ = std::move(header.entries);
   file.metadata_ = std::move(header.metadata);
-  file.data_ = bytes.subspan(length_field + length);
+  file.data_ = bytes.subspan(kLengthFieldBytes + length);
   file.storage_ = mapping;
   for (std::size_t i = 0; i < file.entries_.size(); ++i) file.by_name_.emplace(file.entries_[i].name, i);
   return file;

@@ -8,8 +8,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t length_field = 8;  // bytes before the header
-constexpr const char* damaged = "the file is damaged; download it again";
+constexpr const char* kDamagedFile = "the file is damaged; download it again";
 
 /// A state machine over the parser's events: the header may be 100 MB, so it is never held as a tree, and
 /// anything out of place ends the reading at once.
@@ -112,8 +111,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    throw Error(ErrorKind::invalid_data, path_.string() + ", byte " + std::to_string(length_field + position),
-                "the header is not valid JSON", damaged);
+    throw Error(ErrorKind::invalid_data, path_.string() + ", byte " + std::to_string(kLengthFieldBytes + position),
+                "the header is not valid JSON", kDamagedFile);
   }
 
  private:
@@ -122,13 +121,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool unexpected(const char* what) {
     if (state_ == State::outside) {
       throw Error(ErrorKind::invalid_data, path_.string() + ", byte 8",
-                  std::string("the header is ") + what + ", not an object", damaged);
+                  std::string("the header is ") + what + ", not an object", kDamagedFile);
     }
     return problem(std::string("has ") + what + " where the format has none");
   }
 
   bool problem(const std::string& what) const {
-    throw Error(ErrorKind::invalid_data, path_.string() + ", tensor " + entry_.name, what, damaged);
+    throw Error(ErrorKind::invalid_data, path_.string() + ", tensor " + entry_.name, what, kDamagedFile);
   }
 
   const std::filesystem::path& path_;
@@ -146,7 +145,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, const std::fil
   HeaderReader reader(path);
   if (json.empty() || json.front() != '{') {
     throw Error(ErrorKind::invalid_data, path.string() + ", byte 8", "the header does not begin with '{'",
-                damaged);
+                kDamagedFile);
   }
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
   return std::move(reader.header);

@@ -10,6 +10,9 @@
 
 namespace relucent {
 
+/// Bytes before the header: its length.
+inline constexpr std::size_t kLengthFieldBytes = 8;
+
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  ///< in the header's order
   std::map<std::string, std::string> metadata;

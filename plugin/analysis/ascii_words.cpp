@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "plugin/analysis/word_segmenter.h"
+
 namespace relucent::analysis {
 namespace {
 
@@ -21,7 +23,6 @@ constexpr std::array<Class, 128> make_classes() {
   return classes;
 }
 constexpr std::array<Class, 128> kClasses = make_classes();
-constexpr std::size_t kLongest = 255;
 
 template <typename Character>
 Class class_of(Character c) {
@@ -61,9 +62,9 @@ void find_words(std::basic_string_view<Character> text, std::size_t offset, std:
     if (first == joiner) {
       std::size_t run = i;
       while (run < size && class_of(text[run]) == joiner) ++run;
-      if (run - i >= kLongest) i = run - (kLongest - 1);
+      if (run - i >= kLongestWord) i = run - (kLongestWord - 1);
     }
-    const std::size_t length = word_length(text.substr(i, kLongest));
+    const std::size_t length = word_length(text.substr(i, kLongestWord));
     if (length == 0) {
       // Where none starts at a joiner, none starts at the joiners after it.
       do {

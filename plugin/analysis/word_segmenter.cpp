@@ -13,7 +13,6 @@
 namespace relucent::analysis {
 namespace {
 
-constexpr std::size_t kLongest = 255;
 // The rules look ahead without limit (a run of joiners before an emoji). Cutting the text into blocks keeps a
 // hostile text from costing time squared; a word is only taken where its 255 units lie inside the block.
 constexpr std::size_t kBlock = 1024;
@@ -71,12 +70,12 @@ void WordSegmenter::segment_by_rules(std::u16string_view text, std::vector<WordS
     std::size_t block_end = std::min(start + kBlock, text.size());
     const std::size_t base = start;
     rules_->set(text.substr(base, block_end - base));
-    while (start < block_end && (block_end == text.size() || start + kLongest < block_end)) {
+    while (start < block_end && (block_end == text.size() || start + kLongestWord < block_end)) {
       std::size_t end = base + static_cast<std::size_t>(rules_->iterator->next());
       bool word = rules_->iterator->getRuleStatus() > 0;
-      const bool too_long = end - start > kLongest;
+      const bool too_long = end - start > kLongestWord;
       if (too_long) {
-        std::size_t window = std::min(kLongest, text.size() - start);
+        std::size_t window = std::min(kLongestWord, text.size() - start);
         if (U16_IS_LEAD(text[start + window - 1])) --window;
         const auto [length, is_word] = rules_->first(text.substr(start, window));
         end = start + length;
@@ -95,7 +94,7 @@ void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& wor
   std::size_t start = 0;
   while (start < size) {
     const auto first_other = static_cast<std::size_t>(
-        std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(start), text.end(), is_ascii) - text.begin());
+        std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(start), text.end(), [](char16_t c) { return is_ascii(c); }) - text.begin());
     std::size_t ascii_end = first_other;
     if (first_other < size) {
       while (ascii_end > start && !is_ascii_space(text[ascii_end - 1])) --ascii_end;

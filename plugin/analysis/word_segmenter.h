@@ -12,6 +12,9 @@ struct WordSpan {
   std::size_t start = 0, end = 0;
 };
 
+/// Lucene's limit, in UTF-16 units: what is longer is cut into several words.
+inline constexpr std::size_t kLongestWord = 255;
+
 /// Cuts text into words as Java Lucene 8's StandardTokenizer does, 255-unit limit included. One object a thread.
 class WordSegmenter {
  public:

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kPrefix = "relucent.";
+const std::string kRecordPrefix = "relucent.";
 
 std::string damage_of(const fs::path& file, const segment::FileSum& expected, FileCheck check) {
   std::error_code error;
@@ -63,7 +63,7 @@ CommitPoint read_commit(const fs::path& folder, const std::string& file, const L
 /// A file's size and checksum as record_files() wrote them.
 std::optional<segment::FileSum> recorded_sum(Lucene::MapStringString records, const char* extension,
                                              const std::string& segment) {
-  const auto record = records.find(to_lucene(kPrefix + extension));
+  const auto record = records.find(to_lucene(kRecordPrefix + extension));
   if (record == records.end()) return std::nullopt;
   const std::string text = to_utf8(record->second);
   segment::FileSum sum;
@@ -124,7 +124,7 @@ void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr&
   auto records = Lucene::MapStringString::newInstance();
   records.put(L"source", L"relucent");
   for (const auto& [extension, sum] : segment.files) {
-    records.put(to_lucene(kPrefix + extension), to_lucene(std::to_string(sum.size) + " " + to_hex(sum.checksum)));
+    records.put(to_lucene(kRecordPrefix + extension), to_lucene(std::to_string(sum.size) + " " + to_hex(sum.checksum)));
   }
   info->setDiagnostics(records);
 }

@@ -26,6 +26,18 @@ struct TestDocument {
   std::string id, text;
 };
 
+inline std::vector<TestDocument> some_documents(int count) {
+  std::vector<TestDocument> documents;
+  for (int i = 0; i < count; ++i) {
+    documents.push_back({"d" + std::to_string(i), "common words and number" + std::to_string(i % 7) + " here"});
+  }
+  return documents;
+}
+
+inline std::unique_ptr<IndexBuilder> open_builder(const std::filesystem::path& folder, IndexBuilder::Mode mode) {
+  return IndexBuilder::open(folder, mode, {});
+}
+
 /// By IndexBuilder; a commit, and so a segment, every `segment` documents.
 inline void write_own(const std::filesystem::path& folder, const std::vector<TestDocument>& documents,
                       std::size_t segment, const IndexBuilder::Options& options = {}) {

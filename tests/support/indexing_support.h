@@ -3,9 +3,15 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -13,14 +19,30 @@
 #include <vector>
 
 #include "index_tools/corpora/corpus_reader.h"
+#include "relucent/error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace relucent::testing {
 
-inline std::string bytes_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
+/// Gives bytes in pieces of any size, as compressed files do.
+class Pieces : public index_tools::ByteStream {
+ public:
+  Pieces(std::string bytes, unsigned seed, unsigned largest)
+      : bytes_(std::move(bytes)), random_(seed), largest_(largest) {}
+
+  std::size_t read(char* buffer, std::size_t capacity) override {
+    const std::size_t count =
+        bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % largest_), at_);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+  std::minstd_rand random_;
+  unsigned largest_;
+};
 
 /// A file of `corpus` as the documents of these bytes and what was noticed.
 struct ReadResult {
@@ -42,6 +64,23 @@ inline ReadResult read_corpus(std::string_view corpus_id, const std::vector<std:
 inline ReadResult read_text(std::string_view corpus_id, std::string_view text, bool strict = false) {
   const TemporaryFolder folder;
   return read_corpus(corpus_id, {folder.write("input", text).string()}, strict);
+}
+
+/// The text holds malformed records of these kinds, each once, and between them the documents with these ids.
+inline void expect_kinds(const std::string& corpus, const std::string& text, std::initializer_list<const char*> kinds,
+                         std::initializer_list<const char*> ids) {
+  SCOPED_TRACE(corpus);
+  const auto read = read_text(corpus, text);
+  EXPECT_EQ(read.report.malformed_records(), static_cast<std::int64_t>(kinds.size()))
+      << read.report.malformed_summary();
+  for (const char* kind : kinds)
+    EXPECT_TRUE(read.report.kinds().contains(kind)) << kind << " in " << read.report.malformed_summary();
+  std::vector<std::string> found;
+  for (const auto& document : read.documents) found.push_back(document.id);
+  EXPECT_EQ(found, std::vector<std::string>(ids.begin(), ids.end()));
+  if (kinds.size() > 0) {
+    EXPECT_THROW(read_text(corpus, text, true), Error) << "strict";
+  }
 }
 
 /// Packs entries as libarchive's `format` ("ustar", "zip", "raw") behind its `filter` ("gzip", "xz", ...; empty: none).

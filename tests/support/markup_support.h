@@ -13,26 +13,6 @@
 
 namespace relucent::testing {
 
-/// Gives bytes in pieces of any size, as compressed files do.
-class Pieces : public index_tools::ByteStream {
- public:
-  Pieces(std::string bytes, unsigned seed, unsigned largest)
-      : bytes_(std::move(bytes)), random_(seed), largest_(largest) {}
-
-  std::size_t read(char* buffer, std::size_t capacity) override {
-    const std::size_t count =
-        bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % largest_), at_);
-    at_ += count;
-    return count;
-  }
-
- private:
-  std::string bytes_;
-  std::size_t at_ = 0;
-  std::minstd_rand random_;
-  unsigned largest_;
-};
-
 /// What the corpus's own reader of bytes makes of a part called `name`.
 inline ReadResult read_part(const std::string& corpus, const std::string& name, std::string bytes,
                             unsigned seed = 1, unsigned largest = 5000) {

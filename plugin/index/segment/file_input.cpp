@@ -12,15 +12,9 @@
 #include "relucent/error.h"
 
 namespace relucent::segment {
-namespace {
-
-constexpr std::size_t kBuffer = 1 << 17;
-
-}  // namespace
-
 FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
     : path_(std::move(path)), expected_(expected), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
-      buffer_(kBuffer) {
+      buffer_(kBufferBytes) {
   if (descriptor_ < 0) throw_io_error(path_, "opening", errno);
 }
 

@@ -10,15 +10,9 @@
 #include "base/file/file_io.h"
 
 namespace relucent::segment {
-namespace {
-
-constexpr std::size_t kBuffer = 1 << 17;
-
-}  // namespace
-
 FileOutput::FileOutput(std::filesystem::path path)
     : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
-      buffer_(kBuffer) {
+      buffer_(kBufferBytes) {
   if (descriptor_ < 0) fail("making the file");
 }
 

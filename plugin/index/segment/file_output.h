@@ -11,6 +11,9 @@
 
 namespace relucent::segment {
 
+/// How much is written, or read, at a time.
+inline constexpr std::size_t kBufferBytes = 1 << 17;
+
 /// A file written from its start, in the primitive types of Lucene's index files: "VInt" and "VLong" are number(),
 /// seven bits a byte, the lowest first; Int and Long have their highest byte first. Throws Error `io` naming the file.
 class FileOutput {

@@ -6,7 +6,7 @@
 namespace relucent::segment {
 namespace {
 
-constexpr std::int32_t kFormat = -2;
+constexpr std::int32_t kSegmentsFormat = -2;
 constexpr std::uint8_t kIndexed = 0x01, kOmitNorms = 0x10, kOmitFrequencies = 0x40;
 
 }  // namespace
@@ -29,7 +29,7 @@ Fields::Fields(const std::string& id_name, const std::string& text_name, const s
 FileSum Fields::write(const std::filesystem::path& file) const {
   FileOutput out(file);
   const bool shared = text == contents;
-  out.negative_number(kFormat);
+  out.negative_number(kSegmentsFormat);
   out.number((shared ? 2 : 3) + (token_ids ? 1 : 0));
   out.string(id);
   out.byte(kIndexed | kOmitNorms | kOmitFrequencies);

@@ -14,7 +14,7 @@
 namespace relucent::segment {
 namespace {
 
-constexpr std::int64_t kNormsHeader = 4;
+constexpr std::int64_t kNormsHeaderBytes = 4;
 constexpr std::int64_t kPiece = 1 << 20;  // bytes copied before looking whether somebody still wants them
 
 class Merge {
@@ -77,9 +77,9 @@ class Merge {
     for (const Segment& source : sources_) {
       FileInput from = open(source, "nrm");
       if (norms.position() == 0) {
-        from.copy(norms, kNormsHeader);
+        from.copy(norms, kNormsHeaderBytes);
       } else {
-        from.skip(kNormsHeader);
+        from.skip(kNormsHeaderBytes);
       }
       copy_rest(from, norms);
       from.finish();

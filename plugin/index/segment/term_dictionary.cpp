@@ -5,7 +5,7 @@
 namespace relucent::segment {
 namespace {
 
-constexpr std::int32_t kFormat = -4, kIndexInterval = 128;
+constexpr std::int32_t kDictionaryFormat = -4, kIndexInterval = 128;
 constexpr std::int64_t kSizePosition = 4;
 constexpr std::uint32_t kNoField = 0xFFFFFFFF;
 constexpr std::size_t kLongestTerm = 1 << 20;
@@ -13,7 +13,7 @@ constexpr std::size_t kLongestTerm = 1 << 20;
 }  // namespace
 
 TermDictionaryWriter::Stream::Stream(const std::filesystem::path& path) : out(path) {
-  out.int32(kFormat);
+  out.int32(kDictionaryFormat);
   out.int64(0);  // the number of terms, once it is known
   out.int32(kIndexInterval);
   out.int32(kSkipInterval);
@@ -61,7 +61,7 @@ std::pair<FileSum, FileSum> TermDictionaryWriter::finish() {
 
 TermDictionaryReader::TermDictionaryReader(const std::filesystem::path& terms, const FileSum& expected)
     : in_(terms, expected) {
-  if (in_.int32() != kFormat) in_.damaged("is no dictionary of terms");
+  if (in_.int32() != kDictionaryFormat) in_.damaged("is no dictionary of terms");
   left_ = in_.int64();
   if (in_.int32() != kIndexInterval || in_.int32() != kSkipInterval || in_.int32() != kMostSkipLevels || left_ < 0) {
     in_.damaged("is no dictionary of terms of ours");

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/gz_lines.h"
+#include "tests/support/corpora_goldens.h"
 #include "tests/support/indexing_support.h"
 #include "base/checksum.h"
 #include "tests/support/test_data.h"
@@ -24,24 +24,14 @@ using index_tools::Document;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path kAnswers = "tests/index_tools/corpora/golden_corpora";
-
-// The lines of an answers file, by corpus and input.
-std::map<std::pair<std::string, std::string>, std::vector<json>> answers(const char* name, const char* input) {
-  std::map<std::pair<std::string, std::string>, std::vector<json>> found;
-  testing::for_each_line(kAnswers / name, [&](const std::string& line) {
-    json answer = json::parse(line);
-    found[{answer.at("corpus"), answer.at(input)}].push_back(std::move(answer));
-  });
-  return found;
-}
+const fs::path kCorporaAnswers = "tests/index_tools/corpora/golden_corpora";
 
 TEST(CorporaGolden, TextsAreThoseOfIrDatasetsParsers) {
-  const auto expected = answers("expected.jsonl", "file");
+  const auto expected = testing::corpus_answers(kCorporaAnswers / "expected.jsonl", "file");
   EXPECT_GE(expected.size(), 10u);
   for (const auto& [input, documents] : expected) {
     SCOPED_TRACE(input.first);
-    const auto read = testing::read_corpus(input.first, {(kAnswers / "inputs" / input.second).string()}, true);
+    const auto read = testing::read_corpus(input.first, {(kCorporaAnswers / "inputs" / input.second).string()}, true);
     ASSERT_EQ(read.documents.size(), documents.size());
     for (std::size_t i = 0; i < documents.size(); ++i) {
       EXPECT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
@@ -56,7 +46,7 @@ TEST(CorporaGolden, RealPiecesGiveIrDatasetsTexts) {
   const fs::path formats = testing::test_data() / "formats";
   RELUCENT_NEEDS(formats);
   int compared = 0;
-  for (const auto& [input, documents] : answers("pieces.jsonl", "piece")) {
+  for (const auto& [input, documents] : testing::corpus_answers(kCorporaAnswers / "pieces.jsonl", "piece")) {
     SCOPED_TRACE(input.first + " " + input.second);
     const fs::path piece = formats / input.second;
     if (!fs::exists(piece) || to_hex(checksum_of_file(piece)) != documents[0].at("piece_crc64"))
@@ -74,22 +64,6 @@ TEST(CorporaGolden, RealPiecesGiveIrDatasetsTexts) {
 }
 
 // ---- records of the whole corpora ---------------------------------------------------------------------------------
-
-const fs::path& samples() {
-  static const fs::path folder = testing::test_data() / "formats/irds-integration-samples";
-  return folder;
-}
-
-std::vector<json> sample_documents(const std::string& file, const std::string& dataset, std::int64_t& official) {
-  std::vector<json> records;
-  testing::for_each_line(samples() / file, [&](const std::string& line) {
-    const json sample = json::parse(line);
-    if (sample.at("dataset") != dataset || sample.at("kind") != "docs") return;
-    if (sample.contains("count")) official = sample.at("count").get<std::int64_t>();
-    if (sample.contains("record")) records.push_back(sample.at("record"));
-  });
-  return records;
-}
 
 // A value of the sample: its text or, where only start and end are known ("^start.{N}end$"), a text of that shape.
 std::string value_of(const json& field) {
@@ -128,10 +102,10 @@ void expect_records(const std::string& corpus, const std::string& file, const st
                     const InOriginalFormat& original,
                     const std::function<std::pair<std::string, std::string>(const json&)>& id_and_text,
                     const std::string& footer = "", std::size_t documents_in_footer = 0) {
-  RELUCENT_NEEDS(samples() / file);
+  RELUCENT_NEEDS(testing::corpus_samples() / file);
   SCOPED_TRACE(corpus);
   std::int64_t official = 0;
-  const std::vector<json> records = sample_documents(file, corpus, official);
+  const std::vector<json> records = testing::sample_records(file, corpus, official);
   ASSERT_FALSE(records.empty());
   EXPECT_EQ(index_tools::find_corpus(corpus).official_documents, official);
   std::string bytes = header;
@@ -244,9 +218,9 @@ TEST(CorporaSamples, Cord19) {
 
 // The release as it is when unpacked: metadata.csv, and the full texts in folders beside it.
 TEST(CorporaSamples, Cord19WithFullTexts) {
-  RELUCENT_NEEDS(samples() / "cord19.jsonl");
+  RELUCENT_NEEDS(testing::corpus_samples() / "cord19.jsonl");
   std::int64_t official = 0;
-  const std::vector<json> records = sample_documents("cord19.jsonl", "cord19/fulltext", official);
+  const std::vector<json> records = testing::sample_records("cord19.jsonl", "cord19/fulltext", official);
   EXPECT_EQ(index_tools::find_corpus("cord19/fulltext").official_documents, official);
   const testing::TemporaryFolder folder;
   std::string metadata = "cord_uid,title,abstract,pdf_json_files,pmc_json_files\n";
@@ -288,11 +262,11 @@ TEST(CorporaSamples, Beir) {
 // The sample has the paragraphs of wapo/v4 whole, and of the whole text start, end and length. Media come before the
 // paragraphs, and plain text is told from HTML by its characters, except in the last record, where all is HTML.
 TEST(CorporaSamples, WashingtonPost) {
-  RELUCENT_NEEDS(samples() / "wapo.jsonl");
+  RELUCENT_NEEDS(testing::corpus_samples() / "wapo.jsonl");
   std::int64_t official = 0;
-  ASSERT_FALSE(sample_documents("wapo.jsonl", "wapo/v2", official).empty());
+  ASSERT_FALSE(testing::sample_records("wapo.jsonl", "wapo/v2", official).empty());
   EXPECT_EQ(index_tools::find_corpus("wapo/v2").official_documents, official);
-  const std::vector<json> records = sample_documents("wapo.jsonl", "wapo/v4", official);
+  const std::vector<json> records = testing::sample_records("wapo.jsonl", "wapo/v4", official);
   EXPECT_EQ(index_tools::find_corpus("wapo/v4").official_documents, official);
   int compared = 0;
   for (const json& record : records) {

@@ -12,20 +12,8 @@
 namespace relucent {
 namespace {
 
+using testing::expect_kinds;
 using testing::read_text;
-
-// The kinds of malformed records, each once, and the ids of the documents between them.
-void expect_kinds(const std::string& corpus, const std::string& text, std::initializer_list<const char*> kinds,
-                  std::initializer_list<const char*> ids) {
-  const auto read = read_text(corpus, text);
-  EXPECT_EQ(read.report.malformed_records(), static_cast<std::int64_t>(kinds.size()))
-      << read.report.malformed_summary();
-  for (const char* kind : kinds)
-    EXPECT_TRUE(read.report.kinds().contains(kind)) << kind << " in " << read.report.malformed_summary();
-  std::vector<std::string> found;
-  for (const auto& document : read.documents) found.push_back(document.id);
-  EXPECT_EQ(found, std::vector<std::string>(ids.begin(), ids.end()));
-}
 
 TEST(MsMarcoDocument, ReadsBothFormsAlike) {
   const auto trec = read_text("msmarco-document",

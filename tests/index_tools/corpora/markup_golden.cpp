@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/gz_lines.h"
+#include "tests/support/corpora_goldens.h"
 #include "tests/support/indexing_support.h"
 #include "tests/support/markup_support.h"
 #include "base/checksum.h"
@@ -22,26 +22,15 @@ using index_tools::Document;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path& kAnswers = testing::markup_answers();
-
-// The lines of an answers file, by corpus and input.
-std::map<std::pair<std::string, std::string>, std::vector<json>> answers(const char* name,
-                                                                         const char* input) {
-  std::map<std::pair<std::string, std::string>, std::vector<json>> found;
-  testing::for_each_line(kAnswers / name, [&](const std::string& line) {
-    json answer = json::parse(line);
-    found[{answer.at("corpus"), answer.at(input)}].push_back(std::move(answer));
-  });
-  return found;
-}
+const fs::path& kMarkupAnswers = testing::markup_answers();
 
 TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
-  const auto expected = answers("expected.jsonl", "file");
+  const auto expected = testing::corpus_answers(kMarkupAnswers / "expected.jsonl", "file");
   EXPECT_GE(expected.size(), 10u);
   for (const auto& [input, documents] : expected) {
     SCOPED_TRACE(input.first + " " + input.second);
     const auto read =
-        testing::read_corpus(input.first, {(kAnswers / "inputs" / input.second).string()}, true);
+        testing::read_corpus(input.first, {(kMarkupAnswers / "inputs" / input.second).string()}, true);
     ASSERT_EQ(read.documents.size(), documents.size());
     for (std::size_t i = 0; i < documents.size(); ++i) {
       EXPECT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
@@ -51,9 +40,9 @@ TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
 }
 
 TEST(MarkupGolden, TextsDoNotDependOnHowBytesArrive) {
-  for (const auto& [input, documents] : answers("expected.jsonl", "file")) {
+  for (const auto& [input, documents] : testing::corpus_answers(kMarkupAnswers / "expected.jsonl", "file")) {
     SCOPED_TRACE(input.first + " " + input.second);
-    const std::string bytes = testing::bytes_of(kAnswers / "inputs" / input.second);
+    const std::string bytes = testing::bytes_of(kMarkupAnswers / "inputs" / input.second);
     for (unsigned seed = 1; seed <= 10; ++seed) {
       const auto read = testing::read_part(input.first, input.second, bytes, seed, 40);
       ASSERT_EQ(read.documents.size(), documents.size());
@@ -70,7 +59,7 @@ TEST(MarkupGolden, RealPiecesGiveIrDatasetsTexts) {
   const fs::path formats = testing::test_data() / "formats";
   RELUCENT_NEEDS(formats);
   std::map<std::string, int> compared;
-  for (const auto& [input, documents] : answers("pieces.jsonl", "piece")) {
+  for (const auto& [input, documents] : testing::corpus_answers(kMarkupAnswers / "pieces.jsonl", "piece")) {
     SCOPED_TRACE(input.first + " " + input.second);
     if (!fs::exists(formats / input.second)) continue;
     const auto read = testing::read_corpus(input.first, {(formats / input.second).string()});
@@ -122,24 +111,6 @@ TEST(MarkupGolden, DisplayFormatGivesTheTextOfMedlinesXml) {
 
 // ---- records of the whole corpora
 // ---------------------------------------------------------------------------------------
-
-const fs::path& samples() {
-  static const fs::path folder = testing::test_data() / "formats/irds-integration-samples";
-  return folder;
-}
-
-std::vector<json> sample_documents(const std::string& file, const std::string& dataset,
-                                   std::int64_t& official) {
-  std::vector<json> records;
-  testing::for_each_line(samples() / file, [&](const std::string& line) {
-    const json sample = json::parse(line);
-    if (sample.at("dataset") != dataset || sample.at("kind") != "docs") return;
-    if (sample.contains("count") && !sample.at("count").is_null())
-      official = sample.at("count").get<std::int64_t>();
-    if (sample.contains("record")) records.push_back(sample.at("record"));
-  });
-  return records;
-}
 
 std::string bytes_of_latin1(const std::string& text) {
   std::string bytes;
@@ -193,9 +164,9 @@ std::string in_trecweb(const std::string& id, const std::string& headers, const 
 // Real records put back into their corpus's format. As only start and end of the pages are known, the middle
 // is ours, and ir_datasets' answer is that to the same page.
 TEST(MarkupSamples, WebPagesAndDisks45) {
-  RELUCENT_NEEDS(samples());
+  RELUCENT_NEEDS(testing::corpus_samples());
   std::map<std::pair<std::string, std::string>, std::string> answers;
-  testing::for_each_line(kAnswers / "samples.jsonl", [&](const std::string& line) {
+  testing::for_each_line(kMarkupAnswers / "samples.jsonl", [&](const std::string& line) {
     const json answer = json::parse(line);
     answers[{answer.at("corpus"), answer.at("id")}] = answer.at("crc64");
   });
@@ -204,7 +175,7 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
     SCOPED_TRACE(corpus);
     const std::string name = corpus.substr(0, corpus.find('/'));
     std::int64_t official = index_tools::find_corpus(corpus).official_documents;
-    const std::vector<json> records = sample_documents(name + ".jsonl", corpus, official);
+    const std::vector<json> records = testing::sample_records(name + ".jsonl", corpus, official);
     ASSERT_FALSE(records.empty());
     EXPECT_EQ(index_tools::find_corpus(corpus).official_documents, official);
     std::string file;
@@ -234,9 +205,9 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
 
 // What the sample knows of the text's end is in the record's end.
 TEST(MarkupSamples, Disks45EndsAsItsTextDoes) {
-  RELUCENT_NEEDS(samples());
+  RELUCENT_NEEDS(testing::corpus_samples());
   std::int64_t official = 0;
-  for (const json& record : sample_documents("disks45.jsonl", "disks45/nocr", official)) {
+  for (const json& record : testing::sample_records("disks45.jsonl", "disks45/nocr", official)) {
     const auto read = testing::read_text("disks45/nocr", value_of(record.at("arg3"), kSgmlMiddle), true);
     ASSERT_EQ(read.documents.size(), 1u);
     const std::string text = value_of(record.at("arg2"), "\n");
@@ -247,7 +218,7 @@ TEST(MarkupSamples, Disks45EndsAsItsTextDoes) {
 // Titles and abstracts, whole or as far as they are known, put into MEDLINE's XML and into the form of the
 // extra abstracts.
 TEST(MarkupSamples, Medline) {
-  RELUCENT_NEEDS(samples());
+  RELUCENT_NEEDS(testing::corpus_samples());
   const auto escaped = [](std::string text) {
     for (const auto& [from, to] :
          {std::pair<std::string, std::string>{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) {
@@ -259,7 +230,7 @@ TEST(MarkupSamples, Medline) {
   for (const std::string corpus : {"medline/2004", "medline/2017"}) {
     SCOPED_TRACE(corpus);
     std::int64_t official = 0;
-    const std::vector<json> records = sample_documents("medline.jsonl", corpus, official);
+    const std::vector<json> records = testing::sample_records("medline.jsonl", corpus, official);
     ASSERT_FALSE(records.empty());
     EXPECT_EQ(index_tools::find_corpus(corpus).official_documents, official);
     for (const json& record : records) {

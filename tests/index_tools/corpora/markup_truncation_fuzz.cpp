@@ -10,7 +10,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t kBytes = 4000;
+constexpr std::size_t kMarkupBytes = 4000;
 
 TEST(TruncatedMarkup, IsReadUpToTheCutAtEveryByte) {
   for (const auto& [corpus, file] : testing::markup_inputs()) {
@@ -18,7 +18,7 @@ TEST(TruncatedMarkup, IsReadUpToTheCutAtEveryByte) {
     const std::string bytes = testing::bytes_of(testing::markup_answers() / "inputs" / file);
     const auto whole = testing::read_part(corpus, file, bytes).documents;
     std::size_t most = 0;
-    for (std::size_t cut = 0; cut <= std::min(bytes.size(), kBytes); ++cut) {
+    for (std::size_t cut = 0; cut <= std::min(bytes.size(), kMarkupBytes); ++cut) {
       const auto read = testing::read_part(corpus, file, bytes.substr(0, cut));
       ASSERT_LE(read.documents.size(), whole.size());
       ASSERT_LE(read.report.malformed_records(), 1) << cut << " " << read.report.malformed_summary();

@@ -20,25 +20,9 @@ using index_tools::decode_html;
 using index_tools::html_fields;
 using index_tools::kLargestRecord;
 using testing::read_corpus;
+using testing::expect_kinds;
 using testing::read_text;
 using testing::TemporaryFolder;
-
-// The kinds of malformed records, each once, and the ids of the documents between them.
-void expect_kinds(const std::string& corpus, const std::string& text,
-                  std::initializer_list<const char*> kinds, std::initializer_list<const char*> ids) {
-  SCOPED_TRACE(corpus);
-  const auto read = read_text(corpus, text);
-  EXPECT_EQ(read.report.malformed_records(), static_cast<std::int64_t>(kinds.size()))
-      << read.report.malformed_summary();
-  for (const char* kind : kinds)
-    EXPECT_TRUE(read.report.kinds().contains(kind)) << kind << " in " << read.report.malformed_summary();
-  std::vector<std::string> found;
-  for (const auto& document : read.documents) found.push_back(document.id);
-  EXPECT_EQ(found, std::vector<std::string>(ids.begin(), ids.end()));
-  if (kinds.size() > 0) {
-    EXPECT_THROW(read_text(corpus, text, true), Error) << "strict";
-  }
-}
 
 std::string repeated(const std::string& text, int times) {
   std::string all;

@@ -8,29 +8,13 @@
 #include <vector>
 
 #include "index_tools/corpora/csv_reader.h"
+#include "tests/support/indexing_support.h"
 #include "index_tools/corpora/json_elements.h"
 
 namespace relucent::index_tools {
 namespace {
 
 using nlohmann::json;
-
-// Gives its bytes in pieces of random sizes.
-class Pieces : public ByteStream {
- public:
-  Pieces(std::string bytes, std::mt19937& random) : bytes_(std::move(bytes)), random_(random) {}
-  std::size_t read(char* buffer, std::size_t capacity) override {
-    const std::size_t count = std::min({capacity, bytes_.size() - at_, std::size_t{1 + random_() % 9}});
-    bytes_.copy(buffer, count, at_);
-    at_ += count;
-    return count;
-  }
-
- private:
-  std::string bytes_;
-  std::mt19937& random_;
-  std::size_t at_ = 0;
-};
 
 std::string random_text(std::mt19937& random) {
   const std::vector<std::string> parts = {
@@ -72,7 +56,7 @@ TEST(JsonElementsProperty, AreTheElementsThatAParserFinds) {
     const bool member = trial % 3 == 0;
     std::string text = array.dump(indent);
     if (member) text = json{{"a", random_value(random, 2)}, {"wanted", array}, {"x", {{"wanted", 1}}}}.dump(indent);
-    Pieces pieces(text, random);
+    testing::Pieces pieces(text, static_cast<unsigned>(random()), 9);
     ReadReport report;
     const std::string part = "part";
     JsonElements elements(pieces, part, report, member ? "wanted" : "");
@@ -101,7 +85,7 @@ TEST(CsvProperty, FieldsComeBackAsTheyWereWritten) {
       text += random() % 2 == 0 ? "\n" : "\r\n";
       written.push_back(fields);
     }
-    Pieces pieces(text, random);
+    testing::Pieces pieces(text, static_cast<unsigned>(random()), 9);
     ReadReport report;
     const std::string part = "part";
     LineReader lines(pieces, part, report);

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBytes = 2000;
+constexpr std::size_t kPartBytes = 2000;
 
 // The corpora whose inputs lie beside their expected texts, with the input.
 std::set<std::pair<std::string, fs::path>> inputs() {
@@ -45,7 +45,7 @@ TEST(TruncatedCorpora, AreReadUpToTheCutAtEveryByte) {
     const std::string bytes = testing::bytes_of(file);
     const auto whole = testing::read_corpus(corpus, {file.string()}).documents;
     std::size_t most = 0;
-    const auto part = folder.write("part", std::string_view(bytes).substr(0, kBytes));
+    const auto part = folder.write("part", std::string_view(bytes).substr(0, kPartBytes));
     for (std::size_t cut = fs::file_size(part); cut-- > 0;) {
       fs::resize_file(part, cut);
       std::vector<index_tools::Document> read;

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kFolder = "tests/index_tools/evaluation/golden_fusion";
+const std::filesystem::path kFusionFolder = "tests/index_tools/evaluation/golden_fusion";
 
 FusionOptions options_of(const json& expected) {
   FusionOptions options;
@@ -24,7 +24,7 @@ FusionOptions options_of(const json& expected) {
 }
 
 TEST(FusionGolden, ScoresEqualRanxsAndTrectools) {
-  const json cases = json::parse(std::ifstream(kFolder / "expected.json")).at("cases");
+  const json cases = json::parse(std::ifstream(kFusionFolder / "expected.json")).at("cases");
   ASSERT_EQ(cases.size(), 17U);
   for (const json& expected : cases) {
     const std::string where = expected.at("method").get<std::string>() + " " +
@@ -32,7 +32,7 @@ TEST(FusionGolden, ScoresEqualRanxsAndTrectools) {
                               expected.at("files").get<std::string>();
     std::vector<index_tools::Run> runs;
     for (const char name : expected.at("files").get<std::string>())
-      runs.push_back(read_run(kFolder / (std::string(1, name) + ".run")));
+      runs.push_back(read_run(kFusionFolder / (std::string(1, name) + ".run")));
     const std::vector<RankedQuery> fused = fuse(runs, options_of(expected));
     ASSERT_EQ(fused.size(), expected.at("scores").size()) << where;
     for (const RankedQuery& query : fused) {

@@ -13,17 +13,17 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kFolder = "tests/index_tools/evaluation/golden_measures";
-constexpr double kTolerance = 1e-13;
+const std::filesystem::path kMeasuresFolder = "tests/index_tools/evaluation/golden_measures";
+constexpr double kMoreMeasuresTolerance = 1e-13;
 
-json expected_cases() { return json::parse(std::ifstream(kFolder / "expected.json")).at("cases"); }
+json expected_cases() { return json::parse(std::ifstream(kMeasuresFolder / "expected.json")).at("cases"); }
 
 TEST(MoreMeasuresGolden, EqualTrecEvalsGdevalsAndCwlEvals) {
   const json cases = expected_cases();
   ASSERT_EQ(cases.size(), 4U);
   for (const auto& [name, expected] : cases.items()) {
-    const index_tools::Run run = read_run(kFolder / (name + ".run"));
-    const Qrels qrels = read_qrels(kFolder / (name + ".qrels"));
+    const index_tools::Run run = read_run(kMeasuresFolder / (name + ".run"));
+    const Qrels qrels = read_qrels(kMeasuresFolder / (name + ".qrels"));
     std::vector<Measure> measures;
     for (const auto& [measure, value] : expected.at("mean").items()) measures.push_back(parse_measure(measure));
     ASSERT_GT(measures.size(), 60U);
@@ -34,10 +34,10 @@ TEST(MoreMeasuresGolden, EqualTrecEvalsGdevalsAndCwlEvals) {
       EXPECT_EQ(evaluation.queries.size(), expected.at("queries").size()) << name;
       for (std::size_t m = 0; m < measures.size(); ++m) {
         const std::string& measure = measures[m].name;
-        EXPECT_NEAR(evaluation.all[m], means.at(measure).get<double>(), kTolerance)
+        EXPECT_NEAR(evaluation.all[m], means.at(measure).get<double>(), kMoreMeasuresTolerance)
             << name << " " << measure << " complete " << complete;
         for (const auto& [query, values] : expected.at("queries").items()) {
-          EXPECT_NEAR(evaluation.queries.at(query)[m], values.at(measure).get<double>(), kTolerance)
+          EXPECT_NEAR(evaluation.queries.at(query)[m], values.at(measure).get<double>(), kMoreMeasuresTolerance)
               << name << " query " << query << " " << measure;
         }
       }
@@ -46,8 +46,8 @@ TEST(MoreMeasuresGolden, EqualTrecEvalsGdevalsAndCwlEvals) {
 }
 
 TEST(MoreMeasuresGolden, GradesAboveTheScaleOfERRAreRefused) {
-  const index_tools::Run run = read_run(kFolder / "negative.run");
-  const Qrels qrels = read_qrels(kFolder / "negative.qrels");  // grades up to 4
+  const index_tools::Run run = read_run(kMeasuresFolder / "negative.run");
+  const Qrels qrels = read_qrels(kMeasuresFolder / "negative.qrels");  // grades up to 4
   const std::string problem =
       testing::error_of(ErrorKind::invalid_data, [&] { evaluate(run, qrels, parse_measures("ERR(max_rel=3)@20")); });
   EXPECT_NE(problem.find("ERR(max_rel=4)@20"), std::string::npos) << problem;

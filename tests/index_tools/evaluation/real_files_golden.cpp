@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/text.h"
 #include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/evaluation/run.h"

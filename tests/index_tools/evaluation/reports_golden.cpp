@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/text.h"
 #include "index_tools/evaluation/report.h"
 #include "tests/support/measures_goldens.h"
 

@@ -10,27 +10,11 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/corpora/double_encoding.h"
 #include "index_tools/corpora/line_reader.h"
+#include "tests/support/indexing_support.h"
 #include "base/checksum.h"
 
 namespace relucent::index_tools {
 namespace {
-
-// Gives its bytes in pieces of random sizes.
-class Pieces : public ByteStream {
- public:
-  Pieces(std::string bytes, std::mt19937& random) : bytes_(std::move(bytes)), random_(random) {}
-  std::size_t read(char* buffer, std::size_t capacity) override {
-    const std::size_t count = std::min({capacity, bytes_.size() - at_, std::size_t{1 + random_() % 7}});
-    std::copy_n(bytes_.data() + at_, count, buffer);
-    at_ += count;
-    return count;
-  }
-
- private:
-  std::string bytes_;
-  std::mt19937& random_;
-  std::size_t at_ = 0;
-};
 
 TEST(LineReaderProperty, LinesDoNotDependOnHowBytesArrive) {
   std::mt19937 random(11);
@@ -44,7 +28,7 @@ TEST(LineReaderProperty, LinesDoNotDependOnHowBytesArrive) {
       bytes += line + (random() % 2 == 0 ? "\r\n" : "\n");
       expected.push_back(line);
     }
-    Pieces pieces(bytes, random);
+    testing::Pieces pieces(bytes, static_cast<unsigned>(random()), 7);
     ReadReport report;
     const std::string part = "part";
     LineReader reader(pieces, part, report);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/corpora_goldens.h"
 #include "tests/support/gz_lines.h"
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
@@ -100,25 +101,13 @@ TEST(IndexingGolden, IndexedCorporaHaveJavaLucenesStatistics) {
   return ::testing::AssertionFailure() << "expected " << expected << ", read " << json(text);
 }
 
-std::vector<json> sample_documents(const std::string& file, const std::string& dataset, std::int64_t& official) {
-  std::vector<json> records;
-  testing::for_each_line(testing::test_data() / "formats/irds-integration-samples" / file,
-                         [&](const std::string& line) {
-                           const json sample = json::parse(line);
-                           if (sample.at("dataset") != dataset || sample.at("kind") != "docs") return;
-                           if (sample.contains("count")) official = sample.at("count").get<std::int64_t>();
-                           if (sample.contains("record")) records.push_back(sample);
-                         });
-  return records;
-}
-
 TEST(IndexingGolden, CranfieldAndVaswaniAgreeWithIrDatasetsRecords) {
   RELUCENT_NEEDS(testing::test_data() / "formats/irds-integration-samples");
   RELUCENT_NEEDS(testing::test_data() / "collections");
   for (const std::string corpus : {"cranfield", "vaswani"}) {
     SCOPED_TRACE(corpus);
     std::int64_t official = 0;
-    const std::vector<json> samples = sample_documents(corpus + ".jsonl", corpus, official);
+    const std::vector<json> samples = testing::sample_documents(corpus + ".jsonl", corpus, official);
     ASSERT_FALSE(samples.empty());
     const auto read = testing::read_corpus(corpus, {(testing::test_data() / "collections" / corpus).string()}, true);
     EXPECT_EQ(static_cast<std::int64_t>(read.documents.size()), official);
@@ -144,7 +133,7 @@ TEST(IndexingGolden, MsMarcoPassagesAgreeWithIrDatasetsRecords) {
   RELUCENT_NEEDS(testing::test_data() / "formats/irds-integration-samples");
   std::int64_t official = 0;
   std::map<std::string, json> texts;
-  for (const json& sample : sample_documents("msmarco_passage.jsonl", "msmarco-passage", official)) {
+  for (const json& sample : testing::sample_documents("msmarco_passage.jsonl", "msmarco-passage", official)) {
     texts[sample.at("record").at("doc_id").get<std::string>()] = sample.at("record").at("text");
   }
   EXPECT_EQ(index_tools::find_corpus("msmarco-passage").official_documents, official);
@@ -177,7 +166,7 @@ TEST(IndexingGolden, DoubleEncodedMsMarcoPassagesBecomeIrDatasetsTexts) {
   std::string file;
   std::vector<std::string> expected;
   int beyond_ascii = 0;
-  for (const json& sample : sample_documents("msmarco_passage.jsonl", "msmarco-passage", official)) {
+  for (const json& sample : testing::sample_documents("msmarco_passage.jsonl", "msmarco-passage", official)) {
     if (!sample.at("record").at("text").is_string()) continue;
     expected.push_back(sample.at("record").at("text").get<std::string>());
     const std::string twice = encoded_twice(expected.back());

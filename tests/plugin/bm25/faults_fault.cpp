@@ -32,18 +32,6 @@ void expect_error(ErrorKind kind, const std::string& place, Work&& work) {
   }
 }
 
-std::vector<TestDocument> some_documents(int count) {
-  std::vector<TestDocument> documents;
-  for (int i = 0; i < count; ++i) {
-    documents.push_back({"d" + std::to_string(i), "common words and number" + std::to_string(i % 7) + " here"});
-  }
-  return documents;
-}
-
-std::unique_ptr<IndexBuilder> open_builder(const fs::path& folder, IndexBuilder::Mode mode) {
-  return IndexBuilder::open(folder, mode, {});
-}
-
 TEST(FirstStageFaults, MissingFolderAndFolderWithoutIndex) {
   TemporaryFolder folder;
   expect_error(ErrorKind::io, "absent", [&] { open_reader(folder / "absent"); });
@@ -383,11 +371,6 @@ TEST(FirstStageFaults, DamagedPostingsAreFound) {
                                                         FirstStageConfig{}, IndexConfig{});
   expect_error(ErrorKind::invalid_data, ".frq", [&] { search(searcher, query, 10); });
   expect_error(ErrorKind::invalid_data, "postings", [&] { search_generally(searcher, query, 10); });
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 TEST(FirstStageFaults, SidecarIsUsedCheckedAndRebuilt) {

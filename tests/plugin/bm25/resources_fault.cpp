@@ -44,23 +44,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<TestDocument> some_documents(int count) {
-  std::vector<TestDocument> documents;
-  for (int i = 0; i < count; ++i) {
-    documents.push_back({"d" + std::to_string(i), "common words and number" + std::to_string(i % 7) + " here"});
-  }
-  return documents;
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-std::unique_ptr<IndexBuilder> open_builder(const fs::path& folder, IndexBuilder::Mode mode) {
-  return IndexBuilder::open(folder, mode, {});
-}
-
 TEST(WriteLock, ALinkIsNotFollowed) {
   TemporaryFolder folder;
   const fs::path precious = folder.write("precious", "text");

@@ -60,11 +60,6 @@ segment::DocumentRange range_of(const std::vector<TestDocument>& documents, std:
   return range;
 }
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 /// By Lucene++'s writer, one segment named _0.
 void write_by_lucene(const fs::path& folder, const std::vector<TestDocument>& documents) {
   using Lucene::AbstractField;
