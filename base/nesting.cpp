@@ -15,7 +15,7 @@ class TomlLevels {
   std::optional<std::size_t> first_too_deep() {
     for (; at_ < text_.size(); ++at_) {
       use(text_[at_]);
-      if (header_ + keys_ + open_.size() + dots_ > kDeepestNesting) return at_;
+      if (header_ + keys_ + open_.size() + dots_ > kMaxNesting) return at_;
     }
     return std::nullopt;
   }
@@ -99,7 +99,7 @@ std::optional<std::size_t> too_deep_in_json(std::string_view text) noexcept {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kDeepestNesting) return at;
+      if (++depth > kMaxNesting) return at;
     } else if ((c == ']' || c == '}') && depth > 0) {
       --depth;
     }

@@ -14,7 +14,7 @@ namespace relucent {
 namespace config {
 namespace {
 
-constexpr std::size_t kLargestFile = 1 << 20;
+constexpr std::size_t kMaxFile = 1 << 20;
 
 std::string place_of(std::string_view name, const toml::source_region& source) {
   return std::string(name) + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
@@ -124,12 +124,12 @@ std::string read_file(const std::filesystem::path& file) {
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(ErrorKind::io, file.string(), std::string("cannot be opened: ") + std::strerror(errno), remedy);
-  std::string text(kLargestFile + 1, '\0');
+  std::string text(kMaxFile + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad())
     throw Error(ErrorKind::io, file.string(), std::string("cannot be read: ") + std::strerror(errno), remedy);
   text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kLargestFile) {
+  if (text.size() > kMaxFile) {
     throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, which no profile is", remedy);
   }
   return text;
@@ -143,7 +143,7 @@ void require_shallow(std::string_view text, std::string_view name) {
   const std::size_t column = before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
   throw Error(
       ErrorKind::invalid_data, std::string(name) + ":" + std::to_string(lines + 1) + ":" + std::to_string(column + 1),
-      "nests deeper than " + std::to_string(kDeepestNesting) + " levels", "a profile has sections and keys in them");
+      "nests deeper than " + std::to_string(kMaxNesting) + " levels", "a profile has sections and keys in them");
 }
 
 }  // namespace

@@ -103,15 +103,15 @@ const Module& load(const fs::path& file) {
 
 /// Runs `work` in the module; whatever it throws that is not ours becomes an Error.
 template <typename Work>
-auto in_module(const char* doing, Work&& work) -> decltype(work()) {
+auto in_module(const char* operation, Work&& work) -> decltype(work()) {
   try {
     return work();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::device, kFile, std::string(doing) + " failed: " + error.what(), kReport);
+    throw Error(ErrorKind::device, kFile, std::string(operation) + " failed: " + error.what(), kReport);
   } catch (...) {
-    throw Error(ErrorKind::device, kFile, std::string(doing) + " failed: it threw something unknown", kReport);
+    throw Error(ErrorKind::device, kFile, std::string(operation) + " failed: it threw something unknown", kReport);
   }
 }
 

@@ -26,15 +26,15 @@ bool disk_is_full(std::string_view place) {
 constexpr const char* kDamaged =
     "the index is damaged or incomplete: restore it from a copy, or rebuild it with the program that wrote it";
 
-[[noreturn]] void throw_out_of_memory(std::string_view place, std::string_view doing) {
-  throw Error(ErrorKind::io, place, std::string(doing) + ": out of memory",
+[[noreturn]] void throw_out_of_memory(std::string_view place, std::string_view operation) {
+  throw Error(ErrorKind::io, place, std::string(operation) + ": out of memory",
               "free some memory, or raise its limit (ulimit -v); where there is enough, check the index with `relucent "
               "verify`");
 }
 
-[[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place, std::string_view doing) {
+[[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place, std::string_view operation) {
   using Type = Lucene::LuceneException;
-  std::string problem(doing);
+  std::string problem(operation);
   const std::string text = to_utf8(exception.getError());
   problem += text.empty() ? " failed" : ": " + text;
   switch (exception.getType()) {
@@ -45,14 +45,14 @@ constexpr const char* kDamaged =
     case Type::IndexOutOfBounds:
     case Type::NumberFormat:
       throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
-    case Type::OutOfMemory: throw_out_of_memory(place, doing);
+    case Type::OutOfMemory: throw_out_of_memory(place, operation);
     case Type::NoSuchDirectory:
       throw Error(ErrorKind::io, place, problem, "check the folder's name");
     case Type::LockObtainFailed:
       throw Error(ErrorKind::io, place, problem, "wait for the other writer to end");
     case Type::IO:
       if (disk_is_full(place)) {
-        throw Error(ErrorKind::io, place, std::string(doing) + ": the disk is full",
+        throw Error(ErrorKind::io, place, std::string(operation) + ": the disk is full",
                     "free some space; what was committed before is safe");
       }
       // Lucene++ has no other word for a file that ends too early.
@@ -81,18 +81,18 @@ constexpr const char* kDamaged =
 
 }  // namespace
 
-void rethrow_as_error(std::string_view place, std::string_view doing) {
+void rethrow_as_error(std::string_view place, std::string_view operation) {
   try {
     throw;
   } catch (const Lucene::LuceneException& exception) {
-    rethrow(exception, place, doing);
+    rethrow(exception, place, operation);
   } catch (const std::bad_alloc&) {
-    throw_out_of_memory(place, doing);
+    throw_out_of_memory(place, operation);
   } catch (const std::filesystem::filesystem_error& exception) {
-    throw_io_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), doing,
+    throw_io_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), operation,
                        exception.code().value());
   } catch (const std::exception& exception) {
-    throw Error(ErrorKind::io, place, std::string(doing) + ": " + exception.what());
+    throw Error(ErrorKind::io, place, std::string(operation) + ": " + exception.what());
   }
 }
 

@@ -14,7 +14,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr int kMostGzipLayers = 3;
+constexpr int kMaxGzipLayers = 3;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ struct ArchiveReader::Implementation {
   std::int64_t entry_bytes = 0;
 
   Implementation(ByteStream& stream, std::string given) : source(&stream), name(std::move(given)) {
-    for (int i = 0; i < kMostGzipLayers; ++i) {
+    for (int i = 0; i < kMaxGzipLayers; ++i) {
       auto peeked = std::make_unique<PeekedStream>(*source);
       const bool gzip = peeked->starts_gzip();
       source = layers.emplace_back(std::move(peeked)).get();

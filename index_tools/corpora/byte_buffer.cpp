@@ -36,16 +36,16 @@ std::size_t ByteBuffer::find(std::string_view needle, std::size_t from) {
   for (;;) {
     const std::string_view bytes = ahead();
     const std::size_t found = bytes.find(needle, from);
-    if (found != std::string_view::npos) return found <= kLargestRecord ? found : std::string_view::npos;
+    if (found != std::string_view::npos) return found <= kMaxRecord ? found : std::string_view::npos;
     if (bytes.size() >= needle.size()) from = std::max(from, bytes.size() - needle.size() + 1);
-    if (bytes.size() > kLargestRecord || !more()) return std::string_view::npos;
+    if (bytes.size() > kMaxRecord || !more()) return std::string_view::npos;
   }
 }
 
 bool ByteBuffer::next_line(std::string& line) {
   if (at_end()) return false;
   std::size_t end = find("\n");
-  if (end == std::string_view::npos) end = std::min(ahead().size(), kLargestRecord);
+  if (end == std::string_view::npos) end = std::min(ahead().size(), kMaxRecord);
   line.assign(ahead().substr(0, end));
   consume(end);
   if (skip_to("\n")) consume(1);

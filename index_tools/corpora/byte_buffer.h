@@ -10,7 +10,7 @@
 namespace relucent::index_tools {
 
 /// A single record may have so many bytes; a longer one is malformed, so that memory stays bounded.
-inline constexpr std::size_t kLargestRecord = 64 * 1024 * 1024;
+inline constexpr std::size_t kMaxRecord = 64 * 1024 * 1024;
 
 /// A window on a stream: bytes are looked at before they are consumed, and lines are counted. One thread at a
 /// time.
@@ -26,11 +26,11 @@ class ByteBuffer {
   /// Whether at least `count` bytes are ahead; reads on as needed.
   bool have(std::size_t count);
   bool at_end() { return !have(1); }
-  /// The first `needle` ahead that starts at `from` or later, reading on up to the end or kLargestRecord
+  /// The first `needle` ahead that starts at `from` or later, reading on up to the end or kMaxRecord
   /// bytes; npos where there is none.
   std::size_t find(std::string_view needle, std::size_t from = 0);
 
-  /// Consumes a line, given without its LF or CRLF; false at the end. What a line has beyond kLargestRecord
+  /// Consumes a line, given without its LF or CRLF; false at the end. What a line has beyond kMaxRecord
   /// is lost.
   bool next_line(std::string& line);
   /// `count` is at most ahead().size().

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestParse = 64 * 1024 * 1024;
+constexpr std::size_t kMaxParse = 64 * 1024 * 1024;
 
 enum Column : std::size_t { kId, kTitle, kAbstract, kPmcFiles, kPdfFiles, kColumns };
 constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abstract", "pmc_json_files",
@@ -25,7 +25,7 @@ constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abst
 bool read_file(const fs::path& path, std::string& bytes) {
   std::error_code failure;
   const std::uintmax_t size = fs::file_size(path, failure);
-  if (failure || size > kLargestParse) return false;
+  if (failure || size > kMaxParse) return false;
   FileStream file(path);
   bytes.resize(size);
   std::size_t have = 0;

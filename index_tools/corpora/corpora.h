@@ -23,7 +23,7 @@ struct Corpus {
   std::vector<std::string> names;     ///< its files' names in folders and archives, as patterns
   std::int64_t official_documents;    ///< in the whole corpus; 0 where there is no such number
   std::variant<ReadLines, ReadBytes> read;
-  bool one_text = false;              ///< its files are one text that was cut into pieces (readers of bytes)
+  bool concatenate_parts = false;              ///< its files are one text that was cut into pieces (readers of bytes)
 };
 
 /// Every corpus, in the order of the documentation.

@@ -5,12 +5,12 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kLongestId = 1024;
+constexpr std::size_t kMaxId = 1024;
 
 // What makes an id unfit for run files and judgments, whose columns are separated by white space.
 const char* problem_of_id(std::string_view id) {
   if (id.empty()) return "empty id";
-  if (id.size() > kLongestId) return "id longer than 1024 bytes";
+  if (id.size() > kMaxId) return "id longer than 1024 bytes";
   for (const char c : id) {
     if (static_cast<unsigned char>(c) <= ' ') return "id with white space or control characters";
   }
@@ -63,8 +63,8 @@ void CorpusReader::open_part() {
     reader_ = (*read)(*lines_);
     return;
   }
-  if (corpus_.one_text) joined_ = std::make_unique<JoinedParts>(*this);
-  ByteStream& bytes = corpus_.one_text ? static_cast<ByteStream&>(*joined_) : parts_;
+  if (corpus_.concatenate_parts) joined_ = std::make_unique<JoinedParts>(*this);
+  ByteStream& bytes = corpus_.concatenate_parts ? static_cast<ByteStream&>(*joined_) : parts_;
   reader_ = std::get<ReadBytes>(corpus_.read)({bytes, part_, path_, report_});
 }
 

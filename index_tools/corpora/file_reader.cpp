@@ -49,9 +49,9 @@ class FileReader : public DocumentReader {
   bool next(Document& document) override {
     if (done_) return false;
     done_ = true;
-    while (bytes_.ahead().size() <= kLargestRecord && bytes_.more()) {
+    while (bytes_.ahead().size() <= kMaxRecord && bytes_.more()) {
     }
-    if (bytes_.ahead().size() > kLargestRecord) return malformed("file over 64 MiB");
+    if (bytes_.ahead().size() > kMaxRecord) return malformed("file over 64 MiB");
     document.id = id_of_path(part_.path);
     document.line = 1;
     if (!html_) {

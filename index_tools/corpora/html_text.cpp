@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 5> kIgnored = {"noscript", "meta", "input
 constexpr std::array<std::string_view, 2> kTextOnly = {"title", "textarea"};
 // For an end tag libxml2 looks through the open elements, for an attribute through the tag's others. Where a
 // page is made for it, this takes hours; these numbers are about ten seconds.
-constexpr double kMostElementsLookedAt = 3e9, kMostAttributesLookedAt = 1e10;
-constexpr double kDeepestAnyway = 1000;
+constexpr double kMaxElementsLookedAt = 3e9, kMaxAttributesLookedAt = 1e10;
+constexpr double kMaxDepthAnyway = 1000;
 // What lxml's feed() hands over at a time, in characters.
 constexpr std::size_t kChunkCharacters = std::size_t{1} << 19;
 
@@ -69,9 +69,9 @@ std::string with_single_spaces(std::string_view text) {
   return joined;
 }
 
-std::size_t deepest_allowed(std::string_view page) {
+std::size_t max_depth_allowed(std::string_view page) {
   const auto tags = static_cast<double>(1 + std::count(page.begin(), page.end(), '<'));
-  return static_cast<std::size_t>(std::max(kDeepestAnyway, kMostElementsLookedAt / tags));
+  return static_cast<std::size_t>(std::max(kMaxDepthAnyway, kMaxElementsLookedAt / tags));
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -102,7 +102,7 @@ void check_attributes(std::string_view page) {
     double attributes = 0;
     at = end_of_tag(page, at, attributes);
     looked_at += attributes * attributes;
-    if (looked_at > kMostAttributesLookedAt)
+    if (looked_at > kMaxAttributesLookedAt)
       throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
   }
 }
@@ -116,7 +116,7 @@ class Extractor {
 
   void read(std::string_view page) {
     check_attributes(page);
-    deepest_ = deepest_allowed(page);
+    deepest_ = max_depth_allowed(page);
     htmlSAXHandler handler{};
     handler.initialized = 1;  // SAX1, as HTML is read
     handler.startElement = [](void* self, const xmlChar* tag, const xmlChar**) {

@@ -10,7 +10,7 @@ namespace relucent::index_tools {
 namespace {
 
 // Packed more often than this is taken for an archive made to do harm.
-constexpr std::size_t kMostLevels = 5;
+constexpr std::size_t kMaxLevels = 5;
 
 class EntryStream : public ByteStream {
  public:
@@ -75,7 +75,7 @@ bool InputParts::next_part() {
     const std::string entry = top.archive.entry_name();
     if (!name_matches(entry, patterns_) && !names_container(entry)) continue;
     top.any_part = true;
-    if (levels_.size() == kMostLevels) {
+    if (levels_.size() == kMaxLevels) {
       throw Error(ErrorKind::invalid_data, top.name + ":" + entry, "is packed too many times over", "unpack it first");
     }
     auto stream = std::make_unique<EntryStream>(top.archive);

@@ -10,7 +10,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kLargestElement = 64 * 1024 * 1024;
+constexpr std::size_t kMaxElement = 64 * 1024 * 1024;
 constexpr int kEnd = -1;
 
 using Marks = std::array<bool, 256>;
@@ -73,7 +73,7 @@ std::string JsonElements::read_value() {
       if (depth == 0 && !in_string) return value;
       fail("the text ends in the middle of a value");
     }
-    if (value.size() > kLargestElement) fail("an element is larger than 64 MiB: a bracket or a quote is missing");
+    if (value.size() > kMaxElement) fail("an element is larger than 64 MiB: a bracket or a quote is missing");
     if (!in_string && depth == 0 && !value.empty() && (c == ',' || c == ']' || c == '}' || c == ':' || is_white(c)))
       return value;
     const std::size_t plain = span_within(in_string);

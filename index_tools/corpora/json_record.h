@@ -7,7 +7,7 @@
 namespace relucent::index_tools {
 
 /// Parses `text` as one JSON object. Half a surrogate pair written as an escape, which no UTF-8 text can hold, becomes
-/// U+FFFD, in `text` too. Refuses what nests deeper than kDeepestNesting. Returns what is wrong in a few words, null if
+/// U+FFFD, in `text` too. Refuses what nests deeper than kMaxNesting. Returns what is wrong in a few words, null if
 /// nothing.
 const char* parse_json_object(std::string& text, nlohmann::json& record);
 

@@ -9,7 +9,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kLongestLine = 256 * 1024 * 1024;
+constexpr std::size_t kMaxLine = 256 * 1024 * 1024;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool LineReader::next(std::string& line) {
     begin_ += count + (newline != nullptr ? 1 : 0);
     newline_seen = newline != nullptr;
     if (newline_seen || !fill()) break;
-    if (line.size() > kLongestLine) {
+    if (line.size() > kMaxLine) {
       throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(number_), "the line is longer than 256 MiB",
                   "is this a text file of the corpus's format?");
     }

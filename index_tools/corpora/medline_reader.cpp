@@ -82,7 +82,7 @@ class XmlReader : public DocumentReader {
       document.line = bytes_.line();
       std::size_t end = bytes_.find(kCitationEnd);
       if (end == std::string_view::npos) {
-        const bool too_long = bytes_.ahead().size() > kLargestRecord;
+        const bool too_long = bytes_.ahead().size() > kMaxRecord;
         malformed(too_long ? "record over 64 MiB" : "no </MedlineCitation>", document.line);
         bytes_.skip_to(kCitationEnd);
         continue;
@@ -145,9 +145,9 @@ class AbstractReader : public DocumentReader {
   bool next(Document& document) override {
     if (done_ || bytes_.at_end()) return false;
     done_ = true;
-    while (bytes_.ahead().size() <= kLargestRecord && bytes_.more()) {
+    while (bytes_.ahead().size() <= kMaxRecord && bytes_.more()) {
     }
-    if (bytes_.ahead().size() > kLargestRecord) return malformed("record over 64 MiB");
+    if (bytes_.ahead().size() > kMaxRecord) return malformed("record over 64 MiB");
     std::string text(bytes_.ahead());
     if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0)
       part_.report.replaced(replaced);

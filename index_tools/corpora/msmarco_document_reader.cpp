@@ -22,9 +22,9 @@ bool opens_with(std::string_view line, std::string_view bracket) {
   });
 }
 
-class TrecForm : public DocumentReader {
+class TrecFormat : public DocumentReader {
  public:
-  explicit TrecForm(LineReader& lines) : lines_(lines) {}
+  explicit TrecFormat(LineReader& lines) : lines_(lines) {}
 
   bool next(Document& document) override {
     while (lines_.next(line_)) {
@@ -97,7 +97,7 @@ std::unique_ptr<DocumentReader> read_msmarco_document(LineReader& lines) {
   while (lines.next(line)) {
     if (line.empty()) continue;
     lines.put_back(line);
-    if (line.starts_with("<DOC>")) return std::make_unique<TrecForm>(lines);
+    if (line.starts_with("<DOC>")) return std::make_unique<TrecFormat>(lines);
     break;
   }
   return read_msmarco_document_table(lines);

@@ -45,7 +45,7 @@ class TrecReader : public DocumentReader {
       document.line = bytes_.line();
       std::size_t end = bytes_.find(kDocumentEnd);
       if (end == std::string_view::npos) {
-        if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
+        if (bytes_.ahead().size() <= kMaxRecord) return malformed("no </DOC>", document.line);
         malformed("record over 64 MiB", document.line);
         bytes_.skip_to(kDocumentEnd);
         continue;

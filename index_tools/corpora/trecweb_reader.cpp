@@ -44,7 +44,7 @@ class TrecwebReader : public DocumentReader {
       document.line = bytes_.line();
       std::size_t end = find_end();
       if (end == std::string_view::npos) {
-        if (bytes_.ahead().size() <= kLargestRecord) return malformed("no </DOC>", document.line);
+        if (bytes_.ahead().size() <= kMaxRecord) return malformed("no </DOC>", document.line);
         malformed("record over 64 MiB", document.line);
         bytes_.skip_to(kPageEnd);
         continue;
@@ -81,7 +81,7 @@ class TrecwebReader : public DocumentReader {
   std::size_t find_end() {
     const std::size_t end = bytes_.find(kPageEnd + line_end_);
     const std::string_view bytes = bytes_.ahead();
-    if (end == std::string_view::npos && bytes.size() <= kLargestRecord && bytes.ends_with(kPageEnd)) {
+    if (end == std::string_view::npos && bytes.size() <= kMaxRecord && bytes.ends_with(kPageEnd)) {
       return bytes.size() - kPageEnd.size();
     }
     return end;

@@ -16,7 +16,7 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::string_view kRecordStart = "WARC/";
-constexpr std::size_t kLongestHeaders = 1024 * 1024;
+constexpr std::size_t kMaxHeaders = 1024 * 1024;
 
 bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
@@ -70,7 +70,7 @@ class WarcReader : public DocumentReader {
     if (!bytes_.next_line(line) || !known_version(line)) return "not a WARC version";
     headers_.old_version = line == "WARC/0.18";
     bool any_length = false;
-    for (std::size_t total = 0; total < kLongestHeaders; total += line.size() + 1) {
+    for (std::size_t total = 0; total < kMaxHeaders; total += line.size() + 1) {
       bytes_.have(kRecordStart.size());
       if (bytes_.ahead().starts_with(kRecordStart)) return "no Content-Length";
       if (!bytes_.next_line(line)) return "the record is cut off";
@@ -102,7 +102,7 @@ class WarcReader : public DocumentReader {
   // over what a page has beyond its Content-Length, as ir_datasets' parsers do.
   bool read_body(Document& document) {
     const bool response = same_name(headers_.type, "response");
-    if (*headers_.length > kLargestRecord) {
+    if (*headers_.length > kMaxRecord) {
       // Not skipped by its length, which may be wrong: the next line WARC/ is looked for.
       if (response) malformed("record over 64 MiB", document.line);
       return false;
@@ -138,7 +138,7 @@ class WarcReader : public DocumentReader {
 
   // Whether the bytes from `at` on are empty lines and then a record or the end of the file.
   bool ends_at(std::size_t at) {
-    const std::size_t last = at + kLongestHeaders;
+    const std::size_t last = at + kMaxHeaders;
     while (at < last && bytes_.have(at + 1) && (bytes_.ahead()[at] == '\n' || bytes_.ahead()[at] == '\r')) ++at;
     return !bytes_.have(at + 1) ||
            (bytes_.have(at + kRecordStart.size()) && bytes_.ahead().substr(at).starts_with(kRecordStart));

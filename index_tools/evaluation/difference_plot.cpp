@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 800, kBars = 252;              // of the drawing; height of the bars' area
 constexpr double kRight = 92, kTop = 84;                 // beside and above the bars
 constexpr double kFont = 12, kTitleFont = 16;            // sizes in pixels
-constexpr std::size_t kMostNamed = 60;                   // queries whose ids fit below their bars
+constexpr std::size_t kMaxNamed = 60;                   // queries whose ids fit below their bars
 constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run and of a query's id, longer ones are shortened
 // Grey, blue and orange with a contrast of 4 to 1 or more against both white and black.
 constexpr const char *kInk = "#767676", *kFirst = "#2a7fbf", *kOther = "#c8681e";
@@ -118,7 +118,7 @@ class Panel {
 
   // Ids stand level where the longest fits below its bar, else upright; what is below them moves down.
   void lay_out_names() {
-    if (bars_.size() > kMostNamed) return;
+    if (bars_.size() > kMaxNamed) return;
     name_font_ = slot() < 11 ? 9 : 10;
     double widest = 0;
     for (const Bar& bar : bars_)

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "index_tools/evaluation/run_forms.h"
+#include "index_tools/evaluation/run_formats.h"
 
 namespace relucent::index_tools {
 

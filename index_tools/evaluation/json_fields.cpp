@@ -9,7 +9,7 @@ namespace relucent::index_tools {
 JsonRecord parse_record(const std::string& line, const std::filesystem::path& file, std::int64_t number) {
   if (const auto place = too_deep_in_json(line)) {
     bad_line(file, number,
-             "nests deeper than " + std::to_string(kDeepestNesting) + " levels (at byte " + std::to_string(*place + 1) +
+             "nests deeper than " + std::to_string(kMaxNesting) + " levels (at byte " + std::to_string(*place + 1) +
                  "): " + excerpt(line),
              "remove the line, or what is nested in it");
   }

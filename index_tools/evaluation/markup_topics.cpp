@@ -109,7 +109,7 @@ class MarkupReader {
     }
     if (in_topic_)
       bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </top> or </topic>");
-    return {xml_ ? TopicForm::trec_xml : TopicForm::trec, std::move(topics_)};
+    return {xml_ ? TopicFormat::trec_xml : TopicFormat::trec, std::move(topics_)};
   }
 
  private:

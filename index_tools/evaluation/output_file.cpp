@@ -27,8 +27,8 @@ struct OutputFile::Implementation {
     if (!committed && !temporary.empty()) ::unlink(temporary.c_str());
   }
 
-  [[noreturn]] void fail(const char* doing, int code) const {
-    throw Error(ErrorKind::io, file.string(), std::string("cannot be ") + doing + ": " + std::strerror(code),
+  [[noreturn]] void fail(const char* operation, int code) const {
+    throw Error(ErrorKind::io, file.string(), std::string("cannot be ") + operation + ": " + std::strerror(code),
                 code == ENOSPC || code == EDQUOT ? "free some space, or choose another place"
                                                  : "check the folder and its permissions, or choose another place");
   }

@@ -56,13 +56,13 @@ struct Reader {
       const auto fields = split_fields(line);
       if (fields.empty()) continue;
       if (!form_known) {
-        result.form = form_of(lines, line, fields, number);
+        result.format = form_of(lines, line, fields, number);
         form_known = true;
-        if (result.form == QrelsForm::beir) continue;  // its header
+        if (result.format == QrelsFormat::beir) continue;  // its header
       }
-      if (result.form == QrelsForm::jsonl) {
+      if (result.format == QrelsFormat::jsonl) {
         json(line, number);
-      } else if (result.form == QrelsForm::npl) {
+      } else if (result.format == QrelsFormat::npl) {
         npl(fields, number);
       } else {
         columns(fields, number);
@@ -71,7 +71,7 @@ struct Reader {
   }
 
   void columns(const std::vector<std::string_view>& fields, std::int64_t number) {
-    const bool trec = result.form == QrelsForm::trec;
+    const bool trec = result.format == QrelsFormat::trec;
     const std::size_t count = trec || weighted ? 4 : 3;
     if (fields.size() != count) {
       bad_line(file, number,
@@ -99,19 +99,19 @@ struct Reader {
     }
   }
 
-  QrelsForm form_of(const Lines& lines, const std::string& text, const std::vector<std::string_view>& fields,
+  QrelsFormat form_of(const Lines& lines, const std::string& text, const std::vector<std::string_view>& fields,
                     std::int64_t number) {
-    if (fields[0].starts_with("{")) return QrelsForm::jsonl;
+    if (fields[0].starts_with("{")) return QrelsFormat::jsonl;
     const auto ends_record = [](const auto& line) { return trim(line.second) == "/"; };
-    if (fields.size() == 1 && std::any_of(lines.begin(), lines.end(), ends_record)) return QrelsForm::npl;
+    if (fields.size() == 1 && std::any_of(lines.begin(), lines.end(), ends_record)) return QrelsFormat::npl;
     if (fields.size() == 4) {
       std::int64_t grade = 0;
       double weight = 0;
       weighted = (!parse_whole_number(fields[3], grade) && parse_number(fields[3], weight) && fields[2] == "0") ||
                  is_smart(lines);
-      return weighted ? QrelsForm::smart : QrelsForm::trec;
+      return weighted ? QrelsFormat::smart : QrelsFormat::trec;
     }
-    if (fields.size() == 3) return fields[2] == "score" ? QrelsForm::beir : QrelsForm::smart;
+    if (fields.size() == 3) return fields[2] == "score" ? QrelsFormat::beir : QrelsFormat::smart;
     bad_line(file, number, "is no judgment: " + excerpt(text), kQrelsFormats);
   }
 

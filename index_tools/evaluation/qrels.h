@@ -16,20 +16,20 @@ using Judgments = std::unordered_map<std::string, int>;
 using Qrels = std::map<std::string, Judgments>;
 
 /// How a file of judgments is written. `npl` is only read.
-enum class QrelsForm { trec, smart, npl, jsonl, beir };
+enum class QrelsFormat { trec, smart, npl, jsonl, beir };
 
 struct Judgment {
   std::string query, docno;
-  std::string iteration;  ///< TREC's second column; "0" where the form has none
+  std::string iteration;  ///< TREC's second column; "0" where the format has none
   int grade = 0;
 };
 
 struct JudgmentFile {
-  QrelsForm form = QrelsForm::trec;
+  QrelsFormat format = QrelsFormat::trec;
   std::vector<Judgment> judgments;  ///< in the file's order
 };
 
-/// Reads judgments; the form is found out from the first line that is not blank, of four columns from all lines:
+/// Reads judgments; the format is found out from the first line that is not blank, of four columns from all lines:
 ///   TREC   qid iteration docno grade
 ///   SMART  qid docno grade (as cranqrel), or qid docno 0 0 (as CACM's qrels.text), or qid docno 0 0.000000 (as *.REL).
 ///          In the last two every line is relevant, grade 1, and numbers lose their leading zeros: 01 0046 is 1 46
@@ -38,7 +38,7 @@ struct JudgmentFile {
 ///          "relevance" or "rel" or "grade" or "label": ...}
 ///   BEIR   three columns under a header line "query-id corpus-id score"
 /// Grades are taken as they stand, also cranqrel's, where 1 is the best. Plain or compressed.
-/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and for a
+/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another format and for a
 /// document judged twice for a query.
 JudgmentFile read_judgment_file(const std::filesystem::path& file);
 /// The same by query.

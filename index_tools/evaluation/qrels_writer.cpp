@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "index_tools/evaluation/file_forms.h"
+#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
@@ -11,23 +11,23 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<QrelsForm, 4> kQrelsFormatNames = {{{"trec", QrelsForm::trec},
-                                             {"smart", QrelsForm::smart},
-                                             {"jsonl", QrelsForm::jsonl},
-                                             {"beir", QrelsForm::beir}}};
+constexpr FormatNames<QrelsFormat, 4> kQrelsFormatNames = {{{"trec", QrelsFormat::trec},
+                                             {"smart", QrelsFormat::smart},
+                                             {"jsonl", QrelsFormat::jsonl},
+                                             {"beir", QrelsFormat::beir}}};
 
-std::string line_of(const Judgment& judgment, QrelsForm form) {
+std::string line_of(const Judgment& judgment, QrelsFormat format) {
   const std::string grade = std::to_string(judgment.grade);
-  switch (form) {
-    case QrelsForm::trec:
+  switch (format) {
+    case QrelsFormat::trec:
       return judgment.query + " " + judgment.iteration + " " + judgment.docno + " " + grade + "\n";
-    case QrelsForm::smart:
+    case QrelsFormat::smart:
       return judgment.query + " " + judgment.docno + " " + grade + "\n";
-    case QrelsForm::beir:
+    case QrelsFormat::beir:
       return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
-    case QrelsForm::npl:
-      throw Error(ErrorKind::usage, "form npl", "is only read", "choose trec, smart, jsonl or beir");
-    case QrelsForm::jsonl:
+    case QrelsFormat::npl:
+      throw Error(ErrorKind::usage, "format npl", "is only read", "choose trec, smart, jsonl or beir");
+    case QrelsFormat::jsonl:
       break;
   }
   const JsonRecord record = {{"qid", judgment.query},
@@ -39,30 +39,30 @@ std::string line_of(const Judgment& judgment, QrelsForm form) {
 
 }  // namespace
 
-std::string_view to_string(QrelsForm form) noexcept {
-  return form == QrelsForm::npl ? "npl" : name_of_form(kQrelsFormatNames, form);
+std::string_view to_string(QrelsFormat format) noexcept {
+  return format == QrelsFormat::npl ? "npl" : name_of_format(kQrelsFormatNames, format);
 }
 
-QrelsForm parse_qrels_form(std::string_view name) { return form_named(kQrelsFormatNames, name, "judgments"); }
+QrelsFormat parse_qrels_format(std::string_view name) { return format_named(kQrelsFormatNames, name, "judgments"); }
 
-std::optional<QrelsForm> qrels_form_of(const std::filesystem::path& file) {
+std::optional<QrelsFormat> qrels_form_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
-  if (ending == ".jsonl") return QrelsForm::jsonl;
-  if (ending == ".tsv") return QrelsForm::beir;
-  if (ending == ".rel") return QrelsForm::smart;
-  if (ending == ".qrels" || ending == ".trec") return QrelsForm::trec;
+  if (ending == ".jsonl") return QrelsFormat::jsonl;
+  if (ending == ".tsv") return QrelsFormat::beir;
+  if (ending == ".rel") return QrelsFormat::smart;
+  if (ending == ".qrels" || ending == ".trec") return QrelsFormat::trec;
   return std::nullopt;
 }
 
-std::string format_judgments(const std::vector<Judgment>& judgments, QrelsForm form) {
-  std::string text = form == QrelsForm::beir ? "query-id\tcorpus-id\tscore\n" : "";
+std::string format_judgments(const std::vector<Judgment>& judgments, QrelsFormat format) {
+  std::string text = format == QrelsFormat::beir ? "query-id\tcorpus-id\tscore\n" : "";
   for (const Judgment& judgment : judgments) {
-    if (form != QrelsForm::jsonl) {
-      require_word(judgment.query, "query id", "this form");
-      require_word(judgment.docno, "docno", "this form");
+    if (format != QrelsFormat::jsonl) {
+      require_word(judgment.query, "query id", "this format");
+      require_word(judgment.docno, "docno", "this format");
     }
-    if (form == QrelsForm::trec) require_word(judgment.iteration, "iteration", "this form");
-    text += line_of(judgment, form);
+    if (format == QrelsFormat::trec) require_word(judgment.iteration, "iteration", "this format");
+    text += line_of(judgment, format);
   }
   return text;
 }

@@ -10,16 +10,16 @@
 
 namespace relucent::index_tools {
 
-/// The forms' names on a command line: trec, smart, jsonl, beir.
-std::string_view to_string(QrelsForm form) noexcept;
+/// The formats' names on a command line: trec, smart, jsonl, beir.
+std::string_view to_string(QrelsFormat format) noexcept;
 /// Throws Error `usage` for another name.
-QrelsForm parse_qrels_form(std::string_view name);
+QrelsFormat parse_qrels_format(std::string_view name);
 /// What a file's name asks for: .jsonl, .tsv (BEIR), .rel (SMART), .qrels and .trec (TREC); nothing for
 /// others.
-std::optional<QrelsForm> qrels_form_of(const std::filesystem::path& file);
+std::optional<QrelsFormat> qrels_form_of(const std::filesystem::path& file);
 
-/// Judgments in their order as a file of the form. SMART and BEIR have no place for the iteration.
+/// Judgments in their order as a file of the format. SMART and BEIR have no place for the iteration.
 /// Throws Error `invalid_data` for an id that holds a blank (but in JSONL).
-std::string format_judgments(const std::vector<Judgment>& judgments, QrelsForm form);
+std::string format_judgments(const std::vector<Judgment>& judgments, QrelsFormat format);
 
 }  // namespace relucent::index_tools

@@ -42,18 +42,18 @@ std::string format_jsonl(const RerankQuery& query, const RerankedQuery& result) 
 
 }  // namespace
 
-RerankForm rerank_form(const std::filesystem::path& file) {
+RerankFormat rerank_format(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  if (name.ends_with(".tsv") || name.ends_with(".tsv.gz")) return RerankForm::logits;
-  if (name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")) return RerankForm::jsonl;
-  return RerankForm::run;
+  if (name.ends_with(".tsv") || name.ends_with(".tsv.gz")) return RerankFormat::logits;
+  if (name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")) return RerankFormat::jsonl;
+  return RerankFormat::run;
 }
 
-std::string format_reranked(RerankForm form, const RerankQuery& query, const RerankedQuery& result,
+std::string format_reranked(RerankFormat format, const RerankQuery& query, const RerankedQuery& result,
                             const std::string& tag) {
-  if (form == RerankForm::jsonl) return format_jsonl(query, result);
+  if (format == RerankFormat::jsonl) return format_jsonl(query, result);
   const std::string run = format_run({ranked(query, result)}, tag);  // also checks the ids
-  return form == RerankForm::run ? run : format_logits(query, result);
+  return format == RerankFormat::run ? run : format_logits(query, result);
 }
 
 }  // namespace relucent::index_tools

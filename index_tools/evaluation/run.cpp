@@ -28,13 +28,13 @@ class RunReader {
   void line(const std::string& text, std::int64_t number) {
     const auto fields = split_fields(text);
     if (fields.empty()) return;
-    if (run_.queries.empty()) run_.form = form_of(fields);
-    if (run_.form == RunForm::jsonl) return json(text, number);
-    const std::size_t columns = run_.form == RunForm::trec ? 6 : 3;
+    if (run_.queries.empty()) run_.format = form_of(fields);
+    if (run_.format == RunFormat::jsonl) return json(text, number);
+    const std::size_t columns = run_.format == RunFormat::trec ? 6 : 3;
     if (fields.size() != columns) {
       bad_line(file_, number, "has " + std::to_string(fields.size()) + " columns: " + excerpt(text), kRunFormats);
     }
-    if (run_.form == RunForm::msmarco) return add(fields[0], ranked(fields[1], fields[2], number), {}, number);
+    if (run_.format == RunFormat::msmarco) return add(fields[0], ranked(fields[1], fields[2], number), {}, number);
     RunHit hit{std::string(fields[2])};
     if (!parse_number(fields[4], hit.score)) {
       bad_line(file_, number, "the score " + excerpt(fields[4]) + " is no number", kRunFormats);
@@ -49,10 +49,10 @@ class RunReader {
   }
 
  private:
-  static RunForm form_of(const std::vector<std::string_view>& fields) {
-    if (fields[0].starts_with('{')) return RunForm::jsonl;
+  static RunFormat form_of(const std::vector<std::string_view>& fields) {
+    if (fields[0].starts_with('{')) return RunFormat::jsonl;
     std::int64_t rank = 0;
-    return fields.size() == 3 && parse_whole_number(fields[2], rank) ? RunForm::msmarco : RunForm::trec;
+    return fields.size() == 3 && parse_whole_number(fields[2], rank) ? RunFormat::msmarco : RunFormat::trec;
   }
 
   RunHit ranked(std::string_view docno, std::string_view rank, std::int64_t number) const {

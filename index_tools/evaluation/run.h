@@ -18,24 +18,24 @@ struct RunHit {
 };
 
 /// How a run's file is written.
-enum class RunForm { trec, msmarco, jsonl };
+enum class RunFormat { trec, msmarco, jsonl };
 
 /// A run as its file states it: each query's hits in the order of the lines, queries by the bytes of their ids.
 struct Run {
-  RunForm form = RunForm::trec;
+  RunFormat format = RunFormat::trec;
   std::string tag;             ///< of the first line that has one
   std::size_t other_tags = 0;  ///< lines with another tag than that
   std::map<std::string, std::vector<RunHit>> queries;
   std::vector<std::string> query_order;  ///< the ids in the order of their first line
 };
 
-/// Reads a run, plain or compressed; the form is found out from the first line that is not blank:
+/// Reads a run, plain or compressed; the format is found out from the first line that is not blank:
 ///   TREC      qid Q0 docno rank score tag
 ///   MS MARCO  qid docno rank; the score is 1 / rank
 ///   JSONL     {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ..., "score": ...,
 ///             "rank" and "tag" where there are any}: a rerank file, too
 /// What counts is the score: the order of the hits is that of sort_as_trec_eval(), whatever the ranks say.
-/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another form and a
+/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a line of another format and a
 /// document listed twice for a query.
 Run read_run(const std::filesystem::path& file);
 

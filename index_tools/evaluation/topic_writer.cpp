@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "index_tools/evaluation/file_forms.h"
+#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
@@ -13,11 +13,11 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<TopicForm, 5> kTopicFormatNames = {{{"trec", TopicForm::trec},
-                                             {"xml", TopicForm::trec_xml},
-                                             {"smart", TopicForm::smart},
-                                             {"jsonl", TopicForm::jsonl},
-                                             {"tsv", TopicForm::tsv}}};
+constexpr FormatNames<TopicFormat, 5> kTopicFormatNames = {{{"trec", TopicFormat::trec},
+                                             {"xml", TopicFormat::trec_xml},
+                                             {"smart", TopicFormat::smart},
+                                             {"jsonl", TopicFormat::jsonl},
+                                             {"tsv", TopicFormat::tsv}}};
 
 // TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is
 // written as one.
@@ -68,7 +68,7 @@ std::string smart(const Topic& topic, std::size_t number) {
     throw Error(ErrorKind::invalid_data, "topic " + topic.id,
                 "is number " + std::to_string(number) +
                     " of its file, and that is the number that SMART's readers give it",
-                "write another form, which keeps its id");
+                "write another format, which keeps its id");
   }
   // A text that would be taken for a command of the format stands behind a blank.
   return ".I " + topic.id + "\n.W\n" + (topic.title.starts_with('.') ? " " : "") + topic.title + "\n";
@@ -84,62 +84,62 @@ std::string jsonl(const Topic& topic) {
 std::string tsv(const Topic& topic) {
   if (topic.id.starts_with('<') || topic.id.starts_with('{') || topic.id.starts_with(".I")) {
     throw Error(ErrorKind::invalid_data, "topic " + topic.id,
-                "its id would make the file look like another form than TSV", "write JSON lines");
+                "its id would make the file look like another format than TSV", "write JSON lines");
   }
   return topic.id + "\t" + topic.title + "\n";
 }
 
 }  // namespace
 
-std::string_view to_string(TopicForm form) noexcept {
-  return form == TopicForm::npl ? "npl" : name_of_form(kTopicFormatNames, form);
+std::string_view to_string(TopicFormat format) noexcept {
+  return format == TopicFormat::npl ? "npl" : name_of_format(kTopicFormatNames, format);
 }
 
-TopicForm parse_topic_form(std::string_view name) { return form_named(kTopicFormatNames, name, "topics"); }
+TopicFormat parse_topic_format(std::string_view name) { return format_named(kTopicFormatNames, name, "topics"); }
 
-std::optional<TopicForm> topic_form_of(const std::filesystem::path& file) {
+std::optional<TopicFormat> topic_form_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
-  if (ending == ".tsv") return TopicForm::tsv;
-  if (ending == ".jsonl") return TopicForm::jsonl;
-  if (ending == ".xml") return TopicForm::trec_xml;
-  if (ending == ".qry") return TopicForm::smart;
-  if (ending == ".trec") return TopicForm::trec;
+  if (ending == ".tsv") return TopicFormat::tsv;
+  if (ending == ".jsonl") return TopicFormat::jsonl;
+  if (ending == ".xml") return TopicFormat::trec_xml;
+  if (ending == ".qry") return TopicFormat::smart;
+  if (ending == ".trec") return TopicFormat::trec;
   return std::nullopt;
 }
 
-bool carries_descriptions(TopicForm form) noexcept {
-  return form == TopicForm::trec || form == TopicForm::trec_xml || form == TopicForm::jsonl;
+bool carries_descriptions(TopicFormat format) noexcept {
+  return format == TopicFormat::trec || format == TopicFormat::trec_xml || format == TopicFormat::jsonl;
 }
 
-std::string format_topics(const std::vector<Topic>& topics, TopicForm form) {
+std::string format_topics(const std::vector<Topic>& topics, TopicFormat format) {
   std::string text;
-  if (form == TopicForm::trec_xml) text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<topics>\n";
+  if (format == TopicFormat::trec_xml) text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<topics>\n";
   std::size_t number = 0;
   for (const Topic& topic : topics) {
     ++number;
-    if (form != TopicForm::jsonl) require_word(topic.id, "topic id", "this form");
-    if (form != TopicForm::trec && form != TopicForm::trec_xml) topic_text(topic, TopicText::title);
-    switch (form) {
-      case TopicForm::trec:
+    if (format != TopicFormat::jsonl) require_word(topic.id, "topic id", "this format");
+    if (format != TopicFormat::trec && format != TopicFormat::trec_xml) topic_text(topic, TopicText::title);
+    switch (format) {
+      case TopicFormat::trec:
         text += trec(topic);
         break;
-      case TopicForm::trec_xml:
+      case TopicFormat::trec_xml:
         text += trec_xml(topic);
         break;
-      case TopicForm::smart:
+      case TopicFormat::smart:
         text += smart(topic, number);
         break;
-      case TopicForm::npl:
-        throw Error(ErrorKind::usage, "form npl", "is only read", "choose trec, xml, smart, jsonl or tsv");
-      case TopicForm::jsonl:
+      case TopicFormat::npl:
+        throw Error(ErrorKind::usage, "format npl", "is only read", "choose trec, xml, smart, jsonl or tsv");
+      case TopicFormat::jsonl:
         text += jsonl(topic);
         break;
-      case TopicForm::tsv:
+      case TopicFormat::tsv:
         text += tsv(topic);
         break;
     }
   }
-  if (form == TopicForm::trec_xml) text += "</topics>\n";
+  if (format == TopicFormat::trec_xml) text += "</topics>\n";
   return text;
 }
 

@@ -11,21 +11,21 @@
 
 namespace relucent::index_tools {
 
-/// The forms' names on a command line: trec, xml, smart, jsonl, tsv.
-std::string_view to_string(TopicForm form) noexcept;
+/// The formats' names on a command line: trec, xml, smart, jsonl, tsv.
+std::string_view to_string(TopicFormat format) noexcept;
 /// Throws Error `usage` for another name.
-TopicForm parse_topic_form(std::string_view name);
+TopicFormat parse_topic_format(std::string_view name);
 /// What a file's name asks for, a compression's ending left aside: .tsv, .jsonl, .xml, .qry (SMART), .trec;
 /// nothing for others.
-std::optional<TopicForm> topic_form_of(const std::filesystem::path& file);
+std::optional<TopicFormat> topic_form_of(const std::filesystem::path& file);
 
-/// Whether a form has a place for descriptions and narratives.
-bool carries_descriptions(TopicForm form) noexcept;
+/// Whether a format has a place for descriptions and narratives.
+bool carries_descriptions(TopicFormat format) noexcept;
 
-/// Topics as a file of the form, to be read back as they are by read_topics() as far as the form has a place
+/// Topics as a file of the format, to be read back as they are by read_topics() as far as the format has a place
 /// for their texts. Throws Error `invalid_data` naming the topic: for an id that holds a blank (but in
 /// JSONL), a topic without a title (in SMART, JSONL and TSV), and in SMART for ids other than 1, 2, 3 ...,
 /// because its readers count.
-std::string format_topics(const std::vector<Topic>& topics, TopicForm form);
+std::string format_topics(const std::vector<Topic>& topics, TopicFormat format);
 
 }  // namespace relucent::index_tools

@@ -144,13 +144,13 @@ TopicFile read_topic_file(const std::filesystem::path& file) {
     for (const auto& [number, line] : lines) content += line + "\n";
     result = parse_markup_topics(content, file);
   } else if (first.starts_with(".I")) {
-    result = {TopicForm::smart, parse_smart(lines, file)};
+    result = {TopicFormat::smart, parse_smart(lines, file)};
   } else if (first.starts_with('{')) {
-    result = {TopicForm::jsonl, parse_jsonl(lines, file)};
+    result = {TopicFormat::jsonl, parse_jsonl(lines, file)};
   } else if (is_npl(lines, first)) {
-    result = {TopicForm::npl, parse_npl(lines, file)};
+    result = {TopicFormat::npl, parse_npl(lines, file)};
   } else if (!first.empty()) {
-    result = {TopicForm::tsv, parse_tsv(lines, file)};
+    result = {TopicFormat::tsv, parse_tsv(lines, file)};
   }
   if (result.topics.empty()) throw Error(ErrorKind::invalid_data, input_name(file), "holds no topic", kTopicFormats);
   std::unordered_set<std::string_view> seen;

@@ -19,14 +19,14 @@ struct Topic {
 enum class TopicText { title, description, narrative };
 
 /// How a topics file is written. `npl` is only read.
-enum class TopicForm { trec, trec_xml, smart, npl, jsonl, tsv };
+enum class TopicFormat { trec, trec_xml, smart, npl, jsonl, tsv };
 
 struct TopicFile {
-  TopicForm form = TopicForm::tsv;
+  TopicFormat format = TopicFormat::tsv;
   std::vector<Topic> topics;  ///< in the file's order
 };
 
-/// Reads topics; the form is found out from the file's beginning:
+/// Reads topics; the format is found out from the file's beginning:
 ///   TREC     <top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>, fields closed or not
 ///   TREC XML <topic number="1"> with <query> or <title>, <description> or <question>, <narrative>
 ///   SMART    .I and .W lines; numbered by position from 1, as Cranfield's judgments count, whatever .I says. A last .I

@@ -76,7 +76,7 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
   }
   if (too_deep_in_json(found->second)) {
     throw Error(ErrorKind::invalid_data, place,
-                "the checkpoint in the index nests deeper than " + std::to_string(kDeepestNesting) + " levels",
+                "the checkpoint in the index nests deeper than " + std::to_string(kMaxNesting) + " levels",
                 "index again with --overwrite");
   }
   try {

@@ -189,7 +189,7 @@ class IndexRun {
 
   void finish() {
     const ReadReport& report = summary_.report;
-    if (report.malformed_share() > job_.most_malformed) {
+    if (report.malformed_share() > job_.max_malformed) {
       commit();
       builder_->close();
       char share[64];

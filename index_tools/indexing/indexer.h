@@ -27,7 +27,7 @@ struct IndexJob {
   std::vector<std::string> names;        ///< patterns instead of the corpus's own
   Duplicates duplicates = Duplicates::error;
   bool strict = false;                   ///< the first malformed record is an error, and so is a broken link
-  double most_malformed = 0.001;         ///< share of malformed records above which the run fails
+  double max_malformed = 0.001;         ///< share of malformed records above which the run fails
   int threads = 0;                       ///< that index what one thread reads; 1: all in turn; 0: one a core
   std::int64_t commit_every = 1'000'000; ///< documents; a GiB of text calls for a commit too
   bool quiet = false;                    ///< no progress

@@ -22,8 +22,8 @@ std::string clock_time(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::string doing, Unit unit, std::int64_t total, bool quiet)
-    : doing_(std::move(doing)),
+Progress::Progress(std::string operation, Unit unit, std::int64_t total, bool quiet)
+    : doing_(std::move(operation)),
       unit_(unit),
       total_(total),
       quiet_(quiet),

@@ -13,9 +13,9 @@ class Progress {
  public:
   enum class Unit { bytes, documents };
 
-  /// @param doing  in one word: "indexing"
+  /// @param operation  in one word: "indexing"
   /// @param total  of `unit`, what there is to do
-  Progress(std::string doing, Unit unit, std::int64_t total, bool quiet = false);
+  Progress(std::string operation, Unit unit, std::int64_t total, bool quiet = false);
   /// Removes the terminal's line.
   ~Progress();
   Progress(const Progress&) = delete;

@@ -36,7 +36,7 @@ std::optional<std::string> stored_bytes(const Lucene::DocumentPtr& document) {
                      static_cast<std::size_t>(stored->getBinaryLength()));
 }
 
-void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, const TokenIdsMaker& maker, bool quiet,
+void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, const TokenIdEncoder& maker, bool quiet,
               StoredTokenIds& result) {
   Progress progress("reading token ids", Progress::Unit::documents, reader->maxDoc(), quiet);
   std::string made;
@@ -68,7 +68,7 @@ StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexCon
     const auto data = from_user_data(reader->getCommitUserData(), index.string());
     if (data && data->tokenizer != 0) {
       result.tokenizer = to_hex(data->tokenizer);
-      const TokenIdsMaker maker{tokenizer_with(data->tokenizer, model), data->most_token_ids};
+      const TokenIdEncoder maker{tokenizer_with(data->tokenizer, model), data->max_token_ids};
       result.made_again = maker.tokenizer != nullptr;
       read_all(reader, fields, maker, quiet, result);
     }

@@ -29,7 +29,7 @@ struct IndexOptions {
   std::string config, token_ids_of;
   bool token_ids = false;
   std::string duplicates = "error";
-  double most_malformed_percent = 0.1;
+  double max_malformed_percent = 0.1;
   bool resume = false, force_resume = false, overwrite = false, json = false;
 };
 
@@ -116,7 +116,7 @@ int run(IndexOptions& options) {
   if (options.resume || options.force_resume) job.start = IndexJob::Start::resume;
   job.any_input = options.force_resume;
   job.duplicates = index_tools::duplicates_from(options.duplicates);
-  job.most_malformed = options.most_malformed_percent / 100;
+  job.max_malformed = options.max_malformed_percent / 100;
   const Config config = load_profile_file(options.config);
   if (options.token_ids || config.index.token_ids) {
     const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
@@ -182,7 +182,7 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_flag("--strict", job.strict,
                     "Fail at the first malformed record, and for links that cannot be followed");
   command
-      ->add_option("--max-malformed", options->most_malformed_percent,
+      ->add_option("--max-malformed", options->max_malformed_percent,
                    "Fail where more of the records are malformed, in percent (default 0.1)")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 100.0));

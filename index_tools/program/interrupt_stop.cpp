@@ -24,10 +24,10 @@ InterruptStop::InterruptStop()
 
 InterruptStop::~InterruptStop() = default;
 
-void InterruptStop::throw_if_interrupted(const char* doing) const {
+void InterruptStop::throw_if_interrupted(const char* operation) const {
   StopSignal signal;
   signal.stop = token();
-  signal.throw_if_due(doing);
+  signal.throw_if_due(operation);
 }
 
 void exit_when_interrupted() {

@@ -14,7 +14,7 @@ class InterruptStop {
   ~InterruptStop();
   std::stop_token token() const { return source_.get_token(); }
   /// Throws Error `interrupted` where it was asked for.
-  void throw_if_interrupted(const char* doing) const;
+  void throw_if_interrupted(const char* operation) const;
 
  private:
   index_tools::InterruptGuard guard_;

@@ -12,8 +12,8 @@
 namespace relucent::program {
 namespace {
 
-constexpr std::int32_t kLargestWindow = 100000;
-constexpr std::size_t kLargestProfile = 1 << 20;  // bytes
+constexpr std::int32_t kMaxWindow = 100000;
+constexpr std::size_t kMaxProfile = 1 << 20;  // bytes
 
 // Whether the profile itself has a key: a Config no longer tells it from a default.
 bool states(const toml::table& profile, const char* section, const char* key) {
@@ -27,7 +27,7 @@ std::string text_of_stream(const std::string& file) {
   char buffer[4096];
   for (std::size_t count; (count = stream.read(buffer, sizeof buffer)) > 0;) {
     text.append(buffer, count);
-    if (text.size() > kLargestProfile) {
+    if (text.size() > kMaxProfile) {
       throw Error(ErrorKind::invalid_data, index_tools::input_name(file), "is larger than 1 MiB, which no profile is",
                   "name a TOML file");
     }
@@ -72,7 +72,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   const Profile profile = read_profile(flags.config);
   Config config = profile.config;
   RescorerConfig& rescorer = config.rescorer;
-  if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kLargestWindow;
+  if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kMaxWindow;
   // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = "error";
   if (flags.model) rescorer.model = *flags.model;

@@ -19,11 +19,11 @@ namespace {
 
 using index_tools::Judgment;
 using index_tools::JudgmentFile;
-using index_tools::QrelsForm;
+using index_tools::QrelsFormat;
 using index_tools::with_commas;
 
 struct QrelsOptions {
-  std::string from, to = "-", form;
+  std::string from, to = "-", format;
 };
 
 int show(const QrelsOptions& options) {
@@ -34,7 +34,7 @@ int show(const QrelsOptions& options) {
     relevant[judgment.query] += judgment.grade >= 1 ? 1 : 0;
     ++grades[judgment.grade];
   }
-  std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.form) << ", "
+  std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.format) << ", "
             << with_commas(file.judgments.size()) << " judgments of " << with_commas(relevant.size()) << " queries\n";
   for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << with_commas(count) << "\n";
   const auto [fewest, most] = std::minmax_element(
@@ -44,33 +44,33 @@ int show(const QrelsOptions& options) {
   return ok;
 }
 
-QrelsForm form_of(const QrelsOptions& options) {
-  if (!options.form.empty()) return index_tools::parse_qrels_form(options.form);
-  const std::optional<QrelsForm> form = index_tools::qrels_form_of(options.to);
-  if (form) return *form;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write",
+QrelsFormat form_of(const QrelsOptions& options) {
+  if (!options.format.empty()) return index_tools::parse_qrels_format(options.format);
+  const std::optional<QrelsFormat> format = index_tools::qrels_form_of(options.to);
+  if (format) return *format;
+  throw Error(ErrorKind::usage, options.to, "does not say by its name which format to write",
               "name one: --to trec, smart, jsonl or beir");
 }
 
 int convert(const QrelsOptions& options) {
-  const QrelsForm form = form_of(options);
+  const QrelsFormat format = form_of(options);
   const JudgmentFile file = index_tools::read_judgment_file(options.from);
-  write_result(options.to, index_tools::format_judgments(file.judgments, form));
+  write_result(options.to, index_tools::format_judgments(file.judgments, format));
   std::cout.flush();
-  std::cerr << with_commas(file.judgments.size()) << " judgments: " << index_tools::to_string(file.form) << " -> "
-            << index_tools::to_string(form) << "\n";
-  const bool carries_iteration = form == QrelsForm::trec || form == QrelsForm::jsonl;
+  std::cerr << with_commas(file.judgments.size()) << " judgments: " << index_tools::to_string(file.format) << " -> "
+            << index_tools::to_string(format) << "\n";
+  const bool carries_iteration = format == QrelsFormat::trec || format == QrelsFormat::jsonl;
   const bool iterations = std::any_of(file.judgments.begin(), file.judgments.end(),
                                       [](const Judgment& judgment) { return judgment.iteration != "0"; });
   if (iterations && !carries_iteration)
-    std::cerr << "Left out: the iterations (TREC's second column), for which this form has no place\n";
+    std::cerr << "Left out: the iterations (TREC's second column), for which this format has no place\n";
   return ok;
 }
 
 }  // namespace
 
 void add_qrels(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("qrels", "Show judgments, or convert them to another form");
+  CLI::App* command = program.add_subcommand("qrels", "Show judgments, or convert them to another format");
   command->require_subcommand(1);
   command->footer(
       "Example:\n  relucent qrels show qrels.txt\n  relucent qrels convert cranqrel cranfield.qrels");
@@ -81,15 +81,15 @@ void add_qrels(CLI::App& program, Action& chosen) {
   show_command->footer("Example:\n  relucent qrels show qrels.txt");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 
-  CLI::App* convert_command = command->add_subcommand("convert", "Write judgments in another form");
+  CLI::App* convert_command = command->add_subcommand("convert", "Write judgments in another format");
   convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")
       ->required();
   convert_command->add_option(
       "TO", options->to,
-      "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) name the form, .gz after it "
+      "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) name the format, .gz after it "
       "compresses; \"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->form, "trec | smart | jsonl | beir (default: by the name)")
-      ->type_name("FORM");
+  convert_command->add_option("--to", options->format, "trec | smart | jsonl | beir (default: by the name)")
+      ->type_name("FORMAT");
   convert_command->footer(
       "Grades are written as they stand.\n\nExample:\n"
       "  relucent qrels convert cranqrel cranfield.qrels\n"

@@ -153,10 +153,10 @@ int run(const RerankOptions& asked) {
       folder ? index_tools::rerank_file_in(options.input) : std::filesystem::path(options.input);
   const std::string dataset = folder ? index_tools::dataset_id_in(options.input) : std::string();
   const std::filesystem::path output_name = output_file(options);
-  const index_tools::RerankForm form = index_tools::rerank_form(output_name);
+  const index_tools::RerankFormat format = index_tools::rerank_format(output_name);
 
   const InterruptStop interrupt;
-  const RerankInput input = index_tools::read_rerank_input(input_file, form == index_tools::RerankForm::jsonl);
+  const RerankInput input = index_tools::read_rerank_input(input_file, format == index_tools::RerankFormat::jsonl);
   if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
     throw Error(ErrorKind::invalid_data, index_tools::input_name(input_file),
                 "some records state no \"score\", which score_mode = \"" +
@@ -177,7 +177,7 @@ int run(const RerankOptions& asked) {
     for (const RerankQuery& query : input.queries) {
       interrupt.throw_if_interrupted("reranking");
       const RerankedQuery result = rerank(*scorer, query, config.rescorer, interrupt.token(), tally);
-      output.write(index_tools::format_reranked(form, query, result, options.tag));
+      output.write(index_tools::format_reranked(format, query, result, options.tag));
       done += static_cast<std::int64_t>(query.candidates.size());
       progress.update(done, done);
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "index_tools/evaluation/qrels.h"
-#include "index_tools/evaluation/run_forms.h"
+#include "index_tools/evaluation/run_formats.h"
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
@@ -21,11 +21,11 @@ namespace relucent::program {
 namespace {
 
 using index_tools::RunCheck;
-using index_tools::RunForm;
+using index_tools::RunFormat;
 using index_tools::with_commas;
 
 struct RunOptions {
-  std::string from, to = "-", form, order = "score", tag, topics, qrels;
+  std::string from, to = "-", format, order = "score", tag, topics, qrels;
   std::vector<std::string> files;
   std::size_t hits = 0;
   bool strict = false;
@@ -78,7 +78,7 @@ int check(const RunOptions& options) {
   for (const std::string& file : options.files) {
     const index_tools::Run run = index_tools::read_run(file);
     const RunCheck found = index_tools::check_run(run);
-    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.form) << ", " << with_commas(found.hits) << " hits of "
+    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.format) << ", " << with_commas(found.hits) << " hits of "
               << with_commas(found.queries) << " queries, " << with_commas(found.fewest)
               << (found.most > found.fewest ? " to " + with_commas(found.most) : "") << " a query"
               << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
@@ -89,26 +89,26 @@ int check(const RunOptions& options) {
   return options.strict && all_remarks > 0 ? bad_data : ok;
 }
 
-RunForm form_of(const RunOptions& options) {
-  if (!options.form.empty()) return index_tools::parse_run_form(options.form);
-  const std::optional<RunForm> form = index_tools::run_form_of(options.to);
-  if (form) return *form;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write",
+RunFormat form_of(const RunOptions& options) {
+  if (!options.format.empty()) return index_tools::parse_run_format(options.format);
+  const std::optional<RunFormat> format = index_tools::run_form_of(options.to);
+  if (format) return *format;
+  throw Error(ErrorKind::usage, options.to, "does not say by its name which format to write",
               "name one: --to trec, msmarco or jsonl");
 }
 
 int convert(const RunOptions& options) {
-  const RunForm form = form_of(options);
+  const RunFormat format = form_of(options);
   const index_tools::Run run = index_tools::read_run(options.from);
   const std::string tag = !options.tag.empty() ? options.tag : run.tag.empty() ? "run" : run.tag;
   const auto order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;
   const auto queries = index_tools::ranked_queries(run, order, options.hits);
-  write_result(options.to, index_tools::format_run_as(form, queries, tag));
+  write_result(options.to, index_tools::format_run_as(format, queries, tag));
   std::cout.flush();
   std::size_t hits = 0;
   for (const auto& query : queries) hits += query.hits.size();
   std::cerr << with_commas(hits) << " hits of " << with_commas(queries.size())
-            << " queries: " << index_tools::to_string(run.form) << " -> " << index_tools::to_string(form)
+            << " queries: " << index_tools::to_string(run.format) << " -> " << index_tools::to_string(format)
             << "\n";
   if (const std::size_t ties = index_tools::check_run(run).ties_as_float; ties > 0) {
     std::cerr << with_commas(ties) << " ties among neighbours are decided now, by "
@@ -120,7 +120,7 @@ int convert(const RunOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("run", "Check runs, convert one to another form, or fuse several");
+  CLI::App* command = program.add_subcommand("run", "Check runs, convert one to another format, or fuse several");
   command->require_subcommand(1);
   command->footer(
       "Example:\n  relucent run check bm25.run --topics topics.tsv\n  relucent run convert bm25.run "
@@ -141,14 +141,14 @@ void add_run(CLI::App& program, Action& chosen) {
   check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 
   CLI::App* convert_command = command->add_subcommand(
-      "convert", "Write a run in another form, or in the same one with its ties decided");
+      "convert", "Write a run in another format, or in the same one with its ties decided");
   convert_command->add_option("FROM", options->from, "Run: TREC, MS MARCO or JSON lines")->required();
   convert_command->add_option(
       "TO", options->to,
-      "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the form, .gz after it compresses; "
+      "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the format, .gz after it compresses; "
       "\"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->form, "trec | msmarco | jsonl (default: by the name)")
-      ->type_name("FORM");
+  convert_command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the name)")
+      ->type_name("FORMAT");
   convert_command
       ->add_option("--order", options->order,
                    "What decides the order: score (and docno, as in trec_eval) or rank")

@@ -18,20 +18,20 @@ namespace {
 
 using index_tools::FusionMethod;
 using index_tools::FusionOptions;
-using index_tools::RunForm;
+using index_tools::RunFormat;
 
 struct FuseOptions {
   std::vector<std::string> files;
-  std::string method = "rrf", normalization = "min-max", order = "score", output = "-", form, tag;
+  std::string method = "rrf", normalization = "min-max", order = "score", output = "-", format, tag;
   FusionOptions fusion;
 };
 
-RunForm form_of(const FuseOptions& options) {
-  if (!options.form.empty()) return index_tools::parse_run_form(options.form);
-  if (options.output == "-") return RunForm::trec;
-  const std::optional<RunForm> form = index_tools::run_form_of(options.output);
-  if (form) return *form;
-  throw Error(ErrorKind::usage, options.output, "does not say by its name which form to write",
+RunFormat form_of(const FuseOptions& options) {
+  if (!options.format.empty()) return index_tools::parse_run_format(options.format);
+  if (options.output == "-") return RunFormat::trec;
+  const std::optional<RunFormat> format = index_tools::run_form_of(options.output);
+  if (format) return *format;
+  throw Error(ErrorKind::usage, options.output, "does not say by its name which format to write",
               "name one: --to trec, msmarco or jsonl");
 }
 
@@ -55,12 +55,12 @@ int fuse(FuseOptions options) {
   options.fusion.normalization = index_tools::parse_score_normalization(options.normalization);
   options.fusion.order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;
   if (options.files.size() < 2) throw Error(ErrorKind::usage, "FILE", "is one run only", "name two runs or more");
-  const RunForm form = form_of(options);
+  const RunFormat format = form_of(options);
   std::vector<index_tools::Run> runs;
   for (const std::string& file : options.files) runs.push_back(index_tools::read_run(file));
   const std::vector<index_tools::RankedQuery> queries = index_tools::fuse(runs, options.fusion);
   const std::string tag = options.tag.empty() ? options.method : options.tag;
-  write_result(options.output, index_tools::format_run_as(form, queries, tag));
+  write_result(options.output, index_tools::format_run_as(format, queries, tag));
   std::cout.flush();
   std::int64_t hits = 0;
   for (const auto& query : queries) hits += static_cast<std::int64_t>(query.hits.size());
@@ -104,11 +104,11 @@ void add_run_fuse(CLI::App& run, Action& chosen) {
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--output", options->output,
-                   "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the form, .gz after it compresses; \"-\": "
+                   "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the format, .gz after it compresses; \"-\": "
                    "standard output, as TREC")
       ->capture_default_str()
       ->type_name("FILE");
-  command->add_option("--to", options->form, "trec | msmarco | jsonl (default: by the name)")->type_name("FORM");
+  command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the name)")->type_name("FORMAT");
   command->add_option("--tag", options->tag, "The run's name in its last column (default: the method)")
       ->type_name("NAME");
   command->footer(

@@ -30,7 +30,7 @@ namespace relucent::program {
 namespace {
 
 constexpr std::int32_t kHitsForPeople = 10;
-constexpr int kRescoringJobs = 4, kMostJobs = 256;
+constexpr int kRescoringJobs = 4, kMaxJobs = 256;
 
 struct SearchOptions {
   std::string index, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
@@ -360,7 +360,7 @@ void add_search(CLI::App& program, Action& chosen) {
                    "Topics answered at once (default: one per core; with rescoring at most 4, and 1 where a deadline is "
                    "set)")
       ->type_name("N")
-      ->check(CLI::Range(1, kMostJobs));
+      ->check(CLI::Range(1, kMaxJobs));
   command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
       ->type_name("NUMBER");
   command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")

@@ -134,7 +134,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"score", hit.score},
                             {"first_stage_rank", hit.first_stage_rank},
                             {"first_stage_score", hit.first_stage_score},
-                            {"standing", hit.standing},
+                            {"status", hit.status},
                             {"logit", hit.logit ? Json(*hit.logit) : Json(nullptr)},
                             {"truncated", hit.truncated},
                             {"text", hit.text}});

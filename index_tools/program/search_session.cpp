@@ -26,12 +26,12 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-const char* name_of(RescoredHit::Standing standing) {
-  switch (standing) {
-    case RescoredHit::Standing::rescored: return "rescored";
-    case RescoredHit::Standing::without_text: return "without_text";
-    case RescoredHit::Standing::beyond_window: return "beyond_window";
-    case RescoredHit::Standing::not_rescored: return "not_rescored";
+const char* name_of(RescoredHit::Status status) {
+  switch (status) {
+    case RescoredHit::Status::rescored: return "rescored";
+    case RescoredHit::Status::without_text: return "without_text";
+    case RescoredHit::Status::beyond_window: return "beyond_window";
+    case RescoredHit::Status::not_rescored: return "not_rescored";
   }
   return "not_rescored";
 }
@@ -51,13 +51,13 @@ struct SearchSession::Implementation {
 
   // Lucene++'s exceptions say little: what was being done belongs to them.
   template <typename Work>
-  auto guarded(ErrorKind kind, const std::string& place, const char* doing, const char* remedy, Work&& work) const
+  auto guarded(ErrorKind kind, const std::string& place, const char* operation, const char* remedy, Work&& work) const
       -> std::invoke_result_t<Work> {
     try {
       return work();
     } catch (const Lucene::LuceneException& error) {
       throw Error(kind, place,
-                  std::string(doing) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()),
+                  std::string(operation) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()),
                   remedy);
     }
   }
@@ -94,11 +94,11 @@ struct SearchSession::Implementation {
     SearchHit hit;
     hit.rank = hit.first_stage_rank = rank;
     hit.score = hit.first_stage_score = found->score;
-    hit.standing = "not_rescored";
+    hit.status = "not_rescored";
     if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(found)) {
       hit.first_stage_rank = rescored->firstStageRank;
       hit.first_stage_score = rescored->firstStageScore;
-      hit.standing = name_of(rescored->standing);
+      hit.status = name_of(rescored->status);
       hit.logit = rescored->logit;
       hit.truncated = rescored->truncated;
     }

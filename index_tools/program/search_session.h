@@ -24,7 +24,7 @@ struct SearchHit {
   double score = 0;
   std::int64_t first_stage_rank = 0;
   double first_stage_score = 0;
-  std::string standing;  ///< rescored, without_text, beyond_window, not_rescored
+  std::string status;  ///< rescored, without_text, beyond_window, not_rescored
   std::optional<float> logit;
   bool truncated = false;
 };

@@ -20,13 +20,13 @@ namespace {
 
 using index_tools::Topic;
 using index_tools::TopicFile;
-using index_tools::TopicForm;
+using index_tools::TopicFormat;
 using index_tools::with_commas;
 
 constexpr std::size_t kShown = 10;
 
 struct TopicsOptions {
-  std::string from, to = "-", form, topic_text = "title";
+  std::string from, to = "-", format, topic_text = "title";
   std::vector<std::string> ids;
   bool all = false;
 };
@@ -71,7 +71,7 @@ int show(const TopicsOptions& options) {
     return ok;
   }
   const TextCounts counts = count_texts(file.topics);
-  std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.form) << ", "
+  std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.format) << ", "
             << with_commas(file.topics.size()) << " topics (title "
             << with_commas(counts.titles) << ", description " << with_commas(counts.descriptions) << ", narrative "
             << with_commas(counts.narratives) << ")\n";
@@ -92,17 +92,17 @@ int show(const TopicsOptions& options) {
   return ok;
 }
 
-TopicForm form_of(const TopicsOptions& options) {
-  if (!options.form.empty()) return index_tools::parse_topic_form(options.form);
-  const std::optional<TopicForm> form = index_tools::topic_form_of(options.to);
-  if (form) return *form;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which form to write",
+TopicFormat form_of(const TopicsOptions& options) {
+  if (!options.format.empty()) return index_tools::parse_topic_format(options.format);
+  const std::optional<TopicFormat> format = index_tools::topic_form_of(options.to);
+  if (format) return *format;
+  throw Error(ErrorKind::usage, options.to, "does not say by its name which format to write",
               "name one: --to trec, xml, smart, jsonl or tsv");
 }
 
 // The texts that are neither the query nor have a place of their own.
-std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicForm form) {
-  const bool carried = index_tools::carries_descriptions(form);
+std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicFormat format) {
+  const bool carried = index_tools::carries_descriptions(format);
   std::string text;
   const auto add = [&](std::int64_t count, const char* name) {
     if (count > 0) text += (text.empty() ? "" : ", ") + with_commas(count) + " " + name;
@@ -114,20 +114,20 @@ std::string left_out(const TextCounts& counts, index_tools::TopicText query, Top
 }
 
 int convert(const TopicsOptions& options) {
-  const TopicForm form = form_of(options);
+  const TopicFormat format = form_of(options);
   TopicFile file = index_tools::read_topic_file(options.from);
   const index_tools::TopicText text = parse_topic_text(options.topic_text);
   const TextCounts counts = count_texts(file.topics);
   for (Topic& topic : file.topics) {
     if (text != index_tools::TopicText::title) topic.title = index_tools::topic_text(topic, text);
   }
-  write_result(options.to, index_tools::format_topics(file.topics, form));
+  write_result(options.to, index_tools::format_topics(file.topics, format));
   std::cout.flush();
   std::cerr << with_commas(file.topics.size())
-            << " topics: " << index_tools::to_string(file.form) << " -> " << index_tools::to_string(form)
+            << " topics: " << index_tools::to_string(file.format) << " -> " << index_tools::to_string(format)
             << "\n";
-  if (const std::string others = left_out(counts, text, form); !others.empty()) {
-    std::cerr << "Left out, for this form has no place for them: " << others << "\n";
+  if (const std::string others = left_out(counts, text, format); !others.empty()) {
+    std::cerr << "Left out, for this format has no place for them: " << others << "\n";
   }
   return ok;
 }
@@ -135,7 +135,7 @@ int convert(const TopicsOptions& options) {
 }  // namespace
 
 void add_topics(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("topics", "Show topics, or convert them to another form");
+  CLI::App* command = program.add_subcommand("topics", "Show topics, or convert them to another format");
   command->require_subcommand(1);
   command->footer(
       "Example:\n  relucent topics show topics.robust04.txt\n  relucent topics convert topics.robust04.txt "
@@ -151,16 +151,16 @@ void add_topics(CLI::App& program, Action& chosen) {
       "302");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 
-  CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another form");
+  CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another format");
   convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
       ->required();
   convert_command->add_option(
       "TO", options->to,
-      "New file; .tsv, .jsonl, .xml, .trec, .qry name the form, .gz after it compresses; "
+      "New file; .tsv, .jsonl, .xml, .trec, .qry name the format, .gz after it compresses; "
       "\"-\" or nothing: standard output");
   convert_command
-      ->add_option("--to", options->form, "trec | xml | smart | jsonl | tsv (default: by the name)")
-      ->type_name("FORM");
+      ->add_option("--to", options->format, "trec | xml | smart | jsonl | tsv (default: by the name)")
+      ->type_name("FORMAT");
   add_topic_text_flag(*convert_command, options->topic_text);
   convert_command->footer(
       "Example:\n"

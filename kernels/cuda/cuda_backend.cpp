@@ -16,7 +16,7 @@
 namespace relucent::cuda {
 namespace {
 
-constexpr int kMostHeads = 64;  // of the last layer's scores in shared memory
+constexpr int kMaxHeads = 64;  // of the last layer's scores in shared memory
 
 [[noreturn]] void refuse(const std::string& what, int value, const std::string& limit) {
   throw Error(ErrorKind::unsupported, "CUDA backend", what + " is " + std::to_string(value) + "; it takes " + limit,
@@ -24,13 +24,13 @@ constexpr int kMostHeads = 64;  // of the last layer's scores in shared memory
 }
 
 void check_supported(const EncoderDescription& d) {
-  if (d.hidden_size % 8 != 0 || d.hidden_size > kMostHidden) {
-    refuse("hidden_size", d.hidden_size, "multiples of 8 up to " + std::to_string(kMostHidden));
+  if (d.hidden_size % 8 != 0 || d.hidden_size > kMaxHidden) {
+    refuse("hidden_size", d.hidden_size, "multiples of 8 up to " + std::to_string(kMaxHidden));
   }
-  if (d.head_size() % 8 != 0 || d.head_size() > kMostHeadSize) {
-    refuse("the size of a head", d.head_size(), "multiples of 8 up to " + std::to_string(kMostHeadSize));
+  if (d.head_size() % 8 != 0 || d.head_size() > kMaxHeadSize) {
+    refuse("the size of a head", d.head_size(), "multiples of 8 up to " + std::to_string(kMaxHeadSize));
   }
-  if (d.heads > kMostHeads) refuse("the number of heads", d.heads, "up to " + std::to_string(kMostHeads));
+  if (d.heads > kMaxHeads) refuse("the number of heads", d.heads, "up to " + std::to_string(kMaxHeads));
 }
 
 /// What `asked` means for an encoder. In one of few features the rounding of bf16 does not average out: its logits

@@ -25,18 +25,18 @@ const char* remedy_for(cudaError_t error) {
 
 std::string device_name(int device) { return "cuda:" + std::to_string(device); }
 
-void check(cudaError_t error, int device, const std::string& doing) {
+void check(cudaError_t error, int device, const std::string& operation) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // so that nobody else in this process takes it for theirs
-  const std::string problem = doing + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  const std::string problem = operation + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
   if (error == cudaErrorMemoryAllocation) {
     throw OutOfMemory(ErrorKind::device, device_name(device), problem, remedy_for(error));
   }
   throw Error(ErrorKind::device, device_name(device), problem, remedy_for(error));
 }
 
-void check(CUresult error, int device, const std::string& doing) {
-  check(static_cast<cudaError_t>(error), device, doing);
+void check(CUresult error, int device, const std::string& operation) {
+  check(static_cast<cudaError_t>(error), device, operation);
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {

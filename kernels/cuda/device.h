@@ -21,9 +21,9 @@ class OutOfMemory : public Error {
 };
 
 /// Throws Error `device` that names the device, what was tried and what CUDA said of it, unless `error` is cudaSuccess.
-void check(cudaError_t error, int device, const std::string& doing);
+void check(cudaError_t error, int device, const std::string& operation);
 /// The same for the driver's functions, whose codes are the runtime's.
-void check(CUresult error, int device, const std::string& doing);
+void check(CUresult error, int device, const std::string& operation);
 
 /// Memory of the current device.
 class DeviceMemory {

@@ -18,9 +18,9 @@ void find(const char* name, Function& function, int device) {
 #else
   const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
 #endif
-  const std::string doing = std::string("looking for ") + name + " in the driver";
-  check(error, device, doing);
-  if (result != cudaDriverEntryPointSuccess || found == nullptr) check(cudaErrorInsufficientDriver, device, doing);
+  const std::string operation = std::string("looking for ") + name + " in the driver";
+  check(error, device, operation);
+  if (result != cudaDriverEntryPointSuccess || found == nullptr) check(cudaErrorInsufficientDriver, device, operation);
   function = reinterpret_cast<Function>(found);
 }
 

@@ -10,10 +10,10 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr int kMostFeatures = kMostHeadSize / 32;  // a lane
+constexpr int kMaxFeatures = kMaxHeadSize / 32;  // a lane
 
 // grid: (tiles, heads). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
-// kMostHeadSize.
+// kMaxHeadSize.
 __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work, const float* qkv, float* context) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const AttentionTile tile = work.tiles[blockIdx.x];
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
   for (int row = warp; row < tile.tokens; row += kWarps) {
     const float* const query = of_head + (tile.row + row) * stride;
     const int index = tile.index + row;
-    float highest = -INFINITY, total = 0, sums[kMostFeatures] = {};
+    float highest = -INFINITY, total = 0, sums[kMaxFeatures] = {};
     for (int first = 0; first < keys.slots; first += 32) {
       const int slot = first + lane;
       int key_row = slot < keys.slots ? keys.row(slot) : -1;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
         const float of_key = weights[k];
         const float* const value = of_head + rows[k] * stride + 2 * hidden;
 #pragma unroll
-        for (int i = 0; i < kMostFeatures; ++i) {
+        for (int i = 0; i < kMaxFeatures; ++i) {
           if (lane + 32 * i < head_size) sums[i] = fmaf(of_key, value[lane + 32 * i], sums[i]);
         }
       }
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
     const float inverse = 1.0F / warp_sum(total);
     float* const to = context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.y * head_size;
 #pragma unroll
-    for (int i = 0; i < kMostFeatures; ++i) {
+    for (int i = 0; i < kMaxFeatures; ++i) {
       if (lane + 32 * i < head_size) to[lane + 32 * i] = sums[i] * inverse;
     }
   }

@@ -13,10 +13,10 @@ namespace {
 
 // Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside
 // others.
-constexpr std::size_t kMostRows = 65'536;
-constexpr std::size_t kMostSequences = 1024;
+constexpr std::size_t kMaxRows = 65'536;
+constexpr std::size_t kMaxSequences = 1024;
 // Searches at once on one GPU; the next one waits. Two keep it busy while a third's tables are written.
-constexpr std::size_t kMostWorkspaces = 3;
+constexpr std::size_t kMaxWorkspaces = 3;
 // A workspace's share of the memory that is free: others may want some, too.
 constexpr std::size_t kPartOfMemory = 8;
 
@@ -27,7 +27,7 @@ class Gpu::State {
  public:
   State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
       : encoder(device, description, weights, tf32), longest_(static_cast<std::size_t>(description.max_positions)) {
-    free_.reserve(kMostWorkspaces);  // giving back must not fail
+    free_.reserve(kMaxWorkspaces);  // giving back must not fail
     free_.push_back(make_first(device));
     first_room_ = free_.front()->room;
     made_ = 1;
@@ -85,7 +85,7 @@ class Gpu::State {
     const std::size_t most_query = longest_;
     ChunkSize room = size_of_one(most_query, longest_, encoder.shape());
     room.rows = std::max(room.rows, rows);
-    room.sequences = std::min(kMostSequences, std::max<std::size_t>(1, rows / 16));
+    room.sequences = std::min(kMaxSequences, std::max<std::size_t>(1, rows / 16));
     room.tiles += rows / kTileRows + 3 * room.sequences;
     room.segments += rows / kSegmentSlots + 2 * room.sequences;
     return room;
@@ -107,7 +107,7 @@ class Gpu::State {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), device, "asking for free memory");
     const std::size_t least = size_of_one(longest_, longest_, encoder.shape()).rows;
-    for (std::size_t rows = kMostRows;; rows /= 2) {
+    for (std::size_t rows = kMaxRows;; rows /= 2) {
       if (rows > least && encoder.activation_bytes(room_for(rows)) > free / kPartOfMemory) continue;
       try {
         return encoder.make_workspace(room_for(rows));
@@ -122,7 +122,7 @@ class Gpu::State {
   std::mutex mutex_;
   std::condition_variable_any returned_;
   std::vector<std::unique_ptr<Workspace>> free_;
-  std::size_t made_ = 0, most_ = kMostWorkspaces;
+  std::size_t made_ = 0, most_ = kMaxWorkspaces;
 };
 
 /// A workspace for the length of a scope, given back when nothing runs in it any more.

@@ -10,8 +10,8 @@
 
 namespace relucent::cuda {
 
-inline constexpr int kMostHidden = 2048;   ///< features a token; a multiple of 8
-inline constexpr int kMostHeadSize = 128;  ///< a multiple of 8
+inline constexpr int kMaxHidden = 2048;   ///< features a token; a multiple of 8
+inline constexpr int kMaxHeadSize = 128;  ///< a multiple of 8
 
 struct Norm {
   const float* gamma;  ///< [hidden]

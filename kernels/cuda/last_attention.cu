@@ -180,7 +180,7 @@ cudaError_t last_attention(Element element, const LastAttentionWork& work, const
     if (packs <= 1) return start<T, 1, 4>(work, from, absorbed, partial, to, stream);
     if (packs <= 2) return start<T, 2, 4>(work, from, absorbed, partial, to, stream);
     if (packs <= 4) return start<T, 4, 2>(work, from, absorbed, partial, to, stream);
-    if constexpr (8 * 32 * kPack<T> < kMostHidden) {
+    if constexpr (8 * 32 * kPack<T> < kMaxHidden) {
       if (packs > 8) return start<T, 16, 1>(work, from, absorbed, partial, to, stream);
     }
     return start<T, 8, 1>(work, from, absorbed, partial, to, stream);

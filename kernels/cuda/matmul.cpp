@@ -13,11 +13,11 @@
 namespace relucent::cuda {
 namespace {
 
-void check(cublasStatus_t status, int device, const char* doing) {
+void check(cublasStatus_t status, int device, const char* operation) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   cudaGetLastError();
   throw Error(ErrorKind::device, device_name(device),
-              std::string(doing) + " failed: " + cublasLtGetStatusString(status) + " (cublasLt " +
+              std::string(operation) + " failed: " + cublasLtGetStatusString(status) + " (cublasLt " +
                   std::to_string(cublasLtGetVersion()) + ")",
               "use device = \"cpu\" if it goes on");
 }

@@ -104,7 +104,7 @@ cudaError_t with_packs(int hidden, const Action& action) {
   if (packs <= 1) return action.template operator()<T, 1>();
   if (packs <= 2) return action.template operator()<T, 2>();
   if (packs <= 4) return action.template operator()<T, 4>();
-  if constexpr (8 * 32 * kPack<T> < kMostHidden) {
+  if constexpr (8 * 32 * kPack<T> < kMaxHidden) {
     if (packs > 8) return action.template operator()<T, 16>();
   }
   return action.template operator()<T, 8>();

@@ -18,7 +18,7 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
 
   if (const auto place = too_deep_in_json(text)) {
     throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(*place),
-                "nests deeper than " + std::to_string(kDeepestNesting) + " levels", "download the file again");
+                "nests deeper than " + std::to_string(kMaxNesting) + " levels", "download the file again");
   }
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   std::string last_key;

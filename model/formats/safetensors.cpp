@@ -11,7 +11,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::uint64_t largest_header = 100'000'000;
+constexpr std::uint64_t max_header_bytes = 100'000'000;
 constexpr const char* download_again = "download the file again";
 
 struct ElementType {
@@ -55,7 +55,7 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
   for (std::size_t i = 0; i < kLengthFieldBytes; ++i) {
     length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   }
-  if (length > largest_header) {
+  if (length > max_header_bytes) {
     invalid(path, "byte 0",
             "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
             "check that this is a safetensors file, or download it again");

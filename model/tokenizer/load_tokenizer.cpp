@@ -63,7 +63,7 @@ void check_size(const WordPieceVocabulary& vocabulary, const fs::path& path, std
   }
   std::size_t bytes = 0;
   for (const std::string& entry : vocabulary.entries) bytes += entry.size();
-  if (bytes > VocabularyTrie::most_bytes) {
+  if (bytes > VocabularyTrie::max_bytes) {
     throw Error(ErrorKind::unsupported, path.string(), "the vocabulary is longer than 16 MiB", same_model);
   }
 }

@@ -91,11 +91,11 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
 
   const auto vocabulary = model->find("vocab");
   if (vocabulary == model->end() || !vocabulary->is_object()) file.fail("model.vocab", "is not an object");
-  constexpr std::size_t most_entries = std::size_t{1} << 24;
+  constexpr std::size_t max_entries = std::size_t{1} << 24;
   std::vector<std::string> entries;
   std::vector<bool> taken;
   const auto add = [&](const std::string& entry, const Json& id, std::string_view key, bool again) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= most_entries) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max_entries) {
       file.fail(key, "\"" + entry + "\" has the id " + id.dump() + ", which cannot be");
     }
     const auto place = id.get<std::size_t>();

@@ -13,9 +13,9 @@ class VocabularyTrie {
   static constexpr std::uint32_t root = 0;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Most bytes that all entries may have together.
-  static constexpr std::size_t most_bytes = (std::size_t{1} << 24) - 2;
+  static constexpr std::size_t max_bytes = (std::size_t{1} << 24) - 2;
 
-  /// `entries[i]` has the id i; an empty one is never found. All together have at most `most_bytes`.
+  /// `entries[i]` has the id i; an empty one is never found. All together have at most `max_bytes`.
   explicit VocabularyTrie(const std::vector<std::string_view>& entries);
 
   /// The node one byte further, or `none`.

@@ -9,7 +9,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t longest_word = 100;  // characters; a longer word is unknown
+constexpr std::size_t max_word_length = 100;  // characters; a longer word is unknown
 constexpr std::size_t bytes_between_looks = 64 << 10;  // well below a millisecond
 constexpr std::string_view continuation_prefix = "##";
 
@@ -49,10 +49,10 @@ WordTable make_word_table(const std::vector<std::string>& entries, const Vocabul
 class WordPieceTokenizer::Word {
  public:
   void add(char32_t c) noexcept {
-    if (characters_++ < longest_word) end_ = append_utf8(c, end_);
+    if (characters_++ < max_word_length) end_ = append_utf8(c, end_);
   }
   bool empty() const noexcept { return characters_ == 0; }
-  bool too_long() const noexcept { return characters_ > longest_word; }
+  bool too_long() const noexcept { return characters_ > max_word_length; }
   std::string_view text() const noexcept {
     return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())};
   }
@@ -62,7 +62,7 @@ class WordPieceTokenizer::Word {
   }
 
  private:
-  std::array<char, 4 * longest_word> bytes_;
+  std::array<char, 4 * max_word_length> bytes_;
   char* end_ = bytes_.data();
   std::size_t characters_ = 0;
 };

@@ -25,7 +25,7 @@ struct WordPieceVocabulary {
 /// text ("[SEP]") are text.
 class WordPieceTokenizer final : public Tokenizer {
  public:
-  /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::most_bytes.
+  /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::max_bytes.
   explicit WordPieceTokenizer(WordPieceVocabulary vocabulary);
 
   using Tokenizer::encode;

@@ -62,9 +62,9 @@ void find_words(std::basic_string_view<Character> text, std::size_t offset, std:
     if (first == joiner) {
       std::size_t run = i;
       while (run < size && class_of(text[run]) == joiner) ++run;
-      if (run - i >= kLongestWord) i = run - (kLongestWord - 1);
+      if (run - i >= kMaxWord) i = run - (kMaxWord - 1);
     }
-    const std::size_t length = word_length(text.substr(i, kLongestWord));
+    const std::size_t length = word_length(text.substr(i, kMaxWord));
     if (length == 0) {
       // Where none starts at a joiner, none starts at the joiners after it.
       do {

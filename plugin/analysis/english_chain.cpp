@@ -17,10 +17,10 @@ constexpr std::u16string_view kStopWords[] = {
     u"there", u"these", u"they", u"this", u"to", u"was", u"will", u"with"};
 static_assert(std::size(kStopWords) == 33);
 static_assert(std::ranges::is_sorted(kStopWords));
-constexpr std::size_t kLongestStopWord = 5;
+constexpr std::size_t kMaxStopWord = 5;
 
 bool is_stop_word(std::u16string_view word) {
-  return word.size() <= kLongestStopWord && std::ranges::binary_search(kStopWords, word);
+  return word.size() <= kMaxStopWord && std::ranges::binary_search(kStopWords, word);
 }
 
 bool is_possessive(std::u16string_view word) {

@@ -35,7 +35,7 @@ std::span<const Term> EnglishTerms::terms_of(std::string_view text) {
   used_ = 0;
   // A term is at most half as long again as its word (lower case may take three bytes for two), and short ones are
   // copied with what is behind them.
-  bytes_.resize(std::max(bytes_.size(), 2 * text.size() + 2 * kLongest));
+  bytes_.resize(std::max(bytes_.size(), 2 * text.size() + 2 * kMaxLength));
   if (is_ascii(text)) {
     ascii_words(text, 0, words_);
     for (const WordSpan& span : words_) add_ascii_word(text.substr(span.start, span.end - span.start));
@@ -59,11 +59,11 @@ template <typename Character>
 void EnglishTerms::add_ascii_word(std::basic_string_view<Character> word) {
   std::size_t size = word.size();
   if (size >= 2 && word[size - 2] == '\'' && (word[size - 1] == 's' || word[size - 1] == 'S')) size -= 2;
-  if (size > kLongest) {
+  if (size > kMaxLength) {
     add_any_word(std::u16string(word.begin(), word.end()));
     return;
   }
-  std::array<char, kLongest> lower{};
+  std::array<char, kMaxLength> lower{};
   for (std::size_t i = 0; i < size; ++i) {
     const auto c = static_cast<unsigned char>(word[i]);
     lower[i] = static_cast<char>(c | (c >= 'A' && c <= 'Z' ? 0x20 : 0));
@@ -78,7 +78,7 @@ void EnglishTerms::add_ascii_word(std::basic_string_view<Character> word) {
     ++skipped_;
     return;
   }
-  std::memcpy(bytes_.data() + used_, place.term.data(), kLongest);
+  std::memcpy(bytes_.data() + used_, place.term.data(), kMaxLength);
   terms_.push_back({{bytes_.data() + used_, place.term_size}, place.hash, skipped_ + 1});
   used_ += place.term_size;
   skipped_ = 0;

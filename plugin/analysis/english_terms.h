@@ -19,11 +19,11 @@ class EnglishTerms : public TermSource {
   std::span<const Term> terms_of(std::string_view text) override;
 
  private:
-  static constexpr std::size_t kLongest = 24;
+  static constexpr std::size_t kMaxLength = 24;
 
   /// What became of a short word of ASCII, by its lower case.
   struct Known {
-    std::array<char, kLongest> word{}, term{};  ///< zeros behind the end
+    std::array<char, kMaxLength> word{}, term{};  ///< zeros behind the end
     std::uint64_t hash = 0;                     ///< of the term
     std::uint8_t word_size = 0, term_size = 0;
     bool stop_word = false;

@@ -70,12 +70,12 @@ void WordSegmenter::segment_by_rules(std::u16string_view text, std::vector<WordS
     std::size_t block_end = std::min(start + kBlock, text.size());
     const std::size_t base = start;
     rules_->set(text.substr(base, block_end - base));
-    while (start < block_end && (block_end == text.size() || start + kLongestWord < block_end)) {
+    while (start < block_end && (block_end == text.size() || start + kMaxWord < block_end)) {
       std::size_t end = base + static_cast<std::size_t>(rules_->iterator->next());
       bool word = rules_->iterator->getRuleStatus() > 0;
-      const bool too_long = end - start > kLongestWord;
+      const bool too_long = end - start > kMaxWord;
       if (too_long) {
-        std::size_t window = std::min(kLongestWord, text.size() - start);
+        std::size_t window = std::min(kMaxWord, text.size() - start);
         if (U16_IS_LEAD(text[start + window - 1])) --window;
         const auto [length, is_word] = rules_->first(text.substr(start, window));
         end = start + length;

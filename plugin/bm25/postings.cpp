@@ -13,7 +13,7 @@ namespace relucent::bm25 {
 namespace {
 
 constexpr std::size_t kPiece = 16384;        // bytes read at once from a long list
-constexpr std::size_t kLongestPosting = 10;  // two numbers of five bytes
+constexpr std::size_t kMaxPosting = 10;  // two numbers of five bytes
 
 /// A list without frequencies: the distances alone, of seven bits a byte, the lowest first.
 const std::uint8_t* decode_documents(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
@@ -100,7 +100,7 @@ void Postings::fill(std::size_t wanted) {
 bool Postings::next_block() {
   if (left_ == 0) return false;
   size_ = std::min(left_, kBlock);
-  fill(static_cast<std::size_t>(size_) * kLongestPosting);
+  fill(static_cast<std::size_t>(size_) * kMaxPosting);
   std::int64_t document = document_;
   const std::uint8_t* bytes = buffer_.data() + position_;
   if (frequencies_omitted_) {

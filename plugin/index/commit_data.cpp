@@ -39,7 +39,7 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   put(kPrefix + "tokens", std::to_string(data.totals.tokens));
   if (data.tokenizer != 0) {
     put(kPrefix + kTokenizer, to_hex(data.tokenizer));
-    put(kPrefix + "most_token_ids", std::to_string(data.most_token_ids));
+    put(kPrefix + "most_token_ids", std::to_string(data.max_token_ids));
   }
   return map;
 }
@@ -80,7 +80,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   data.totals = {number("documents"), number("documents_with_tokens"), number("tokens")};
   if (own.contains(kTokenizer)) {
     data.tokenizer = from_hex(own[kTokenizer], place);
-    data.most_token_ids = static_cast<std::int32_t>(number("most_token_ids"));
+    data.max_token_ids = static_cast<std::int32_t>(number("most_token_ids"));
   }
   return data;
 }

@@ -20,7 +20,7 @@ struct CommitData {
   std::string segments;       ///< bm25::segments_identity at the commit
   IndexBuilder::Totals totals;
   std::uint64_t tokenizer = 0;     ///< Tokenizer::fingerprint() of the stored token ids; 0: there are none
-  std::int32_t most_token_ids = 0; ///< stored of a document
+  std::int32_t max_token_ids = 0; ///< stored of a document
   std::map<std::string, std::string> user;
 };
 

@@ -29,8 +29,8 @@ using Lucene::newLucene;
   throw Lucene::FileNotFoundException(to_lucene(path.string() + ": is missing"));
 }
 
-[[noreturn]] void throw_failure(const fs::path& path, const char* doing, int error) {
-  throw Lucene::IOException(to_lucene(path.string() + ": " + doing + ": " + std::generic_category().message(error)));
+[[noreturn]] void throw_failure(const fs::path& path, const char* operation, int error) {
+  throw Lucene::IOException(to_lucene(path.string() + ": " + operation + ": " + std::generic_category().message(error)));
 }
 
 struct OpenFile {

@@ -68,15 +68,15 @@ class Builder final : public IndexBuilder {
   void check_token_ids(const CommitData& data) const;
   void start_pipeline();
   void merge_by_lucene(int segments);
-  Totals count_again() const;
+  Totals recount() const;
   void verify_last_document() const;
-  void usable(const char* doing) const;
+  void usable(const char* operation) const;
   /// Runs a step of the writer; after a failure only what was committed before counts.
   template <typename Step>
-  void guarded(const char* doing, Step&& step) {
-    usable(doing);
+  void guarded(const char* operation, Step&& step) {
+    usable(operation);
     try {
-      with_errors(folder_.string(), doing, std::forward<Step>(step));
+      with_errors(folder_.string(), operation, std::forward<Step>(step));
     } catch (...) {
       broken_ = true;
       throw;
@@ -85,7 +85,7 @@ class Builder final : public IndexBuilder {
 
   std::filesystem::path folder_;
   Options options_;
-  TokenIdsMaker token_ids_;
+  TokenIdEncoder token_ids_;
   std::unique_ptr<SegmentList> list_;
   std::unique_ptr<segment::SegmentPipeline> pipeline_;
   CommitData last_commit_;
@@ -131,7 +131,7 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
       last_commit_.fields = options_.fields;
       last_commit_.analyzer = options_.first_stage.analyzer;
       last_commit_.tokenizer = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
-      last_commit_.most_token_ids = token_ids_.most;
+      last_commit_.max_token_ids = token_ids_.most;
       changed_ = true;
     }
     start_pipeline();
@@ -147,7 +147,7 @@ void Builder::load_tokenizer() {
 /// All documents have token ids of one kind, or none has any.
 void Builder::check_token_ids(const CommitData& data) const {
   const std::uint64_t wanted = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
-  if (data.tokenizer == wanted && data.most_token_ids == token_ids_.most) return;
+  if (data.tokenizer == wanted && data.max_token_ids == token_ids_.most) return;
   const auto described = [](std::uint64_t tokenizer, std::int32_t most) {
     return tokenizer == 0
                ? std::string("no token ids")
@@ -155,7 +155,7 @@ void Builder::check_token_ids(const CommitData& data) const {
   };
   throw Error(
       ErrorKind::usage, folder_.string(),
-      "the index has " + described(data.tokenizer, data.most_token_ids) + ", not " + described(wanted, token_ids_.most),
+      "the index has " + described(data.tokenizer, data.max_token_ids) + ", not " + described(wanted, token_ids_.most),
       "say the same about token ids (--token-ids) as when it was made");
 }
 
@@ -177,7 +177,7 @@ void Builder::read_last_commit() {
   check_token_ids(*data);
   last_commit_ = *data;
   recovered_ = list_->dropped();
-  if (list_->identity() != data->segments) last_commit_.totals = count_again();
+  if (list_->identity() != data->segments) last_commit_.totals = recount();
 }
 
 void Builder::start_pipeline() {
@@ -196,7 +196,7 @@ void Builder::start_pipeline() {
 
 /// For an index that another program has merged or added to: the counts from the postings, if the length bytes are
 /// ours.
-IndexBuilder::Totals Builder::count_again() const {
+IndexBuilder::Totals Builder::recount() const {
   const auto reader = Lucene::IndexReader::open(list_->directory(), true);
   const auto leaves = bm25::leaf_readers(reader);
   const Lucene::String field = to_lucene(options_.fields.contents_field);
@@ -217,18 +217,18 @@ IndexBuilder::Totals Builder::count_again() const {
   return totals;
 }
 
-void Builder::usable(const char* doing) const {
-  if (!list_) throw Error(ErrorKind::usage, folder_.string(), std::string(doing) + " after close()");
+void Builder::usable(const char* operation) const {
+  if (!list_) throw Error(ErrorKind::usage, folder_.string(), std::string(operation) + " after close()");
   if (broken_) {
-    throw Error(ErrorKind::io, folder_.string(), std::string(doing) + ": an earlier step failed",
+    throw Error(ErrorKind::io, folder_.string(), std::string(operation) + ": an earlier step failed",
                 "open the index anew and continue after the last commit");
   }
 }
 
 void Builder::add(std::string_view id, std::string_view text) {
   guarded("adding a document", [&] {
-    constexpr std::size_t kLongest = 0x3FFFFFFF;
-    if (text.size() > kLongest || id.size() > kLongest) {
+    constexpr std::size_t kMaxLength = 0x3FFFFFFF;
+    if (text.size() > kMaxLength || id.size() > kMaxLength) {
       throw Error(ErrorKind::invalid_data, "document \"" + std::string(id.substr(0, 100)) + "\"",
                   "its text is longer than 1 GiB", "split it");
     }
@@ -291,7 +291,7 @@ void Builder::merge_by_lucene(int segments) {
   writer->optimize(segments, true);
   writer->close();
   list_->read_again();
-  last_commit_.totals = count_again();  // deleted documents are gone
+  last_commit_.totals = recount();  // deleted documents are gone
   start_pipeline();
   commit(last_commit_.user);
 }

@@ -21,7 +21,7 @@ namespace {
 
 /// Calls use(directory, commit) with the newest whole commit.
 template <typename Use>
-auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& use) {
+auto with_commit(const std::filesystem::path& folder, const char* operation, Use&& use) {
   const std::string place = folder.string();
   to_lucene_folder(folder);
   std::error_code error;
@@ -35,7 +35,7 @@ auto with_commit(const std::filesystem::path& folder, const char* doing, Use&& u
   for (int attempt = 0;; ++attempt) {
     const auto before = segments_files(folder);
     try {
-      return with_errors(place, doing, [&] {
+      return with_errors(place, operation, [&] {
         const auto directory = Lucene::newLucene<FileDirectory>(folder);
         const auto found = find_whole_commit(folder, directory, FileCheck::size);
         if (!found) {

@@ -25,7 +25,7 @@ void read(std::string_view bytes, std::int32_t* ids) {
 
 }  // namespace
 
-void write_token_ids(const TokenIdsMaker& maker, std::string_view text, std::string& bytes) {
+void write_token_ids(const TokenIdEncoder& maker, std::string_view text, std::string& bytes) {
   std::vector<std::int32_t> ids;
   const bool more = maker.tokenizer->encode(text, static_cast<std::size_t>(maker.most), ids);
   const bool four = maker.tokenizer->vocabulary_size() > 1 << 16;

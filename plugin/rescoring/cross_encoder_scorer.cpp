@@ -21,7 +21,7 @@ class CrossEncoderScorer final : public Scorer {
     timed_score(query, candidates, scores, stop);
   }
 
-  ScoringAccount timed_score(std::string_view query, std::span<const Candidate> candidates,
+  ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
                              std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<PairDocument> documents;
     documents.reserve(candidates.size());

@@ -45,7 +45,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const std::string& devi
   CrossEncoderOptions options;
   options.backend.device = device;
   options.backend.precision = parse_precision(config_.precision);
-  // Standing in, the CPU computes as it does best what it cannot compute as the GPU does.
+  // Status in, the CPU computes as it does best what it cannot compute as the GPU does.
   const Precision asked = options.backend.precision;
   const bool only_on_gpus = asked == Precision::fp16 || asked == Precision::tf32;
   if (device != config_.device && only_on_gpus) options.backend.precision = Precision::automatic;

@@ -53,7 +53,7 @@ void score_window(const Scorer& scorer, std::string_view query, std::span<const 
   result.status = RescoreStatus::rescored;
   std::vector<CandidateScore> scores(with_text.size());
   const auto start = Clock::now();
-  ScoringAccount account = scorer.timed_score(query, with_text, scores, stop);
+  ScoringStats account = scorer.timed_score(query, with_text, scores, stop);
   result.milliseconds.tokenize = account.tokenize;
   result.milliseconds.encode = milliseconds_since(start) - account.tokenize;
   result.milliseconds.device = account.device;

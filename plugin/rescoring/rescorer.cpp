@@ -18,16 +18,16 @@ RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combin
   hit->firstStageScore = first.score;
   hit->firstStageRank = first.rank;
   if (result.rescored.in_first_stage_order) {
-    hit->standing = RescoredHit::Standing::not_rescored;
+    hit->status = RescoredHit::Status::not_rescored;
   } else if (combined.index >= result.rescored.scores.size()) {
-    hit->standing = RescoredHit::Standing::beyond_window;
+    hit->status = RescoredHit::Status::beyond_window;
   } else if (const auto& score_given = result.rescored.scores[combined.index]) {
-    hit->standing = RescoredHit::Standing::rescored;
+    hit->status = RescoredHit::Status::rescored;
     hit->logit = score_given->score;
     hit->tokens = score_given->tokens;
     hit->truncated = score_given->truncated;
   } else {
-    hit->standing = RescoredHit::Standing::without_text;
+    hit->status = RescoredHit::Status::without_text;
   }
   return hit;
 }

@@ -23,7 +23,7 @@
 namespace relucent {
 namespace {
 
-using index_tools::RerankForm;
+using index_tools::RerankFormat;
 
 std::size_t number_of(const char* variable, std::size_t otherwise) {
   const char* value = std::getenv(variable);
@@ -64,7 +64,7 @@ std::vector<Target> targets() {
            index_tools::RerankedQuery result;
            result.order.resize(query.candidates.size());
            for (std::size_t i = 0; i < result.order.size(); ++i) result.order[i].index = i;
-           index_tools::format_reranked(RerankForm::jsonl, query, result, "tag");
+           index_tools::format_reranked(RerankFormat::jsonl, query, result, "tag");
          }
        })},
       {"metadata.json", R"({"ir_datasets_id": "x", "b": [1]})",

@@ -17,7 +17,7 @@ std::string repeated(const std::string& piece, std::size_t times) {
   return text;
 }
 
-constexpr std::size_t kMost = kDeepestNesting;
+constexpr std::size_t kMost = kMaxNesting;
 
 TEST(JsonNesting, LevelsAreCountedOutsideStrings) {
   EXPECT_FALSE(too_deep_in_json(repeated("[", kMost) + repeated("]", kMost)));

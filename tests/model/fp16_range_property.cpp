@@ -14,7 +14,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-constexpr double kMostInFp16 = 65504;
+constexpr double kMaxInFp16 = 65504;
 
 Values values(const TensorView& tensor) {
   const std::vector<float> floats = tensor.to_f32();
@@ -74,7 +74,7 @@ TEST(Fp16Range, NoInputTakesTheBundledCheckpointBeyondIt) {
   double most = std::max(
       {largest(weights.word_embeddings), largest(weights.position_embeddings), largest(weights.token_type_embeddings)});
   const auto hold = [&most](const std::string& what, const Values& bound) {
-    EXPECT_LT(largest(bound), kMostInFp16) << what;
+    EXPECT_LT(largest(bound), kMaxInFp16) << what;
     most = std::max(most, largest(bound));
   };
   const NormWeights* input = &weights.embedding_norm;

@@ -17,8 +17,8 @@ struct StopSignal {
   bool past_deadline() const noexcept { return deadline && std::chrono::steady_clock::now() >= *deadline; }
   bool due() const noexcept { return stop.stop_requested() || past_deadline(); }
 
-  /// Throws Error of kind `interrupted` or `deadline` when due; `doing` names the work that is given up.
-  RELUCENT_API void throw_if_due(const char* doing) const;
+  /// Throws Error of kind `interrupted` or `deadline` when due; `operation` names the work that is given up.
+  RELUCENT_API void throw_if_due(const char* operation) const;
 };
 
 }  // namespace relucent

@@ -20,7 +20,7 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
   RescoredHit(std::int32_t document, double score);
   ~RescoredHit() override;
 
-  enum class Standing {
+  enum class Status {
     rescored,       ///< scored by the model
     without_text,   ///< in the rescore window, but without stored text
     beyond_window,  ///< ranked by the first stage below the rescore window
@@ -29,8 +29,8 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
 
   double firstStageScore = 0;
   std::int32_t firstStageRank = 0;  ///< from 1
-  Standing standing = Standing::not_rescored;
-  std::optional<float> logit;       ///< the scorer's raw score, where standing is `rescored`
+  Status status = Status::not_rescored;
+  std::optional<float> logit;       ///< the scorer's raw score, where status is `rescored`
   std::int32_t tokens = 0;          ///< of the model's input; 0 where the scorer does not count them
   bool truncated = false;           ///< the model did not see the end of the text
 };

@@ -40,7 +40,7 @@ class RELUCENT_API Rescorer {
                              std::string_view queryText, std::int32_t n) const;
 
   /// Explains the score that rescore() gives `document`: the combination, firstPassExplanation and the model's part.
-  /// firstPass must be what rescore() was given, since normalization and standing depend on the other hits.
+  /// firstPass must be what rescore() was given, since normalization and status depend on the other hits.
   Lucene::ExplanationPtr explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                  const Lucene::ExplanationPtr& firstPassExplanation, std::string_view queryText,
                                  std::int32_t document) const;

@@ -39,7 +39,7 @@ struct CandidateScore {
 };
 
 /// How a call went, as far as a scorer knows. Times are in milliseconds.
-struct ScoringAccount {
+struct ScoringStats {
   double tokenize = 0;            ///< making tokens of the texts
   double device = 0;              ///< an accelerator's own time, from token ids to scores
   std::string fallback = {};  ///< why something else than what is configured gave the scores; empty where it did not
@@ -55,7 +55,7 @@ class RELUCENT_API Scorer {
   virtual void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
                      const StopSignal& stop) const = 0;
   /// The same with an account, for scorers that can give one.
-  virtual ScoringAccount timed_score(std::string_view query, std::span<const Candidate> candidates,
+  virtual ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
                                      std::span<CandidateScore> scores, const StopSignal& stop) const {
     score(query, candidates, scores, stop);
     return {};

@@ -8,9 +8,9 @@
 namespace relucent::check {
 namespace {
 
-constexpr std::int32_t kFormat = -4, kMostSkipLevels = 32;
+constexpr std::int32_t kFormat = -4, kMaxSkipLevels = 32;
 constexpr std::uint32_t kNoField = 0xFFFFFFFF;
-constexpr std::int64_t kLongestTerm = 1 << 20;
+constexpr std::int64_t kMaxTerm = 1 << 20;
 
 /// One of the two files of a dictionary: .tis with each term, .tii with every so many of them.
 class Terms {
@@ -25,14 +25,14 @@ class Terms {
     skip_interval_ = in_.int32();
     skip_levels_ = in_.int32();
     if (size_ < 0 || size_ > in_.length() || interval_ <= 0 || skip_interval_ < 2 || skip_levels_ < 1 ||
-        skip_levels_ > kMostSkipLevels) {
+        skip_levels_ > kMaxSkipLevels) {
       in_.damaged("the dictionary of terms begins with numbers that cannot be");
     }
   }
 
   void next() {
     const std::int64_t shared = in_.count(static_cast<std::int64_t>(text_.size()), "a term's beginning");
-    const std::int64_t rest = in_.count(kLongestTerm, "a term's length");
+    const std::int64_t rest = in_.count(kMaxTerm, "a term's length");
     text_.resize(static_cast<std::size_t>(shared));
     in_.append(text_, rest);
     if (!is_utf8(text_)) in_.damaged("a term is not UTF-8");

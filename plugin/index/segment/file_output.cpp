@@ -20,8 +20,8 @@ FileOutput::~FileOutput() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void FileOutput::fail(const char* doing) {
-  throw_io_error(path_, doing, errno);
+void FileOutput::fail(const char* operation) {
+  throw_io_error(path_, operation, errno);
 }
 
 void FileOutput::write(std::string_view bytes, std::int64_t at) {

@@ -28,7 +28,7 @@ class FileOutput {
     buffer_[used_++] = static_cast<char>(value);
   }
   void number(std::uint64_t value) {
-    if (buffer_.size() - used_ < kLongestNumber) write_buffer();
+    if (buffer_.size() - used_ < kMaxNumber) write_buffer();
     while (value > 0x7F) {
       buffer_[used_++] = static_cast<char>((value & 0x7F) | 0x80);
       value >>= 7;
@@ -60,13 +60,13 @@ class FileOutput {
   FileSum finish();
 
  private:
-  static constexpr std::size_t kLongestNumber = 10;
+  static constexpr std::size_t kMaxNumber = 10;
 
   void big_endian(std::uint64_t value, int size);
   void long_bytes(std::string_view bytes);
   void write_buffer();
   void write(std::string_view bytes, std::int64_t at);
-  [[noreturn]] void fail(const char* doing);
+  [[noreturn]] void fail(const char* operation);
 
   std::filesystem::path path_;
   int descriptor_ = -1;

@@ -20,7 +20,7 @@ int skip_levels(std::int32_t documents) {
   if (documents == 0) return 0;
   const double levels =
       std::floor(std::log(static_cast<double>(documents)) / std::log(static_cast<double>(kSkipInterval)));
-  return std::min(static_cast<int>(levels), kMostSkipLevels);
+  return std::min(static_cast<int>(levels), kMaxSkipLevels);
 }
 
 }  // namespace

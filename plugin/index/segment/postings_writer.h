@@ -41,7 +41,7 @@ class PostingsWriter {
 
   FileOutput frequencies_, positions_;
   int levels_;
-  std::array<Level, kMostSkipLevels> skips_;
+  std::array<Level, kMaxSkipLevels> skips_;
   bool with_frequencies_ = true;
   TermInfo info_;
   std::int32_t last_document_ = 0;

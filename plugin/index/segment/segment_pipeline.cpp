@@ -14,7 +14,7 @@ namespace relucent::segment {
 namespace {
 
 constexpr std::size_t kMergedAtOnce = 10;
-constexpr std::int64_t kMostMergedBytes = std::int64_t{8} << 30;
+constexpr std::int64_t kMaxMergedBytes = std::int64_t{8} << 30;
 
 /// What a worker needs whatever the ranges' size: the words that it knows, the buffers of the files that it has open.
 constexpr std::size_t kWorkerBytes = 5 << 20;
@@ -187,7 +187,7 @@ std::optional<SegmentPipeline::Sources> SegmentPipeline::due_merge() {
       run.push_back(slot);
       bytes += slot->segment.bytes();
       if (run.size() == kMergedAtOnce) {
-        if (bytes <= kMostMergedBytes) return run;
+        if (bytes <= kMaxMergedBytes) return run;
         bytes -= run.front()->segment.bytes();
         run.erase(run.begin());
       }

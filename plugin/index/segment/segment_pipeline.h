@@ -38,7 +38,7 @@ class SegmentPipeline {
     /// share is held whole.
     std::size_t buffer_bytes = 256 << 20;
     std::function<std::unique_ptr<analysis::TermSource>()> make_source;
-    TokenIdsMaker token_ids = {};         ///< for those that the fields have
+    TokenIdEncoder token_ids = {};         ///< for those that the fields have
   };
 
   /// @param segments    those that are there

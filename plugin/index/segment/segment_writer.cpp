@@ -22,8 +22,8 @@ constexpr std::string_view kNormsHeader = "NRM\xFF";
 
 /// Lucene leaves out terms that do not fit into one of its buffers.
 bool too_long(std::string_view term) {
-  constexpr std::size_t kLongestTerm = 16383;
-  return term.size() > kLongestTerm && count_code_points(term) > kLongestTerm;
+  constexpr std::size_t kMaxTerm = 16383;
+  return term.size() > kMaxTerm && count_code_points(term) > kMaxTerm;
 }
 
 /// An id as Lucene++ can hold it: well-formed, and without U+FFFF, which ends Lucene++'s buffers.
@@ -132,7 +132,7 @@ void write_ids(std::uint32_t field, const std::vector<std::string>& ids, Posting
 }  // namespace
 
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
-                      const DocumentRange& documents, analysis::TermSource& source, const TokenIdsMaker& token_ids) {
+                      const DocumentRange& documents, analysis::TermSource& source, const TokenIdEncoder& token_ids) {
   const auto file = [&](const char* extension) { return file_of(folder, name, extension); };
   Segment segment{name, static_cast<std::int32_t>(documents.size()), {}, 0, 0};
   auto& files = segment.files;

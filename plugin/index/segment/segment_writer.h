@@ -14,6 +14,6 @@ namespace relucent::segment {
 /// `token_ids` makes those that `fields` has. Throws Error `io`.
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
                       const DocumentRange& documents, analysis::TermSource& source,
-                      const TokenIdsMaker& token_ids = {});
+                      const TokenIdEncoder& token_ids = {});
 
 }  // namespace relucent::segment

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int32_t kDictionaryFormat = -4, kIndexInterval = 128;
 constexpr std::int64_t kSizePosition = 4;
 constexpr std::uint32_t kNoField = 0xFFFFFFFF;
-constexpr std::size_t kLongestTerm = 1 << 20;
+constexpr std::size_t kMaxTerm = 1 << 20;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ TermDictionaryWriter::Stream::Stream(const std::filesystem::path& path) : out(pa
   out.int64(0);  // the number of terms, once it is known
   out.int32(kIndexInterval);
   out.int32(kSkipInterval);
-  out.int32(kMostSkipLevels);
+  out.int32(kMaxSkipLevels);
 }
 
 void TermDictionaryWriter::Stream::add(std::uint32_t field, std::string_view text, const TermInfo& info) {
@@ -63,7 +63,7 @@ TermDictionaryReader::TermDictionaryReader(const std::filesystem::path& terms, c
     : in_(terms, expected) {
   if (in_.int32() != kDictionaryFormat) in_.damaged("is no dictionary of terms");
   left_ = in_.int64();
-  if (in_.int32() != kIndexInterval || in_.int32() != kSkipInterval || in_.int32() != kMostSkipLevels || left_ < 0) {
+  if (in_.int32() != kIndexInterval || in_.int32() != kSkipInterval || in_.int32() != kMaxSkipLevels || left_ < 0) {
     in_.damaged("is no dictionary of terms of ours");
   }
 }
@@ -72,7 +72,7 @@ bool TermDictionaryReader::next() {
   if (left_ == 0) return false;
   --left_;
   const std::uint64_t shared = in_.number(), rest = in_.number();
-  if (shared > text_.size() || rest > kLongestTerm) in_.damaged("a term is not possible");
+  if (shared > text_.size() || rest > kMaxTerm) in_.damaged("a term is not possible");
   text_.resize(shared + rest);
   in_.bytes(text_.data() + shared, static_cast<std::int64_t>(rest));
   field_ = static_cast<std::uint32_t>(in_.number());

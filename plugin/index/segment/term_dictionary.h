@@ -10,7 +10,7 @@
 
 namespace relucent::segment {
 
-inline constexpr std::int32_t kSkipInterval = 16, kMostSkipLevels = 10;
+inline constexpr std::int32_t kSkipInterval = 16, kMaxSkipLevels = 10;
 
 /// Where a term's postings are.
 struct TermInfo {

@@ -14,7 +14,7 @@ namespace relucent {
 namespace {
 
 constexpr std::size_t kRawBytes = 200 * 1000 * 1000;
-constexpr long kMostKilobytes = 64 * 1024;
+constexpr long kMaxKilobytes = 64 * 1024;
 
 std::string page(std::size_t bytes) {
   std::string html = "<html><head><title>a title</title></head><body>";
@@ -60,13 +60,13 @@ TEST(MarkupMemory, StaysFlatOverALargeWarc) {
     ::getrusage(RUSAGE_SELF, &after);
     const long grown = after.ru_maxrss - before.ru_maxrss;
     ::fprintf(stderr, "read %d of %d documents, memory grew by %ld KiB\n", read, documents, grown);
-    ::_exit(read != documents ? 1 : grown > kMostKilobytes ? 2 : 0);
+    ::_exit(read != documents ? 1 : grown > kMaxKilobytes ? 2 : 0);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0) << "1: documents are missing; 2: memory grew by more than "
-                                    << kMostKilobytes << " KiB";
+                                    << kMaxKilobytes << " KiB";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 using index_tools::decode_charset;
 using index_tools::decode_html;
 using index_tools::html_fields;
-using index_tools::kLargestRecord;
+using index_tools::kMaxRecord;
 using testing::read_corpus;
 using testing::expect_kinds;
 using testing::read_text;
@@ -99,7 +99,7 @@ TEST(Trec, NamesWhatIsMalformed) {
     expect_kinds(corpus, sgml("D1") + sgml("two words") + sgml("D2"),
                  {"id with white space or control characters"}, {"D1", "D2"});
   }
-  expect_kinds("trec", sgml("D1") + sgml("large", std::string(kLargestRecord + 1, 'x')) + sgml("D2"),
+  expect_kinds("trec", sgml("D1") + sgml("large", std::string(kMaxRecord + 1, 'x')) + sgml("D2"),
                {"record over 64 MiB"}, {"D1", "D2"});
 }
 
@@ -143,7 +143,7 @@ TEST(Trecweb, NamesWhatIsMalformed) {
                  {"no </DOC>"}, {"W1", "W2"});
     expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCNO>lost</DOCNO>\n", {"no </DOC>"}, {"W1"});
   }
-  expect_kinds("gov", trecweb("W1") + trecweb("large", std::string(kLargestRecord + 1, 'x')) + trecweb("W2"),
+  expect_kinds("gov", trecweb("W1") + trecweb("large", std::string(kMaxRecord + 1, 'x')) + trecweb("W2"),
                {"record over 64 MiB"}, {"W1", "W2"});
   expect_kinds(
       "gov",
@@ -184,7 +184,7 @@ TEST(Warc, NamesWhatIsMalformed) {
   expect_kinds("clueweb12", t1 + warc("WARC-Record-ID: <urn:uuid:1>\r\n") + t2, {"no WARC-TREC-ID"},
                {"T1", "T2"});
   expect_kinds("warc", t1 + warc("") + t2, {"no WARC-TREC-ID or WARC-Record-ID"}, {"T1", "T2"});
-  expect_kinds("warc", t1 + warc(id, std::string(kLargestRecord, 'x')) + t2, {"record over 64 MiB"},
+  expect_kinds("warc", t1 + warc(id, std::string(kMaxRecord, 'x')) + t2, {"record over 64 MiB"},
                {"T1", "T2"});
 }
 

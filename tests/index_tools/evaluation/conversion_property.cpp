@@ -1,8 +1,8 @@
-// Topics, judgments and runs written in one form and read back are the same, whatever stands in them.
+// Topics, judgments and runs written in one format and read back are the same, whatever stands in them.
 #include <random>
 
 #include "index_tools/evaluation/qrels_writer.h"
-#include "index_tools/evaluation/run_forms.h"
+#include "index_tools/evaluation/run_formats.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/evaluation/topic_writer.h"
 #include "tests/support/evaluation_support.h"
@@ -13,18 +13,18 @@ namespace {
 using testing::error_of;
 using testing::TemporaryFolder;
 
-constexpr TopicForm kTopicForms[] = {TopicForm::trec, TopicForm::trec_xml, TopicForm::smart, TopicForm::jsonl,
-                                     TopicForm::tsv};
+constexpr TopicFormat kTopicFormats[] = {TopicFormat::trec, TopicFormat::trec_xml, TopicFormat::smart, TopicFormat::jsonl,
+                                     TopicFormat::tsv};
 
 // Words that a careless writer or reader would trip over.
-std::string random_text(std::mt19937& random, int most_words) {
+std::string random_text(std::mt19937& random, int max_words) {
   static const std::vector<std::string> words = {
       "rice",       "fish & chips", "&amp;",      "&lt;", "AT&T;", "a<b",    "x > y",  "<b>",
       "</title>",   "<title>",      "<desc>",     "<!--", "]]>",   "Topic:", "topic",  "title",
       "Narrative:", "Description",  "\"",         "'",    ".I",    ".W",     ".T",     "文書",
       "ü",          "&#65;",        "{\"a\": 1}", "\\",   "?>",    "<top>",  "<topic>"};
   std::string text;
-  const int count = std::uniform_int_distribution<int>(1, most_words)(random);
+  const int count = std::uniform_int_distribution<int>(1, max_words)(random);
   for (int i = 0; i < count; ++i) {
     text +=
         (i == 0 ? "" : " ") + words[std::uniform_int_distribution<std::size_t>(0, words.size() - 1)(random)];
@@ -43,42 +43,42 @@ TEST(TopicConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
       if (round % 3 == 2) topic.narrative = random_text(random, 4);
       topics.push_back(std::move(topic));
     }
-    for (const TopicForm form : kTopicForms) {
-      const std::string text = format_topics(topics, form);
+    for (const TopicFormat format : kTopicFormats) {
+      const std::string text = format_topics(topics, format);
       const TopicFile back = read_topic_file(scratch.write("topics", text));
-      EXPECT_EQ(to_string(back.form), to_string(form)) << text;
+      EXPECT_EQ(to_string(back.format), to_string(format)) << text;
       ASSERT_EQ(back.topics.size(), topics.size()) << text;
       for (std::size_t i = 0; i < topics.size(); ++i) {
         EXPECT_EQ(back.topics[i].id, topics[i].id) << text;
         EXPECT_EQ(back.topics[i].title, topics[i].title) << text;
-        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? topics[i].description : "")
+        EXPECT_EQ(back.topics[i].description, carries_descriptions(format) ? topics[i].description : "")
             << text;
-        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(form) ? topics[i].narrative : "") << text;
+        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(format) ? topics[i].narrative : "") << text;
       }
     }
   }
 }
 
 TEST(TopicConversion, WhatAFormCannotHoldIsRefused) {
-  const auto message = [](const Topic& topic, TopicForm form) {
-    return error_of(ErrorKind::invalid_data, [&] { format_topics({topic}, form); });
+  const auto message = [](const Topic& topic, TopicFormat format) {
+    return error_of(ErrorKind::invalid_data, [&] { format_topics({topic}, format); });
   };
-  EXPECT_NE(message({"301", "a", "", ""}, TopicForm::smart).find("topic 301"), std::string::npos);
-  EXPECT_NE(message({"1", "", "only this", ""}, TopicForm::tsv).find("--topic-text"), std::string::npos);
-  EXPECT_NE(message({"two words", "a", "", ""}, TopicForm::trec).find("holds a blank"), std::string::npos);
-  EXPECT_NE(message({"{1", "a", "", ""}, TopicForm::tsv).find("JSON lines"), std::string::npos);
-  EXPECT_EQ(format_topics({{"1", "", "only this", ""}}, TopicForm::trec),
+  EXPECT_NE(message({"301", "a", "", ""}, TopicFormat::smart).find("topic 301"), std::string::npos);
+  EXPECT_NE(message({"1", "", "only this", ""}, TopicFormat::tsv).find("--topic-text"), std::string::npos);
+  EXPECT_NE(message({"two words", "a", "", ""}, TopicFormat::trec).find("holds a blank"), std::string::npos);
+  EXPECT_NE(message({"{1", "a", "", ""}, TopicFormat::tsv).find("JSON lines"), std::string::npos);
+  EXPECT_EQ(format_topics({{"1", "", "only this", ""}}, TopicFormat::trec),
             "<top>\n<num> Number: 1\n\n<desc> Description:\nonly this\n</top>\n\n");
 }
 
 TEST(TopicConversion, NamesSayTheForm) {
-  EXPECT_EQ(topic_form_of("a/b.tsv.gz"), TopicForm::tsv);
-  EXPECT_EQ(topic_form_of("b.xml"), TopicForm::trec_xml);
+  EXPECT_EQ(topic_form_of("a/b.tsv.gz"), TopicFormat::tsv);
+  EXPECT_EQ(topic_form_of("b.xml"), TopicFormat::trec_xml);
   EXPECT_EQ(topic_form_of("topics.txt"), std::nullopt);
-  for (const TopicForm form : kTopicForms) EXPECT_EQ(parse_topic_form(to_string(form)), form);
-  error_of(ErrorKind::usage, [] { parse_topic_form("sgml"); });
-  EXPECT_EQ(qrels_form_of("x.rel"), QrelsForm::smart);
-  EXPECT_EQ(run_form_of("x.tsv"), RunForm::msmarco);
+  for (const TopicFormat format : kTopicFormats) EXPECT_EQ(parse_topic_format(to_string(format)), format);
+  error_of(ErrorKind::usage, [] { parse_topic_format("sgml"); });
+  EXPECT_EQ(qrels_form_of("x.rel"), QrelsFormat::smart);
+  EXPECT_EQ(run_form_of("x.tsv"), RunFormat::msmarco);
 }
 
 TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
@@ -90,11 +90,11 @@ TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
       judgments.push_back({"q" + std::to_string(i % 4), "文" + std::to_string(i),
                            round % 2 == 0 ? "0" : "4.5", std::uniform_int_distribution<int>(-2, 4)(random)});
     }
-    for (const QrelsForm form : {QrelsForm::trec, QrelsForm::smart, QrelsForm::jsonl, QrelsForm::beir}) {
-      const JudgmentFile back = read_judgment_file(scratch.write("qrels", format_judgments(judgments, form)));
-      EXPECT_EQ(to_string(back.form), to_string(form));
+    for (const QrelsFormat format : {QrelsFormat::trec, QrelsFormat::smart, QrelsFormat::jsonl, QrelsFormat::beir}) {
+      const JudgmentFile back = read_judgment_file(scratch.write("qrels", format_judgments(judgments, format)));
+      EXPECT_EQ(to_string(back.format), to_string(format));
       ASSERT_EQ(back.judgments.size(), judgments.size());
-      const bool iterations = form == QrelsForm::trec || form == QrelsForm::jsonl;
+      const bool iterations = format == QrelsFormat::trec || format == QrelsFormat::jsonl;
       for (std::size_t i = 0; i < judgments.size(); ++i) {
         EXPECT_EQ(back.judgments[i].query, judgments[i].query);
         EXPECT_EQ(back.judgments[i].docno, judgments[i].docno);
@@ -103,7 +103,7 @@ TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
       }
     }
   }
-  error_of(ErrorKind::invalid_data, [] { format_judgments({{"1", "two words", "0", 1}}, QrelsForm::trec); });
+  error_of(ErrorKind::invalid_data, [] { format_judgments({{"1", "two words", "0", 1}}, QrelsFormat::trec); });
 }
 
 std::vector<std::string> docnos_of(std::vector<RunHit> hits, ScoreType type) {
@@ -124,16 +124,16 @@ TEST(RunConversion, EveryFormKeepsTheOrderThatTrecEvalReads) {
               std::to_string(score) + " t\n";
     }
     const index_tools::Run run = read_run(scratch.write("a.run", text));
-    for (const RunForm form : {RunForm::trec, RunForm::msmarco, RunForm::jsonl}) {
-      const std::string written = format_run_as(form, ranked_queries(run, RunOrder::score, 0), "t");
+    for (const RunFormat format : {RunFormat::trec, RunFormat::msmarco, RunFormat::jsonl}) {
+      const std::string written = format_run_as(format, ranked_queries(run, RunOrder::score, 0), "t");
       const index_tools::Run back = read_run(scratch.write("b.run", written));
-      EXPECT_EQ(to_string(back.form), to_string(form));
+      EXPECT_EQ(to_string(back.format), to_string(format));
       EXPECT_EQ(back.query_order, run.query_order);
       EXPECT_EQ(check_run(back).ties_as_float, 0U);
       EXPECT_EQ(check_run(back).queries_ranked_otherwise, 0U);
       for (const auto& [query, hits] : run.queries) {
         for (const ScoreType type : {ScoreType::single_precision, ScoreType::double_precision}) {
-          EXPECT_EQ(docnos_of(back.queries.at(query), type), docnos_of(hits, type)) << to_string(form);
+          EXPECT_EQ(docnos_of(back.queries.at(query), type), docnos_of(hits, type)) << to_string(format);
         }
       }
     }
@@ -145,11 +145,11 @@ TEST(RunConversion, RanksDecideWhereTheyAreAskedTo) {
   const index_tools::Run run = read_run(scratch.write("r", "1 Q0 a 3 7 t\n1 Q0 b 1 5 t\n1 Q0 c 2 5 t\n"));
   EXPECT_EQ(check_run(run).queries_ranked_otherwise, 1U);
   EXPECT_EQ(check_run(run).ties_as_double, 1U);
-  EXPECT_EQ(format_run_as(RunForm::msmarco, ranked_queries(run, RunOrder::rank, 0), "t"),
+  EXPECT_EQ(format_run_as(RunFormat::msmarco, ranked_queries(run, RunOrder::rank, 0), "t"),
             "1\tb\t1\n1\tc\t2\n1\ta\t3\n");
-  EXPECT_EQ(format_run_as(RunForm::trec, ranked_queries(run, RunOrder::rank, 2), "u"),
+  EXPECT_EQ(format_run_as(RunFormat::trec, ranked_queries(run, RunOrder::rank, 2), "u"),
             "1 Q0 b 1 5 u\n1 Q0 c 2 4.9999995 u\n");
-  EXPECT_EQ(format_run_as(RunForm::msmarco, ranked_queries(run, RunOrder::score, 0), "t"),
+  EXPECT_EQ(format_run_as(RunFormat::msmarco, ranked_queries(run, RunOrder::score, 0), "t"),
             "1\ta\t1\n1\tc\t2\n1\tb\t3\n");
   const index_tools::Run unranked =
       read_run(scratch.write("j", "{\"qid\": 1, \"docno\": \"a\", \"score\": 2}\n"));

@@ -18,7 +18,7 @@ using testing::TemporaryFolder;
 
 TEST(Topics, FormsSayTheSame) {
   const TemporaryFolder scratch;
-  const std::vector<std::string> forms = {
+  const std::vector<std::string> formats = {
       "1\tsafe rice\n2\tfish & chips\n",
       "{\"qid\": 1, \"query\": \"safe  rice\"}\n\n{\"qid\": \"2\", \"query\": \"fish & chips\"}\n",
       "{\"_id\": \"1\", \"text\": \"safe rice\"}\n{\"_id\": \"2\", \"text\": \"fish & chips\"}",
@@ -30,13 +30,13 @@ TEST(Topics, FormsSayTheSame) {
       "number=\"3\">no</subtopic></topic>"
       "<topic number='2'><title><![CDATA[fish & chips]]></title></topic></topics>",
   };
-  for (const std::string& form : forms) {
-    const auto topics = read_topics(scratch.write("topics", form));
-    ASSERT_EQ(topics.size(), 2U) << form;
-    EXPECT_EQ(topics[0].id, "1") << form;
-    EXPECT_EQ(topics[0].title, "safe rice") << form;
-    EXPECT_EQ(topics[1].id, "2") << form;
-    EXPECT_EQ(topics[1].title, "fish & chips") << form;
+  for (const std::string& format : formats) {
+    const auto topics = read_topics(scratch.write("topics", format));
+    ASSERT_EQ(topics.size(), 2U) << format;
+    EXPECT_EQ(topics[0].id, "1") << format;
+    EXPECT_EQ(topics[0].title, "safe rice") << format;
+    EXPECT_EQ(topics[1].id, "2") << format;
+    EXPECT_EQ(topics[1].title, "fish & chips") << format;
   }
 }
 
@@ -49,7 +49,7 @@ TEST(Topics, CacmsQueriesAreReadToTheirEndMark) {
                                     ".N\n 1. Somebody, Comp Serv (TSS)\n \n"
                                     ".I 2\n.W\n Articles by Nobody\n.A\nNobody, N.\n.N\n 2. Somebody\n\n"
                                     ".I 0\n \n"));
-  EXPECT_EQ(file.form, TopicForm::smart);
+  EXPECT_EQ(file.format, TopicFormat::smart);
   ASSERT_EQ(file.topics.size(), 2U);
   EXPECT_EQ(file.topics[0].id, "1");
   EXPECT_EQ(file.topics[0].title, "What articles deal with time sharing, an operating system?");
@@ -79,7 +79,7 @@ TEST(Topics, NplsQueriesAreRecordsBetweenSlashes) {
   const auto file = read_topic_file(scratch.write(
       "query-text",
       "1\nDIELECTRIC CONSTANT OF LIQUIDS\n/\n2\nMATHEMATICAL ANALYSIS AND\nDESIGN DETAILS\n/\n93\nOSCILLATORS\n/\n"));
-  EXPECT_EQ(file.form, TopicForm::npl);
+  EXPECT_EQ(file.format, TopicFormat::npl);
   ASSERT_EQ(file.topics.size(), 3U);
   EXPECT_EQ(file.topics[0].id, "1");
   EXPECT_EQ(file.topics[0].title, "DIELECTRIC CONSTANT OF LIQUIDS");
@@ -119,47 +119,47 @@ TEST(Topics, TheChosenTextMustBeThere) {
             std::string::npos);
 }
 
-TEST(QrelsForms, SayTheSame) {
+TEST(QrelsFormats, SayTheSame) {
   const TemporaryFolder scratch;
   const Qrels expected = {{"1", {{"a", 2}, {"b", -1}}}, {"2", {{"a", 0}}}};
-  for (const char* form :
+  for (const char* format :
        {"1 0 a 2\n1 Q0 b -1\n\n2\t0\ta\t0\n", "1 a 2 \n1 b  -1\r\n2 a 0\n",
         "{\"qid\": 1, \"docno\": \"a\", \"relevance\": 2}\n{\"query_id\": \"1\", \"doc_id\": \"b\", \"rel\": -1}\n"
         "{\"qid\": \"2\", \"docid\": \"a\", \"grade\": 0}\n",
         "query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t-1\n2\ta\t0\n"}) {
-    EXPECT_EQ(read_qrels(scratch.write("qrels", form)), expected) << form;
+    EXPECT_EQ(read_qrels(scratch.write("qrels", format)), expected) << format;
   }
   const Qrels relevant = {{"1", {{"13", 1}, {"14", 1}}}};
   EXPECT_EQ(read_qrels(scratch.write("x.REL", "1   13     0   0.000000\r\n1   14     0   0.000000\r\n")), relevant);
 }
 
 // CACM's qrels.text: numbers with leading zeros, then two columns of zeros.
-TEST(QrelsForms, CacmsZerosAreNotTrecs) {
+TEST(QrelsFormats, CacmsZerosAreNotTrecs) {
   const TemporaryFolder scratch;
   const auto file =
       read_judgment_file(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n"));
-  EXPECT_EQ(file.form, QrelsForm::smart);
+  EXPECT_EQ(file.format, QrelsFormat::smart);
   const Qrels expected = {{"1", {{"1410", 1}, {"1572", 1}}}, {"10", {{"46", 1}}}, {"64", {{"2651", 1}}}};
   EXPECT_EQ(read_qrels(scratch.write("qrels.text", "01 1410  0 0\n01 1572  0 0\n10 0046  0 0\n64 2651 0 0\n")),
             expected);
 }
 
-TEST(QrelsForms, TrecsZerosStayTrecs) {
+TEST(QrelsFormats, TrecsZerosStayTrecs) {
   const TemporaryFolder scratch;
-  const auto form = [&](const std::string& content) { return read_judgment_file(scratch.write("q", content)).form; };
-  EXPECT_EQ(form("1 0 0 0\n2 0 0 0\n"), QrelsForm::trec);
-  EXPECT_EQ(form("1 Q0 0 0\n1 Q0 7 0\n"), QrelsForm::trec);
-  EXPECT_EQ(form("1 1 0 0\n1 1 7 2\n"), QrelsForm::trec);
-  EXPECT_EQ(form("001 0 a 0\n"), QrelsForm::trec);
+  const auto format = [&](const std::string& content) { return read_judgment_file(scratch.write("q", content)).format; };
+  EXPECT_EQ(format("1 0 0 0\n2 0 0 0\n"), QrelsFormat::trec);
+  EXPECT_EQ(format("1 Q0 0 0\n1 Q0 7 0\n"), QrelsFormat::trec);
+  EXPECT_EQ(format("1 1 0 0\n1 1 7 2\n"), QrelsFormat::trec);
+  EXPECT_EQ(format("001 0 a 0\n"), QrelsFormat::trec);
   const Qrels kept = {{"001", {{"a", 0}}}};
   EXPECT_EQ(read_qrels(scratch.write("q", "001 0 a 0\n")), kept);
 }
 
-TEST(QrelsForms, NplsJudgmentsAreRecordsBetweenSlashes) {
+TEST(QrelsFormats, NplsJudgmentsAreRecordsBetweenSlashes) {
   const TemporaryFolder scratch;
   const auto write = [&](const std::string& content) { return scratch.write("rlv-ass", content); };
   const std::string content = "1\n1239 1502 4462\n 8172\n   /\n2\n4330\n   /\n";
-  EXPECT_EQ(read_judgment_file(write(content)).form, QrelsForm::npl);
+  EXPECT_EQ(read_judgment_file(write(content)).format, QrelsFormat::npl);
   const Qrels expected = {{"1", {{"1239", 1}, {"1502", 1}, {"4462", 1}, {"8172", 1}}}, {"2", {{"4330", 1}}}};
   EXPECT_EQ(read_qrels(write(content)), expected);
   const auto message = [&](const std::string& text) {
@@ -169,7 +169,7 @@ TEST(QrelsForms, NplsJudgmentsAreRecordsBetweenSlashes) {
   EXPECT_NE(message("1\n1239 1239\n/\n").find("rlv-ass:2: judges document \"1239\" a second time"), std::string::npos);
 }
 
-TEST(QrelsForms, MistakesNameTheLine) {
+TEST(QrelsFormats, MistakesNameTheLine) {
   const TemporaryFolder scratch;
   const auto message = [&](const std::string& content) {
     return error_of(ErrorKind::invalid_data, [&] { read_qrels(scratch.write("q", content)); });
@@ -330,16 +330,16 @@ TEST(RerankFile, FormsKeepWhatTheyPromise) {
     hit.score = score;
     result.order.push_back(hit);
   }
-  EXPECT_EQ(format_reranked(RerankForm::logits, query, result, "t"), "1\ta\t0.1\n1\tc\t0.33333334\n");
-  EXPECT_EQ(format_reranked(RerankForm::run, query, result, "t"),
+  EXPECT_EQ(format_reranked(RerankFormat::logits, query, result, "t"), "1\ta\t0.1\n1\tc\t0.33333334\n");
+  EXPECT_EQ(format_reranked(RerankFormat::run, query, result, "t"),
             "1 Q0 c 1 0.33333334 t\n1 Q0 a 2 0.1 t\n1 Q0 b 3 -2 t\n");
-  EXPECT_EQ(format_reranked(RerankForm::jsonl, query, result, "t"),
+  EXPECT_EQ(format_reranked(RerankFormat::jsonl, query, result, "t"),
             "{\"docno\":\"c\",\"rank\":1,\"score\":0.3333333432674408}\n"
             "{\"docno\":\"a\",\"rank\":2,\"score\":0.10000000149011612,\"keep\":true}\n"
             "{\"docno\":\"b\",\"rank\":3,\"score\":-2.0}\n");
-  EXPECT_EQ(rerank_form("x.tsv"), RerankForm::logits);
-  EXPECT_EQ(rerank_form("x.jsonl.gz"), RerankForm::jsonl);
-  EXPECT_EQ(rerank_form("run.txt"), RerankForm::run);
+  EXPECT_EQ(rerank_format("x.tsv"), RerankFormat::logits);
+  EXPECT_EQ(rerank_format("x.jsonl.gz"), RerankFormat::jsonl);
+  EXPECT_EQ(rerank_format("run.txt"), RerankFormat::run);
 }
 
 }  // namespace

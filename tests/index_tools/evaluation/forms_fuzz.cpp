@@ -1,10 +1,10 @@
 // Damaged topics, judgments, runs and rerank files: an error that names the file, or an answer that every
-// form gives back.
+// format gives back.
 #include <random>
 
 #include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/evaluation/rerank_input.h"
-#include "index_tools/evaluation/run_forms.h"
+#include "index_tools/evaluation/run_formats.h"
 #include "index_tools/evaluation/topic_writer.h"
 #include "tests/support/evaluation_support.h"
 
@@ -106,13 +106,13 @@ TEST(DamagedForms, Topics) {
   const std::vector<Topic> topics = {
       {"1", "fish & chips", "How <are> they fried?", "With &amp; without salt."}, {"2", "rice", "", ""}};
   std::vector<std::string> seeds;
-  for (const TopicForm form :
-       {TopicForm::trec, TopicForm::trec_xml, TopicForm::smart, TopicForm::jsonl, TopicForm::tsv}) {
-    seeds.push_back(format_topics(topics, form));
+  for (const TopicFormat format :
+       {TopicFormat::trec, TopicFormat::trec_xml, TopicFormat::smart, TopicFormat::jsonl, TopicFormat::tsv}) {
+    seeds.push_back(format_topics(topics, format));
   }
   damage(seeds, [](const auto& file, const auto& again) {
     const TopicFile read = read_topic_file(file);
-    write(again, format_topics(read.topics, TopicForm::jsonl));
+    write(again, format_topics(read.topics, TopicFormat::jsonl));
     const TopicFile back = read_topic_file(again);
     ASSERT_EQ(back.topics.size(), read.topics.size());
     for (std::size_t i = 0; i < back.topics.size(); ++i) {
@@ -127,11 +127,11 @@ TEST(DamagedForms, Topics) {
 TEST(DamagedForms, Judgments) {
   const std::vector<Judgment> judgments = {{"1", "a", "0", 2}, {"1", "b", "4.5", -1}, {"2", "c", "0", 0}};
   std::vector<std::string> seeds = {"1 13 0 0.000000\n1 14 0 0.000000\n"};
-  for (const QrelsForm form : {QrelsForm::trec, QrelsForm::smart, QrelsForm::jsonl, QrelsForm::beir}) {
-    seeds.push_back(format_judgments(judgments, form));
+  for (const QrelsFormat format : {QrelsFormat::trec, QrelsFormat::smart, QrelsFormat::jsonl, QrelsFormat::beir}) {
+    seeds.push_back(format_judgments(judgments, format));
   }
   damage(seeds, [](const auto& file, const auto& again) {
-    write(again, format_judgments(read_judgment_file(file).judgments, QrelsForm::jsonl));
+    write(again, format_judgments(read_judgment_file(file).judgments, QrelsFormat::jsonl));
     EXPECT_EQ(read_qrels(again), read_qrels(file));
   });
 }
@@ -139,11 +139,11 @@ TEST(DamagedForms, Judgments) {
 TEST(DamagedForms, Runs) {
   const std::vector<RankedQuery> queries = {{"1", {{"a", 3}, {"b", 2.5}, {"c", 2.5}}}, {"2", {{"a", -1e-3}}}};
   std::vector<std::string> seeds;
-  for (const RunForm form : {RunForm::trec, RunForm::msmarco, RunForm::jsonl})
-    seeds.push_back(format_run_as(form, queries, "tag"));
+  for (const RunFormat format : {RunFormat::trec, RunFormat::msmarco, RunFormat::jsonl})
+    seeds.push_back(format_run_as(format, queries, "tag"));
   damage(seeds, [](const auto& file, const auto& again) {
     const index_tools::Run run = read_run(file);
-    write(again, format_run_as(RunForm::jsonl, ranked_queries(run, RunOrder::score, 0), "tag"));
+    write(again, format_run_as(RunFormat::jsonl, ranked_queries(run, RunOrder::score, 0), "tag"));
     const index_tools::Run back = read_run(again);
     EXPECT_EQ(back.query_order, run.query_order);
     for (const auto& [query, hits] : run.queries) {

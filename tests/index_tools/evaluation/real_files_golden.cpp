@@ -1,4 +1,4 @@
-// Real topics and judgments in their several forms.
+// Real topics and judgments in their several formats.
 #include <unistd.h>
 
 #include <fstream>
@@ -68,7 +68,7 @@ std::size_t count_of(const std::string& text, std::string_view piece) {
   return count;
 }
 
-// Every topics file of the collections' forms that the data folder has.
+// Every topics file of the collections' formats that the data folder has.
 std::vector<fs::path> topic_files() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(testing::test_data() / "topics")) files.push_back(entry.path());
@@ -93,22 +93,22 @@ TEST(RealTopics, NoneIsLostAndEveryFormGivesThemBack) {
     });
     const TopicFile topics = read_topic_file(file);
     std::size_t expected = lines;  // JSON lines, TSV
-    if (topics.form == TopicForm::trec) expected = count_of(text, "<num>");
-    if (topics.form == TopicForm::trec_xml) expected = count_of(text, "</topic>");
-    if (topics.form == TopicForm::smart) expected = count_of(text, "\n.W");
+    if (topics.format == TopicFormat::trec) expected = count_of(text, "<num>");
+    if (topics.format == TopicFormat::trec_xml) expected = count_of(text, "</topic>");
+    if (topics.format == TopicFormat::smart) expected = count_of(text, "\n.W");
     EXPECT_EQ(topics.topics.size(), expected) << file;
-    for (const TopicForm form : {TopicForm::trec, TopicForm::trec_xml, TopicForm::jsonl, TopicForm::tsv}) {
-      std::ofstream(written) << format_topics(topics.topics, form);
+    for (const TopicFormat format : {TopicFormat::trec, TopicFormat::trec_xml, TopicFormat::jsonl, TopicFormat::tsv}) {
+      std::ofstream(written) << format_topics(topics.topics, format);
       const TopicFile back = read_topic_file(written);
-      EXPECT_EQ(to_string(back.form), to_string(form)) << file;
+      EXPECT_EQ(to_string(back.format), to_string(format)) << file;
       ASSERT_EQ(back.topics.size(), topics.topics.size()) << file;
       for (std::size_t i = 0; i < back.topics.size(); ++i) {
         const Topic& right = topics.topics[i];
         EXPECT_EQ(back.topics[i].id, right.id) << file;
         EXPECT_EQ(back.topics[i].title, right.title) << file << " " << right.id;
-        EXPECT_EQ(back.topics[i].description, carries_descriptions(form) ? right.description : "")
+        EXPECT_EQ(back.topics[i].description, carries_descriptions(format) ? right.description : "")
             << file << " " << right.id;
-        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(form) ? right.narrative : "")
+        EXPECT_EQ(back.topics[i].narrative, carries_descriptions(format) ? right.narrative : "")
             << file << " " << right.id;
       }
     }
@@ -162,9 +162,9 @@ TEST(RealQrels, EveryFileIsReadWithAllItsJudgments) {
     EXPECT_EQ(read.judgments.size(), lines) << entry.path();
     EXPECT_EQ(count_judgments(read_qrels(entry.path())), lines) << entry.path();
     const fs::path written = fs::temp_directory_path() / ("relucent-qrels-" + std::to_string(::getpid()));
-    for (const QrelsForm form : {QrelsForm::trec, QrelsForm::smart, QrelsForm::jsonl, QrelsForm::beir}) {
-      std::ofstream(written) << format_judgments(read.judgments, form);
-      EXPECT_EQ(read_qrels(written), read_qrels(entry.path())) << entry.path() << " as " << to_string(form);
+    for (const QrelsFormat format : {QrelsFormat::trec, QrelsFormat::smart, QrelsFormat::jsonl, QrelsFormat::beir}) {
+      std::ofstream(written) << format_judgments(read.judgments, format);
+      EXPECT_EQ(read_qrels(written), read_qrels(entry.path())) << entry.path() << " as " << to_string(format);
     }
     fs::remove(written);
     ++files;
@@ -218,7 +218,7 @@ TEST(RealRerankInput, TirexSamplesAreRead) {
   const auto xml = read_topics(folder / "sample-input-full-rank/queries.xml");
   ASSERT_EQ(jsonl.size(), 2U);
   EXPECT_EQ(jsonl[1].description, "Which pangrams have multiple animals where one of the animals is a zebra?");
-  EXPECT_EQ(format_topics(jsonl, TopicForm::jsonl), format_topics(xml, TopicForm::jsonl));
+  EXPECT_EQ(format_topics(jsonl, TopicFormat::jsonl), format_topics(xml, TopicFormat::jsonl));
 }
 
 }  // namespace

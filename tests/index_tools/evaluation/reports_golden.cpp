@@ -1,4 +1,4 @@
-// What `relucent evaluate` prints in each of its forms, read back, against trec_eval's and SciPy's answers.
+// What `relucent evaluate` prints in each of its formats, read back, against trec_eval's and SciPy's answers.
 #include <array>
 #include <cmath>
 #include <map>
@@ -172,7 +172,7 @@ void expect_values(const Values& expected, const Values& found, double tolerance
 
 constexpr double kAllDigits = 1e-12, kFourDecimals = 0.5e-4 + 1e-9;
 
-void expect_every_form(const Values& expected, const Report& report, const std::string& where) {
+void expect_every_format(const Values& expected, const Report& report, const std::string& where) {
   expect_values(expected, read_lines(report), kFourDecimals, where + " lines");
   expect_values(expected, read_table(report), kFourDecimals, where + " table");
   expect_values(expected, read_latex(report), kFourDecimals, where + " LaTeX");
@@ -201,14 +201,14 @@ TEST(ReportsGolden, EveryFormHoldsTrecEvalsValues) {
           expected[{run.tag, query, measure.name}] = values.at(measure.name);
         }
       }
-      expect_every_form(expected, report, name);
+      expect_every_format(expected, report, name);
       ++cases;
     }
   }
   EXPECT_GT(cases, 0U);
 }
 
-// SciPy's figures of one comparison in the printed forms.
+// SciPy's figures of one comparison in the printed formats.
 void expect_tests(const json& golden, const Report& report, std::size_t measure, const std::string& where) {
   const std::string& name = report.measures[measure].name;
   const json found = json::parse(format_json(report)).at("comparisons").at(0).at("measures").at(name);
@@ -235,12 +235,12 @@ void expect_tests(const json& golden, const Report& report, std::size_t measure,
   }
 
   const auto near_as_printed = [&](const std::string& cell, const char* key, double decimals,
-                                   const char* form) {
+                                   const char* format) {
     const double right = golden.at(key).get<double>();
     // Small p-values have two digits.
     EXPECT_NEAR(number_of(cell), right,
                 right < 1e-4 && std::string(key).starts_with("p") ? 0.05 * right : decimals)
-        << where << " " << form << " " << key;
+        << where << " " << format << " " << key;
   };
   const std::string text = format_latex(report);
   bool in_latex = false;

@@ -241,7 +241,7 @@ TEST_F(IndexRuns, AFewMalformedRecordsAreSkippedAndMoreAreAnError) {
   EXPECT_NE(error.problem().find("docs.tsv:501"), std::string::npos) << error.what();
   EXPECT_NE(find(verify(), "progress", Check::Status::note), nullptr);
   again.start = IndexJob::Start::resume;
-  again.most_malformed = 0.01;
+  again.max_malformed = 0.01;
   EXPECT_EQ(run_index(again).documents, 500);
   EXPECT_TRUE(verify().sound());
 }

@@ -1,4 +1,4 @@
-"""`relucent rerank`: forms of output, fusion, missing texts, mistakes, interruption."""
+"""`relucent rerank`: formats of output, fusion, missing texts, mistakes, interruption."""
 
 import gzip
 import json

@@ -47,7 +47,7 @@ class Search(ProgramTest):
         for hit in found["hits"]:
             self.assertEqual(hit["first_stage_rank"], by_id[hit["id"]]["rank"])
             self.assertEqual(hit["first_stage_score"], by_id[hit["id"]]["score"])
-            self.assertEqual((hit["standing"], hit["score"]), ("rescored", hit["logit"]))
+            self.assertEqual((hit["status"], hit["score"]), ("rescored", hit["logit"]))
             self.assertTrue(hit["text"])
         scores = [hit["score"] for hit in found["hits"]]
         self.assertEqual(scores, sorted(scores, reverse=True))
@@ -289,7 +289,7 @@ class Search(ProgramTest):
             found = json.loads(result.stdout)
             self.assertEqual((found["status"], found["degraded"], found["rescored"]), ("no_query_text", False, 0))
             self.assertIn("no text", found["reason"])
-            self.assertEqual({hit["standing"] for hit in found["hits"]}, {"not_rescored"})
+            self.assertEqual({hit["status"] for hit in found["hits"]}, {"not_rescored"})
             self.assertEqual(result.stderr.count("not rescored"), 1, result.stderr)
             plain = self.hits("--syntax", "lucene", query, "--no-rescore")
             self.assertEqual([hit["id"] for hit in found["hits"]], [hit["id"] for hit in plain["hits"]])

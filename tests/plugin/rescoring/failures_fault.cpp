@@ -35,7 +35,7 @@ class RescoringFailures : public ::testing::Test {
     EXPECT_EQ(answer->maxScore, bm25->maxScore);
     EXPECT_EQ(answer->rescored, 0);
     for (std::int32_t i = 0; i < 10; ++i) {
-      EXPECT_EQ(rescored_hit(answer, i)->standing, RescoredHit::Standing::not_rescored);
+      EXPECT_EQ(rescored_hit(answer, i)->status, RescoredHit::Status::not_rescored);
       EXPECT_EQ(rescored_hit(answer, i)->firstStageRank, i + 1);
       EXPECT_FALSE(rescored_hit(answer, i)->logit);
     }

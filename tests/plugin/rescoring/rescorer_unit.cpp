@@ -54,7 +54,7 @@ TEST_F(RescoringRescorer, ScoresTheWholeWindowInOneCallWhateverIsAskedFor) {
 TEST_F(RescoringRescorer, EachHitCarriesWhereItCameFrom) {
   const auto answer = Rescorer(config, scorer).rescore(searcher, first, "words", 10);
   const auto best = rescored_hit(answer, 0);
-  EXPECT_EQ(best->standing, RescoredHit::Standing::rescored);
+  EXPECT_EQ(best->status, RescoredHit::Status::rescored);
   EXPECT_EQ(best->firstStageRank, 5);
   EXPECT_EQ(best->firstStageScore, first->scoreDocs[4]->score);
   EXPECT_EQ(best->logit, 9.F);
@@ -63,7 +63,7 @@ TEST_F(RescoringRescorer, EachHitCarriesWhereItCameFrom) {
   EXPECT_TRUE(cut->truncated);
   EXPECT_EQ(cut->tokens, 6);
   const auto beyond = rescored_hit(answer, 6);
-  EXPECT_EQ(beyond->standing, RescoredHit::Standing::beyond_window);
+  EXPECT_EQ(beyond->status, RescoredHit::Status::beyond_window);
   EXPECT_EQ(beyond->firstStageRank, 7);
   EXPECT_FALSE(beyond->logit);
   EXPECT_LT(beyond->score, cut->score);
@@ -112,7 +112,7 @@ TEST_F(RescoringRescorer, MissingAndEmptyTextsGoToTheBottomOfTheWindowInFirstSta
   EXPECT_EQ(documents_of(answer), (Documents{5, 3, 1, 0, 2, 4, 6, 7, 8, 9}));
   EXPECT_EQ(answer->withoutText, 3);
   EXPECT_EQ(answer->rescored, 3);
-  EXPECT_EQ(rescored_hit(answer, 3)->standing, RescoredHit::Standing::without_text);
+  EXPECT_EQ(rescored_hit(answer, 3)->status, RescoredHit::Status::without_text);
   EXPECT_FALSE(rescored_hit(answer, 3)->logit);
   EXPECT_FALSE(answer->degraded);
 }

@@ -259,7 +259,7 @@ class NumberTokenizer : public Tokenizer {
 
 TEST(TokenIdsForm, ComesBackAsItWasWritten) {
   for (const auto& [size, bytes_each] : {std::pair{65536, 2U}, {65537, 4U}, {250'002, 4U}}) {
-    const TokenIdsMaker maker{std::make_shared<NumberTokenizer>(size), 5};
+    const TokenIdEncoder maker{std::make_shared<NumberTokenizer>(size), 5};
     const std::string last = std::to_string(size - 1);
     std::string bytes = "what was there";
     std::vector<std::int32_t> ids{7};

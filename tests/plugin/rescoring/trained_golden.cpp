@@ -77,7 +77,7 @@ void check_set(const Set& set) {
     for (std::int32_t i = 0; i < answer->scoreDocs.size(); ++i) {
       const auto hit = rescored_hit(answer, i);
       if (i > 0) { EXPECT_GE(answer->scoreDocs[i - 1]->score, hit->score); }
-      if (hit->standing != RescoredHit::Standing::rescored) continue;
+      if (hit->status != RescoredHit::Status::rescored) continue;
       EXPECT_EQ(static_cast<float>(hit->score), *hit->logit);
       EXPECT_GT(hit->tokens, 3);
       const auto& golden = set.logits.at(id);

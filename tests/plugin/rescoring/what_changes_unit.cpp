@@ -230,7 +230,7 @@ TEST_F(QueriesWithoutText, AreAnsweredByBM25WhichIsNoFailure) {
     EXPECT_EQ(documents_of(answer), documents_of(bm25));
     EXPECT_EQ(scores_of(answer), scores_of(bm25));
     EXPECT_EQ(answer->totalHits, bm25->totalHits);
-    EXPECT_EQ(rescored_hit(answer, 0)->standing, RescoredHit::Standing::not_rescored);
+    EXPECT_EQ(rescored_hit(answer, 0)->status, RescoredHit::Status::not_rescored);
     const auto explained = to_utf8(searcher->explain(query, answer->scoreDocs[0]->doc)->toString());
     EXPECT_NE(explained.find("not rescored: the query has no text"), std::string::npos) << explained;
   }

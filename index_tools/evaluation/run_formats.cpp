@@ -1,9 +1,9 @@
-#include "index_tools/evaluation/run_forms.h"
+#include "index_tools/evaluation/run_formats.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "index_tools/evaluation/file_forms.h"
+#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
@@ -11,8 +11,8 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr FormNames<RunForm, 3> kRunFormatNames = {
-    {{"trec", RunForm::trec}, {"msmarco", RunForm::msmarco}, {"jsonl", RunForm::jsonl}}};
+constexpr FormatNames<RunFormat, 3> kRunFormatNames = {
+    {{"trec", RunFormat::trec}, {"msmarco", RunFormat::msmarco}, {"jsonl", RunFormat::jsonl}}};
 
 void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
   for (const RunHit& hit : hits) {
@@ -47,15 +47,15 @@ bool ranked_otherwise(std::vector<RunHit> hits) {
 
 }  // namespace
 
-std::string_view to_string(RunForm form) noexcept { return name_of_form(kRunFormatNames, form); }
+std::string_view to_string(RunFormat format) noexcept { return name_of_format(kRunFormatNames, format); }
 
-RunForm parse_run_form(std::string_view name) { return form_named(kRunFormatNames, name, "runs"); }
+RunFormat parse_run_format(std::string_view name) { return format_named(kRunFormatNames, name, "runs"); }
 
-std::optional<RunForm> run_form_of(const std::filesystem::path& file) {
+std::optional<RunFormat> run_form_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
-  if (ending == ".jsonl") return RunForm::jsonl;
-  if (ending == ".tsv") return RunForm::msmarco;
-  if (ending == ".run" || ending == ".trec") return RunForm::trec;
+  if (ending == ".jsonl") return RunFormat::jsonl;
+  if (ending == ".tsv") return RunFormat::msmarco;
+  if (ending == ".run" || ending == ".trec") return RunFormat::trec;
   return std::nullopt;
 }
 
@@ -74,15 +74,15 @@ std::vector<RankedQuery> ranked_queries(const Run& run, RunOrder order, std::siz
   return queries;
 }
 
-std::string format_run_as(RunForm form, const std::vector<RankedQuery>& queries, std::string_view tag) {
+std::string format_run_as(RunFormat format, const std::vector<RankedQuery>& queries, std::string_view tag) {
   const std::string trec = format_run(queries, tag);  // also checks the ids and scores
-  if (form == RunForm::trec) return trec;
+  if (format == RunFormat::trec) return trec;
   std::string text;
   for (const RankedQuery& query : queries) {
     std::int64_t rank = 0;
     for (const RunHit& hit : with_scores_apart(query).hits) {
       ++rank;
-      if (form == RunForm::msmarco) {
+      if (format == RunFormat::msmarco) {
         text += query.id + "\t" + hit.docno + "\t" + std::to_string(rank) + "\n";
       } else {
         const JsonRecord record = {

@@ -11,12 +11,12 @@
 
 namespace relucent::index_tools {
 
-/// The forms' names on a command line: trec, msmarco, jsonl.
-std::string_view to_string(RunForm form) noexcept;
+/// The formats' names on a command line: trec, msmarco, jsonl.
+std::string_view to_string(RunFormat format) noexcept;
 /// Throws Error `usage` for another name.
-RunForm parse_run_form(std::string_view name);
+RunFormat parse_run_format(std::string_view name);
 /// What a file's name asks for: .jsonl, .tsv (MS MARCO), .run and .trec (TREC); nothing for others.
-std::optional<RunForm> run_form_of(const std::filesystem::path& file);
+std::optional<RunFormat> run_form_of(const std::filesystem::path& file);
 
 /// What decides a run's order.
 enum class RunOrder {
@@ -29,9 +29,9 @@ enum class RunOrder {
 /// Throws Error `invalid_data` for a hit without a rank where the ranks are to decide.
 std::vector<RankedQuery> ranked_queries(const Run& run, RunOrder order, std::size_t hits);
 
-/// The queries as a file of the form: TREC as format_run(), so that ties are no more; MS MARCO qid, docno and
+/// The queries as a file of the format: TREC as format_run(), so that ties are no more; MS MARCO qid, docno and
 /// rank between tabs; JSONL qid, docno, rank, score and tag. Throws Error as format_run().
-std::string format_run_as(RunForm form, const std::vector<RankedQuery>& queries, std::string_view tag);
+std::string format_run_as(RunFormat format, const std::vector<RankedQuery>& queries, std::string_view tag);
 
 /// What is peculiar about a run.
 struct RunCheck {
