@@ -53,18 +53,10 @@ std::string escape_xml(std::string_view text) {
   result.reserve(text.size());
   for (const char c : text) {
     switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
       default:
         // XML cannot express the other control characters.
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {

@@ -31,12 +31,13 @@ int cores_of_affinity() {
 double quota_of(const fs::path& group) {
   std::string quota;
   double period = 0;
-  if (std::ifstream(group / "cpu.max") >> quota >> period) {  // version 2
+  if (std::ifstream(group / "cpu.max") >> quota >> period) {          // version 2
     const double microseconds = std::strtod(quota.c_str(), nullptr);  // 0 for "max"
     return period > 0 ? microseconds / period : 0;
   }
   double microseconds = 0;  // version 1; -1 for no limit
-  if (std::ifstream(group / "cpu.cfs_quota_us") >> microseconds && std::ifstream(group / "cpu.cfs_period_us") >> period) {
+  if (std::ifstream(group / "cpu.cfs_quota_us") >> microseconds &&
+      std::ifstream(group / "cpu.cfs_period_us") >> period) {
     return microseconds > 0 && period > 0 ? microseconds / period : 0;
   }
   return 0;

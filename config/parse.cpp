@@ -1,14 +1,15 @@
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <toml++/toml.h>
 
 #include "base/nesting.h"
 #include "base/text.h"
-#include "relucent/error.h"
 #include "config/schema.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace config {

@@ -137,7 +137,8 @@ Key choice_key(std::string section, std::string name, Access access, std::string
 }
 
 // A field of the configuration, as a function from Config& to a reference.
-#define FIELD(path) [](Config& config) -> auto& { return config.path; }
+#define FIELD(path) \
+  [](Config & config) -> auto& { return config.path; }
 
 std::vector<Key> make_schema() {
   const auto is_name = [](const std::string& value) { return !value.empty(); };

@@ -1,8 +1,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "relucent/error.h"
 #include "config/schema.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace config {

@@ -45,8 +45,9 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
                                         const BackendOptions& options) {
   check_weights(description, weights);
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    throw Error(ErrorKind::usage, "threads", "is " + std::to_string(options.threads) + ", not 0 to " +
-                std::to_string(kMaxThreads), "0 means every core");
+    throw Error(ErrorKind::usage, "threads",
+                "is " + std::to_string(options.threads) + ", not 0 to " + std::to_string(kMaxThreads),
+                "0 means every core");
   }
   const std::string& device = options.device;
   if (device == "ref") {

@@ -16,8 +16,9 @@ std::string to_string(const std::vector<std::int64_t>& shape) {
 
 void check_shape(const std::string& name, const TensorView& tensor, const std::vector<std::int64_t>& wanted) {
   if (tensor.shape != wanted || tensor.data == nullptr) {
-    throw Error(ErrorKind::invalid_data, name, "has shape " + to_string(tensor.shape) + " where " + to_string(wanted) +
-                " is needed", "the weights and the description do not belong together");
+    throw Error(ErrorKind::invalid_data, name,
+                "has shape " + to_string(tensor.shape) + " where " + to_string(wanted) + " is needed",
+                "the weights and the description do not belong together");
   }
 }
 
@@ -35,8 +36,9 @@ void check_sequence(const EncoderDescription& description, std::span<const std::
   if (ids.empty()) throw Error(ErrorKind::usage, name, "is empty", "a sequence holds at least its [SEP]");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= description.vocabulary_size) {
-      throw Error(ErrorKind::usage, name, "token " + std::to_string(i) + " has the id " + std::to_string(ids[i]) +
-                  ", outside the vocabulary of " + std::to_string(description.vocabulary_size),
+      throw Error(ErrorKind::usage, name,
+                  "token " + std::to_string(i) + " has the id " + std::to_string(ids[i]) +
+                      ", outside the vocabulary of " + std::to_string(description.vocabulary_size),
                   "tokenize with the model's own vocabulary");
     }
   }

@@ -14,11 +14,11 @@ inline constexpr int kModuleAbi = 2;
 
 /// One GPU as the driver tells it.
 struct DeviceInfo {
-  int index = 0;             ///< N of "cuda:N"
-  std::string name;          ///< "NVIDIA H100 80GB HBM3"
-  int major = 0, minor = 0;  ///< compute capability
+  int index = 0;                                   ///< N of "cuda:N"
+  std::string name;                                ///< "NVIDIA H100 80GB HBM3"
+  int major = 0, minor = 0;                        ///< compute capability
   std::uint64_t memory_bytes = 0, free_bytes = 0;  ///< free_bytes 0 where it was not asked for
-  std::string problem;  ///< why it cannot be used; empty if it can
+  std::string problem;                             ///< why it cannot be used; empty if it can
 };
 
 /// What librelucent_cuda.so offers the library; the loader (kernels/cuda_module.h) finds and checks it. No CUDA type
@@ -26,8 +26,8 @@ struct DeviceInfo {
 struct Module {
   int abi;              ///< kModuleAbi
   const char* version;  ///< Relucent's version: must equal the library's
-  /// Every GPU of this machine, usable or not. Asking for their free memory opens a context on each of them and closes it
-  /// again; without it none is touched. Throws Error `device`: no driver, or one too old.
+  /// Every GPU of this machine, usable or not. Asking for their free memory opens a context on each of them and closes
+  /// it again; without it none is touched. Throws Error `device`: no driver, or one too old.
   std::vector<DeviceInfo> (*devices)(bool free_memory);
   /// `options.device` is "cuda:N", or "cuda" for all usable GPUs of the first one's kind, over which queries are
   /// spread. Throws Error: `device` for a GPU that is absent or fails, `unsupported` for a description or precision it

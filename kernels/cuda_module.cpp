@@ -91,8 +91,10 @@ const Module& load(const fs::path& file) {
   const Module* found = entry();
   // The number comes first: what follows it is known only where it is the same.
   if (found == nullptr || found->abi != kModuleAbi) {
-    refuse(file.string(), "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) +
-               ", this library has " + std::to_string(kModuleAbi), "install both from one build");
+    refuse(file.string(),
+           "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) + ", this library has " +
+               std::to_string(kModuleAbi),
+           "install both from one build");
   }
   if (std::strcmp(found->version, RELUCENT_VERSION) != 0) {
     refuse(file.string(), std::string("is of Relucent ") + found->version + ", this library is " RELUCENT_VERSION,
@@ -166,8 +168,8 @@ std::vector<DeviceInfo> devices(bool free_memory) {
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options) {
   require_usable(options.device);
-  auto backend = in_module("making the CUDA backend",
-                           [&] { return module().make_backend(description, weights, options); });
+  auto backend =
+      in_module("making the CUDA backend", [&] { return module().make_backend(description, weights, options); });
   if (!backend) refuse("device " + options.device, "the CUDA module made no backend", kReport);
   return backend;
 }
@@ -189,8 +191,8 @@ std::string describe(const DeviceInfo& device) {
     return std::to_string((bytes + 500'000'000) / 1'000'000'000) + " GB";
   };
   const std::string capability = std::to_string(device.major) + "." + std::to_string(device.minor);
-  return device.name + ", compute capability " + capability + ", " +
-         gigabytes(device.memory_bytes) + " (" + gigabytes(device.free_bytes) + " free)";
+  return device.name + ", compute capability " + capability + ", " + gigabytes(device.memory_bytes) + " (" +
+         gigabytes(device.free_bytes) + " free)";
 }
 
 }  // namespace relucent::cuda

@@ -9,9 +9,9 @@
 namespace relucent::cuda {
 
 /// The CUDA module, loaded at the first call that finds it and kept for the life of the process: the file that
-/// $RELUCENT_CUDA_MODULE names ("none": there is none), else librelucent_cuda.so beside this library or in the lib folder
-/// next to this program, else wherever the dynamic linker finds it. Throws Error `device` that says why there is none.
-/// Thread-safe.
+/// $RELUCENT_CUDA_MODULE names ("none": there is none), else librelucent_cuda.so beside this library or in the lib
+/// folder next to this program, else wherever the dynamic linker finds it. Throws Error `device` that says why there is
+/// none. Thread-safe.
 const Module& module();
 
 /// Every GPU that the module sees, as Module::devices. Throws Error `device`: no module, no driver, a driver too old.

@@ -13,10 +13,9 @@
 namespace relucent {
 namespace {
 
-constexpr std::int32_t longest_query = 30;  // word pieces
-constexpr std::int32_t special_tokens = 3;  // [CLS] query [SEP] document [SEP]
-constexpr std::size_t tokens_a_call =
-    1 << 17;  // keeps a backend's memory bounded when documents have many chunks
+constexpr std::int32_t longest_query = 30;      // word pieces
+constexpr std::int32_t special_tokens = 3;      // [CLS] query [SEP] document [SEP]
+constexpr std::size_t tokens_a_call = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
 constexpr std::size_t chunks_between_looks = 256;  // well below a millisecond
 
@@ -32,23 +31,20 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
   const std::int32_t rows = checkpoint.configuration.description.max_positions;
   if (options.max_length != 0 && (options.max_length <= special_tokens || options.max_length > rows)) {
     bad_option("max_length is " + std::to_string(options.max_length),
-               "give 0 or a number from " + std::to_string(special_tokens + 1) + " to " +
-                   std::to_string(rows) + ", the rows of the position table of " +
-                   checkpoint.folder.string());
+               "give 0 or a number from " + std::to_string(special_tokens + 1) + " to " + std::to_string(rows) +
+                   ", the rows of the position table of " + checkpoint.folder.string());
   }
   if (options.attention_window && *options.attention_window < -1) {
     bad_option("attention_window is " + std::to_string(*options.attention_window),
                "give -1 for no window, or 0 or more tokens");
   }
-  if (options.chunk < 1)
-    bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
+  if (options.chunk < 1) bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
   if (options.max_chunks < 0) {
     bad_option("max_chunks is " + std::to_string(options.max_chunks), "give 1 or more chunks, or 0 for all of them");
   }
   if (options.stride < 1 || options.stride > options.chunk) {
     bad_option("stride is " + std::to_string(options.stride),
-               "give 1 to " + std::to_string(options.chunk) +
-                   " word pieces, so that no text lies between two chunks");
+               "give 1 to " + std::to_string(options.chunk) + " word pieces, so that no text lies between two chunks");
   }
 }
 
@@ -80,8 +76,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
  private:
   std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
                                              std::vector<std::int32_t>& room, const StopSignal& stop) const;
-  TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents,
-                          const StopSignal& stop, PairScores& scores) const;
+  TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
+                          PairScores& scores) const;
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
 
   CrossEncoderOptions options_;
@@ -97,8 +93,8 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
                                                                std::vector<std::int32_t>& room,
                                                                const StopSignal& stop) const {
   const auto ids = document.ids.first(std::min(limit, document.ids.size()));
-  const bool enough = document.which == PairDocument::Ids::all ||
-                      (document.which == PairDocument::Ids::first && ids.size() == limit);
+  const bool enough =
+      document.which == PairDocument::Ids::all || (document.which == PairDocument::Ids::first && ids.size() == limit);
   const auto is_entry = [size = tokenizer_->vocabulary_size()](std::int32_t id) { return id >= 0 && id < size; };
   if (enough && std::all_of(ids.begin(), ids.end(), is_entry)) return ids;
   room.clear();
@@ -106,8 +102,7 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
   return room;
 }
 
-TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query,
-                                            std::span<const PairDocument> documents,
+TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const PairDocument> documents,
                                             const StopSignal& stop, PairScores& scores) const {
   const auto query_limit = static_cast<std::size_t>(std::min(longest_query, max_length_ - special_tokens));
   TokenizedBatch batch;
@@ -151,8 +146,7 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= tokens_a_call)) {
       tokens += sequences[end++].size();
     }
-    const ScoringBatch part{tokenizer_->cls_id(), batch.query,
-                            std::span(sequences).subspan(begin, end - begin)};
+    const ScoringBatch part{tokenizer_->cls_id(), batch.query, std::span(sequences).subspan(begin, end - begin)};
     const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
     scores.device_ms += cost.milliseconds;
     scores.device_bytes = std::max(scores.device_bytes, cost.bytes);
@@ -161,8 +155,7 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
   return logits;
 }
 
-PairScores LoadedCrossEncoder::score_documents(std::string_view query,
-                                               std::span<const PairDocument> documents,
+PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span<const PairDocument> documents,
                                                const StopSignal& stop) const {
   PairScores scores;
   scores.documents.resize(documents.size());
@@ -175,8 +168,7 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query,
   const std::vector<float> logits = encode(batch, stop, scores);
   for (const float logit : logits) {
     if (!std::isfinite(logit)) {
-      throw Error(ErrorKind::invalid_data, folder_.string(),
-                  "the model gives a score that is not a finite number",
+      throw Error(ErrorKind::invalid_data, folder_.string(), "the model gives a score that is not a finite number",
                   "its weights are damaged or do not fit this precision: run `relucent model check`");
     }
   }

@@ -1,7 +1,6 @@
 #include "plugin/lucene_errors.h"
 
 #include <LuceneException.h>
-
 #include <sys/statvfs.h>
 
 #include <filesystem>
@@ -32,7 +31,8 @@ constexpr const char* kDamaged =
               "verify`");
 }
 
-[[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place, std::string_view operation) {
+[[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place,
+                          std::string_view operation) {
   using Type = Lucene::LuceneException;
   std::string problem(operation);
   const std::string text = to_utf8(exception.getError());
@@ -43,13 +43,10 @@ constexpr const char* kDamaged =
     case Type::Compression:
     case Type::FileNotFound:
     case Type::IndexOutOfBounds:
-    case Type::NumberFormat:
-      throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
+    case Type::NumberFormat: throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
     case Type::OutOfMemory: throw_out_of_memory(place, operation);
-    case Type::NoSuchDirectory:
-      throw Error(ErrorKind::io, place, problem, "check the folder's name");
-    case Type::LockObtainFailed:
-      throw Error(ErrorKind::io, place, problem, "wait for the other writer to end");
+    case Type::NoSuchDirectory: throw Error(ErrorKind::io, place, problem, "check the folder's name");
+    case Type::LockObtainFailed: throw Error(ErrorKind::io, place, problem, "wait for the other writer to end");
     case Type::IO:
       if (disk_is_full(place)) {
         throw Error(ErrorKind::io, place, std::string(operation) + ": the disk is full",
@@ -66,16 +63,11 @@ constexpr const char* kDamaged =
     case Type::IllegalArgument:
     case Type::Parse:
     case Type::QueryParser:
-    case Type::TooManyClauses:
-      throw Error(ErrorKind::usage, place, problem);
-    case Type::AlreadyClosed:
-      throw Error(ErrorKind::usage, place, problem, "It was closed before");
-    case Type::TimeExceeded:
-      throw Error(ErrorKind::deadline, place, problem);
-    case Type::UnsupportedOperation:
-      throw Error(ErrorKind::unsupported, place, problem);
-    default:
-      throw Error(ErrorKind::internal, place, problem);
+    case Type::TooManyClauses: throw Error(ErrorKind::usage, place, problem);
+    case Type::AlreadyClosed: throw Error(ErrorKind::usage, place, problem, "It was closed before");
+    case Type::TimeExceeded: throw Error(ErrorKind::deadline, place, problem);
+    case Type::UnsupportedOperation: throw Error(ErrorKind::unsupported, place, problem);
+    default: throw Error(ErrorKind::internal, place, problem);
   }
 }
 
@@ -90,7 +82,7 @@ void rethrow_as_error(std::string_view place, std::string_view operation) {
     throw_out_of_memory(place, operation);
   } catch (const std::filesystem::filesystem_error& exception) {
     throw_io_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), operation,
-                       exception.code().value());
+                   exception.code().value());
   } catch (const std::exception& exception) {
     throw Error(ErrorKind::io, place, std::string(operation) + ": " + exception.what());
   }

@@ -17,26 +17,17 @@ namespace fs = std::filesystem;
 std::string_view remedy_for(int error) {
   switch (error) {
     case ENOSPC:
-    case EDQUOT:
-      return "free some space and try again";
-    case EMFILE:
-      return "raise the limit of open files (ulimit -n)";
-    case ENFILE:
-      return "the system's table of open files is full; close other programs";
-    case ENOMEM:
-      return "free some memory, or raise its limit (ulimit -v)";
+    case EDQUOT: return "free some space and try again";
+    case EMFILE: return "raise the limit of open files (ulimit -n)";
+    case ENFILE: return "the system's table of open files is full; close other programs";
+    case ENOMEM: return "free some memory, or raise its limit (ulimit -v)";
     case EACCES:
-    case EPERM:
-      return "check the permissions of the file and its folder";
-    case EROFS:
-      return "the file system is mounted read-only; choose another place";
+    case EPERM: return "check the permissions of the file and its folder";
+    case EROFS: return "the file system is mounted read-only; choose another place";
     case ENOENT:
-    case ENOTDIR:
-      return "check the path";
-    case ELOOP:
-      return "check the symbolic links on the path";
-    default:
-      return "check the path, the permissions and the disk";
+    case ENOTDIR: return "check the path";
+    case ELOOP: return "check the symbolic links on the path";
+    default: return "check the path, the permissions and the disk";
   }
 }
 

@@ -11,8 +11,8 @@
 /// All functions retry interrupted system calls and are thread-safe.
 namespace relucent {
 
-/// Throws Error `io`: "PATH: OPERATION: REASON; remedy", where the remedy follows from `error`, an errno value (too many
-/// open files, no permission, full disk, out of memory ...).
+/// Throws Error `io`: "PATH: OPERATION: REASON; remedy", where the remedy follows from `error`, an errno value (too
+/// many open files, no permission, full disk, out of memory ...).
 [[noreturn]] void throw_io_error(const std::filesystem::path& path, std::string_view operation, int error);
 
 /// The remedy for a failure whose text ends with the system's reason, as in "/index/_0.tis: opening: Too many open

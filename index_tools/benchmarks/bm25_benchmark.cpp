@@ -128,9 +128,8 @@ std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
   }
   Measurement mine = summarize("bm25 relucent", ours_ms), theirs = summarize("bm25 lucene++ own scoring", stock_ms);
   const double a_query = postings / settings.queries;
-  mine.figures = {{"documents", settings.documents},
-                  {"postings_per_query", a_query},
-                  {"ratio", theirs.median_ms / mine.median_ms}};
+  mine.figures = {
+      {"documents", settings.documents}, {"postings_per_query", a_query}, {"ratio", theirs.median_ms / mine.median_ms}};
   theirs.figures = {{"documents", settings.documents}, {"postings_per_query", a_query}};
   return {mine, theirs};
 }

@@ -29,8 +29,8 @@ class GeneratedCollection {
   int document_length();
 
   std::uint64_t state_;
-  std::vector<double> cumulative_;   // [words], of the word frequencies
-  std::vector<std::uint32_t> start_; // [1024 + 1]: where each 1024th of the probability begins
+  std::vector<double> cumulative_;    // [words], of the word frequencies
+  std::vector<std::uint32_t> start_;  // [1024 + 1]: where each 1024th of the probability begins
   std::vector<std::string> words_;
 };
 

@@ -1,7 +1,6 @@
 #include "index_tools/benchmarks/index_benchmark.h"
 
 #include <LuceneHeaders.h>
-
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

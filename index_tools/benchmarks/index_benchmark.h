@@ -11,9 +11,9 @@ namespace relucent::benchmarks {
 
 struct IndexBenchmark {
   std::int64_t documents = 200'000;
-  int threads = 0;               ///< 0: one a core
+  int threads = 0;  ///< 0: one a core
   int runs = 1;
-  bool stock = true;             ///< time Lucene++'s own loop too
+  bool stock = true;  ///< time Lucene++'s own loop too
   /// For the generated text and the indexes, removed afterwards; empty: the system's for such.
   std::filesystem::path folder;
 };

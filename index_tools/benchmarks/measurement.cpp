@@ -69,11 +69,8 @@ void report(std::ostream& out, const std::vector<Measurement>& measurements, boo
   if (json) {
     auto rows = nlohmann::ordered_json::array();
     for (const Measurement& m : measurements) {
-      nlohmann::ordered_json row = {{"name", m.name},
-                                    {"median_ms", m.median_ms},
-                                    {"min_ms", m.min_ms},
-                                    {"max_ms", m.max_ms},
-                                    {"runs", m.runs}};
+      nlohmann::ordered_json row = {
+          {"name", m.name}, {"median_ms", m.median_ms}, {"min_ms", m.min_ms}, {"max_ms", m.max_ms}, {"runs", m.runs}};
       for (const auto& [name, value] : m.figures) row[name] = value;
       rows.push_back(std::move(row));
     }

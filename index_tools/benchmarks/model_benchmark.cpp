@@ -110,8 +110,8 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
     const double band = pattern.window ? std::min<double>(2.0 * *pattern.window + 1, document_rows) : document_rows;
     const double keys_of_document = band + 1 + query_rows, all_rows = 1 + query_rows + document_rows;
     if (last) {
-      a_candidate += a_row - 4 * hidden * hidden;                        // [CLS] through the block
-      a_candidate += 4 * hidden * hidden * (1 + document_rows);          // keys and values
+      a_candidate += a_row - 4 * hidden * hidden;                // [CLS] through the block
+      a_candidate += 4 * hidden * hidden * (1 + document_rows);  // keys and values
       a_candidate += 4 * hidden * all_rows;
       (pattern.query_is_independent() ? once : a_candidate) += 4 * hidden * hidden * query_rows;
     } else {
@@ -171,10 +171,9 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
                                                {"p95_ms", percentile(scored.total_ms, 0.95)},
                                                {"p99_ms", percentile(scored.total_ms, 0.99)}});
   }
-  whole.figures.insert(whole.figures.end(),
-                       {{"rss_mb", scored.late.resident_mb},
-                        {"rss_growth_mb", scored.late.resident_mb - scored.early.resident_mb},
-                        {"peak_rss_mb", scored.late.peak_mb}});
+  whole.figures.insert(whole.figures.end(), {{"rss_mb", scored.late.resident_mb},
+                                             {"rss_growth_mb", scored.late.resident_mb - scored.early.resident_mb},
+                                             {"peak_rss_mb", scored.late.peak_mb}});
   std::vector<Measurement> rows = {whole, summarize("  tokenize", scored.tokenize_ms),
                                    summarize("  encode", scored.encode_ms)};
   if (on_gpu) rows.push_back(device_row(scored, gflop, peak, settings.candidates));

@@ -24,7 +24,7 @@ FileStream::FileStream(const std::filesystem::path& file) : name_(input_name(fil
                   "check the path and its permissions");
     }
   }
-  struct stat status{};
+  struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;
   if (!known || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) {
     ::close(descriptor_);

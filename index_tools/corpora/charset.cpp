@@ -37,8 +37,7 @@ struct CodecAlias {
 
 #include "index_tools/corpora/charset_tables.inc"
 
-constexpr std::string_view kWideCodecs[] = {"utf_16", "utf_16_be", "utf_16_le",
-                                            "utf_32", "utf_32_be", "utf_32_le"};
+constexpr std::string_view kWideCodecs[] = {"utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"};
 // Codecs that are left to ICU, the nearest converter where it has none of that name.
 constexpr CodecAlias kIcuCodecs[] = {
     {"big5hkscs", "Big5-HKSCS"},       {"hz", "HZ-GB-2312"},
@@ -76,10 +75,9 @@ class IcuConverter {
   explicit IcuConverter(const char* name, bool skip_errors) {
     UErrorCode status = U_ZERO_ERROR;
     converter_.reset(::ucnv_open(name, &status));
-    ::ucnv_setToUCallBack(converter_.get(), skip_errors ? UCNV_TO_U_CALLBACK_SKIP : UCNV_TO_U_CALLBACK_STOP,
-                          nullptr, nullptr, nullptr, &status);
-    if (U_FAILURE(status))
-      throw Error(ErrorKind::unsupported, name, "ICU has no such charset", "install ICU's data");
+    ::ucnv_setToUCallBack(converter_.get(), skip_errors ? UCNV_TO_U_CALLBACK_SKIP : UCNV_TO_U_CALLBACK_STOP, nullptr,
+                          nullptr, nullptr, &status);
+    if (U_FAILURE(status)) throw Error(ErrorKind::unsupported, name, "ICU has no such charset", "install ICU's data");
   }
 
   // Nothing where a byte is malformed and errors are not skipped.
@@ -87,9 +85,8 @@ class IcuConverter {
     UErrorCode status = U_ZERO_ERROR;
     std::u16string text(bytes.size() * 2 + 16, u'\0');
     ::ucnv_reset(converter_.get());
-    const std::int32_t size =
-        ::ucnv_toUChars(converter_.get(), text.data(), static_cast<std::int32_t>(text.size()), bytes.data(),
-                        static_cast<std::int32_t>(bytes.size()), &status);
+    const std::int32_t size = ::ucnv_toUChars(converter_.get(), text.data(), static_cast<std::int32_t>(text.size()),
+                                              bytes.data(), static_cast<std::int32_t>(bytes.size()), &status);
     if (U_FAILURE(status)) return std::nullopt;
     text.resize(static_cast<std::size_t>(size));
     return text;
@@ -110,8 +107,7 @@ std::string utf8_of(std::u16string_view units) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     char32_t c = units[i];
     if (is_surrogate(c)) {
-      const bool pair =
-          c < 0xDC00 && i + 1 < units.size() && units[i + 1] >= 0xDC00 && units[i + 1] <= 0xDFFF;
+      const bool pair = c < 0xDC00 && i + 1 < units.size() && units[i + 1] >= 0xDC00 && units[i + 1] <= 0xDFFF;
       if (!pair) continue;
       c = 0x10000 + ((c - 0xD800) << 10) + (units[++i] - 0xDC00u);
     }
@@ -226,8 +222,7 @@ std::string decode_wide(std::string_view bytes, std::string_view codec) {
   bool big = codec.ends_with("_be");
   const auto value_at = [&](std::size_t i, bool big_endian) {
     char32_t value = 0;
-    for (std::size_t k = 0; k < unit; ++k)
-      value = value << 8 | byte_at(bytes, i + (big_endian ? k : unit - 1 - k));
+    for (std::size_t k = 0; k < unit; ++k) value = value << 8 | byte_at(bytes, i + (big_endian ? k : unit - 1 - k));
     return value;
   };
   std::size_t i = 0;
@@ -272,8 +267,7 @@ std::string codec_of(std::string_view charset) {
 
 template <typename Table>
 auto find_codec(const Table& table, std::string_view name) {
-  return std::find_if(std::begin(table), std::end(table),
-                      [&](const auto& codec) { return codec.name == name; });
+  return std::find_if(std::begin(table), std::end(table), [&](const auto& codec) { return codec.name == name; });
 }
 
 }  // namespace
@@ -296,8 +290,7 @@ std::optional<std::string> decode_charset(std::string_view bytes, std::string_vi
     return decode_wide(bytes, codec);
   }
   for (const CodecAlias& known : kIcuCodecs) {
-    if (known.alias == codec)
-      return utf8_of(IcuConverter(known.codec.data(), true).decode(bytes).value_or(u""));
+    if (known.alias == codec) return utf8_of(IcuConverter(known.codec.data(), true).decode(bytes).value_or(u""));
   }
   return std::nullopt;
 }

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/utf8.h"
 #include "index_tools/corpora/csv_reader.h"
 #include "index_tools/corpora/json_record.h"
-#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -18,12 +18,12 @@ using ReadBytes = std::unique_ptr<DocumentReader> (*)(const CorpusPart& part);
 
 /// What is known about a corpus that can be read.
 struct Corpus {
-  std::string id;                     ///< as --corpus names it; ir_datasets' id where it has one
-  std::string format;                 ///< one line for people
-  std::vector<std::string> names;     ///< its files' names in folders and archives, as patterns
-  std::int64_t official_documents;    ///< in the whole corpus; 0 where there is no such number
+  std::string id;                   ///< as --corpus names it; ir_datasets' id where it has one
+  std::string format;               ///< one line for people
+  std::vector<std::string> names;   ///< its files' names in folders and archives, as patterns
+  std::int64_t official_documents;  ///< in the whole corpus; 0 where there is no such number
   std::variant<ReadLines, ReadBytes> read;
-  bool concatenate_parts = false;              ///< its files are one text that was cut into pieces (readers of bytes)
+  bool concatenate_parts = false;  ///< its files are one text that was cut into pieces (readers of bytes)
 };
 
 /// Every corpus, in the order of the documentation.

@@ -13,8 +13,8 @@ namespace relucent::index_tools {
 /// One document of a corpus.
 struct Document {
   std::string id;
-  std::string text;         ///< UTF-8; may be empty
-  std::int64_t line = 0;    ///< where its record starts, from 1; its number among the records where lines say little
+  std::string text;       ///< UTF-8; may be empty
+  std::int64_t line = 0;  ///< where its record starts, from 1; its number among the records where lines say little
 };
 
 /// One file or archive entry of a corpus, for readers that want its own bytes. What it refers to outlives the reader.

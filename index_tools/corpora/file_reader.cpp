@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/charset.h"
 #include "index_tools/corpora/html_text.h"
 #include "index_tools/corpora/input_files.h"
-#include "base/utf8.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
 
@@ -88,8 +88,6 @@ std::unique_ptr<DocumentReader> read_html(const CorpusPart& part) {
   return std::make_unique<FileReader>(part, !name_matches(part.path, {"*.txt"}));
 }
 
-std::unique_ptr<DocumentReader> read_text(const CorpusPart& part) {
-  return std::make_unique<FileReader>(part, false);
-}
+std::unique_ptr<DocumentReader> read_text(const CorpusPart& part) { return std::make_unique<FileReader>(part, false); }
 
 }  // namespace relucent::index_tools

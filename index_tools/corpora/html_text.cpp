@@ -31,8 +31,7 @@ bool contains(const Tags& tags, std::string_view tag) {
 
 bool is_white(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 // One character, which ends at most three bytes later than it starts: all white space is that short.
@@ -102,8 +101,7 @@ void check_attributes(std::string_view page) {
     double attributes = 0;
     at = end_of_tag(page, at, attributes);
     looked_at += attributes * attributes;
-    if (looked_at > kMaxAttributesLookedAt)
-      throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
+    if (looked_at > kMaxAttributesLookedAt) throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
   }
 }
 
@@ -131,16 +129,15 @@ class Extractor {
       });
     };
     const std::unique_ptr<htmlParserCtxt, void (*)(htmlParserCtxtPtr)> context(
-        ::htmlCreatePushParserCtxt(&handler, this, nullptr, 0, nullptr, XML_CHAR_ENCODING_NONE),
-        free_context);
+        ::htmlCreatePushParserCtxt(&handler, this, nullptr, 0, nullptr, XML_CHAR_ENCODING_NONE), free_context);
     if (context == nullptr) throw Error(ErrorKind::io, "", "out of memory for an HTML page");
     parser_ = context.get();
     // In lxml's order, so that every page is read as lxml reads it.
     ::xmlCtxtResetPush(parser_, nullptr, 0, nullptr, "UTF-8");
     parser_->progressive = 1;
     parser_->html = 1;
-    ::htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_COMPACT |
-                                      HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING);
+    ::htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_COMPACT | HTML_PARSE_NOERROR |
+                                      HTML_PARSE_NOWARNING);
     while (!page.empty() && !failure_) {
       const std::size_t bytes = chunk_size(page);
       ::htmlParseChunk(parser_, page.data(), static_cast<int>(bytes), 0);

@@ -50,7 +50,7 @@ std::string_view last_parts(std::string_view path, std::ptrdiff_t count) {
 
 InputFile describe(const fs::path& path) {
   const auto descriptor = named_descriptor(path, STDIN_FILENO);
-  struct stat status{};
+  struct stat status {};
   if ((descriptor ? ::fstat(*descriptor, &status) : ::stat(path.c_str(), &status)) != 0) {
     const std::string why = std::strerror(errno);
     unreadable(input_name(path), why);

@@ -11,11 +11,11 @@ namespace relucent::index_tools {
 /// A file to read.
 struct InputFile {
   std::filesystem::path path;
-  std::int64_t size = 0;           ///< bytes on disk; 0 for a stream
-  std::int64_t modified_ns = 0;    ///< since the epoch
-  bool found_in_folder = false;    ///< not named itself, so it may be an archive of something else
-  std::string below = {};          ///< path below the folder that was named; the file's name where it was named itself
-  bool stream = false;             ///< a pipe or standard input, whose content can be read once
+  std::int64_t size = 0;         ///< bytes on disk; 0 for a stream
+  std::int64_t modified_ns = 0;  ///< since the epoch
+  bool found_in_folder = false;  ///< not named itself, so it may be an archive of something else
+  std::string below = {};        ///< path below the folder that was named; the file's name where it was named itself
+  bool stream = false;           ///< a pipe or standard input, whose content can be read once
 };
 
 /// The files that a command line's inputs stand for.

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
-#include "base/utf8.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -87,8 +87,8 @@ class XmlReader : public DocumentReader {
         bytes_.skip_to(kCitationEnd);
         continue;
       }
-      for (std::size_t inner;
-           (inner = bytes_.ahead().substr(0, end).find(kCitationStart, 1)) != std::string_view::npos; end -= inner) {
+      for (std::size_t inner; (inner = bytes_.ahead().substr(0, end).find(kCitationStart, 1)) != std::string_view::npos;
+           end -= inner) {
         malformed("no </MedlineCitation>", document.line);
         bytes_.consume(inner);
         document.line = bytes_.line();
@@ -107,8 +107,7 @@ class XmlReader : public DocumentReader {
     while (bytes_.skip_to(kCitationStart)) {
       bytes_.have(kCitationStart.size() + 1);
       const std::string_view rest = bytes_.ahead().substr(kCitationStart.size());
-      if (!rest.empty() &&
-          (rest[0] == '>' || rest[0] == ' ' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\t'))
+      if (!rest.empty() && (rest[0] == '>' || rest[0] == ' ' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\t'))
         return true;
       bytes_.consume(kCitationStart.size());
     }
@@ -149,8 +148,7 @@ class AbstractReader : public DocumentReader {
     }
     if (bytes_.ahead().size() > kMaxRecord) return malformed("record over 64 MiB");
     std::string text(bytes_.ahead());
-    if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0)
-      part_.report.replaced(replaced);
+    if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0) part_.report.replaced(replaced);
     constexpr std::string_view key = "Title:";
     const std::size_t title = text.find('\n') + 1;
     if (title == 0 || text.compare(title, key.size(), key) != 0) return malformed("no line \"Title:\"");

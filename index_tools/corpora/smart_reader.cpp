@@ -88,9 +88,7 @@ class SmartReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_cranfield(LineReader& lines) {
-  return std::make_unique<SmartReader>(lines, true);
-}
+std::unique_ptr<DocumentReader> read_cranfield(LineReader& lines) { return std::make_unique<SmartReader>(lines, true); }
 
 std::unique_ptr<DocumentReader> read_med(LineReader& lines) { return std::make_unique<SmartReader>(lines, false); }
 

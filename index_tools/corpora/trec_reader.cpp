@@ -2,9 +2,9 @@
 
 #include <string_view>
 
+#include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
-#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -12,9 +12,7 @@ namespace {
 
 constexpr std::string_view kDocumentEnd = "\n</DOC>";
 
-bool starts_record(std::string_view bytes) {
-  return bytes.starts_with("<DOC>") || bytes.starts_with("<DOC ");
-}
+bool starts_record(std::string_view bytes) { return bytes.starts_with("<DOC>") || bytes.starts_with("<DOC "); }
 
 // Where the next line <DOC> or <DOC ...> starts after the first byte.
 std::size_t find_inner_start(std::string_view bytes) {
@@ -50,8 +48,7 @@ class TrecReader : public DocumentReader {
         bytes_.skip_to(kDocumentEnd);
         continue;
       }
-      for (std::size_t inner;
-           (inner = find_inner_start(bytes_.ahead().substr(0, end))) != std::string_view::npos;
+      for (std::size_t inner; (inner = find_inner_start(bytes_.ahead().substr(0, end))) != std::string_view::npos;
            end -= inner) {
         malformed("no </DOC>", document.line);
         bytes_.consume(inner);
@@ -113,9 +110,8 @@ std::unique_ptr<DocumentReader> read_trec(const CorpusPart& part) {
 }
 
 std::unique_ptr<DocumentReader> read_disks45(const CorpusPart& part) {
-  const std::vector<HtmlField> fields = {{"docno"},
-                                         {"headline", "title", "h3", "h4"},
-                                         {"text", "hl", "head", "ttl", "dd", "date", "lp", "leadpara"}};
+  const std::vector<HtmlField> fields = {
+      {"docno"}, {"headline", "title", "h3", "h4"}, {"text", "hl", "head", "ttl", "dd", "date", "lp", "leadpara"}};
   return std::make_unique<TrecReader>(part, fields, true);
 }
 

@@ -51,8 +51,7 @@ class TrecwebReader : public DocumentReader {
       }
       // A page may well say <DOC> somewhere, but not with a number following.
       const std::string numbered = kPageStart + line_end_ + "<DOCNO>";
-      for (std::size_t inner;
-           (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
+      for (std::size_t inner; (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
            end -= inner) {
         malformed("no </DOC>", document.line);
         bytes_.consume(inner);
@@ -95,8 +94,8 @@ class TrecwebReader : public DocumentReader {
     document.id = stripped_text(number->content);
     const std::size_t url_end = header->content.find('\n');
     try {
-      document.text = text_of_page(
-          header->rest, header->content.substr(url_end == std::string_view::npos ? 0 : url_end + 1));
+      document.text =
+          text_of_page(header->rest, header->content.substr(url_end == std::string_view::npos ? 0 : url_end + 1));
     } catch (const Error& error) {
       return malformed(error.problem(), document.line);
     }
@@ -115,8 +114,6 @@ class TrecwebReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_trecweb(const CorpusPart& part) {
-  return std::make_unique<TrecwebReader>(part);
-}
+std::unique_ptr<DocumentReader> read_trecweb(const CorpusPart& part) { return std::make_unique<TrecwebReader>(part); }
 
 }  // namespace relucent::index_tools

@@ -1,7 +1,8 @@
 #include "index_tools/corpora/vaswani_reader.h"
-#include "base/text.h"
 
 #include <string_view>
+
+#include "base/text.h"
 
 namespace relucent::index_tools {
 namespace {

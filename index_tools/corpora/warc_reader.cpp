@@ -20,13 +20,10 @@ constexpr std::size_t kMaxHeaders = 1024 * 1024;
 
 bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-bool known_version(std::string_view line) {
-  return line == "WARC/0.18" || line == "WARC/1.0" || line == "WARC/1.1";
-}
+bool known_version(std::string_view line) { return line == "WARC/0.18" || line == "WARC/1.0" || line == "WARC/1.1"; }
 
 // A record's named fields, those that are used.
 struct Headers {
@@ -173,9 +170,7 @@ class WarcReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_warc(const CorpusPart& part) {
-  return std::make_unique<WarcReader>(part, false);
-}
+std::unique_ptr<DocumentReader> read_warc(const CorpusPart& part) { return std::make_unique<WarcReader>(part, false); }
 
 std::unique_ptr<DocumentReader> read_clueweb(const CorpusPart& part) {
   return std::make_unique<WarcReader>(part, true);

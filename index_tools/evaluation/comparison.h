@@ -34,8 +34,7 @@ struct Comparison {
 };
 
 /// The first run against each other one, uncorrected for how many there are.
-std::vector<Comparison> compare_with_first(const std::vector<EvaluatedRun>& runs,
-                                           const std::vector<Measure>& measures);
+std::vector<Comparison> compare_with_first(const std::vector<EvaluatedRun>& runs, const std::vector<Measure>& measures);
 
 /// What the tests say at kLevel.
 bool differs(const PairedTests& tests) noexcept;

@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 800, kBars = 252;              // of the drawing; height of the bars' area
 constexpr double kRight = 92, kTop = 84;                 // beside and above the bars
 constexpr double kFont = 12, kTitleFont = 16;            // sizes in pixels
-constexpr std::size_t kMaxNamed = 60;                   // queries whose ids fit below their bars
+constexpr std::size_t kMaxNamed = 60;                    // queries whose ids fit below their bars
 constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run and of a query's id, longer ones are shortened
 // Grey, blue and orange with a contrast of 4 to 1 or more against both white and black.
 constexpr const char *kInk = "#767676", *kFirst = "#2a7fbf", *kOther = "#c8681e";
@@ -129,8 +129,8 @@ class Panel {
 
   std::string text(double x, double place_y, const char* anchor, const std::string& content,
                    const std::string& more = "") const {
-    return formatted("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"", x, place_y, anchor) + more + ">" +
-           content + "</text>\n";
+    return formatted("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"", x, place_y, anchor) + more + ">" + content +
+           "</text>\n";
   }
 
   std::string heading() const {

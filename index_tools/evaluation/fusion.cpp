@@ -66,14 +66,9 @@ std::vector<double> normalized(const RankedQuery& query, ScoreNormalization norm
     for (double& score : scores) score = unit > 0 ? (score - origin) / unit : 0;
   };
   switch (normalization) {
-    case ScoreNormalization::none:
-      break;
-    case ScoreNormalization::min_max:
-      scaled(lowest, highest - lowest);
-      break;
-    case ScoreNormalization::max:
-      scaled(0, highest_above_0(query, highest));
-      break;
+    case ScoreNormalization::none: break;
+    case ScoreNormalization::min_max: scaled(lowest, highest - lowest); break;
+    case ScoreNormalization::max: scaled(0, highest_above_0(query, highest)); break;
     case ScoreNormalization::sum: {
       double sum = 0;
       for (const double score : scores) sum += score - lowest;

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
+#include "base/text.h"
 #include "index_tools/evaluation/measures.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

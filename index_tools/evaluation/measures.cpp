@@ -34,7 +34,8 @@ double discounted(int grade, std::size_t rank) {
 class QueryMeasure {
  public:
   QueryMeasure(const Measure& measure, const JudgedRanking& ranking)
-      : measure_(measure), ranking_(ranking),
+      : measure_(measure),
+        ranking_(ranking),
         depth_(measure.cutoff > 0 ? std::min(ranking.grades.size(), static_cast<std::size_t>(measure.cutoff))
                                   : ranking.grades.size()) {}
 

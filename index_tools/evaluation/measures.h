@@ -34,11 +34,11 @@ struct Measure {
     queries,  ///< counts; summed over queries, not averaged
   };
   Kind kind = Kind::ndcg;
-  int cutoff = 0;      ///< rank; 0: all hits
-  int relevant = 1;    ///< lowest grade that counts as relevant; nDCG, ERR and Judged do not use it
+  int cutoff = 0;            ///< rank; 0: all hits
+  int relevant = 1;          ///< lowest grade that counts as relevant; nDCG, ERR and Judged do not use it
   double persistence = 0.8;  ///< RBP's p
   int max_grade = 4;         ///< ERR's scale; 4 is gdeval.pl's
-  std::string name;    ///< as it was asked for, and as it is printed
+  std::string name;          ///< as it was asked for, and as it is printed
 
   bool is_count() const noexcept { return kind >= Kind::returned; }
 };

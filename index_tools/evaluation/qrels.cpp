@@ -5,10 +5,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "index_tools/corpora/named_descriptor.h"
-#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -100,7 +100,7 @@ struct Reader {
   }
 
   QrelsFormat form_of(const Lines& lines, const std::string& text, const std::vector<std::string_view>& fields,
-                    std::int64_t number) {
+                      std::int64_t number) {
     if (fields[0].starts_with("{")) return QrelsFormat::jsonl;
     const auto ends_record = [](const auto& line) { return trim(line.second) == "/"; };
     if (fields.size() == 1 && std::any_of(lines.begin(), lines.end(), ends_record)) return QrelsFormat::npl;

@@ -12,23 +12,20 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr FormatNames<QrelsFormat, 4> kQrelsFormatNames = {{{"trec", QrelsFormat::trec},
-                                             {"smart", QrelsFormat::smart},
-                                             {"jsonl", QrelsFormat::jsonl},
-                                             {"beir", QrelsFormat::beir}}};
+                                                            {"smart", QrelsFormat::smart},
+                                                            {"jsonl", QrelsFormat::jsonl},
+                                                            {"beir", QrelsFormat::beir}}};
 
 std::string line_of(const Judgment& judgment, QrelsFormat format) {
   const std::string grade = std::to_string(judgment.grade);
   switch (format) {
     case QrelsFormat::trec:
       return judgment.query + " " + judgment.iteration + " " + judgment.docno + " " + grade + "\n";
-    case QrelsFormat::smart:
-      return judgment.query + " " + judgment.docno + " " + grade + "\n";
-    case QrelsFormat::beir:
-      return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
+    case QrelsFormat::smart: return judgment.query + " " + judgment.docno + " " + grade + "\n";
+    case QrelsFormat::beir: return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
     case QrelsFormat::npl:
       throw Error(ErrorKind::usage, "format npl", "is only read", "choose trec, smart, jsonl or beir");
-    case QrelsFormat::jsonl:
-      break;
+    case QrelsFormat::jsonl: break;
   }
   const JsonRecord record = {{"qid", judgment.query},
                              {"iteration", judgment.iteration},

@@ -35,11 +35,11 @@ Row test_cells(const Report& report, const Comparison& comparison, std::size_t m
     row.resize(12);
     return row;
   }
-  row.insert(row.end(), {digits_of(tests->mean_difference), std::to_string(tests->n),
-                         digits_of(tests->mean_b), digits_of(tests->mean_a)});
-  for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::t_low,
-                            &PairedTests::Result::p_low, &PairedTests::Result::t_high,
-                            &PairedTests::Result::p_high, &PairedTests::Result::p_tost}) {
+  row.insert(row.end(), {digits_of(tests->mean_difference), std::to_string(tests->n), digits_of(tests->mean_b),
+                         digits_of(tests->mean_a)});
+  for (const auto member :
+       {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::t_low, &PairedTests::Result::p_low,
+        &PairedTests::Result::t_high, &PairedTests::Result::p_high, &PairedTests::Result::p_tost}) {
     row.push_back(tests->result ? digits_of((*tests->result).*member) : "");
   }
   return row;

@@ -14,9 +14,7 @@ Json values_json(const std::vector<Measure>& measures, const std::vector<double>
 }
 
 Json to_json(const PairedTests& tests) {
-  const auto or_null = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
+  const auto or_null = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
   Json json = {{"n", tests.n},
                {"mean_a", tests.mean_a},
                {"mean_b", tests.mean_b},

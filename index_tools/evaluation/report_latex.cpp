@@ -12,32 +12,19 @@ std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
     switch (c) {
-      case '\\':
-        result += "\\textbackslash{}";
-        break;
-      case '~':
-        result += "\\textasciitilde{}";
-        break;
-      case '^':
-        result += "\\textasciicircum{}";
-        break;
-      case '<':
-        result += "$<$";
-        break;
-      case '>':
-        result += "$>$";
-        break;
+      case '\\': result += "\\textbackslash{}"; break;
+      case '~': result += "\\textasciitilde{}"; break;
+      case '^': result += "\\textasciicircum{}"; break;
+      case '<': result += "$<$"; break;
+      case '>': result += "$>$"; break;
       case '&':
       case '%':
       case '$':
       case '#':
       case '_':
       case '{':
-      case '}':
-        result += '\\';
-        [[fallthrough]];
-      default:
-        result += c;
+      case '}': result += '\\'; [[fallthrough]];
+      default: result += c;
     }
   }
   return result;
@@ -53,8 +40,7 @@ std::string p_latex(double p) {
   const std::string text = p_text(p);
   const std::size_t exponent = text.find('e');
   if (exponent == std::string::npos) return text;
-  return "$" + text.substr(0, exponent) + " \\times 10^{" +
-         std::to_string(std::stoi(text.substr(exponent + 1))) + "}$";
+  return "$" + text.substr(0, exponent) + " \\times 10^{" + std::to_string(std::stoi(text.substr(exponent + 1))) + "}$";
 }
 
 std::string latex_marks(const Report& report, std::size_t run, std::size_t measure) {
@@ -81,8 +67,7 @@ std::string value_rows(const Report& report) {
     if (report.per_query) {
       for (const auto& [query, values] : evaluation.queries) {
         text += name + " & " + escaped(query);
-        for (std::size_t m = 0; m < values.size(); ++m)
-          text += " & " + value_text(report.measures[m], values[m]);
+        for (std::size_t m = 0; m < values.size(); ++m) text += " & " + value_text(report.measures[m], values[m]);
         text += " \\\\\n";
       }
       text += "\\midrule\n" + name + " & all";
@@ -109,8 +94,8 @@ std::string comparison_table(const Report& report) {
       if (!comparison.tests[m]) continue;
       const PairedTests& tests = *comparison.tests[m];
       const Measure& measure = report.measures[m];
-      text += escaped(run_name(report, comparison.a)) + " & " + escaped(run_name(report, comparison.b)) +
-              " & " + escaped(measure.name) + " & " + value_text(measure, tests.mean_a) + " & " +
+      text += escaped(run_name(report, comparison.a)) + " & " + escaped(run_name(report, comparison.b)) + " & " +
+              escaped(measure.name) + " & " + value_text(measure, tests.mean_a) + " & " +
               value_text(measure, tests.mean_b) + " & " + in_math("%+.4f", tests.mean_difference) + " & " +
               std::to_string(tests.n);
       if (tests.result) {
@@ -130,17 +115,14 @@ std::string comparison_table(const Report& report) {
 std::string format_latex(const Report& report) {
   const std::string environment = report.per_query ? "longtable" : "tabular";
   const std::size_t words = report.per_query ? 2 : 1;
-  std::string text = std::string("% \\usepackage{booktabs") + (report.per_query ? ",longtable" : "") +
-                     "}\n\\begin{" + environment + "}{" + std::string(words, 'l') +
-                     std::string(report.measures.size(), 'r') + "}\n\\toprule\n" +
-                     (report.per_query ? "Run & Query" : "Run");
+  std::string text = std::string("% \\usepackage{booktabs") + (report.per_query ? ",longtable" : "") + "}\n\\begin{" +
+                     environment + "}{" + std::string(words, 'l') + std::string(report.measures.size(), 'r') +
+                     "}\n\\toprule\n" + (report.per_query ? "Run & Query" : "Run");
   for (const Measure& measure : report.measures) text += " & " + escaped(measure.name);
   text += " \\\\\n\\midrule\n" + value_rows(report) + "\\bottomrule\n";
   if (!report.comparisons.empty()) {
-    const std::string span =
-        "\\multicolumn{" + std::to_string(words + report.measures.size()) + "}{l}{\\footnotesize ";
-    text += span + "$\\dagger$ differs from " + escaped(run_name(report, 0)) +
-            " (paired t-test, $p < 0.05$)} \\\\\n";
+    const std::string span = "\\multicolumn{" + std::to_string(words + report.measures.size()) + "}{l}{\\footnotesize ";
+    text += span + "$\\dagger$ differs from " + escaped(run_name(report, 0)) + " (paired t-test, $p < 0.05$)} \\\\\n";
     text += span + "$\\approx$ equivalent to it within $\\pm 0.02$ (TOST, $p < 0.05$)} \\\\\n";
   }
   text += "\\end{" + environment + "}\n";

@@ -14,8 +14,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 // Characters of UTF-8; what is printed here takes one column each.
 std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 // Words of the first column to the left, everything else to the right.
@@ -48,8 +47,7 @@ std::string comparison_tables(const Report& report) {
   std::string text;
   for (const Comparison& comparison : report.comparisons) {
     text += "\nA = " + report.runs[comparison.a].file + "\nB = " + report.runs[comparison.b].file + "\n";
-    Rows rows = {
-        {"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
+    Rows rows = {{"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
     for (std::size_t i = 0; i < comparison.tests.size(); ++i) {
       if (!comparison.tests[i]) continue;
       const Measure& measure = report.measures[i];
@@ -57,8 +55,8 @@ std::string comparison_tables(const Report& report) {
       rows.push_back({measure.name, value_text(measure, tests.mean_a), value_text(measure, tests.mean_b),
                       signed_text("%+.4f", tests.mean_difference), std::to_string(tests.n),
                       tests.result ? signed_text("%.3f", tests.result->t) : "-",
-                      tests.result ? p_text(tests.result->p_t) : "-",
-                      tests.result ? p_text(tests.result->p_tost) : "-", std::string(verdict(tests))});
+                      tests.result ? p_text(tests.result->p_t) : "-", tests.result ? p_text(tests.result->p_tost) : "-",
+                      std::string(verdict(tests))});
     }
     text += aligned(rows);
   }
@@ -111,8 +109,7 @@ std::string format_lines(const Report& report) {
       }
     }
     for (std::size_t i = 0; i < report.measures.size(); ++i) {
-      text +=
-          report.measures[i].name + "\tall\t" + value_text(report.measures[i], run.evaluation.all[i]) + "\n";
+      text += report.measures[i].name + "\tall\t" + value_text(report.measures[i], run.evaluation.all[i]) + "\n";
     }
   }
   return text + comparison_tables(report);

@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "index_tools/corpora/named_descriptor.h"
-#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -141,8 +141,8 @@ std::string dataset_id_in(const std::filesystem::path& folder) {
 
 std::string format_rerank_line(const std::string& query_id, const std::string& query,
                                const RerankCandidate& candidate) {
-  const JsonRecord record = {{"qid", query_id}, {"query", query}, {"docno", candidate.docno}, {"text", candidate.text},
-                             {"rank", candidate.rank}, {"score", candidate.score}};
+  const JsonRecord record = {{"qid", query_id},        {"query", query},         {"docno", candidate.docno},
+                             {"text", candidate.text}, {"rank", candidate.rank}, {"score", candidate.score}};
   return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
 }
 

@@ -11,10 +11,10 @@ namespace relucent::index_tools {
 /// One candidate of a TIREx rerank file.
 struct RerankCandidate {
   std::string docno;
-  std::string text;             ///< empty where it is missing or blank
-  double score = 0;             ///< of the first stage
-  std::int64_t rank = 0;        ///< of the first stage, from 1: counted here in the order of the stated ranks
-  std::string line;             ///< the whole record, where it was asked for
+  std::string text;       ///< empty where it is missing or blank
+  double score = 0;       ///< of the first stage
+  std::int64_t rank = 0;  ///< of the first stage, from 1: counted here in the order of the stated ranks
+  std::string line;       ///< the whole record, where it was asked for
 };
 
 struct RerankQuery {
@@ -26,7 +26,7 @@ struct RerankQuery {
 struct RerankInput {
   std::vector<RerankQuery> queries;  ///< in the order of their first line
   std::size_t candidates = 0;
-  bool all_scored = true;            ///< every record states a score
+  bool all_scored = true;  ///< every record states a score
 };
 
 /// Reads TIREx's rerank.jsonl[.gz]: an object a line with qid, query, docno, text, rank and score (rank and score may

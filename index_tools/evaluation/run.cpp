@@ -8,10 +8,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -20,8 +20,7 @@ void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
     throw Error(ErrorKind::invalid_data, "query " + query + ", docno " + hit.docno, "has no rank",
                 "let the scores decide: --order score");
   }
-  std::stable_sort(hits.begin(), hits.end(),
-                   [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
+  std::stable_sort(hits.begin(), hits.end(), [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
   for (std::size_t i = 1; i < hits.size(); ++i) hits[i].score = std::min(hits[i].score, hits[i - 1].score);
 }
 
@@ -41,8 +40,7 @@ std::size_t count_ties(std::vector<RunHit> hits, ScoreType type) {
 bool ranked_otherwise(std::vector<RunHit> hits) {
   if (std::any_of(hits.begin(), hits.end(), [](const RunHit& hit) { return hit.rank == 0; })) return false;
   sort_as_trec_eval(hits);
-  return !std::is_sorted(hits.begin(), hits.end(),
-                         [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
+  return !std::is_sorted(hits.begin(), hits.end(), [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::optional<RunFormat> run_form_of(const std::filesystem::path& file);
 /// What decides a run's order.
 enum class RunOrder {
   score,  ///< trec_eval's: score, then docno, both descending
-  rank,  ///< the rank that each line states; a score that rises down the ranks is lowered to the one above it
+  rank,   ///< the rank that each line states; a score that rises down the ranks is lowered to the one above it
 };
 
 /// The run's queries in the order of the file, the best hits of each.
@@ -38,9 +38,8 @@ struct RunCheck {
   std::size_t queries = 0, hits = 0;
   std::size_t fewest = 0, most = 0;  ///< hits of a query
   std::size_t ties_as_float = 0,
-              ties_as_double = 0;  ///< neighbours with one score; their order is decided by docno
-  std::size_t queries_ranked_otherwise =
-      0;  ///< whose ranks, where all are stated, say another order than the scores
+              ties_as_double = 0;            ///< neighbours with one score; their order is decided by docno
+  std::size_t queries_ranked_otherwise = 0;  ///< whose ranks, where all are stated, say another order than the scores
 };
 
 RunCheck check_run(const Run& run);

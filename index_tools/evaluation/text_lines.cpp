@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "index_tools/corpora/input_parts.h"
 #include "index_tools/corpora/line_reader.h"
 #include "index_tools/corpora/named_descriptor.h"
-#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

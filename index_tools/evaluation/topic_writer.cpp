@@ -14,10 +14,10 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr FormatNames<TopicFormat, 5> kTopicFormatNames = {{{"trec", TopicFormat::trec},
-                                             {"xml", TopicFormat::trec_xml},
-                                             {"smart", TopicFormat::smart},
-                                             {"jsonl", TopicFormat::jsonl},
-                                             {"tsv", TopicFormat::tsv}}};
+                                                            {"xml", TopicFormat::trec_xml},
+                                                            {"smart", TopicFormat::smart},
+                                                            {"jsonl", TopicFormat::jsonl},
+                                                            {"tsv", TopicFormat::tsv}}};
 
 // TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is
 // written as one.
@@ -65,10 +65,10 @@ std::string trec_xml(const Topic& topic) {
 
 std::string smart(const Topic& topic, std::size_t number) {
   if (topic.id != std::to_string(number)) {
-    throw Error(ErrorKind::invalid_data, "topic " + topic.id,
-                "is number " + std::to_string(number) +
-                    " of its file, and that is the number that SMART's readers give it",
-                "write another format, which keeps its id");
+    throw Error(
+        ErrorKind::invalid_data, "topic " + topic.id,
+        "is number " + std::to_string(number) + " of its file, and that is the number that SMART's readers give it",
+        "write another format, which keeps its id");
   }
   // A text that would be taken for a command of the format stands behind a blank.
   return ".I " + topic.id + "\n.W\n" + (topic.title.starts_with('.') ? " " : "") + topic.title + "\n";
@@ -120,23 +120,13 @@ std::string format_topics(const std::vector<Topic>& topics, TopicFormat format) 
     if (format != TopicFormat::jsonl) require_word(topic.id, "topic id", "this format");
     if (format != TopicFormat::trec && format != TopicFormat::trec_xml) topic_text(topic, TopicText::title);
     switch (format) {
-      case TopicFormat::trec:
-        text += trec(topic);
-        break;
-      case TopicFormat::trec_xml:
-        text += trec_xml(topic);
-        break;
-      case TopicFormat::smart:
-        text += smart(topic, number);
-        break;
+      case TopicFormat::trec: text += trec(topic); break;
+      case TopicFormat::trec_xml: text += trec_xml(topic); break;
+      case TopicFormat::smart: text += smart(topic, number); break;
       case TopicFormat::npl:
         throw Error(ErrorKind::usage, "format npl", "is only read", "choose trec, xml, smart, jsonl or tsv");
-      case TopicFormat::jsonl:
-        text += jsonl(topic);
-        break;
-      case TopicFormat::tsv:
-        text += tsv(topic);
-        break;
+      case TopicFormat::jsonl: text += jsonl(topic); break;
+      case TopicFormat::tsv: text += tsv(topic); break;
     }
   }
   if (format == TopicFormat::trec_xml) text += "</topics>\n";

@@ -4,17 +4,18 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/markup_topics.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "index_tools/corpora/named_descriptor.h"
-#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kTopicFormats = "write TREC, TREC XML, SMART, NPL, JSON lines, or id, tab, query on each line";
+constexpr std::string_view kTopicFormats =
+    "write TREC, TREC XML, SMART, NPL, JSON lines, or id, tab, query on each line";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 

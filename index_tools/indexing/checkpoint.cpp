@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/nesting.h"
-#include "index_tools/corpora/named_descriptor.h"
-#include "base/utf8.h"
 #include "base/checksum.h"
+#include "base/nesting.h"
+#include "base/utf8.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -53,14 +53,15 @@ std::vector<InputFingerprint> fingerprints_of(const std::vector<InputFile>& file
 std::map<std::string, std::string> to_user_data(const Checkpoint& checkpoint) {
   nlohmann::json inputs = nlohmann::json::array();
   for (const InputFingerprint& input : checkpoint.inputs) {
-    inputs.push_back({{"path", input.path},
-                      {"size", input.size},
-                      {"modified_ns", input.modified_ns},
-                      {"head", to_hex(input.head)}});
+    inputs.push_back(
+        {{"path", input.path}, {"size", input.size}, {"modified_ns", input.modified_ns}, {"head", to_hex(input.head)}});
   }
-  const nlohmann::json data = {{"corpus", checkpoint.corpus},         {"documents", checkpoint.documents},
-                               {"complete", checkpoint.complete},     {"duplicates", to_string(checkpoint.duplicates)},
-                               {"names", checkpoint.names},           {"inputs", inputs},
+  const nlohmann::json data = {{"corpus", checkpoint.corpus},
+                               {"documents", checkpoint.documents},
+                               {"complete", checkpoint.complete},
+                               {"duplicates", to_string(checkpoint.duplicates)},
+                               {"names", checkpoint.names},
+                               {"inputs", inputs},
                                {"id_field", checkpoint.fields.id_field},
                                {"text_field", checkpoint.fields.text_field},
                                {"contents_field", checkpoint.fields.contents_field},
@@ -117,8 +118,7 @@ void check_same_run(const Checkpoint& before, const Checkpoint& now, const std::
            "resume with the same setting, or replace the index with --overwrite");
   }
   if (before.names != now.names) {
-    refuse("was begun with other --names patterns",
-           "resume with the same ones, or replace the index with --overwrite");
+    refuse("was begun with other --names patterns", "resume with the same ones, or replace the index with --overwrite");
   }
   if (any_input) return;
   const std::string remedy =

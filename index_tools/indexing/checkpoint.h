@@ -39,7 +39,7 @@ struct Checkpoint {
   Duplicates duplicates = Duplicates::error;
   std::vector<std::string> names;  ///< patterns given instead of the corpus's own
   std::vector<InputFingerprint> inputs;
-  IndexConfig fields;      ///< the names; no path
+  IndexConfig fields;  ///< the names; no path
   std::string analyzer;
 };
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/id_set.h"
-#include "index_tools/corpora/corpus_reader.h"
 
 namespace relucent::index_tools {
 

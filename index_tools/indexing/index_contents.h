@@ -19,10 +19,10 @@ struct IndexContents {
     void add(const std::string& example);
   };
 
-  std::int64_t documents = 0;              ///< not deleted
+  std::int64_t documents = 0;  ///< not deleted
   std::int64_t deleted = 0;
-  std::int64_t documents_with_tokens = 0;  ///< counted from the postings, deleted ones left out
-  std::int64_t tokens = 0;                 ///< the same
+  std::int64_t documents_with_tokens = 0;           ///< counted from the postings, deleted ones left out
+  std::int64_t tokens = 0;                          ///< the same
   std::int64_t recorded_documents_with_tokens = 0;  ///< as BM25 uses them
   std::int64_t recorded_tokens = 0;
   /// Why BM25 cannot search it as configured, so that nothing is recorded: it has no such field, for example. Empty

@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 
+#include "index_tools/corpora/corpus_reader.h"
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/indexing/document_feed.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/corpora/corpus_reader.h"
-#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -83,12 +83,12 @@ class IndexRun {
     const Origin origin = origin_of(job_.index);
     if (job_.force || origin == Origin::none || origin == Origin::own) return;
     const bool overwrite = job_.start == IndexJob::Start::overwrite;
-    throw Error(ErrorKind::usage, place(),
-                origin == Origin::unknown
-                    ? "the folder holds an index too damaged to tell whether `relucent index` wrote it"
-                    : "the folder holds an index that `relucent index` did not write, or that another program has changed",
-                overwrite ? "name another folder; with --force as well, what is there is destroyed"
-                          : "name another folder");
+    throw Error(
+        ErrorKind::usage, place(),
+        origin == Origin::unknown
+            ? "the folder holds an index too damaged to tell whether `relucent index` wrote it"
+            : "the folder holds an index that `relucent index` did not write, or that another program has changed",
+        overwrite ? "name another folder; with --force as well, what is there is destroyed" : "name another folder");
   }
 
   IndexBuilder::Mode open_builder(const IndexBuilder::Options& options) {

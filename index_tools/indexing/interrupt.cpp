@@ -1,9 +1,8 @@
 #include "index_tools/indexing/interrupt.h"
 
-#include <csignal>
-
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 
 namespace relucent::index_tools {
@@ -24,7 +23,7 @@ InterruptGuard::InterruptGuard() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], nullptr, &before[i]);
     if (before[i].sa_handler == SIG_IGN) continue;
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = note_interrupt;
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     ::sigaction(kSignals[i], &action, nullptr);

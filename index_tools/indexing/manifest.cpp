@@ -60,7 +60,8 @@ std::optional<Manifest> read_manifest(const fs::path& index) {
     return Error(ErrorKind::invalid_data, path.string(), problem, "the disk or a copy has damaged it; index again");
   };
   const std::size_t last = text.rfind(std::string("\n") + std::string(kLast));
-  if (!text.starts_with(kHeader) || last == std::string::npos || text.back() != '\n') throw damaged("is not a manifest");
+  if (!text.starts_with(kHeader) || last == std::string::npos || text.back() != '\n')
+    throw damaged("is not a manifest");
   const std::string_view body(text.data(), last + 1);
   const std::size_t sum_at = last + 1 + kLast.size();
   if (from_hex(std::string_view(text).substr(sum_at, text.size() - sum_at - 1), path.string()) != checksum(body)) {

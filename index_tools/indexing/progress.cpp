@@ -45,8 +45,7 @@ void Progress::update(std::int64_t documents, std::int64_t done) {
 
 void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point now) {
   const double seconds = std::max(std::chrono::duration<double>(now - started_).count(), 1e-3);
-  const double share =
-      total_ > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total_)) : 0;
+  const double share = total_ > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total_)) : 0;
   std::string line = doing_;
   if (terminal_ && total_ > 0) {
     constexpr std::size_t width = 24;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <concepts>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <string>
 

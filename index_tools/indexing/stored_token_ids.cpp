@@ -6,9 +6,9 @@
 #include <optional>
 #include <string_view>
 
+#include "base/checksum.h"
 #include "index_tools/indexing/progress.h"
 #include "plugin/index/commit_data.h"
-#include "base/checksum.h"
 #include "plugin/index/token_ids.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/error.h"

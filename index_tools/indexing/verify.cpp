@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/checksum.h"
+#include "base/file/file_io.h"
 #include "base/text.h"
+#include "index_tools/corpora/corpora.h"
 #include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/stored_token_ids.h"
-#include "index_tools/corpora/corpora.h"
-#include "base/checksum.h"
-#include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -244,8 +244,8 @@ class Verification {
   }
 
   void check_statistics(const IndexContents& contents) {
-    const std::string counted = with_commas(contents.documents_with_tokens) + " documents with " +
-                                with_commas(contents.tokens) + " tokens";
+    const std::string counted =
+        with_commas(contents.documents_with_tokens) + " documents with " + with_commas(contents.tokens) + " tokens";
     if (!contents.unsearchable.empty()) {
       add("statistics", Status::note, contents.unsearchable);
     } else if (contents.deleted > 0) {

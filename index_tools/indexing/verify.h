@@ -25,19 +25,19 @@ struct Check {
 const char* to_string(Check::Status status) noexcept;
 
 struct VerifyReport {
-  std::string corpus;           ///< empty where the index does not say
+  std::string corpus;  ///< empty where the index does not say
   std::int64_t documents = 0;
   std::vector<Check> checks;
-  bool own = false;             ///< made by `relucent index`, which can rebuild it
+  bool own = false;      ///< made by `relucent index`, which can rebuild it
   bool sound() const;    ///< nothing is damaged
   bool matches() const;  ///< and no mismatch
 };
 
 struct VerifyJob {
   std::filesystem::path index;
-  std::string corpus;           ///< the index must be the whole of it; empty: whatever it says it is
+  std::string corpus;  ///< the index must be the whole of it; empty: whatever it says it is
   bool quiet = false;
-  IndexConfig fields;           ///< for an index that `relucent index` did not make
+  IndexConfig fields;  ///< for an index that `relucent index` did not make
   FirstStageConfig first_stage;
   /// Stored token ids are made again where its tokenizer made them; empty: the bundled one.
   std::filesystem::path model;

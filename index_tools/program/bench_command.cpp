@@ -58,7 +58,8 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("--clients", model.clients, "Threads that send queries at once")
-      ->capture_default_str()->check(CLI::Range(1, 1024));
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
   command->add_option("--write-pairs", model.write_pairs, "Write the texts as JSON lines, for other programs to score");
   command->add_flag("--json", options->json, "Print an array of objects");
   command->callback([&chosen, options] {
@@ -118,7 +119,9 @@ void add_index_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->add_option("--documents", index.documents, "Generated documents")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--threads", index.threads, "0: every core")->capture_default_str()->check(CLI::Range(0, kMaxThreads));
+  command->add_option("--threads", index.threads, "0: every core")
+      ->capture_default_str()
+      ->check(CLI::Range(0, kMaxThreads));
   command->add_option("--runs", index.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--folder", index.folder,
                       "Where the text and the indexes are made (default: the system's temporary one)");

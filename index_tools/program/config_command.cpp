@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
-#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/config.h"
 
 namespace relucent::program {

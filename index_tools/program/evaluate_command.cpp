@@ -42,11 +42,10 @@ void require_two_runs(const EvaluateOptions& options, const char* flag) {
 
 // A count's differences are not what a plot is for.
 std::size_t plotted_measure(const std::vector<Measure>& measures) {
-  const auto first = std::find_if(measures.begin(), measures.end(),
-                                  [](const Measure& measure) { return !measure.is_count(); });
+  const auto first =
+      std::find_if(measures.begin(), measures.end(), [](const Measure& measure) { return !measure.is_count(); });
   if (first != measures.end()) return static_cast<std::size_t>(first - measures.begin());
-  throw Error(ErrorKind::usage, "--plot", "has only counts to show",
-              "name a measure, for instance --measures nDCG@10");
+  throw Error(ErrorKind::usage, "--plot", "has only counts to show", "name a measure, for instance --measures nDCG@10");
 }
 
 int run(const EvaluateOptions& options) {
@@ -68,8 +67,8 @@ int run(const EvaluateOptions& options) {
     report.runs.push_back({file, run.tag, index_tools::evaluate(run, qrels, report.measures, how)});
     if (report.runs.back().evaluation.queries.empty() && !options.complete) {
       throw Error(ErrorKind::invalid_data, file,
-                  "has no query in common with " + options.qrels + " (its first is \"" +
-                      run.queries.begin()->first + "\", there it is \"" + qrels.begin()->first + "\")",
+                  "has no query in common with " + options.qrels + " (its first is \"" + run.queries.begin()->first +
+                      "\", there it is \"" + qrels.begin()->first + "\")",
                   "evaluate it with the judgments of its own topics");
     }
   }
@@ -91,9 +90,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       ->required()
       ->type_name("FILE")
       ->expected(1, -1);
-  command
-      ->add_option("-m,--measures", options->measures,
-                   "Names between commas, or -m several times as for trec_eval")
+  command->add_option("-m,--measures", options->measures, "Names between commas, or -m several times as for trec_eval")
       ->capture_default_str()
       ->type_name("NAMES")
       ->allow_extra_args(false);
@@ -113,25 +110,25 @@ void add_evaluate(CLI::App& program, Action& chosen) {
                        "lines (trec_eval's), table, csv, json (both with all digits), latex (booktabs)")
           ->capture_default_str()
           ->check(CLI::IsMember({"lines", "table", "csv", "json", "latex"}));
-  CLI::Option* table =
-      command->add_flag("--table", options->table, "The same as --format table")->excludes(format);
+  CLI::Option* table = command->add_flag("--table", options->table, "The same as --format table")->excludes(format);
   command->add_flag("--json", options->json, "The same as --format json")->excludes(format)->excludes(table);
   command
       ->add_option("--plot", options->plot,
                    "Draw the first measure's differences between the first run and each other one, query by "
                    "query, as SVG")
       ->type_name("FILE.svg");
-  command->footer("Measures: " + std::string(index_tools::measure_names()) +
-                  ".\n\n"
-                  "Grades are used as the judgments' file states them: higher is better. Cranfield's readme "
-                  "calls grade 1 the\n"
-                  "best and 4 the least, ir_datasets reads them the other way round; here, too, 4 counts "
-                  "most in nDCG.\n\n"
-                  "Example:\n"
-                  "  relucent evaluate --qrels qrels.txt --run bm25.run --measures nDCG@10,RR@10\n"
-                  "  relucent evaluate --qrels qrels.txt --run bm25.run -m bpref -m \"RBP(p=0.95)\" -m \"P(rel=2)@10\"\n"
-                  "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --compare --format latex\n"
-                  "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --plot differences.svg");
+  command->footer(
+      "Measures: " + std::string(index_tools::measure_names()) +
+      ".\n\n"
+      "Grades are used as the judgments' file states them: higher is better. Cranfield's readme "
+      "calls grade 1 the\n"
+      "best and 4 the least, ir_datasets reads them the other way round; here, too, 4 counts "
+      "most in nDCG.\n\n"
+      "Example:\n"
+      "  relucent evaluate --qrels qrels.txt --run bm25.run --measures nDCG@10,RR@10\n"
+      "  relucent evaluate --qrels qrels.txt --run bm25.run -m bpref -m \"RBP(p=0.95)\" -m \"P(rel=2)@10\"\n"
+      "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --compare --format latex\n"
+      "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --plot differences.svg");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 

@@ -14,8 +14,8 @@
 #include "index_tools/program/profile.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
-#include "relucent/threads.h"
 #include "relucent/model/cross_encoder.h"
+#include "relucent/threads.h"
 
 namespace relucent::program {
 namespace {
@@ -74,8 +74,8 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
   std::cout << "  " << counted(summary.totals.tokens, "token", "tokens") << " in "
             << counted(summary.totals.documents_with_tokens, "document", "documents") << ", "
             << format_bytes(summary.index_bytes) << " on disk\n"
-            << "  " << counted(summary.input_files, "file", "files") << ", "
-            << format_bytes(summary.input_bytes) << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
+            << "  " << counted(summary.input_files, "file", "files") << ", " << format_bytes(summary.input_bytes)
+            << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
     std::cout << "  " << counted(summary.left_out_files, "other file", "other files") << " in the folders left out\n";
   }
@@ -168,15 +168,17 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--index", job.index, "The index's folder")->required()->type_name("DIR");
   command->add_flag("--resume", options->resume, "Go on after the last commit of an interrupted run");
   command->add_flag("--force-resume", options->force_resume, "Like --resume, though the input has changed");
-  auto* overwrite = command->add_flag("--overwrite", options->overwrite, "Replace an index that `relucent index` wrote");
+  auto* overwrite =
+      command->add_flag("--overwrite", options->overwrite, "Replace an index that `relucent index` wrote");
   command
       ->add_flag("--force", job.force, "With --overwrite: replace also an index that another program wrote or changed")
       ->needs(overwrite);
   command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
       ->type_name("PATTERN");
-  command->add_option("--threads", job.threads,
-                      "Threads that index; 0: one per core that this process may use (the default). At most 32 are "
-                      "started; the result is the same")
+  command
+      ->add_option("--threads", job.threads,
+                   "Threads that index; 0: one per core that this process may use (the default). At most 32 are "
+                   "started; the result is the same")
       ->type_name("N")
       ->check(CLI::Range(0, kMaxThreads));
   command->add_flag("--strict", job.strict,
@@ -186,8 +188,9 @@ void add_index(CLI::App& program, Action& chosen) {
                    "Fail where more of the records are malformed, in percent (default 0.1)")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 100.0));
-  command->add_option("--duplicates", options->duplicates,
-                      "What to do with an id that was there before: error (default), skip-later or keep")
+  command
+      ->add_option("--duplicates", options->duplicates,
+                   "What to do with an id that was there before: error (default), skip-later or keep")
       ->type_name("POLICY");
   command->add_option("--commit-every", job.commit_every, "Documents between commits (default 1000000)")
       ->type_name("N")

@@ -31,7 +31,7 @@ void InterruptStop::throw_if_interrupted(const char* operation) const {
 }
 
 void exit_when_interrupted() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = [](int) { ::_exit(interrupted); };
   ::sigaction(SIGINT, &action, nullptr);
 }

@@ -45,22 +45,19 @@ std::string window_of(const CheckpointInfo& info) {
 }
 
 nlohmann::ordered_json to_json(const CheckpointInfo& info) {
-  nlohmann::ordered_json json = {{"folder", info.folder.string()},
-                                 {"model_type", info.model_type},
-                                 {"architecture", info.architecture},
-                                 {"layers", info.description.layers},
-                                 {"hidden", info.description.hidden_size},
-                                 {"heads", info.description.heads},
-                                 {"attention_window", window_of(info)},
-                                 {"tokenizer", info.tokenizer},
-                                 {"max_length", info.max_length},
-                                 {"parameters", info.parameters},
-                                 {"file_bytes", info.file_bytes},
-                                 {"weight_type", info.weight_type},
+  nlohmann::ordered_json json = {{"folder", info.folder.string()},         {"model_type", info.model_type},
+                                 {"architecture", info.architecture},      {"layers", info.description.layers},
+                                 {"hidden", info.description.hidden_size}, {"heads", info.description.heads},
+                                 {"attention_window", window_of(info)},    {"tokenizer", info.tokenizer},
+                                 {"max_length", info.max_length},          {"parameters", info.parameters},
+                                 {"file_bytes", info.file_bytes},          {"weight_type", info.weight_type},
                                  {"ignored_keys", info.ignored_keys}};
   for (const TensorSummary& tensor : info.tensors) {
-    json["tensors"].push_back({{"name", tensor.name}, {"type", tensor.type}, {"shape", tensor.shape},
-                               {"bytes", tensor.bytes}, {"used", tensor.used}});
+    json["tensors"].push_back({{"name", tensor.name},
+                               {"type", tensor.type},
+                               {"shape", tensor.shape},
+                               {"bytes", tensor.bytes},
+                               {"used", tensor.used}});
   }
   return json;
 }
@@ -70,13 +67,11 @@ void print(const CheckpointInfo& info, bool tensors) {
   line("checkpoint") << info.folder.string() << "\n";
   line("architecture") << info.architecture << " (" << info.model_type << ")\n";
   line("size") << info.description.layers << " layers, hidden " << info.description.hidden_size << ", "
-               << info.description.heads << " heads, "
-               << index_tools::with_commas(info.parameters) << " parameters\n";
+               << info.description.heads << " heads, " << index_tools::with_commas(info.parameters) << " parameters\n";
   line("attention window") << window_of(info) << "\n";
   line("input") << "at most " << info.max_length << " tokens\n";
   line("tokenizer") << info.tokenizer << "\n";
-  line("weights") << info.weight_type << ", "
-                  << format_bytes(info.file_bytes) << "\n";
+  line("weights") << info.weight_type << ", " << format_bytes(info.file_bytes) << "\n";
   if (!info.ignored_keys.empty()) {
     line("ignored keys");
     for (std::size_t i = 0; i < info.ignored_keys.size(); ++i)
@@ -94,8 +89,11 @@ void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
   if (json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const DeviceSummary& device : devices) {
-      all.push_back({{"name", device.name}, {"usable", device.usable()}, {"description", device.description},
-                     {"problem", device.problem}, {"remedy", device.remedy}});
+      all.push_back({{"name", device.name},
+                     {"usable", device.usable()},
+                     {"description", device.description},
+                     {"problem", device.problem},
+                     {"remedy", device.remedy}});
     }
     std::cout << all.dump(2) << "\n";
     return;
@@ -105,7 +103,9 @@ void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
               << (device.description.empty() ? device.problem : device.description) << "\n";
     if (!device.problem.empty() && !device.description.empty())
       std::cout << std::setw(22) << "" << device.problem << "\n";
-    if (!device.remedy.empty()) std::cout << std::setw(22) << "" << "remedy: " << device.remedy << "\n";
+    if (!device.remedy.empty())
+      std::cout << std::setw(22) << ""
+                << "remedy: " << device.remedy << "\n";
   }
 }
 
@@ -186,8 +186,9 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
   command->add_option("--trained-rows", options->trained_rows, "Interpolate over the first so many rows; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->footer("Such a checkpoint must be trained further before it ranks well.\n\nExample:\n"
-                  "  relucent model extend minilm minilm-4096 --positions 4096 --trained-rows 381");
+  command->footer(
+      "Such a checkpoint must be trained further before it ranks well.\n\nExample:\n"
+      "  relucent model extend minilm minilm-4096 --positions 4096 --trained-rows 381");
   command->callback([&chosen, options] {
     chosen = [options] {
       extend_positions(options->from, options->to, options->positions, options->trained_rows);

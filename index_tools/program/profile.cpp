@@ -1,9 +1,9 @@
 #include "index_tools/program/profile.h"
 
+#include <toml++/toml.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <toml++/toml.h>
 
 #include "index_tools/corpora/byte_stream.h"
 #include "index_tools/corpora/named_descriptor.h"
@@ -61,8 +61,9 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--attention-window", flags.attention_window, "w; -1: unlimited (default: the checkpoint's)")
       ->type_name("W");
   command.add_option("--window", flags.window, "How many hits are rescored")->type_name("N");
-  command.add_option("--timeout-ms", flags.timeout_ms,
-                     "Deadline of a query's rescoring; 0: none (default: none, unless the profile sets one)")
+  command
+      .add_option("--timeout-ms", flags.timeout_ms,
+                  "Deadline of a query's rescoring; 0: none (default: none, unless the profile sets one)")
       ->type_name("MS");
 }
 

@@ -1,4 +1,3 @@
-#include "base/text.h"
 #include "index_tools/program/program.h"
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/man_page.h"
 #include "relucent/error.h"
@@ -138,7 +138,8 @@ int run_program(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report("not enough memory; close other programs, or use fewer --threads or a smaller input", failed);
   } catch (const std::filesystem::filesystem_error& error) {
-    return report(error.path1().string() + ": " + error.code().message() + "; check the path and its permissions", failed);
+    return report(error.path1().string() + ": " + error.code().message() + "; check the path and its permissions",
+                  failed);
   } catch (const std::exception& error) {
     return report(std::string(error.what()) + "; this was not expected, please report it", failed);
   } catch (...) {

@@ -7,11 +7,11 @@
 #include <set>
 #include <string>
 
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/text_output.h"
-#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -37,8 +37,8 @@ int show(const QrelsOptions& options) {
   std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.format) << ", "
             << with_commas(file.judgments.size()) << " judgments of " << with_commas(relevant.size()) << " queries\n";
   for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << with_commas(count) << "\n";
-  const auto [fewest, most] = std::minmax_element(
-      relevant.begin(), relevant.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto [fewest, most] = std::minmax_element(relevant.begin(), relevant.end(),
+                                                  [](const auto& a, const auto& b) { return a.second < b.second; });
   std::cout << "  relevant (grade 1 or more) a query: " << with_commas(fewest->second) << " to "
             << with_commas(most->second) << "\n";
   return ok;
@@ -72,8 +72,7 @@ int convert(const QrelsOptions& options) {
 void add_qrels(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("qrels", "Show judgments, or convert them to another format");
   command->require_subcommand(1);
-  command->footer(
-      "Example:\n  relucent qrels show qrels.txt\n  relucent qrels convert cranqrel cranfield.qrels");
+  command->footer("Example:\n  relucent qrels show qrels.txt\n  relucent qrels convert cranqrel cranfield.qrels");
   auto options = std::make_shared<QrelsOptions>();
 
   CLI::App* show_command = command->add_subcommand("show", "Say what a file of judgments holds");

@@ -127,8 +127,7 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
 void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, double seconds,
                const std::string& scorer, const std::filesystem::path& output) {
   std::fprintf(stderr, "Reranked %s candidates of %s queries%s in %.1f s (%.1f ms a query) with %s -> %s\n",
-               index_tools::with_commas(tally.scored).c_str(),
-               index_tools::with_commas(input.queries.size()).c_str(),
+               index_tools::with_commas(tally.scored).c_str(), index_tools::with_commas(input.queries.size()).c_str(),
                dataset.empty() ? "" : (" of " + dataset).c_str(), seconds,
                1000 * seconds / static_cast<double>(input.queries.size()), scorer.c_str(), output.c_str());
   if (tally.without_text > 0) {

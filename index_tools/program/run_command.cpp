@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/qrels.h"
 #include "index_tools/evaluation/run_formats.h"
 #include "index_tools/evaluation/topics.h"
@@ -14,7 +15,6 @@
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/run_fuse_command.h"
 #include "index_tools/program/text_output.h"
-#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -48,11 +48,10 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
   if (run.other_tags > 0)
     remarks.push_back(with_commas(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
   if (check.ties_as_float > 0) {
-    remarks.push_back(with_commas(check.ties_as_float) + " neighbours have one score as 32-bit floats" +
-                      (check.ties_as_double < check.ties_as_float
-                           ? ", " + with_commas(check.ties_as_double) + " as doubles"
-                           : "") +
-                      ": their docnos decide the order");
+    remarks.push_back(
+        with_commas(check.ties_as_float) + " neighbours have one score as 32-bit floats" +
+        (check.ties_as_double < check.ties_as_float ? ", " + with_commas(check.ties_as_double) + " as doubles" : "") +
+        ": their docnos decide the order");
   }
   if (check.queries_ranked_otherwise > 0) {
     remarks.push_back(with_commas(check.queries_ranked_otherwise) +
@@ -78,10 +77,10 @@ int check(const RunOptions& options) {
   for (const std::string& file : options.files) {
     const index_tools::Run run = index_tools::read_run(file);
     const RunCheck found = index_tools::check_run(run);
-    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.format) << ", " << with_commas(found.hits) << " hits of "
-              << with_commas(found.queries) << " queries, " << with_commas(found.fewest)
-              << (found.most > found.fewest ? " to " + with_commas(found.most) : "") << " a query"
-              << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
+    std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.format) << ", "
+              << with_commas(found.hits) << " hits of " << with_commas(found.queries) << " queries, "
+              << with_commas(found.fewest) << (found.most > found.fewest ? " to " + with_commas(found.most) : "")
+              << " a query" << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
     const std::vector<std::string> remarks = remarks_on(run, found, expected);
     for (const std::string& remark : remarks) std::cout << "  note: " << remark << "\n";
     all_remarks += remarks.size();
@@ -108,8 +107,7 @@ int convert(const RunOptions& options) {
   std::size_t hits = 0;
   for (const auto& query : queries) hits += query.hits.size();
   std::cerr << with_commas(hits) << " hits of " << with_commas(queries.size())
-            << " queries: " << index_tools::to_string(run.format) << " -> " << index_tools::to_string(format)
-            << "\n";
+            << " queries: " << index_tools::to_string(run.format) << " -> " << index_tools::to_string(format) << "\n";
   if (const std::size_t ties = index_tools::check_run(run).ties_as_float; ties > 0) {
     std::cerr << with_commas(ties) << " ties among neighbours are decided now, by "
               << (order == index_tools::RunOrder::rank ? "rank" : "docno, as trec_eval decides them") << "\n";
@@ -135,13 +133,12 @@ void add_run(CLI::App& program, Action& chosen) {
       ->type_name("FILE");
   check_command->add_option("--qrels", options->qrels, "The same for the queries of these judgments")
       ->type_name("FILE");
-  check_command->add_flag("--strict", options->strict,
-                          "End with exit code 3 where there is anything to note");
+  check_command->add_flag("--strict", options->strict, "End with exit code 3 where there is anything to note");
   check_command->footer("Example:\n  relucent run check bm25.run model.run --topics topics.tsv");
   check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 
-  CLI::App* convert_command = command->add_subcommand(
-      "convert", "Write a run in another format, or in the same one with its ties decided");
+  CLI::App* convert_command =
+      command->add_subcommand("convert", "Write a run in another format, or in the same one with its ties decided");
   convert_command->add_option("FROM", options->from, "Run: TREC, MS MARCO or JSON lines")->required();
   convert_command->add_option(
       "TO", options->to,
@@ -150,15 +147,13 @@ void add_run(CLI::App& program, Action& chosen) {
   convert_command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the name)")
       ->type_name("FORMAT");
   convert_command
-      ->add_option("--order", options->order,
-                   "What decides the order: score (and docno, as in trec_eval) or rank")
+      ->add_option("--order", options->order, "What decides the order: score (and docno, as in trec_eval) or rank")
       ->capture_default_str()
       ->check(CLI::IsMember({"score", "rank"}));
   convert_command->add_option("--hits", options->hits, "Keep the best N of each query")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  convert_command
-      ->add_option("--tag", options->tag, "The run's name in its last column (default: the one it has)")
+  convert_command->add_option("--tag", options->tag, "The run's name in its last column (default: the one it has)")
       ->type_name("NAME");
   convert_command->footer(
       "Scores are made to differ as 32-bit floats, so that every version of trec_eval reads the same "

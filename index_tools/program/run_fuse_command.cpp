@@ -64,9 +64,8 @@ int fuse(FuseOptions options) {
   std::cout.flush();
   std::int64_t hits = 0;
   for (const auto& query : queries) hits += static_cast<std::int64_t>(query.hits.size());
-  std::cerr << index_tools::with_commas(hits) << " hits of "
-            << index_tools::with_commas(queries.size()) << " queries from " << runs.size()
-            << " runs\n";
+  std::cerr << index_tools::with_commas(hits) << " hits of " << index_tools::with_commas(queries.size())
+            << " queries from " << runs.size() << " runs\n";
   note_missing_queries(runs, options);
   return ok;
 }

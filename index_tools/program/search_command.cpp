@@ -144,7 +144,7 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
     no_words += result.no_words ? 1 : 0;
     no_hits += result.hits.empty() ? 1 : 0;
   }
-  const auto line = [&results](const char* name, double SearchResult::* part) {
+  const auto line = [&results](const char* name, double SearchResult::*part) {
     std::vector<double> times;
     for (const SearchResult& result : results) times.push_back(result.*part);
     std::sort(times.begin(), times.end());
@@ -222,8 +222,8 @@ class TopicAnswers {
   bool run_to_output_ = false;
 };
 
-// Topics answered at once. Rescoring shares one set of threads among all searches: a few of these keep it busy while others
-// read from the index. More searches at once take longer each, which a deadline must not see.
+// Topics answered at once. Rescoring shares one set of threads among all searches: a few of these keep it busy while
+// others read from the index. More searches at once take longer each, which a deadline must not see.
 int jobs_for(const SearchOptions& options, const Config& config) {
   if (options.jobs > 0) return options.jobs;
   if (!config.rescorer.enabled) return available_cores();
@@ -356,9 +356,10 @@ void add_search(CLI::App& program, Action& chosen) {
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   command
-      ->add_option("--jobs", options->jobs,
-                   "Topics answered at once (default: one per core; with rescoring at most 4, and 1 where a deadline is "
-                   "set)")
+      ->add_option(
+          "--jobs", options->jobs,
+          "Topics answered at once (default: one per core; with rescoring at most 4, and 1 where a deadline is "
+          "set)")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxJobs));
   command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
@@ -366,8 +367,7 @@ void add_search(CLI::App& program, Action& chosen) {
   command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
       ->type_name("NUMBER");
   command->add_flag("--no-rescore,--bm25", options->no_rescore, "BM25 alone");
-  command->add_option("--syntax", options->syntax,
-                      "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
+  command->add_option("--syntax", options->syntax, "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
       ->capture_default_str()
       ->check(CLI::IsMember({"words", "lucene"}));
   add_profile_flags(*command, options->profile);

@@ -99,8 +99,12 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     out << styled(styles, kBold, right(std::to_string(hit.rank), width));
     if (both) {
       const std::int64_t up = hit.first_stage_rank - hit.rank;
-      out << styled(styles, up > 0 ? kUp : up < 0 ? kDown : kDim, right(moved(hit), 8)) << right(number(hit.score), 11)
-          << right(std::to_string(hit.first_stage_rank), 8);
+      out << styled(styles,
+                    up > 0   ? kUp
+                    : up < 0 ? kDown
+                             : kDim,
+                    right(moved(hit), 8))
+          << right(number(hit.score), 11) << right(std::to_string(hit.first_stage_rank), 8);
     }
     out << right(number(hit.first_stage_score), 12) << "  " << styled(styles, kBold, printable(hit.id)) << "\n";
     const std::string indent(width + 2, ' ');
@@ -139,10 +143,10 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"truncated", hit.truncated},
                             {"text", hit.text}});
   }
-  json["milliseconds"] = {{"parse", result.parse_ms},   {"first_stage", result.first_stage_ms},
-                          {"fetch", result.fetch_ms},   {"tokenize", result.tokenize_ms},
-                          {"encode", result.encode_ms}, {"device", result.device_ms}, {"combine", result.combine_ms},
-                          {"total", result.total_ms}};
+  json["milliseconds"] = {{"parse", result.parse_ms},     {"first_stage", result.first_stage_ms},
+                          {"fetch", result.fetch_ms},     {"tokenize", result.tokenize_ms},
+                          {"encode", result.encode_ms},   {"device", result.device_ms},
+                          {"combine", result.combine_ms}, {"total", result.total_ms}};
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 

@@ -56,9 +56,10 @@ struct SearchSession::Implementation {
     try {
       return work();
     } catch (const Lucene::LuceneException& error) {
-      throw Error(kind, place,
-                  std::string(operation) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()),
-                  remedy);
+      throw Error(
+          kind, place,
+          std::string(operation) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()),
+          remedy);
     }
   }
 

@@ -39,9 +39,9 @@ struct SearchResult {
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   bool query_truncated = false;
   bool degraded = false;
-  std::string reason;      ///< why it is degraded (the CPU answered for a GPU) or in the first stage's order
+  std::string reason;  ///< why it is degraded (the CPU answered for a GPU) or in the first stage's order
   double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, tokenize_ms = 0, encode_ms = 0, device_ms = 0, combine_ms = 0;
-  double total_ms = 0;     ///< from the text to the hits, stored ids and texts read included
+  double total_ms = 0;  ///< from the text to the hits, stored ids and texts read included
 };
 
 /// An index opened for searching through openSearcher() and the engine's own search(). Any number of threads may use it

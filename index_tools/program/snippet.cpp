@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "index_tools/program/terminal.h"
 #include "base/utf8.h"
+#include "index_tools/program/terminal.h"
 #include "relucent/analysis.h"
 
 namespace relucent::program {

@@ -11,7 +11,7 @@ namespace relucent::program {
 
 /// A piece of a text for a result list.
 struct Snippet {
-  std::string text;                                        ///< one printable line; "…" where the text goes on
+  std::string text;  ///< one printable line; "…" where the text goes on
   std::vector<std::pair<std::size_t, std::size_t>>
       marks;  ///< bytes [first, second) of the words that the query has, too
 };

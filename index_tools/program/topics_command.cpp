@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/topic_writer.h"
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
@@ -12,7 +13,6 @@
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/text_output.h"
 #include "index_tools/program/topic_text.h"
-#include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -72,13 +72,11 @@ int show(const TopicsOptions& options) {
   }
   const TextCounts counts = count_texts(file.topics);
   std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.format) << ", "
-            << with_commas(file.topics.size()) << " topics (title "
-            << with_commas(counts.titles) << ", description " << with_commas(counts.descriptions) << ", narrative "
-            << with_commas(counts.narratives) << ")\n";
+            << with_commas(file.topics.size()) << " topics (title " << with_commas(counts.titles) << ", description "
+            << with_commas(counts.descriptions) << ", narrative " << with_commas(counts.narratives) << ")\n";
   const std::size_t shown = options.all ? file.topics.size() : std::min(kShown, file.topics.size());
   std::size_t width = 0;
-  for (std::size_t i = 0; i < shown; ++i)
-    width = std::max(width, display_columns(printable(file.topics[i].id)));
+  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, display_columns(printable(file.topics[i].id)));
   const std::size_t columns = terminal_columns(100);
   for (std::size_t i = 0; i < shown; ++i) {
     const Topic& topic = file.topics[i];
@@ -123,9 +121,8 @@ int convert(const TopicsOptions& options) {
   }
   write_result(options.to, index_tools::format_topics(file.topics, format));
   std::cout.flush();
-  std::cerr << with_commas(file.topics.size())
-            << " topics: " << index_tools::to_string(file.format) << " -> " << index_tools::to_string(format)
-            << "\n";
+  std::cerr << with_commas(file.topics.size()) << " topics: " << index_tools::to_string(file.format) << " -> "
+            << index_tools::to_string(format) << "\n";
   if (const std::string others = left_out(counts, text, format); !others.empty()) {
     std::cerr << "Left out, for this format has no place for them: " << others << "\n";
   }
@@ -154,12 +151,10 @@ void add_topics(CLI::App& program, Action& chosen) {
   CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another format");
   convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
       ->required();
-  convert_command->add_option(
-      "TO", options->to,
-      "New file; .tsv, .jsonl, .xml, .trec, .qry name the format, .gz after it compresses; "
-      "\"-\" or nothing: standard output");
-  convert_command
-      ->add_option("--to", options->format, "trec | xml | smart | jsonl | tsv (default: by the name)")
+  convert_command->add_option("TO", options->to,
+                              "New file; .tsv, .jsonl, .xml, .trec, .qry name the format, .gz after it compresses; "
+                              "\"-\" or nothing: standard output");
+  convert_command->add_option("--to", options->format, "trec | xml | smart | jsonl | tsv (default: by the name)")
       ->type_name("FORMAT");
   add_topic_text_flag(*convert_command, options->topic_text);
   convert_command->footer(

@@ -141,8 +141,10 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
     }
     for (std::size_t i = 0; i < dimensions; ++i) {
       float* out = a.output + (d + i) * a.output_stride + first;
-      if (tokens == kLanes) store(out, sums[i] * share);
-      else store_part(out, sums[i] * share, tokens);
+      if (tokens == kLanes)
+        store(out, sums[i] * share);
+      else
+        store_part(out, sums[i] * share, tokens);
     }
   }
 }

@@ -150,7 +150,7 @@ class CpuBackend final : public Backend {
 };
 
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",
-                                             "avx512_vnni",  "avx512_bf16", "amx"};
+                                            "avx512_vnni",  "avx512_bf16", "amx"};
 
 const VectorKernels& choose_kernels(const std::string& wanted) {
   const VectorLevels available = available_vector_kernels();

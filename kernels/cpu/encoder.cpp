@@ -76,8 +76,9 @@ void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, co
 }
 
 void Encoder::embedding_norm(std::size_t vectors, Workspace& w) const {
-  const Norm norm{w.x.data(), embedding_norm_.gamma.data(), embedding_norm_.beta.data(), description_.norm_epsilon,
-                  hidden_, vectors};
+  const Norm norm{
+      w.x.data(), embedding_norm_.gamma.data(), embedding_norm_.beta.data(), description_.norm_epsilon, hidden_,
+      vectors};
   kernels_.norm(norm, operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales));
 }
 
@@ -229,23 +230,23 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
     kept.grow(heads_ * 2 * head_size_ * states.stride);
     block(layers_[i], query.size(), vectors, team,
           [&](std::size_t head, const float* rows, float* output, std::size_t stride, Workspace& own) {
-      float* to = kept.data() + head * 2 * head_size_ * states.stride;
-      for (std::size_t d = 0; d < 2 * head_size_; ++d) {
-        std::copy_n(rows + (head_size_ + d) * stride, query.size(), to + d * states.stride);
-      }
-      own.scores.grow((query.size() + 2 * kReach + 8) * kernels_.lanes);
-      Attention a;
-      a.query = rows;
-      a.output = output;
-      a.query_stride = a.output_stride = stride;
-      a.tokens = query.size();
-      a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.size()};
-      a.segment_count = 1;
-      a.head_size = head_size_;
-      a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
-      a.scores = own.scores.data();
-      kernels_.attend(a);
-    });
+            float* to = kept.data() + head * 2 * head_size_ * states.stride;
+            for (std::size_t d = 0; d < 2 * head_size_; ++d) {
+              std::copy_n(rows + (head_size_ + d) * stride, query.size(), to + d * states.stride);
+            }
+            own.scores.grow((query.size() + 2 * kReach + 8) * kernels_.lanes);
+            Attention a;
+            a.query = rows;
+            a.output = output;
+            a.query_stride = a.output_stride = stride;
+            a.tokens = query.size();
+            a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.size()};
+            a.segment_count = 1;
+            a.head_size = head_size_;
+            a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
+            a.scores = own.scores.data();
+            kernels_.attend(a);
+          });
   }
   states.last.grow(hidden_ * states.stride);
   copy_tokens(team.group.x.data(), hidden_, 0, query.size(), states.last.data(), states.stride);

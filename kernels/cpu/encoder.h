@@ -21,13 +21,13 @@ struct Workspace {
   Buffer<float> context;  // activation: what the heads gathered
   Buffer<float> operand, token_scales;
   Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // of the last block
-  Buffer<float> rows;     // one sequence's [hidden][tokens], for the last block
+  Buffer<float> rows;  // one sequence's [hidden][tokens], for the last block
 
   // A worker's.
   Buffer<float> head;         // [3 head size][stride]: query, key and value of one head, of all tokens
   Buffer<float> head_output;  // [head size][stride]
   Buffer<float> scores;
-  Buffer<float> wide;         // activation [intermediate] of a few panels
+  Buffer<float> wide;  // activation [intermediate] of a few panels
   Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
 };
 
@@ -109,9 +109,9 @@ class Encoder {
   /// A group in the workspace's panels.
   struct Group {
     std::vector<Sequence> sequences;
-    std::size_t query = 0;     // |Q|
+    std::size_t query = 0;  // |Q|
     bool query_in_group = false;
-    std::size_t tokens = 0;    // of all sequences
+    std::size_t tokens = 0;  // of all sequences
     std::size_t vectors = 0;
     std::size_t first_document(const Sequence& sequence) const {
       return sequence.first + 1 + (query_in_group ? query : 0);

@@ -67,15 +67,12 @@ void norm(const Norm& norm, const OperandOut& out) {
     float* x = norm.x + vector / kPanelVectors * rows * kPanel + vector % kPanelVectors * kLanes;
     const auto plus = [](Floats a, Floats b) { return a + b; };
     const Floats mean = over_features(x, norm.features, Floats{}, plus, plus) * share;
-    const auto add_square = [mean](Floats so_far, Floats one) {
-      return multiply_add(one - mean, one - mean, so_far);
-    };
+    const auto add_square = [mean](Floats so_far, Floats one) { return multiply_add(one - mean, one - mean, so_far); };
     const Floats squares = over_features(x, norm.features, Floats{}, add_square, plus);
     Floats scale = multiply_add(squares, all(share), all(norm.epsilon));
     for (std::size_t i = 0; i < kLanes; ++i) scale[i] = 1.0F / __builtin_sqrtf(scale[i]);
     for (std::size_t f = 0; f < norm.features; ++f) {
-      store(x + f * kPanel,
-            multiply_add((load(x + f * kPanel) - mean) * scale, all(norm.gamma[f]), all(norm.beta[f])));
+      store(x + f * kPanel, multiply_add((load(x + f * kPanel) - mean) * scale, all(norm.gamma[f]), all(norm.beta[f])));
     }
     if (out.units != nullptr) pack_at(x, norm.features, vector, out);
   }

@@ -30,10 +30,10 @@ class PackedLinear {
  private:
   Arithmetic arithmetic_ = Arithmetic::fp32;
   std::size_t features_ = 0, steps_ = 0;
-  std::size_t block_units_ = 0;          // of one block of features
-  Buffer<std::uint32_t> units_;          // see WeightLayout
+  std::size_t block_units_ = 0;  // of one block of features
+  Buffer<std::uint32_t> units_;  // see WeightLayout
   std::vector<float> bias_;
-  std::vector<float> scales_;            // int8
+  std::vector<float> scales_;              // int8
   std::vector<std::int32_t> corrections_;  // int8
 };
 

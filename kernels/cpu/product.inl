@@ -165,4 +165,3 @@ void product_panels(const Product& product) {
     default: break;
   }
 }
-

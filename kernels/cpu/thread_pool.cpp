@@ -21,8 +21,10 @@ ThreadPool::ThreadPool(int threads) {
     throw;
   } catch (const std::system_error& error) {
     close();
-    throw Error(ErrorKind::io, "threads", "the system gave only " + std::to_string(threads_.size()) + " of " +
-                std::to_string(threads) + " threads: " + error.what(), "ask for fewer");
+    throw Error(ErrorKind::io, "threads",
+                "the system gave only " + std::to_string(threads_.size()) + " of " + std::to_string(threads) +
+                    " threads: " + error.what(),
+                "ask for fewer");
   }
 }
 

@@ -7,14 +7,20 @@
 static_assert(kPanelVectors == 2 && kLanes == kTile && kFeatureBlock == kTile);
 
 struct Bf16Tiles {
-  template <int Sums, int A, int B> RELUCENT_INLINE static void add(Tiles& tiles) { tiles.add_bf16<Sums, A, B>(); }
+  template <int Sums, int A, int B>
+  RELUCENT_INLINE static void add(Tiles& tiles) {
+    tiles.add_bf16<Sums, A, B>();
+  }
   RELUCENT_INLINE static Floats value(const Product&, const std::int32_t* sums, std::size_t, std::size_t) {
     return (Floats)load_units(sums);
   }
 };
 
 struct Int8Tiles {
-  template <int Sums, int A, int B> RELUCENT_INLINE static void add(Tiles& tiles) { tiles.add_int8<Sums, A, B>(); }
+  template <int Sums, int A, int B>
+  RELUCENT_INLINE static void add(Tiles& tiles) {
+    tiles.add_int8<Sums, A, B>();
+  }
   RELUCENT_INLINE static Floats value(const Product& product, const std::int32_t* sums, std::size_t feature,
                                       std::size_t token) {
     const Floats scales = load(product.token_scales + token) * product.weight_scales[feature];
@@ -85,10 +91,14 @@ void tile_product(const Product& product) {
         __builtin_memcpy(rest, units, left * kPanel * 4);
       }
       const bool full = product.vectors - panel * kPanelVectors >= kPanelVectors;
-      if (pair && full) tile_block<Kind, 2, 2>(tiles, product, panel, feature, rest);
-      else if (pair) tile_block<Kind, 2, 1>(tiles, product, panel, feature, rest);
-      else if (full) tile_block<Kind, 1, 2>(tiles, product, panel, feature, rest);
-      else tile_block<Kind, 1, 1>(tiles, product, panel, feature, rest);
+      if (pair && full)
+        tile_block<Kind, 2, 2>(tiles, product, panel, feature, rest);
+      else if (pair)
+        tile_block<Kind, 2, 1>(tiles, product, panel, feature, rest);
+      else if (full)
+        tile_block<Kind, 1, 2>(tiles, product, panel, feature, rest);
+      else
+        tile_block<Kind, 1, 1>(tiles, product, panel, feature, rest);
     }
     feature += pair ? 2 * kTile : kTile;
   }

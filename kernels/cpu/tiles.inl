@@ -13,8 +13,9 @@ struct alignas(64) TileConfiguration {
 static_assert(sizeof(TileConfiguration) == 64);
 
 // Every instruction is written out. GCC 12's intrinsics take a tile's number from the source text, and they do not tell
-// the compiler what memory they use: _tile_loadconfig claims 8 of its 64 bytes, so that stores to the others are deleted;
-// _tile_loadd and _tile_stored claim none, so that stores before the one and loads behind the other may move past them.
+// the compiler what memory they use: _tile_loadconfig claims 8 of its 64 bytes, so that stores to the others are
+// deleted; _tile_loadd and _tile_stored claim none, so that stores before the one and loads behind the other may move
+// past them.
 struct Tiles {
   Tiles() {
     static constexpr TileConfiguration configuration;
@@ -24,19 +25,26 @@ struct Tiles {
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
 
-  template <int T> RELUCENT_INLINE void zero() { asm volatile("tilezero %%tmm%c0" : : "i"(T)); }
-  template <int T> RELUCENT_INLINE void load(const void* from, std::size_t stride) {
+  template <int T>
+  RELUCENT_INLINE void zero() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(T));
+  }
+  template <int T>
+  RELUCENT_INLINE void load(const void* from, std::size_t stride) {
     asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(T) : "memory");
   }
-  template <int T> RELUCENT_INLINE void store(void* to, std::size_t stride) {
+  template <int T>
+  RELUCENT_INLINE void store(void* to, std::size_t stride) {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(T) : "memory");
   }
   /// sums [16][16] fp32 += a [16][16 bf16 pairs] * b [16 pairs][16]
-  template <int Sums, int A, int B> RELUCENT_INLINE void add_bf16() {
+  template <int Sums, int A, int B>
+  RELUCENT_INLINE void add_bf16() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(Sums), "i"(A), "i"(B));
   }
   /// sums [16][16] int32 += a [16][16 signed quads] * b [16 unsigned quads][16]
-  template <int Sums, int A, int B> RELUCENT_INLINE void add_int8() {
+  template <int Sums, int A, int B>
+  RELUCENT_INLINE void add_int8() {
     asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(Sums), "i"(A), "i"(B));
   }
 };
@@ -46,13 +54,18 @@ struct Tiles {
 struct Tiles {
   std::uint32_t tiles[8][kTile][kTile];
 
-  template <int T> void zero() { __builtin_memset(tiles[T], 0, sizeof tiles[T]); }
-  template <int T> void load(const void* from, std::size_t stride) {
+  template <int T>
+  void zero() {
+    __builtin_memset(tiles[T], 0, sizeof tiles[T]);
+  }
+  template <int T>
+  void load(const void* from, std::size_t stride) {
     for (std::size_t row = 0; row < kTile; ++row) {
       __builtin_memcpy(tiles[T][row], static_cast<const char*>(from) + row * stride, sizeof tiles[T][row]);
     }
   }
-  template <int T> void store(void* to, std::size_t stride) {
+  template <int T>
+  void store(void* to, std::size_t stride) {
     for (std::size_t row = 0; row < kTile; ++row) {
       __builtin_memcpy(static_cast<char*>(to) + row * stride, tiles[T][row], sizeof tiles[T][row]);
     }
@@ -62,7 +75,8 @@ struct Tiles {
   }
   static float as_float(std::uint32_t bits) { return normal(__builtin_bit_cast(float, bits)); }
 
-  template <int Sums, int A, int B> void add_bf16() {
+  template <int Sums, int A, int B>
+  void add_bf16() {
     for (std::size_t m = 0; m < kTile; ++m) {
       for (std::size_t n = 0; n < kTile; ++n) {
         float even = 0, odd = 0;
@@ -76,7 +90,8 @@ struct Tiles {
       }
     }
   }
-  template <int Sums, int A, int B> void add_int8() {
+  template <int Sums, int A, int B>
+  void add_int8() {
     for (std::size_t m = 0; m < kTile; ++m) {
       for (std::size_t n = 0; n < kTile; ++n) {
         std::uint32_t sum = tiles[Sums][m][n];

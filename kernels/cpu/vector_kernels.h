@@ -37,21 +37,21 @@ constexpr std::size_t inputs_together(Arithmetic arithmetic) {
 /// Y = W X + b for a range of output features, X an operand of `vectors` vectors of tokens.
 struct Product {
   Arithmetic arithmetic = Arithmetic::fp32;
-  const void* weights = nullptr;        ///< as PackedLinear lays them out
-  const float* bias = nullptr;          ///< [features]
-  const float* weight_scales = nullptr;    ///< int8: [features]
+  const void* weights = nullptr;              ///< as PackedLinear lays them out
+  const float* bias = nullptr;                ///< [features]
+  const float* weight_scales = nullptr;       ///< int8: [features]
   const std::int32_t* corrections = nullptr;  ///< int8: [features], -128 times the sum of a feature's weights
-  std::size_t features = 0;             ///< a multiple of kFeatureBlock
-  std::size_t steps = 0;                ///< padded inputs / inputs_together()
+  std::size_t features = 0;                   ///< a multiple of kFeatureBlock
+  std::size_t steps = 0;                      ///< padded inputs / inputs_together()
 
   const void* operand = nullptr;
   const float* token_scales = nullptr;  ///< int8: [panels * panel]
   std::size_t vectors = 0;              ///< of tokens, over all panels
 
   enum class Output {
-    store,  ///< out = Y
-    add,    ///< out += Y
-    gelu,   ///< out = GELU(Y)
+    store,         ///< out = Y
+    add,           ///< out += Y
+    gelu,          ///< out = GELU(Y)
     gelu_operand,  ///< out = GELU(Y) as the next product's operand of the same arithmetic; not int8
   };
   Output output = Output::store;
@@ -61,9 +61,9 @@ struct Product {
 
 /// LayerNorm over the features of each token, in place, and its result as the next product's operand.
 struct Norm {
-  float* x = nullptr;                   ///< [panels][padded features][panel]
-  const float* gamma = nullptr;         ///< [features]
-  const float* beta = nullptr;          ///< [features]
+  float* x = nullptr;            ///< [panels][padded features][panel]
+  const float* gamma = nullptr;  ///< [features]
+  const float* beta = nullptr;   ///< [features]
   float epsilon = 0;
   std::size_t features = 0, vectors = 0;
 };
@@ -71,8 +71,8 @@ struct Norm {
 /// An operand to fill.
 struct OperandOut {
   Arithmetic arithmetic = Arithmetic::fp32;
-  void* units = nullptr;                ///< null: none is wanted
-  float* token_scales = nullptr;        ///< int8
+  void* units = nullptr;          ///< null: none is wanted
+  float* token_scales = nullptr;  ///< int8
 };
 
 /// Keys and values that tokens attend to: dimension d of key j at keys[d * stride + j].
@@ -86,9 +86,9 @@ struct Keys {
 /// What a run of consecutive tokens attends to in one head: all of `segments`, and of `band` what lies within the
 /// window.
 struct Attention {
-  const float* query = nullptr;         ///< dimension d of token i at query[d * query_stride + i]
+  const float* query = nullptr;  ///< dimension d of token i at query[d * query_stride + i]
   std::size_t query_stride = 0;
-  float* output = nullptr;              ///< likewise
+  float* output = nullptr;  ///< likewise
   std::size_t output_stride = 0;
   std::size_t tokens = 0;
 
@@ -101,7 +101,7 @@ struct Attention {
 
   std::size_t head_size = 0;
   float scale = 0;
-  float* scores = nullptr;              ///< scratch: (keys of the segments + band.count + reach) * lanes floats
+  float* scores = nullptr;  ///< scratch: (keys of the segments + band.count + reach) * lanes floats
 };
 
 /// One sequence's values: feature f of token i at rows[f * stride + i], readable to whole vectors of tokens.
@@ -120,11 +120,11 @@ enum class WeightLayout {
 /// token's results depend on its own and its keys' values alone, never on the lane or the panel that it stands in.
 struct VectorKernels {
   const char* name;
-  std::size_t lanes;   ///< tokens a vector
-  std::size_t panel;   ///< tokens a panel
+  std::size_t lanes;            ///< tokens a vector
+  std::size_t panel;            ///< tokens a panel
   std::size_t panels_together;  ///< panels that a product over all features should take at a time
   bool native_bf16, native_int8;
-  bool automatic;      ///< may be chosen without being named
+  bool automatic;       ///< may be chosen without being named
   WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
 
   void (*product)(const Product& product);
@@ -152,8 +152,8 @@ struct VectorKernels {
 /// Keys of a band that may be read before the first and behind the last.
 constexpr std::size_t kReach = 64;
 
-/// The levels of this build that the processor can run, the best one last. The first is "plain"; the second, where there
-/// is AVX2, "amx_emulated": the tile kernels over plain C++, for tests.
+/// The levels of this build that the processor can run, the best one last. The first is "plain"; the second, where
+/// there is AVX2, "amx_emulated": the tile kernels over plain C++, for tests.
 struct VectorLevels {
   const VectorKernels* levels[8];
   std::size_t count;
@@ -165,12 +165,26 @@ VectorLevels available_vector_kernels();
 /// The best of them that is automatic.
 const VectorKernels& best_vector_kernels();
 
-namespace amx_emulated { extern const VectorKernels kernels; }
-namespace plain { extern const VectorKernels kernels; }
-namespace avx2 { extern const VectorKernels kernels; }
-namespace avx512 { extern const VectorKernels kernels; }
-namespace avx512_vnni { extern const VectorKernels kernels; }
-namespace avx512_bf16 { extern const VectorKernels kernels; }
-namespace amx { extern const VectorKernels kernels; }
+namespace amx_emulated {
+extern const VectorKernels kernels;
+}
+namespace plain {
+extern const VectorKernels kernels;
+}
+namespace avx2 {
+extern const VectorKernels kernels;
+}
+namespace avx512 {
+extern const VectorKernels kernels;
+}
+namespace avx512_vnni {
+extern const VectorKernels kernels;
+}
+namespace avx512_bf16 {
+extern const VectorKernels kernels;
+}
+namespace amx {
+extern const VectorKernels kernels;
+}
 
 }  // namespace relucent::cpu

@@ -16,18 +16,18 @@
 namespace relucent::cpu::RELUCENT_LEVEL {
 namespace {
 
-#include "kernels/cpu/vectors.inl"
-
+// clang-format off: each of these uses what the ones before it define
 #include "kernels/cpu/attention.inl"
 #include "kernels/cpu/norm.inl"
 #include "kernels/cpu/product.inl"
+#include "kernels/cpu/vectors.inl"
 #if RELUCENT_AMX
-#include "kernels/cpu/tiles.inl"
-
 #include "kernels/cpu/tile_product.inl"
+#include "kernels/cpu/tiles.inl"
 #endif
 
 #include "kernels/cpu/peak.inl"
+// clang-format on
 
 void product(const Product& product) {
   switch (product.arithmetic) {

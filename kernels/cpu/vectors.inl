@@ -21,9 +21,9 @@ RELUCENT_INLINE Floats higher(Floats a, Floats b) { return a > b ? a : b; }
 RELUCENT_INLINE Floats lower(Floats a, Floats b) { return a < b ? a : b; }
 RELUCENT_INLINE Floats magnitude(Floats a) { return (Floats)((Ints)a & 0x7FFFFFFF); }
 
-// a * b + c, rounded once where the level has fused multiply-add, else twice. Everything that is to be fused says so here:
-// these files are compiled with -ffp-contract=off, because which other sums the compiler would fuse differs from level to
-// level, and with it the bits.
+// a * b + c, rounded once where the level has fused multiply-add, else twice. Everything that is to be fused says so
+// here: these files are compiled with -ffp-contract=off, because which other sums the compiler would fuse differs from
+// level to level, and with it the bits.
 RELUCENT_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
 #if RELUCENT_LANES == 16 && defined(__AVX512F__)
   return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);

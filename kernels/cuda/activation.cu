@@ -1,7 +1,7 @@
 // GELU where cuBLASLt's own, the tanh approximation, is not exact enough; and the head.
+#include "instructions.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/numbers.h"
-#include "instructions.h"
 
 namespace relucent::cuda {
 namespace {

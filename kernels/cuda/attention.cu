@@ -10,10 +10,10 @@
 // order.
 #include <cmath>
 
+#include "instructions.h"
 #include "kernels/cuda/exact_attention.h"
 #include "kernels/cuda/keys.h"
 #include "kernels/cuda/numbers.h"
-#include "instructions.h"
 
 namespace relucent::cuda {
 namespace {

@@ -38,16 +38,12 @@ void check_supported(const EncoderDescription& d) {
 Precision effective(Precision asked, int hidden_size) {
   constexpr int least_for_bf16 = 128;
   switch (asked) {
-    case Precision::automatic:
-      return Precision::fp16;
-    case Precision::bf16:
-      return hidden_size < least_for_bf16 ? Precision::tf32 : Precision::bf16;
+    case Precision::automatic: return Precision::fp16;
+    case Precision::bf16: return hidden_size < least_for_bf16 ? Precision::tf32 : Precision::bf16;
     case Precision::fp32:
     case Precision::tf32:
-    case Precision::fp16:
-      return asked;
-    case Precision::int8:
-      break;
+    case Precision::fp16: return asked;
+    case Precision::int8: break;
   }
   throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(asked), "is not one of the CUDA backend",
               "it has auto (fp16), fp16, bf16, tf32 and fp32");
@@ -141,8 +137,8 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// fp16 ends at 65,504. No other GPU, no later try and no fresh upload gives another result: it is not the device that
-  /// failed.
+  /// fp16 ends at 65,504. No other GPU, no later try and no fresh upload gives another result: it is not the device
+  /// that failed.
   void check_range(std::span<const float> logits) const {
     if (info_.precision != Precision::fp16) return;
     if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) return;

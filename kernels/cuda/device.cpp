@@ -9,15 +9,12 @@ std::string megabytes(std::size_t bytes) { return std::to_string((bytes + 999'99
 
 const char* remedy_for(cudaError_t error) {
   switch (error) {
-    case cudaErrorMemoryAllocation:
-      return "free memory of the GPU, or use another device";
+    case cudaErrorMemoryAllocation: return "free memory of the GPU, or use another device";
     case cudaErrorInsufficientDriver:
       return "install a driver that is at least as new as the CUDA toolkit of this build";
     case cudaErrorNoDevice:
-    case cudaErrorInvalidDevice:
-      return "`relucent model info --device` lists the devices";
-    default:
-      return "use device = \"cpu\" if it goes on; a GPU that is lost needs a new process";
+    case cudaErrorInvalidDevice: return "`relucent model info --device` lists the devices";
+    default: return "use device = \"cpu\" if it goes on; a GPU that is lost needs a new process";
   }
 }
 
@@ -28,7 +25,8 @@ std::string device_name(int device) { return "cuda:" + std::to_string(device); }
 void check(cudaError_t error, int device, const std::string& operation) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // so that nobody else in this process takes it for theirs
-  const std::string problem = operation + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  const std::string problem =
+      operation + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
   if (error == cudaErrorMemoryAllocation) {
     throw OutOfMemory(ErrorKind::device, device_name(device), problem, remedy_for(error));
   }

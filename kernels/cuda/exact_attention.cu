@@ -1,10 +1,10 @@
 // Attention in fp32: one warp a row, lanes over 32 keys at a time for the scores and over the features for the sums.
 #include <cmath>
 
+#include "instructions.h"
 #include "kernels/cuda/exact_attention.h"
 #include "kernels/cuda/keys.h"
 #include "kernels/cuda/numbers.h"
-#include "instructions.h"
 
 namespace relucent::cuda {
 namespace {

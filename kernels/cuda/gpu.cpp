@@ -156,7 +156,8 @@ std::shared_ptr<Gpu::State> Gpu::make_state() const {
       const CurrentDevice there(device);
       delete state;
     } catch (const Error&) {
-      // Without its context it cannot be freed; the runtime would look for it in another one, on GPU 0 if need be. Left.
+      // Without its context it cannot be freed; the runtime would look for it in another one, on GPU 0 if need be.
+      // Left.
     }
   };
   return {new State(device_, description_, weights_, tf32_), take_down};

@@ -3,9 +3,9 @@
 // sums a second kernel puts together in their order: a split reduction whose bits do not depend on the batch.
 #include <cmath>
 
+#include "instructions.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/numbers.h"
-#include "instructions.h"
 
 namespace relucent::cuda {
 namespace {

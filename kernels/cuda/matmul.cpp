@@ -24,12 +24,9 @@ void check(cublasStatus_t status, int device, const char* operation) {
 
 cudaDataType_t type_of(Element element) {
   switch (element) {
-    case Element::f16:
-      return CUDA_R_16F;
-    case Element::bf16:
-      return CUDA_R_16BF;
-    case Element::f32:
-      break;
+    case Element::f16: return CUDA_R_16F;
+    case Element::bf16: return CUDA_R_16BF;
+    case Element::f32: break;
   }
   return CUDA_R_32F;
 }

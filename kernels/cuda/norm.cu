@@ -1,8 +1,8 @@
 // Embedding and residual sums with the LayerNorm behind them: one warp a token, which it holds in registers.
+#include "instructions.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/numbers.h"
-#include "instructions.h"
 
 namespace relucent::cuda {
 namespace {

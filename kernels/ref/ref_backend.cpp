@@ -84,8 +84,13 @@ struct Layer {
   LayerNorm output_norm;
 
   Layer(const LayerWeights& w, float epsilon)
-      : query(w.query), key(w.key), value(w.value), attention_output(w.attention_output),
-        attention_norm(w.attention_norm, epsilon), intermediate(w.intermediate), output(w.output),
+      : query(w.query),
+        key(w.key),
+        value(w.value),
+        attention_output(w.attention_output),
+        attention_norm(w.attention_norm, epsilon),
+        intermediate(w.intermediate),
+        output(w.output),
         output_norm(w.output_norm, epsilon) {}
 };
 
@@ -105,8 +110,7 @@ Group group_of(std::size_t row, const Input& input) {
 bool attends(std::size_t from, std::size_t to, const Input& input, const AttentionPattern& pattern) {
   const Group target = group_of(to, input);
   switch (group_of(from, input)) {
-    case Group::cls:
-      return target == Group::cls || (target == Group::query ? pattern.cls_query : pattern.cls_document);
+    case Group::cls: return target == Group::cls || (target == Group::query ? pattern.cls_query : pattern.cls_document);
     case Group::query:
       return target == Group::query || (target == Group::cls ? pattern.query_cls : pattern.query_document);
     case Group::document:

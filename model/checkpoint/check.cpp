@@ -17,8 +17,7 @@ void check_weights(const Checkpoint& checkpoint) {
   for (const std::string& name : checkpoint.weights.used) {
     const TensorView view = checkpoint.file.view(*checkpoint.file.find(name));
     const std::vector<float> values = view.to_f32();
-    const auto bad =
-        std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+    const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
     if (bad == values.end()) continue;
     throw Error(ErrorKind::invalid_data, checkpoint.file.path().string() + ", tensor " + name,
                 "element " + std::to_string(bad - values.begin()) + " is not a finite number", damaged);
@@ -41,8 +40,7 @@ CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const Back
   CheckpointCheck check;
   check.info = describe_checkpoint(checkpoint);
   check_weights(checkpoint);
-  const auto backend =
-      create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
+  const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
   check.backend = backend->info();
 
   // A short pair, the longest input, and an empty document.

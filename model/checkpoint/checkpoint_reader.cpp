@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "relucent/error.h"
 #include "model/tokenizer/load_tokenizer.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -14,8 +14,7 @@ void check_folder(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   if (error && status.type() != fs::file_type::not_found) {
-    throw Error(ErrorKind::io, folder.string(), "cannot be read: " + error.message(),
-                "check the folder's permissions");
+    throw Error(ErrorKind::io, folder.string(), "cannot be read: " + error.message(), "check the folder's permissions");
   }
   if (!fs::exists(status)) {
     throw Error(ErrorKind::io, folder.string(), "there is no such model folder", "check the path");

@@ -37,12 +37,9 @@ DataType parse_data_type(const std::string& name) {
 
 const char* to_string(DataType type) noexcept {
   switch (type) {
-    case DataType::f32:
-      return "f32";
-    case DataType::f16:
-      return "f16";
-    case DataType::bf16:
-      return "bf16";
+    case DataType::f32: return "f32";
+    case DataType::f16: return "f16";
+    case DataType::bf16: return "bf16";
   }
   return "f32";
 }

@@ -31,24 +31,22 @@ std::vector<float> interpolate(const std::vector<float>& table, std::size_t widt
 
 }  // namespace
 
-void extend_positions(const std::filesystem::path& from, const std::filesystem::path& to,
-                      std::int32_t positions, std::int32_t trained_rows) {
+void extend_positions(const std::filesystem::path& from, const std::filesystem::path& to, std::int32_t positions,
+                      std::int32_t trained_rows) {
   const Checkpoint checkpoint = read_checkpoint(from);
   const SafetensorsFile& file = checkpoint.file;
   const TensorView& table = checkpoint.weights.weights.position_embeddings;
   const std::int32_t present = checkpoint.configuration.description.max_positions;
   if (positions <= present || positions > max_positions) {
-    throw Error(
-        ErrorKind::usage, from.string(),
-        "cannot be extended to " + std::to_string(positions) + " positions: it has " +
-            std::to_string(present),
-        "give a number from " + std::to_string(present + 1) + " to " + std::to_string(max_positions));
+    throw Error(ErrorKind::usage, from.string(),
+                "cannot be extended to " + std::to_string(positions) + " positions: it has " + std::to_string(present),
+                "give a number from " + std::to_string(present + 1) + " to " + std::to_string(max_positions));
   }
   if (trained_rows < 0 || trained_rows == 1 || trained_rows > present) {
-    throw Error(ErrorKind::usage, from.string(),
-                "the number of trained rows is " + std::to_string(trained_rows) + ", the table has " +
-                    std::to_string(present),
-                "give 0 for all of them, or 2 to " + std::to_string(present));
+    throw Error(
+        ErrorKind::usage, from.string(),
+        "the number of trained rows is " + std::to_string(trained_rows) + ", the table has " + std::to_string(present),
+        "give 0 for all of them, or 2 to " + std::to_string(present));
   }
   const auto width = static_cast<std::size_t>(table.shape.at(1));
   CheckpointChanges changes;

@@ -43,8 +43,7 @@ std::string header(const std::vector<Output>& outputs, const std::map<std::strin
   std::uint64_t reached = 0;
   for (const Output& output : outputs) {
     const std::uint64_t end = reached + output.bytes();
-    json[output.old->name] = {
-        {"dtype", output.type()}, {"shape", output.shape()}, {"data_offsets", {reached, end}}};
+    json[output.old->name] = {{"dtype", output.type()}, {"shape", output.shape()}, {"data_offsets", {reached, end}}};
     reached = end;
   }
   std::string text = json.dump();
@@ -65,16 +64,14 @@ void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes
     }
     const std::vector<std::byte> bytes = output.change->bytes();
     if (bytes.size() != output.bytes()) {
-      throw Error(ErrorKind::internal, output.old->name,
-                  "the new tensor has not as many bytes as its shape says");
+      throw Error(ErrorKind::internal, output.old->name, "the new tensor has not as many bytes as its shape says");
     }
     out.write(bytes);
   }
   out.finish();
 }
 
-void write_json(Json object, const std::map<std::string, Json>& changes, std::string_view name,
-                NewFolder& folder) {
+void write_json(Json object, const std::map<std::string, Json>& changes, std::string_view name, NewFolder& folder) {
   for (const auto& [key, value] : changes) object[key] = value;
   NewFolder::File out(folder, name);
   out.write(object.dump(2) + "\n");

@@ -25,9 +25,8 @@ struct TensorChange {
 struct CheckpointChanges {
   std::map<std::string, TensorChange> tensors;
   std::vector<std::string> tensors_left_out;
-  std::map<std::string, nlohmann::ordered_json> config;  ///< keys of config.json
-  std::map<std::string, nlohmann::ordered_json>
-      tokenizer_config;  ///< keys of tokenizer_config.json, if there is one
+  std::map<std::string, nlohmann::ordered_json> config;            ///< keys of config.json
+  std::map<std::string, nlohmann::ordered_json> tokenizer_config;  ///< keys of tokenizer_config.json, if there is one
 };
 
 /// Copies the checkpoint whose weights are `file` and whose config.json is `config` into the new folder `to`,

@@ -38,8 +38,8 @@ bool is_attention_pattern_key(std::string_view key) {
 
 bool sounds_like_attention(std::string_view key) {
   const auto holds = [&](std::string_view part) { return key.find(part) != key.npos; };
-  constexpr std::array<std::string_view, 9> parts{
-      "attention", "attn", "window", "sparse", "global_token", "rope", "rotary", "position", "token_type"};
+  constexpr std::array<std::string_view, 9> parts{"attention", "attn",   "window",   "sparse",    "global_token",
+                                                  "rope",      "rotary", "position", "token_type"};
   if (std::any_of(parts.begin(), parts.end(), holds)) return true;
   // A misspelt flag still names two groups of tokens: "doc_cls_atention".
   constexpr std::array<std::string_view, 4> groups{"cls_", "query_", "doc_", "sentence_"};

@@ -18,11 +18,11 @@ constexpr std::array<std::string_view, 2> architectures{"ListformerModelForSeque
 constexpr std::array<std::string_view, 21> harmless{
     "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range",
     "output_attentions", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
-    "_attn_implementation_internal", "cross_attention_hidden_size", "cls_token_id", "sep_token_id",
-    "pad_token_id", "gradient_checkpointing",
+    "_attn_implementation_internal", "cross_attention_hidden_size", "cls_token_id", "sep_token_id", "pad_token_id",
+    "gradient_checkpointing",
     // Earlier versions of the sparse models' own code wrote these.
-    "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding",
-    "base_max_position_embeddings", "input_type_embedding", "normalize_output", "depth"};
+    "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding", "base_max_position_embeddings",
+    "input_type_embedding", "normalize_output", "depth"};
 
 /// Keys that read_bert_configuration looks at.
 constexpr std::array<std::string_view, 22> understood{"model_type",
@@ -69,9 +69,8 @@ std::string read_architecture(const JsonFile& config) {
     if (contains(architectures, name.get<std::string>())) return name.get<std::string>();
     names += (names.empty() ? "" : ", ") + name.get<std::string>();
   }
-  unsupported(
-      config, "architectures", "the architecture " + names + " is not known",
-      "use a checkpoint of " + std::string(architectures[0]) + " or " + std::string(architectures[1]));
+  unsupported(config, "architectures", "the architecture " + names + " is not known",
+              "use a checkpoint of " + std::string(architectures[0]) + " or " + std::string(architectures[1]));
 }
 
 /// The head must have one output: a score, not classes.
@@ -92,8 +91,7 @@ void check_labels(const JsonFile& config) {
 void refuse_what_is_not_computed(const JsonFile& config) {
   const std::string activation = config.string("hidden_act").value_or("gelu");
   if (activation != "gelu") {
-    unsupported(config, "hidden_act", "the activation " + activation + " is not known",
-                "use a checkpoint with gelu");
+    unsupported(config, "hidden_act", "the activation " + activation + " is not known", "use a checkpoint with gelu");
   }
   const std::string positions = config.string("position_embedding_type").value_or("absolute");
   if (positions != "absolute") {
@@ -146,13 +144,11 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
   description.heads = size("num_attention_heads", 1 << 16);
   description.intermediate_size = size("intermediate_size", 1 << 20);
   description.max_positions = size("max_position_embeddings", 1 << 20);
-  description.token_types =
-      static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
+  description.token_types = static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
   description.document_token_type = config.boolean("token_type_embedding").value_or(true);
   if (description.hidden_size % description.heads != 0) {
     config.fail("num_attention_heads", "hidden_size " + std::to_string(description.hidden_size) +
-                                           " is not a multiple of " + std::to_string(description.heads) +
-                                           " heads");
+                                           " is not a multiple of " + std::to_string(description.heads) + " heads");
   }
   if (description.document_token_type && description.token_types < 2) {
     config.fail("type_vocab_size", "is 1, but documents have token type 1",
@@ -198,10 +194,9 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   const std::string beyond = "bert.encoder.layer." + std::to_string(description.layers) + ".";
   for (const SafetensorsEntry& entry : file.entries()) {
     if (entry.name.starts_with(beyond)) {
-      throw Error(
-          ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
-          "config.json counts " + std::to_string(description.layers) + " layers and the file holds more",
-          "use config.json and model.safetensors of the same model");
+      throw Error(ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
+                  "config.json counts " + std::to_string(description.layers) + " layers and the file holds more",
+                  "use config.json and model.safetensors of the same model");
     }
   }
   result.used = reader.used();

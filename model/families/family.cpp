@@ -21,8 +21,7 @@ const Family& find_family(const JsonFile& config) {
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
   throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type",
-              "the model type " + *model_type + " is not known",
-              "use a checkpoint of one of these: " + known);
+              "the model type " + *model_type + " is not known", "use a checkpoint of one of these: " + known);
 }
 
 }  // namespace relucent

@@ -3,8 +3,8 @@
 #include <set>
 #include <vector>
 
-#include "base/nesting.h"
 #include "base/file/mapped_file.h"
+#include "base/nesting.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -13,8 +13,7 @@ using Json = nlohmann::ordered_json;
 
 JsonFile JsonFile::read(const std::filesystem::path& path) {
   const auto mapping = MappedFile::open(path);
-  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()),
-                              mapping->bytes().size());
+  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
 
   if (const auto place = too_deep_in_json(text)) {
     throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(*place),
@@ -38,8 +37,8 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   try {
     file.object_ = Json::parse(text.begin(), text.end(), refuse_repetition);
   } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte),
-                "is not valid JSON", "correct the file or download it again");
+    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte), "is not valid JSON",
+                "correct the file or download it again");
   } catch (const Json::exception& error) {
     // Valid JSON that no variable holds, such as 1e999: the library says what, but not where.
     throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
@@ -75,17 +74,15 @@ std::optional<std::string> JsonFile::string(std::string_view key) const {
   return value->get<std::string>();
 }
 
-std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t least,
-                                              std::int64_t most) const {
+std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t least, std::int64_t most) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  const bool fits =
-      value->is_number_integer() &&
-      !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
-      value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
+  const bool fits = value->is_number_integer() &&
+                    !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
+                    value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
   if (!fits) {
-    fail(key, "is " + value->dump() + ", not a whole number from " + std::to_string(least) + " to " +
-                  std::to_string(most));
+    fail(key,
+         "is " + value->dump() + ", not a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   }
   return value->get<std::int64_t>();
 }

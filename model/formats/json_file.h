@@ -30,8 +30,7 @@ class JsonFile {
   std::int64_t required_integer(std::string_view key, std::int64_t least, std::int64_t most) const;
   std::optional<double> number(std::string_view key) const;
 
-  [[noreturn]] void fail(std::string_view key, const std::string& problem,
-                         const std::string& remedy = {}) const;
+  [[noreturn]] void fail(std::string_view key, const std::string& problem, const std::string& remedy = {}) const;
 
  private:
   std::filesystem::path path_;

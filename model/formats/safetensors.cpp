@@ -34,8 +34,8 @@ constexpr std::array<ElementType, 15> element_types{{{"F32", 4},
                                                      {"F8_E4M3", 1},
                                                      {"F8_E5M2", 1}}};
 
-[[noreturn]] void invalid(const std::filesystem::path& path, const std::string& place,
-                          const std::string& problem, const std::string& remedy = download_again) {
+[[noreturn]] void invalid(const std::filesystem::path& path, const std::string& place, const std::string& problem,
+                          const std::string& remedy = download_again) {
   throw Error(ErrorKind::invalid_data, path.string() + (place.empty() ? "" : ", " + place), problem, remedy);
 }
 
@@ -44,8 +44,7 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
   constexpr std::string_view pointer = "version https://git-lfs";
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.starts_with(pointer)) {
-    invalid(path, "", "is a Git LFS pointer, not the weights",
-            "run `git lfs pull` in the model's repository");
+    invalid(path, "", "is a Git LFS pointer, not the weights", "run `git lfs pull` in the model's repository");
   }
   if (file.size() < kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
@@ -56,8 +55,7 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
     length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > max_header_bytes) {
-    invalid(path, "byte 0",
-            "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
+    invalid(path, "byte 0", "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
             "check that this is a safetensors file, or download it again");
   }
   if (length > file.size() - kLengthFieldBytes) {
@@ -89,8 +87,7 @@ void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entr
   if (overflow) invalid(path, place, "has a shape of more than 2^64 bytes");
   if (entry.begin > entry.end) {
     invalid(path, place,
-            "begins at byte " + std::to_string(entry.begin) + " and ends before it, at " +
-                std::to_string(entry.end));
+            "begins at byte " + std::to_string(entry.begin) + " and ends before it, at " + std::to_string(entry.end));
   }
   if (entry.end - entry.begin != bytes) {
     invalid(path, place,
@@ -113,17 +110,16 @@ void check_coverage(const std::filesystem::path& path, const std::vector<Safeten
   }
   const std::uint64_t available = file_size - header_end;
   if (reached == available) return;
-  const std::string sizes = ": it is " + std::to_string(file_size) + " bytes, the header promises " +
-                            (reached > std::numeric_limits<std::uint64_t>::max() - header_end
-                                 ? "more than 2^64"
-                                 : std::to_string(header_end + reached));
+  const std::string sizes =
+      ": it is " + std::to_string(file_size) + " bytes, the header promises " +
+      (reached > std::numeric_limits<std::uint64_t>::max() - header_end ? "more than 2^64"
+                                                                        : std::to_string(header_end + reached));
   if (reached > available) {
     const auto cut = std::find_if(entries.begin(), entries.end(),
                                   [&](const SafetensorsEntry& entry) { return entry.end > available; });
     invalid(path, "tensor " + cut->name, "the file ends before the tensor does", download_again + sizes);
   }
-  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor",
-          download_again + sizes);
+  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor", download_again + sizes);
 }
 
 }  // namespace
@@ -144,12 +140,9 @@ std::optional<DataType> floating_type(std::string_view type) noexcept {
 
 const char* safetensors_name(DataType type) noexcept {
   switch (type) {
-    case DataType::f32:
-      return "F32";
-    case DataType::f16:
-      return "F16";
-    case DataType::bf16:
-      return "BF16";
+    case DataType::f32: return "F32";
+    case DataType::f16: return "F16";
+    case DataType::bf16: return "BF16";
   }
   return "F32";
 }
@@ -161,10 +154,9 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + kLengthFieldBytes, length);
   SafetensorsHeader header = parse_safetensors_header(json, path);
   for (const SafetensorsEntry& entry : header.entries) check_entry(path, entry);
-  std::sort(header.entries.begin(), header.entries.end(),
-            [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
-              return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-            });
+  std::sort(header.entries.begin(), header.entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
   check_coverage(path, header.entries, kLengthFieldBytes + length, bytes.size());
 
   SafetensorsFile file;

@@ -29,8 +29,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::shape && state_ != State::offsets) return unexpected("a number");
     numbers_.push_back(value);
-    if (state_ == State::offsets && numbers_.size() > 2)
-      return problem("data_offsets has more than two numbers");
+    if (state_ == State::offsets && numbers_.size() > 2) return problem("data_offsets has more than two numbers");
     if (numbers_.size() > 64) return problem("shape has more than 64 dimensions");
     return true;
   }
@@ -47,15 +46,12 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool start_object(std::size_t) override {
     switch (state_) {
-      case State::outside:
-        state_ = State::top;
-        return true;
+      case State::outside: state_ = State::top; return true;
       case State::name:
         state_ = in_metadata_ ? State::metadata : State::field;
         keys_.clear();
         return true;
-      default:
-        return unexpected("an object");
+      default: return unexpected("an object");
     }
   }
 

@@ -52,8 +52,9 @@ std::vector<Chunk> ChunkChoice::choose(std::vector<Chunk> chunks, std::span<cons
   std::vector<std::size_t> order(chunks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // The first chunk stays first: it has the title, and says what the document is about.
-  std::partial_sort(order.begin() + 1, order.begin() + static_cast<std::ptrdiff_t>(most_), order.end(),
-                    [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+  std::partial_sort(
+      order.begin() + 1, order.begin() + static_cast<std::ptrdiff_t>(most_), order.end(),
+      [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
   order.resize(most_);
   std::sort(order.begin(), order.end());
   std::vector<Chunk> chosen;

@@ -10,11 +10,11 @@
 
 namespace relucent {
 
-/// Which chunks of a long document a model reads where it may not read all: the first one, and those that share most with
-/// the query. Each distinct word piece t of the query counts idf(t) * tf / (tf + 1.2) in a chunk that has it tf times;
-/// idf(t) = log(1 + (N - n + 0.5) / (n + 0.5)), where n of the document's N chunks have t. Of equal chunks the earlier
-/// one. So the choice depends on the query and the document alone. (Selecting blocks by their match with the query before
-/// a cross-encoder: Li and Gaussier, "KeyBLD", SIGIR 2021.)
+/// Which chunks of a long document a model reads where it may not read all: the first one, and those that share most
+/// with the query. Each distinct word piece t of the query counts idf(t) * tf / (tf + 1.2) in a chunk that has it tf
+/// times; idf(t) = log(1 + (N - n + 0.5) / (n + 0.5)), where n of the document's N chunks have t. Of equal chunks the
+/// earlier one. So the choice depends on the query and the document alone. (Selecting blocks by their match with the
+/// query before a cross-encoder: Li and Gaussier, "KeyBLD", SIGIR 2021.)
 class ChunkChoice {
  public:
   /// @param query  word pieces, without special tokens; ids of the vocabulary

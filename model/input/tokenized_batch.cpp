@@ -13,13 +13,11 @@ void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::int32_t sep,
 std::vector<std::span<const std::int32_t>> TokenizedBatch::sequences() const {
   std::vector<std::span<const std::int32_t>> spans;
   spans.reserve(sequences_.size());
-  for (const Sequence& sequence : sequences_)
-    spans.push_back(std::span(ids_).subspan(sequence.begin, sequence.size));
+  for (const Sequence& sequence : sequences_) spans.push_back(std::span(ids_).subspan(sequence.begin, sequence.size));
   return spans;
 }
 
-void TokenizedBatch::combine(std::span<const float> logits, LongDocuments mode,
-                             std::span<PairScore> documents) const {
+void TokenizedBatch::combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const {
   for (std::size_t i = 0; i < sequences_.size();) {
     const std::size_t document = sequences_[i].document;
     double sum = logits[i];

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "model/formats/json_file.h"
-#include "relucent/error.h"
 #include "model/tokenizer/vocabulary_file.h"
 #include "model/tokenizer/wordpiece.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -45,8 +45,7 @@ void check_settings(const JsonFile& settings) {
   }
 }
 
-std::int32_t find_entry(const WordPieceVocabulary& vocabulary, const std::string& token,
-                        const fs::path& path) {
+std::int32_t find_entry(const WordPieceVocabulary& vocabulary, const std::string& token, const fs::path& path) {
   const auto found = std::find(vocabulary.entries.begin(), vocabulary.entries.end(), token);
   if (found == vocabulary.entries.end()) {
     throw Error(ErrorKind::invalid_data, path.string(), "the vocabulary has no entry " + token, same_model);

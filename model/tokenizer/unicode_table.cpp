@@ -35,8 +35,7 @@ UnicodeTable::UnicodeTable() {
   for (const Row& row : rows) {
     for (char32_t c = row.first; c <= row.last; c += row.step) {
       // A sequence's value is its place in the list; look_up adds c to every value.
-      const std::int32_t distance =
-          row.kind == sequence_kind ? row.value - static_cast<std::int32_t>(c) : row.value;
+      const std::int32_t distance = row.kind == sequence_kind ? row.value - static_cast<std::int32_t>(c) : row.value;
       all[c] = pack(row.kind, distance);
     }
   }

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "base/file/mapped_file.h"
-#include "relucent/error.h"
 #include "base/utf8.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -33,8 +33,7 @@ void check_normalizer(const JsonFile& file) {
   for (const char* flag : {"clean_text", "handle_chinese_chars", "lowercase", "strip_accents"}) {
     const auto value = normalizer->find(flag);
     if (value == normalizer->end() || value->is_null() || *value == true) continue;
-    unsupported(file, std::string("normalizer.") + flag,
-                "is " + value->dump() + "; only uncased models are supported");
+    unsupported(file, std::string("normalizer.") + flag, "is " + value->dump() + "; only uncased models are supported");
   }
 }
 
@@ -42,8 +41,7 @@ void check_model(const JsonFile& file, const Json& model) {
   const auto expect = [&](const char* key, const Json& wanted) {
     const auto value = model.find(key);
     if (value != model.end() && !value->is_null() && *value != wanted) {
-      unsupported(file, std::string("model.") + key,
-                  "is " + value->dump() + " where BERT has " + wanted.dump());
+      unsupported(file, std::string("model.") + key, "is " + value->dump() + " where BERT has " + wanted.dump());
     }
   };
   expect("continuing_subword_prefix", "##");
@@ -68,10 +66,9 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
     }
     const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);
     if (!is_new) {
-      throw Error(
-          ErrorKind::invalid_data, place,
-          "repeats the entry of line " + std::to_string(known->second) + ", \"" + std::string(line) + "\"",
-          "download the file again");
+      throw Error(ErrorKind::invalid_data, place,
+                  "repeats the entry of line " + std::to_string(known->second) + ", \"" + std::string(line) + "\"",
+                  "download the file again");
     }
     entries.emplace_back(line);
   }
@@ -104,8 +101,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
       taken.resize(place + 1);
     }
     if (again && taken[place] && entries[place] == entry) return;
-    if (taken[place])
-      file.fail(key, "gives the id " + std::to_string(place) + " twice, to \"" + entry + "\" too");
+    if (taken[place]) file.fail(key, "gives the id " + std::to_string(place) + " twice, to \"" + entry + "\" too");
     taken[place] = true;
     entries[place] = entry;
   };

@@ -9,13 +9,11 @@ VocabularyTrie::VocabularyTrie(const std::vector<std::string_view>& entries) {
   // Sorted, so that every node is counted once: an entry adds what it does not share with the one before it.
   std::vector<std::size_t> order(entries.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return entries[a] < entries[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return entries[a] < entries[b]; });
   std::size_t nodes = 1;
   std::string_view before;
   for (const std::size_t i : order) {
-    const auto shared =
-        std::mismatch(before.begin(), before.end(), entries[i].begin(), entries[i].end()).first;
+    const auto shared = std::mismatch(before.begin(), before.end(), entries[i].begin(), entries[i].end()).first;
     nodes += entries[i].size() - static_cast<std::size_t>(shared - before.begin());
     before = entries[i];
   }

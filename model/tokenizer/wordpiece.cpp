@@ -9,7 +9,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t max_word_length = 100;  // characters; a longer word is unknown
+constexpr std::size_t max_word_length = 100;           // characters; a longer word is unknown
 constexpr std::size_t bytes_between_looks = 64 << 10;  // well below a millisecond
 constexpr std::string_view continuation_prefix = "##";
 
@@ -53,9 +53,7 @@ class WordPieceTokenizer::Word {
   }
   bool empty() const noexcept { return characters_ == 0; }
   bool too_long() const noexcept { return characters_ > max_word_length; }
-  std::string_view text() const noexcept {
-    return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())};
-  }
+  std::string_view text() const noexcept { return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())}; }
   void clear() noexcept {
     end_ = bytes_.data();
     characters_ = 0;
@@ -130,14 +128,9 @@ void WordPieceTokenizer::split(std::string_view text, std::vector<std::int32_t>&
 void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& word,
                                    std::vector<std::int32_t>& ids) const {
   switch (action.kind) {
-    case CharacterKind::letter:
-      word.add(action.value);
-      return;
-    case CharacterKind::drop:
-      return;
-    case CharacterKind::space:
-      flush(word, ids);
-      return;
+    case CharacterKind::letter: word.add(action.value); return;
+    case CharacterKind::drop: return;
+    case CharacterKind::space: flush(word, ids); return;
     case CharacterKind::alone:
       flush(word, ids);
       word.add(action.value);

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "relucent/model/tokenizer.h"
 #include "model/tokenizer/unicode_table.h"
 #include "model/tokenizer/vocabulary_trie.h"
 #include "model/tokenizer/word_table.h"
+#include "relucent/model/tokenizer.h"
 
 namespace relucent {
 

@@ -1,7 +1,6 @@
-#include "relucent/analysis.h"
-
 #include "plugin/analysis/english_chain.h"
 #include "plugin/analysis/utf16.h"
+#include "relucent/analysis.h"
 
 namespace relucent {
 

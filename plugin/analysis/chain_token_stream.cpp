@@ -3,7 +3,6 @@
 #include <OffsetAttribute.h>
 #include <PositionIncrementAttribute.h>
 #include <TermAttribute.h>
-
 #include <unicode/utf16.h>
 
 #include <algorithm>

@@ -12,9 +12,9 @@ namespace {
 
 // Lucene's English stop words, sorted.
 constexpr std::u16string_view kStopWords[] = {
-    u"a",   u"an",  u"and",  u"are", u"as",   u"at",   u"be",   u"but",   u"by",    u"for",  u"if",   u"in",  u"into",
-    u"is",  u"it",  u"no",   u"not", u"of",   u"on",   u"or",   u"such",  u"that",  u"the",  u"their", u"then",
-    u"there", u"these", u"they", u"this", u"to", u"was", u"will", u"with"};
+    u"a",   u"an",    u"and",  u"are",   u"as",    u"at",   u"be",   u"but", u"by",  u"for",  u"if",
+    u"in",  u"into",  u"is",   u"it",    u"no",    u"not",  u"of",   u"on",  u"or",  u"such", u"that",
+    u"the", u"their", u"then", u"there", u"these", u"they", u"this", u"to",  u"was", u"will", u"with"};
 static_assert(std::size(kStopWords) == 33);
 static_assert(std::ranges::is_sorted(kStopWords));
 constexpr std::size_t kMaxStopWord = 5;

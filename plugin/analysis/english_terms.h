@@ -24,7 +24,7 @@ class EnglishTerms : public TermSource {
   /// What became of a short word of ASCII, by its lower case.
   struct Known {
     std::array<char, kMaxLength> word{}, term{};  ///< zeros behind the end
-    std::uint64_t hash = 0;                     ///< of the term
+    std::uint64_t hash = 0;                       ///< of the term
     std::uint8_t word_size = 0, term_size = 0;
     bool stop_word = false;
   };

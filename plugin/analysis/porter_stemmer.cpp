@@ -58,7 +58,11 @@ class Word {
   /// y is a consonant at the start and after a vowel.
   bool is_consonant(std::size_t i, bool consonant_before) const {
     switch (text_[i]) {
-      case u'a': case u'e': case u'i': case u'o': case u'u': return false;
+      case u'a':
+      case u'e':
+      case u'i':
+      case u'o':
+      case u'u': return false;
       case u'y': return i == 0 || !consonant_before;
       default: return true;
     }
@@ -124,10 +128,10 @@ void step1c(Word& word) {
 }
 
 constexpr Rule kStep2[] = {
-    {u"ational", u"ate"}, {u"tional", u"tion"}, {u"enci", u"ence"},   {u"anci", u"ance"},   {u"izer", u"ize"},
-    {u"bli", u"ble"},     {u"alli", u"al"},     {u"entli", u"ent"},   {u"eli", u"e"},       {u"ousli", u"ous"},
-    {u"ization", u"ize"}, {u"ation", u"ate"},   {u"ator", u"ate"},    {u"alism", u"al"},    {u"iveness", u"ive"},
-    {u"fulness", u"ful"}, {u"ousness", u"ous"}, {u"aliti", u"al"},    {u"iviti", u"ive"},   {u"biliti", u"ble"},
+    {u"ational", u"ate"}, {u"tional", u"tion"}, {u"enci", u"ence"}, {u"anci", u"ance"}, {u"izer", u"ize"},
+    {u"bli", u"ble"},     {u"alli", u"al"},     {u"entli", u"ent"}, {u"eli", u"e"},     {u"ousli", u"ous"},
+    {u"ization", u"ize"}, {u"ation", u"ate"},   {u"ator", u"ate"},  {u"alism", u"al"},  {u"iveness", u"ive"},
+    {u"fulness", u"ful"}, {u"ousness", u"ous"}, {u"aliti", u"al"},  {u"iviti", u"ive"}, {u"biliti", u"ble"},
     {u"logi", u"log"},
 };
 

@@ -93,8 +93,10 @@ void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& wor
   const std::size_t size = text.size();
   std::size_t start = 0;
   while (start < size) {
-    const auto first_other = static_cast<std::size_t>(
-        std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(start), text.end(), [](char16_t c) { return is_ascii(c); }) - text.begin());
+    const auto first_other =
+        static_cast<std::size_t>(std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(start), text.end(),
+                                                  [](char16_t c) { return is_ascii(c); }) -
+                                 text.begin());
     std::size_t ascii_end = first_other;
     if (first_other < size) {
       while (ascii_end > start && !is_ascii_space(text[ascii_end - 1])) --ascii_end;

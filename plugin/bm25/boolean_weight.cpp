@@ -16,8 +16,11 @@ class BooleanScorer : public Lucene::Scorer {
  public:
   BooleanScorer(const Lucene::WeightPtr& owner, std::vector<ScorerPtr> required, std::vector<ScorerPtr> optional,
                 std::vector<ScorerPtr> prohibited, std::int32_t minimum_should_match)
-      : Scorer(owner), required_(std::move(required)), optional_(std::move(optional)),
-        prohibited_(std::move(prohibited)), minimum_(minimum_should_match) {}
+      : Scorer(owner),
+        required_(std::move(required)),
+        optional_(std::move(optional)),
+        prohibited_(std::move(prohibited)),
+        minimum_(minimum_should_match) {}
 
   std::int32_t docID() override { return document_; }
   std::int32_t nextDoc() override { return document_ == NO_MORE_DOCS ? document_ : find(document_ + 1); }

@@ -37,8 +37,7 @@ const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::i
     const std::uint64_t all = ~std::uint64_t{0} >> (64 - numbers);
     const std::uint64_t frequency_numbers = frequency_places(_pext_u64(~odd, first_bytes)) & all;
     std::uint64_t codes = _pdep_u64(~frequency_numbers & all, first_bytes);
-    const bool long_numbers =
-        (continued & ((continued << 1) | _pdep_u64(frequency_numbers, first_bytes))) != 0;
+    const bool long_numbers = (continued & ((continued << 1) | _pdep_u64(frequency_numbers, first_bytes))) != 0;
     if (long_numbers || count < kFew) {
       const std::int32_t few = count < kFew ? count : kFew;
       bytes = decode_one_by_one(bytes, few, document, documents, frequencies);
@@ -59,8 +58,8 @@ const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::i
     // A code of two bytes has its frequency two places on.
     const __m512i behind = _mm512_mask_mov_epi8(next, continued, _mm512_loadu_si512(bytes + 2));
     const __m512i often = _mm512_maskz_compress_epi8(codes, _mm512_mask_mov_epi8(behind, odd, one));
-    const __m512i low = _mm512_maskz_compress_epi8(
-        codes, _mm512_and_si512(_mm512_srli_epi16(here, 1), _mm512_set1_epi8(0x3F)));
+    const __m512i low =
+        _mm512_maskz_compress_epi8(codes, _mm512_and_si512(_mm512_srli_epi16(here, 1), _mm512_set1_epi8(0x3F)));
     const __m512i upper = _mm512_maskz_compress_epi8(codes, _mm512_maskz_mov_epi8(continued, next));
     __m512i base = _mm512_set1_epi32(static_cast<int>(document));
     alignas(64) std::uint8_t lows[64], uppers[64], oftens[64];

@@ -69,8 +69,8 @@ FieldLengths count_lengths(const std::vector<Lucene::IndexReaderPtr>& leaves, co
     terms->close();
     auto& bytes = lengths.leaves.emplace_back(tokens.size());
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      bytes[i] = length_byte(static_cast<std::int32_t>(
-          std::min<std::int64_t>(tokens[i], std::numeric_limits<std::int32_t>::max())));
+      bytes[i] = length_byte(
+          static_cast<std::int32_t>(std::min<std::int64_t>(tokens[i], std::numeric_limits<std::int32_t>::max())));
       lengths.statistics.document_count += tokens[i] > 0 ? 1 : 0;
       lengths.statistics.sum_total_term_freq += tokens[i];
     }

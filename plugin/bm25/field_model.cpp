@@ -8,7 +8,10 @@
 namespace relucent::bm25 {
 
 FieldModel::FieldModel(const FieldStatistics& statistics, float k1, float b)
-    : statistics_(statistics), k1_(k1), b_(b), average_length_(statistics.average_length()),
+    : statistics_(statistics),
+      k1_(k1),
+      b_(b),
+      average_length_(statistics.average_length()),
       factors_(length_factors(k1, b, average_length_)) {}
 
 void FieldModel::add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms) {

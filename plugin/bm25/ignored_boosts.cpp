@@ -23,8 +23,8 @@ std::uint8_t norm_of(std::int32_t length) {
 std::array<Norms, 256> norms_by_length() {
   std::array<Norms, 256> norms;
   for (std::size_t byte = 1; byte < norms.size(); ++byte) {
-    const std::int32_t longest = byte == 255 ? std::numeric_limits<std::int32_t>::max()
-                                             : byte_length(static_cast<std::uint8_t>(byte + 1)) - 1;
+    const std::int32_t longest =
+        byte == 255 ? std::numeric_limits<std::int32_t>::max() : byte_length(static_cast<std::uint8_t>(byte + 1)) - 1;
     norms[byte] = {norm_of(longest), norm_of(byte_length(static_cast<std::uint8_t>(byte)))};
   }
   return norms;
@@ -36,8 +36,8 @@ bool norms_have_boosts(std::span<const std::uint8_t> norms, std::span<const std:
   static const std::array<Norms, 256> expected = norms_by_length();
   for (std::size_t i = 0; i < norms.size() && i < lengths.size(); ++i) {
     const std::uint8_t length = lengths[i];
-    if (length == 0) continue;            // no tokens, no norm that counts
-    if (norms[i] == length) continue;     // a segment of our own writer's
+    if (length == 0) continue;         // no tokens, no norm that counts
+    if (norms[i] == length) continue;  // a segment of our own writer's
     if (norms[i] < expected[length].least || norms[i] > expected[length].most) return true;
   }
   return false;

@@ -12,7 +12,7 @@
 namespace relucent::bm25 {
 namespace {
 
-constexpr std::size_t kPiece = 16384;        // bytes read at once from a long list
+constexpr std::size_t kPiece = 16384;    // bytes read at once from a long list
 constexpr std::size_t kMaxPosting = 10;  // two numbers of five bytes
 
 /// A list without frequencies: the distances alone, of seven bits a byte, the lowest first.

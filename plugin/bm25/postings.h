@@ -44,8 +44,8 @@ class Postings {
   boost::shared_ptr<Access> access_;
   Lucene::IndexInputPtr input_;
   std::int32_t max_document_;
-  std::int64_t unread_ = 0;      ///< bytes of the file behind the buffer
-  std::int32_t left_ = 0;        ///< postings not yet decoded
+  std::int64_t unread_ = 0;  ///< bytes of the file behind the buffer
+  std::int32_t left_ = 0;    ///< postings not yet decoded
   std::int32_t document_ = 0;
   bool frequencies_omitted_ = false;
   std::vector<std::uint8_t> buffer_;

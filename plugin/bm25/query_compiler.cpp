@@ -45,9 +45,9 @@ boost::shared_ptr<Type> exactly(const QueryPtr& query) {
 }
 
 bool is_disjunction(const BooleanQueryPtr& query) {
-  return query->getMinimumNumberShouldMatch() <= 1 &&
-         std::all_of(query->begin(), query->end(),
-                     [](const auto& clause) { return clause->getOccur() == BooleanClause::SHOULD; });
+  return query->getMinimumNumberShouldMatch() <= 1 && std::all_of(query->begin(), query->end(), [](const auto& clause) {
+           return clause->getOccur() == BooleanClause::SHOULD;
+         });
 }
 
 std::vector<TermPtr> terms_of(const QueryPtr& query) {

@@ -13,9 +13,9 @@
 #include "plugin/bm25/similarity.h"
 #include "plugin/bm25/term_at_a_time.h"
 #include "plugin/index/commit_data.h"
+#include "plugin/index/file_directory.h"
 #include "plugin/log.h"
 #include "plugin/lucene_errors.h"
-#include "plugin/index/file_directory.h"
 #include "relucent/bm25.h"
 #include "relucent/stored_text.h"
 
@@ -62,8 +62,12 @@ float FieldStatistics::average_length() const noexcept {
 struct BM25Searcher::Implementation {
   Implementation(const Lucene::IndexReaderPtr& reader_, const FirstStageConfig& first_stage, const IndexConfig& fields,
                  const LogConfig& log_config)
-      : log(log_config), reader(reader_), leaves(bm25::leaf_readers(reader_)), folder(folder_of(reader_)),
-        k1(static_cast<float>(first_stage.k1)), b(static_cast<float>(first_stage.b)) {
+      : log(log_config),
+        reader(reader_),
+        leaves(bm25::leaf_readers(reader_)),
+        folder(folder_of(reader_)),
+        k1(static_cast<float>(first_stage.k1)),
+        b(static_cast<float>(first_stage.b)) {
     const auto data = commit_data_of(reader, folder);
     const Lucene::String contents = to_lucene(fields.contents_field);
     const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
@@ -160,11 +164,11 @@ const FieldStatistics& BM25Searcher::statistics() const noexcept {
   return implementation_->contents_model->statistics();
 }
 
-void BM25Searcher::setSimilarity(const Lucene::SimilarityPtr&) { implementation_->say_that_similarities_do_not_count(); }
-
-std::string BM25Searcher::notice() const {
-  return implementation_->ignored_boosts;
+void BM25Searcher::setSimilarity(const Lucene::SimilarityPtr&) {
+  implementation_->say_that_similarities_do_not_count();
 }
+
+std::string BM25Searcher::notice() const { return implementation_->ignored_boosts; }
 
 Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
   return with_errors(implementation_->folder, "preparing the query", [&] {

@@ -2,7 +2,6 @@
 
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
-
 #include <unistd.h>
 
 #include <cstring>
@@ -85,8 +84,7 @@ bool is_of_another_version(const std::filesystem::path& path) {
 }  // namespace
 
 Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity)
-    : file_(folder / (kPrefix + safe_file_name(field) + kSuffix)),
-      identity_(field + '\n' + std::move(identity)) {}
+    : file_(folder / (kPrefix + safe_file_name(field) + kSuffix)), identity_(field + '\n' + std::move(identity)) {}
 
 std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path) {
   std::error_code error;

@@ -63,7 +63,10 @@ Window& window_of_this_thread() {
 class TermCursor {
  public:
   TermCursor(const Lucene::SegmentReaderPtr& segment, const TermWeight& term, const Contributions& contributions)
-      : segment_(segment), term_(term), contributions_(contributions), postings_(segment),
+      : segment_(segment),
+        term_(term),
+        contributions_(contributions),
+        postings_(segment),
         lengths_(term.model().lengths(segment.get())) {
     postings_.seek(term.term());
     more_ = postings_.next_block();

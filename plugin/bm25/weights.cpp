@@ -112,8 +112,8 @@ Lucene::ExplanationPtr explain_contribution(const std::string& what, const Field
   tf->addDetail(node(model.average_length(), "avgdl, average length of field"));
 
   char computed[96];
-  std::snprintf(computed, sizeof computed, "score(freq=%g), computed as boost * idf * tf from:",
-                static_cast<double>(frequency));
+  std::snprintf(computed, sizeof computed,
+                "score(freq=%g), computed as boost * idf * tf from:", static_cast<double>(frequency));
   const float value = contribution(importance.weight(), frequency, factor);
   const auto score = node(value, computed);
   if (importance.boost != 1.0F) score->addDetail(node(importance.boost, "boost"));
@@ -128,7 +128,10 @@ Lucene::ExplanationPtr explain_contribution(const std::string& what, const Field
 
 TermWeight::TermWeight(const Lucene::QueryPtr& query, const Lucene::TermPtr& term,
                        std::shared_ptr<const FieldModel> model, Importance importance)
-    : ModelWeight(query), term_(term), model_(std::move(model)), importance_(std::move(importance)),
+    : ModelWeight(query),
+      term_(term),
+      model_(std::move(model)),
+      importance_(std::move(importance)),
       weight_(importance_.weight()) {}
 
 Lucene::ScorerPtr TermWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool, bool) {
@@ -153,8 +156,7 @@ FrequencyWeight::FrequencyWeight(const Lucene::QueryPtr& query, const Lucene::We
 Lucene::ScorerPtr FrequencyWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool, bool) {
   const auto matches = matcher_->scorer(leaf, true, false);
   if (!matches) return {};
-  return Lucene::newLucene<FrequencyScorer>(shared_from_this(), matches,
-                                            Scoring(importance_.weight(), *model_, leaf));
+  return Lucene::newLucene<FrequencyScorer>(shared_from_this(), matches, Scoring(importance_.weight(), *model_, leaf));
 }
 
 Lucene::ExplanationPtr FrequencyWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {

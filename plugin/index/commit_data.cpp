@@ -73,7 +73,8 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 0) {
       throw Error(ErrorKind::invalid_data, place,
-                  "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"", "restore the index from a copy, or rebuild it");
+                  "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"",
+                  "restore the index from a copy, or rebuild it");
     }
     return value;
   };

@@ -15,12 +15,12 @@ namespace relucent {
 
 /// What IndexBuilder writes into a commit beside the caller's own data.
 struct CommitData {
-  IndexConfig fields;         ///< the three field names
+  IndexConfig fields;  ///< the three field names
   std::string analyzer;
-  std::string segments;       ///< bm25::segments_identity at the commit
+  std::string segments;  ///< bm25::segments_identity at the commit
   IndexBuilder::Totals totals;
   std::uint64_t tokenizer = 0;     ///< Tokenizer::fingerprint() of the stored token ids; 0: there are none
-  std::int32_t max_token_ids = 0; ///< stored of a document
+  std::int32_t max_token_ids = 0;  ///< stored of a document
   std::map<std::string, std::string> user;
 };
 

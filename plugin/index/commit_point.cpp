@@ -4,9 +4,9 @@
 
 #include <charconv>
 
+#include "base/file/file_io.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
-#include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -96,9 +96,10 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
   }
   if (found.damage.empty()) return std::nullopt;
   const std::size_t end_of_place = found.damage.rfind(": ");
-  throw Error(ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
-              "the disk or another program has damaged the index: restore it from a copy, or rebuild it with the program "
-              "that wrote it");
+  throw Error(
+      ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
+      "the disk or another program has damaged the index: restore it from a copy, or rebuild it with the program "
+      "that wrote it");
 }
 
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory) {

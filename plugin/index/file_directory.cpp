@@ -4,7 +4,6 @@
 #include <BufferedIndexOutput.h>
 #include <LuceneException.h>
 #include <NativeFSLockFactory.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +13,8 @@
 #include <memory>
 #include <system_error>
 
-#include "plugin/index/folder_name.h"
 #include "base/file/file_io.h"
+#include "plugin/index/folder_name.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -30,7 +29,8 @@ using Lucene::newLucene;
 }
 
 [[noreturn]] void throw_failure(const fs::path& path, const char* operation, int error) {
-  throw Lucene::IOException(to_lucene(path.string() + ": " + operation + ": " + std::generic_category().message(error)));
+  throw Lucene::IOException(
+      to_lucene(path.string() + ": " + operation + ": " + std::generic_category().message(error)));
 }
 
 struct OpenFile {

@@ -3,27 +3,26 @@
 #include <IndexReader.h>
 #include <IndexWriter.h>
 #include <SerialMergeScheduler.h>
-
 #include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
+#include "base/checksum.h"
 #include "plugin/analysis/analyzer_terms.h"
 #include "plugin/bm25/field_lengths.h"
 #include "plugin/index/commit_data.h"
 #include "plugin/index/folder_name.h"
-#include "base/checksum.h"
 #include "plugin/index/segment/segment_pipeline.h"
 #include "plugin/index/segment_list.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_files.h"
-#include "relucent/threads.h"
 #include "relucent/model/tokenizer.h"
 #include "relucent/stored_text.h"
+#include "relucent/threads.h"
 
 namespace relucent {
 namespace {
@@ -90,7 +89,7 @@ class Builder final : public IndexBuilder {
   std::unique_ptr<segment::SegmentPipeline> pipeline_;
   CommitData last_commit_;
   std::string recovered_;
-  Totals before_;         ///< in the index when the pipeline began
+  Totals before_;  ///< in the index when the pipeline began
   std::int64_t added_ = 0;
   bool changed_ = false;  ///< something to commit
   bool broken_ = false;
@@ -101,8 +100,9 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     : folder_(std::move(folder)), options_(options) {
   to_lucene_folder(folder_);  // before anything is made, or Lucene++ makes a folder of another name beside it
   if (options_.threads < 0 || options_.threads > kMaxThreads) {
-    throw Error(ErrorKind::usage, "threads", "is " + std::to_string(options_.threads) + ", not 0 to " +
-                std::to_string(kMaxThreads), "0 means one per core");
+    throw Error(ErrorKind::usage, "threads",
+                "is " + std::to_string(options_.threads) + ", not 0 to " + std::to_string(kMaxThreads),
+                "0 means one per core");
   }
   load_tokenizer();
   const std::string place = folder_.string();

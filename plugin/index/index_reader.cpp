@@ -7,12 +7,12 @@
 #include "plugin/bm25/sidecar.h"
 #include "plugin/index/check/checked_directory.h"
 #include "plugin/index/check/commit_check.h"
+#include "plugin/index/commit_data.h"
 #include "plugin/index/commit_point.h"
+#include "plugin/index/file_directory.h"
 #include "plugin/index/folder_name.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
-#include "plugin/index/commit_data.h"
-#include "plugin/index/file_directory.h"
 #include "relucent/index_files.h"
 #include "relucent/stored_text.h"
 
@@ -26,9 +26,10 @@ auto with_commit(const std::filesystem::path& folder, const char* operation, Use
   to_lucene_folder(folder);
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
-    throw Error(ErrorKind::io, place, error && error != std::errc::no_such_file_or_directory
-                                          ? "the index folder cannot be read: " + error.message()
-                                          : "there is no such index folder",
+    throw Error(ErrorKind::io, place,
+                error && error != std::errc::no_such_file_or_directory
+                    ? "the index folder cannot be read: " + error.message()
+                    : "there is no such index folder",
                 "check the name, or make an index with `relucent index`");
   }
   // A writer at work may remove a commit's files between looking and reading; then there is a newer commit.
@@ -67,9 +68,8 @@ Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder, IndexChe
 }
 
 std::vector<std::string> find_damage(const std::filesystem::path& folder) {
-  return with_commit(folder, "checking the index", [&](const auto&, const WholeCommit& found) {
-    return check::find_damage(folder, found.commit);
-  });
+  return with_commit(folder, "checking the index",
+                     [&](const auto&, const WholeCommit& found) { return check::find_damage(folder, found.commit); });
 }
 
 std::vector<LengthsFile> check_lengths(const std::filesystem::path& folder) {

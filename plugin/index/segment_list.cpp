@@ -4,19 +4,18 @@
 #include <NoLockFactory.h>
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
-
 #include <fcntl.h>
 
 #include <algorithm>
 #include <map>
 
+#include "base/file/file_io.h"
 #include "plugin/index/check/checked_directory.h"
 #include "plugin/index/check/commit_check.h"
+#include "plugin/index/file_directory.h"
 #include "plugin/index/folder_name.h"
-#include "base/file/file_io.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/index/write_lock.h"
-#include "plugin/index/file_directory.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -36,8 +35,8 @@ void start_writing(const fs::path& path) {
 
 /// A file of a segment, as Lucene names them: "_", a number to base 36, perhaps another number, and the extension.
 bool is_segment_file(const fs::path& file) {
-  static const std::set<std::string> kExtensions = {".cfs", ".cfx", ".del", ".fdt", ".fdx", ".fnm", ".frq",
-                                                    ".nrm", ".prx", ".sum", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
+  static const std::set<std::string> kExtensions = {".cfs", ".cfx", ".del", ".fdt", ".fdx", ".fnm", ".frq", ".nrm",
+                                                    ".prx", ".sum", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
   const std::string stem = file.stem().string();
   return stem.size() > 1 && stem[0] == '_' && kExtensions.contains(file.extension().string()) &&
          stem.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
@@ -108,9 +107,7 @@ std::int32_t SegmentList::documents() const {
 
 Lucene::MapStringString SegmentList::user_data() const { return infos_->getUserData(); }
 
-std::string SegmentList::identity() const {
-  return identity_of(segments_);
-}
+std::string SegmentList::identity() const { return identity_of(segments_); }
 
 std::int64_t SegmentList::next_number() const { return infos_->counter; }
 
@@ -197,8 +194,8 @@ Lucene::DocumentPtr SegmentList::read_last_document() const {
   const Lucene::SegmentInfoPtr info = infos_->info(infos_->size() - 1);
   const auto checked =
       Lucene::newLucene<CheckedDirectory>(folder_, check::recorded_sums(folder_, recorded_segment(info)));
-  const auto segment = Lucene::SegmentReader::get(true, checked, info, Lucene::BufferedIndexInput::BUFFER_SIZE, true,
-                                                  kNoTermIndex);
+  const auto segment =
+      Lucene::SegmentReader::get(true, checked, info, Lucene::BufferedIndexInput::BUFFER_SIZE, true, kNoTermIndex);
   const auto document = segment->document(segment->maxDoc() - 1, Lucene::FieldSelectorPtr());
   segment->close();
   return document;

@@ -2,8 +2,8 @@
 
 #include <Lucene.h>
 
-#include <Document.h>
 #include <Directory.h>
+#include <Document.h>
 #include <Lock.h>
 #include <SegmentInfos.h>
 

@@ -156,8 +156,8 @@ bool wanted_once(std::span<const WantedField> wanted) {
 StoredFields::StoredFields(const Lucene::SearcherPtr& searcher) : searcher_(searcher) {
   // Another class may have a doc() of its own.
   const std::type_info& type = typeid(*searcher);
-  const bool known = type == typeid(Lucene::IndexSearcher) || type == typeid(BM25Searcher) ||
-                     type == typeid(RescoringSearcher);
+  const bool known =
+      type == typeid(Lucene::IndexSearcher) || type == typeid(BM25Searcher) || type == typeid(RescoringSearcher);
   if (!known) return;
   const auto over_one_reader = boost::static_pointer_cast<Lucene::IndexSearcher>(searcher);
   std::int32_t first = 0;

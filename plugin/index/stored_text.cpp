@@ -2,10 +2,9 @@
 
 #include <Field.h>
 
-#include "base/utf8.h"
-
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "plugin/index/utf8_pieces.h"
 
 namespace relucent {
@@ -41,8 +40,8 @@ std::string text_of(const Lucene::FieldablePtr& stored) {
   const Lucene::ByteArray bytes = stored->getBinaryValue();
   const std::int32_t length = stored->getBinaryLength();
   if (!bytes || length <= 0) return std::string();
-  return well_formed_utf8({reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(),
-                           static_cast<std::size_t>(length)});
+  return well_formed_utf8(
+      {reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(), static_cast<std::size_t>(length)});
 }
 
 /// How many bytes at the end of `bytes` begin a character whose other bytes are still to come.
@@ -94,7 +93,7 @@ std::optional<std::string> stored_text(const Lucene::DocumentPtr& document, std:
   for (const auto& stored : document->getFieldables(to_lucene(field))) {
     std::string value = text_of(stored);
     begin_stored_value(text, 0);
-    text->empty() ? *text = std::move(value) : *text += value;
+    text->empty() ? * text = std::move(value) : * text += value;
   }
   return text;
 }

@@ -1,7 +1,6 @@
 #include "plugin/index/write_lock.h"
 
 #include <Lock.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,8 +33,8 @@ bool lock_whole(int descriptor, const std::filesystem::path& file) {
 }
 
 /// A process that has this file open through another descriptor, this process included; empty where there is none that
-/// can be seen. Lucene++'s writers (3.0.9) lose their system lock as soon as they have it, by closing a second descriptor
-/// of the file, but keep the first one open for as long as they write.
+/// can be seen. Lucene++'s writers (3.0.9) lose their system lock as soon as they have it, by closing a second
+/// descriptor of the file, but keep the first one open for as long as they write.
 std::string process_with_open(const std::filesystem::path& file, int own_descriptor) {
   namespace fs = std::filesystem;
   struct stat wanted = {};

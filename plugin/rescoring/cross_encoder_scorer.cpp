@@ -1,7 +1,7 @@
 #include "plugin/rescoring/cross_encoder_scorer.h"
 
-#include "relucent/kernels/backend.h"
 #include "plugin/rescoring/device_fallback.h"
+#include "relucent/kernels/backend.h"
 
 namespace relucent {
 namespace {
@@ -22,7 +22,7 @@ class CrossEncoderScorer final : public Scorer {
   }
 
   ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
-                             std::span<CandidateScore> scores, const StopSignal& stop) const override {
+                           std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<PairDocument> documents;
     documents.reserve(candidates.size());
     for (const Candidate& candidate : candidates) documents.push_back(document_of(candidate));

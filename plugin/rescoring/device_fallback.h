@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "plugin/rescoring/loaded_encoder.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
-#include "plugin/rescoring/loaded_encoder.h"
 
 namespace relucent {
 
@@ -25,8 +25,8 @@ class DeviceFallback {
     PairScores scores;
     std::string reason;  ///< why the CPU answered instead of the GPU; empty: it did not
   };
-  /// Each call tries the GPU first, except where its precision does not fit the checkpoint: after several overflows in a
-  /// row the CPU is asked alone. Throws Error: what the device said, where nothing else may answer; `deadline` or
+  /// Each call tries the GPU first, except where its precision does not fit the checkpoint: after several overflows in
+  /// a row the CPU is asked alone. Throws Error: what the device said, where nothing else may answer; `deadline` or
   /// `interrupted` when `stop` is due.
   Answer score(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop) const;
 
@@ -47,11 +47,11 @@ class DeviceFallback {
   void note_overflow(const std::shared_ptr<const CrossEncoder>& encoder, const Error& error) const;
 
   RescorerConfig config_;
-  mutable std::mutex mutex_;  // of the next five
+  mutable std::mutex mutex_;             // of the next five
   mutable std::optional<Error> absent_;  // why there is none on the configured device
   mutable std::chrono::steady_clock::time_point try_again_;
-  mutable int failures_ = 0, overflows_ = 0;  // in a row
-  mutable bool does_not_fit_ = false;         // the precision the checkpoint
+  mutable int failures_ = 0, overflows_ = 0;     // in a row
+  mutable bool does_not_fit_ = false;            // the precision the checkpoint
   mutable LoadedEncoder configured_, stand_in_;  // last: a load under way uses what is above
 };
 

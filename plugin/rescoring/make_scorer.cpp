@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
+#include "plugin/rescoring/cross_encoder_scorer.h"
 #include "relucent/error.h"
 #include "relucent/scorer.h"
-#include "plugin/rescoring/cross_encoder_scorer.h"
 
 namespace relucent {
 namespace {

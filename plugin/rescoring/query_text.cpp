@@ -76,7 +76,9 @@ RescoreQueryPtr find_rescore_query(const Lucene::QueryPtr& query) {
 
 bool matches_by_rule_alone(const Lucene::QueryPtr& query) {
   if (!query) return true;
-  const auto is_rule = [&]<typename... Rule>() { return (... || static_cast<bool>(dynamic_pointer_cast<Rule>(query))); };
+  const auto is_rule = [&]<typename... Rule>() {
+    return (... || static_cast<bool>(dynamic_pointer_cast<Rule>(query)));
+  };
   if (is_rule.operator()<Lucene::MatchAllDocsQuery, Lucene::PrefixQuery, Lucene::WildcardQuery, Lucene::TermRangeQuery,
                          Lucene::NumericRangeQuery, Lucene::ConstantScoreQuery>()) {
     return true;

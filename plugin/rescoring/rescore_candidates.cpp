@@ -137,16 +137,11 @@ RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view que
 
 const char* to_string(RescoreStatus status) noexcept {
   switch (status) {
-    case RescoreStatus::rescored:
-      return "rescored";
-    case RescoreStatus::no_hits:
-      return "no_hits";
-    case RescoreStatus::no_query_text:
-      return "no_query_text";
-    case RescoreStatus::no_hit_text:
-      return "no_hit_text";
-    case RescoreStatus::failed:
-      return "failed";
+    case RescoreStatus::rescored: return "rescored";
+    case RescoreStatus::no_hits: return "no_hits";
+    case RescoreStatus::no_query_text: return "no_query_text";
+    case RescoreStatus::no_hit_text: return "no_hit_text";
+    case RescoreStatus::failed: return "failed";
   }
   return "failed";
 }

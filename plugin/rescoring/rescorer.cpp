@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "plugin/rescoring/rescorer_implementation.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
-#include "plugin/rescoring/rescorer_implementation.h"
 
 namespace relucent {
 namespace {
@@ -83,8 +83,10 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   answer->queryText = result.query_text;
   answer->queryTextSource = result.query_text.empty() ? QueryTextSource::none : QueryTextSource::query;
   for (const auto& score : rescored.scores) {
-    if (!score) ++answer->withoutText;
-    else ++answer->rescored;
+    if (!score)
+      ++answer->withoutText;
+    else
+      ++answer->rescored;
     if (score && score->truncated) ++answer->truncated;
     if (score && score->query_truncated) answer->queryTruncated = true;
   }

@@ -22,18 +22,12 @@ Lucene::ExplanationPtr node(double value, const std::string& description) {
 
 const char* formula(ScoreMode mode) {
   switch (mode) {
-    case ScoreMode::replace:
-      return "the rescored part";
-    case ScoreMode::total:
-      return "the sum of";
-    case ScoreMode::multiply:
-      return "the product of";
-    case ScoreMode::avg:
-      return "half the sum of";
-    case ScoreMode::max:
-      return "the larger of";
-    case ScoreMode::min:
-      return "the smaller of";
+    case ScoreMode::replace: return "the rescored part";
+    case ScoreMode::total: return "the sum of";
+    case ScoreMode::multiply: return "the product of";
+    case ScoreMode::avg: return "half the sum of";
+    case ScoreMode::max: return "the larger of";
+    case ScoreMode::min: return "the smaller of";
   }
   return "";
 }

@@ -3,9 +3,9 @@
 #include <memory>
 #include <mutex>
 
-#include "relucent/rescorer.h"
 #include "plugin/log.h"
 #include "plugin/rescoring/second_stage.h"
+#include "relucent/rescorer.h"
 
 namespace relucent {
 

@@ -4,9 +4,9 @@
 #include <FastCharStream.h>
 #include <StringReader.h>
 
+#include "plugin/rescoring/query_text.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
-#include "plugin/rescoring/query_text.h"
 
 namespace relucent {
 
@@ -27,8 +27,7 @@ Lucene::String without_escapes(const Lucene::String& text) {
 }  // namespace
 
 RescoringQueryParser::RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion,
-                                           const Lucene::String& defaultField,
-                                           const Lucene::AnalyzerPtr& queryAnalyzer)
+                                           const Lucene::String& defaultField, const Lucene::AnalyzerPtr& queryAnalyzer)
     : Lucene::QueryParser(matchVersion, defaultField, queryAnalyzer) {}
 RescoringQueryParser::RescoringQueryParser(const Config& config)
     : RescoringQueryParser(Lucene::LuceneVersion::LUCENE_CURRENT, to_lucene(config.index.contents_field),

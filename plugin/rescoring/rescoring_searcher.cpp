@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "relucent/rescore_query.h"
-#include "relucent/stored_text.h"
 #include "plugin/rescoring/query_text.h"
 #include "plugin/rescoring/rescore_weight.h"
 #include "plugin/rescoring/rescorer_implementation.h"
+#include "relucent/rescore_query.h"
+#include "relucent/stored_text.h"
 
 namespace relucent {
 namespace {
@@ -81,8 +81,9 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   const Log& log = rescorer_->implementation_->log;
   if (query.source == QueryTextSource::terms) {
     std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
-      log.warning("queries carry no text, so the model reads their terms, which is less exact; parse them with "
-                  "RescoringQueryParser or set a QueryTextScope (said once)");
+      log.warning(
+          "queries carry no text, so the model reads their terms, which is less exact; parse them with "
+          "RescoringQueryParser or set a QueryTextScope (said once)");
     });
   }
   if (log.wants_debug()) {

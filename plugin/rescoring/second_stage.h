@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "plugin/log.h"
+#include "plugin/rescoring/candidate_texts.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
-#include "plugin/rescoring/candidate_texts.h"
-#include "plugin/log.h"
 
 namespace relucent {
 

@@ -78,8 +78,7 @@ TEST(AtomicFile, NamesTheFileThatCannotBeCreated) {
   const TemporaryFolder folder;
   const fs::path path = folder / "missing" / "file";
   const std::string message = message_of([&] { write_file_atomically(path, "new"); });
-  EXPECT_NE(message.find(path.string() + ": creating: No such file or directory; check the path"),
-            std::string::npos)
+  EXPECT_NE(message.find(path.string() + ": creating: No such file or directory; check the path"), std::string::npos)
       << message;
 }
 

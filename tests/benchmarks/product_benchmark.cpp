@@ -1,13 +1,13 @@
 // One thread's matrix products of MiniLM's shapes: every instruction set and arithmetic of this processor, in GFLOP/s
 // (int8: GOP/s), beside oneDNN's for the same shape in the same run.
 //   build/release/tests/product_benchmark
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>

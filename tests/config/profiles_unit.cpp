@@ -40,8 +40,8 @@ TEST(ConfigProfiles, DefaultProfileIsTheBuiltInDefaultsWithEveryKey) {
   }
   const std::string text = contents("config/default.toml");
   EXPECT_EQ(parse_config(text, "default.toml"), Config());
-  EXPECT_NE(text.find(to_toml(Config())), std::string::npos)
-      << "config/default.toml must hold exactly this:\n" << to_toml(Config());
+  EXPECT_NE(text.find(to_toml(Config())), std::string::npos) << "config/default.toml must hold exactly this:\n"
+                                                             << to_toml(Config());
 }
 
 TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kWhoBits = 11;
 constexpr std::uint32_t kWho = (1U << kWhoBits) - 1;
-constexpr std::uint32_t kLanesOf = 1024;       // + warp: several threads of that warp
+constexpr std::uint32_t kLanesOf = 1024;  // + warp: several threads of that warp
 constexpr std::uint32_t kSeveralBlocks = 2046;
 constexpr std::uint32_t kSeveralWarps = 2047;
 
@@ -44,8 +44,8 @@ bool ordered(std::uint32_t cell, const Moment& moment) {
   }
   const Thread& self = *running;
   if (who < kLanesOf) {
-    return who == self.index || (who / kWarp == self.warp() && stamp < self.sync_stamp &&
-                                 (self.sync_mask >> who % kWarp & 1) != 0);
+    return who == self.index ||
+           (who / kWarp == self.warp() && stamp < self.sync_stamp && (self.sync_mask >> who % kWarp & 1) != 0);
   }
   return who == kLanesOf + self.warp() && stamp < self.sync_stamp && self.sync_mask == 0xffffffffU;
 }
@@ -99,7 +99,7 @@ std::string name_who(std::uint32_t cell) {
   const Execution& execution = the_execution();
   const std::uint32_t who = cell & kWho;
   const std::uint32_t stamp = cell >> kWhoBits;
-  std::string name = who < kLanesOf         ? execution.name_thread(who)
+  std::string name = who < kLanesOf          ? execution.name_thread(who)
                      : who == kSeveralBlocks ? "threads of several blocks"
                      : who == kSeveralWarps  ? "threads of several warps"
                                              : "threads of warp " + std::to_string(who - kLanesOf);
@@ -123,10 +123,10 @@ std::string name_who(std::uint32_t cell) {
 [[gnu::noinline]] void report_state(const unsigned char* at, std::size_t bytes, std::uint8_t* states) {
   for (std::size_t i = 0; i < bytes; ++i) {
     if (states[i] != written) {
-      the_execution().report(Fault::uninitialised,
-                             (states[i] == on_its_way ? "read before its cp.async was waited for: "
-                                                      : "read but never written: ") +
-                                 describe(at + i));
+      the_execution().report(
+          Fault::uninitialised,
+          (states[i] == on_its_way ? "read before its cp.async was waited for: " : "read but never written: ") +
+              describe(at + i));
       std::memset(states, written, bytes);
       return;
     }
@@ -236,8 +236,8 @@ bool is_constant(std::uintptr_t address, std::size_t bytes) {
     known = is_constant(at / 64 * 64, 64) ? at / 64 : 0;
     return;
   }
-  execution.fail(Fault::host_memory, std::string(writes ? "a write to" : "a read of") + " the host's memory at " +
-                                         describe(address));
+  execution.fail(Fault::host_memory,
+                 std::string(writes ? "a write to" : "a read of") + " the host's memory at " + describe(address));
 }
 
 [[gnu::noinline, noreturn]] void fail_bounds(const void* address, std::size_t bytes, bool writes) {
@@ -315,12 +315,12 @@ bool in_shared_memory(const void* address) {
 
 using relucent::emulator::access;
 
-#define EMULATOR_ACCESS(bytes)                                                                    \
-  void __tsan_read##bytes(void* at) { access<false>(at, bytes, bytes); }                          \
-  void __tsan_write##bytes(void* at) { access<true>(at, bytes, bytes); }                          \
-  void __tsan_volatile_read##bytes(void* at) { access<false>(at, bytes, bytes); }                 \
-  void __tsan_volatile_write##bytes(void* at) { access<true>(at, bytes, bytes); }                 \
-  void __tsan_unaligned_read##bytes(void* at) { access<false>(at, bytes, 1); }                    \
+#define EMULATOR_ACCESS(bytes)                                                    \
+  void __tsan_read##bytes(void* at) { access<false>(at, bytes, bytes); }          \
+  void __tsan_write##bytes(void* at) { access<true>(at, bytes, bytes); }          \
+  void __tsan_volatile_read##bytes(void* at) { access<false>(at, bytes, bytes); } \
+  void __tsan_volatile_write##bytes(void* at) { access<true>(at, bytes, bytes); } \
+  void __tsan_unaligned_read##bytes(void* at) { access<false>(at, bytes, 1); }    \
   void __tsan_unaligned_write##bytes(void* at) { access<true>(at, bytes, 1); }
 
 extern "C" {

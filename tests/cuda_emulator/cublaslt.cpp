@@ -1,8 +1,8 @@
 // cuBLASLt's functions; oneDNN multiplies.
 #include "tests/cuda_emulator/include/cublasLt.h"
 
-#include <oneapi/dnnl/dnnl.h>
 #include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
 #include <bit>
@@ -142,10 +142,10 @@ cublasStatus_t check_shapes(const Description& description, const Layout& a, con
     }
   }
   const bool narrow = a.type != CUDA_R_32F;
-  const bool types = a.type == b.type && c.type == d.type && (narrow ? d.type == a.type || d.type == CUDA_R_32F
-                                                                      : d.type == CUDA_R_32F);
-  const bool compute = description.scale == CUDA_R_32F &&
-                       (description.compute != CUBLAS_COMPUTE_32F_FAST_TF32 || !narrow);
+  const bool types = a.type == b.type && c.type == d.type &&
+                     (narrow ? d.type == a.type || d.type == CUDA_R_32F : d.type == CUDA_R_32F);
+  const bool compute =
+      description.scale == CUDA_R_32F && (description.compute != CUBLAS_COMPUTE_32F_FAST_TF32 || !narrow);
   const bool bias = description.bias_type < 0 || description.bias_type == d.type;
   return types && compute && bias ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -174,8 +174,8 @@ bool check_matrix(const unsigned char* matrix, const Layout& layout, bool reads)
 
 std::size_t span_of(const Layout& layout) {
   const auto columns = static_cast<std::int64_t>(layout.columns);
-  const std::int64_t elements = (layout.batches - 1) * layout.stride + (columns - 1) * layout.leading +
-                                static_cast<std::int64_t>(layout.rows);
+  const std::int64_t elements =
+      (layout.batches - 1) * layout.stride + (columns - 1) * layout.leading + static_cast<std::int64_t>(layout.rows);
   return static_cast<std::size_t>(elements * size_of(layout.type));
 }
 
@@ -252,10 +252,10 @@ cudaError_t run(const Product& it, unsigned char* workspace, std::size_t workspa
   if ((it.description.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
     const std::int64_t bytes = size_of(it.d_layout.type);
     for (std::int64_t batch = 0; batch < (it.description.bias_stride == 0 ? 1 : it.d_layout.batches); ++batch) {
-      good = check_device_range("cublasLtMatmul",
-                                static_cast<const unsigned char*>(it.description.bias) +
-                                    batch * it.description.bias_stride * bytes,
-                                static_cast<std::size_t>(it.m * bytes), true) &&
+      good = check_device_range(
+                 "cublasLtMatmul",
+                 static_cast<const unsigned char*>(it.description.bias) + batch * it.description.bias_stride * bytes,
+                 static_cast<std::size_t>(it.m * bytes), true) &&
              good;
     }
   }
@@ -426,8 +426,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  if (!alive(handle) || !alive(description) || !alive(a) || !alive(b) || !alive(c) || !alive(d) ||
-      !alive(preference) || requested < 1) {
+  if (!alive(handle) || !alive(description) || !alive(a) || !alive(b) || !alive(c) || !alive(d) || !alive(preference) ||
+      requested < 1) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (const cublasStatus_t status = check_shapes(*description, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS) {
@@ -529,9 +529,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if ((description->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && description->bias == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  Product it{*description, 0, 0, static_cast<const unsigned char*>(a), static_cast<const unsigned char*>(b),
-             static_cast<const unsigned char*>(c), static_cast<unsigned char*>(d), *a_layout, *b_layout, *c_layout,
-             *d_layout, 0, 0, 0};
+  Product it{*description,
+             0,
+             0,
+             static_cast<const unsigned char*>(a),
+             static_cast<const unsigned char*>(b),
+             static_cast<const unsigned char*>(c),
+             static_cast<unsigned char*>(d),
+             *a_layout,
+             *b_layout,
+             *c_layout,
+             *d_layout,
+             0,
+             0,
+             0};
   std::memcpy(&it.alpha, alpha, sizeof(float));
   std::memcpy(&it.beta, beta, sizeof(float));
   it.m = static_cast<std::int64_t>(d_layout->rows);

@@ -54,9 +54,9 @@ namespace relucent::emulator {
 struct Device {
   CUstream_st default_stream;
   CUctx_st primary;
-  unsigned retained = 0;         // how often the primary context is, by the runtime and others; 0: it is closed
+  unsigned retained = 0;  // how often the primary context is, by the runtime and others; 0: it is closed
   bool runtime_retains = false;
-  bool was_opened = false;       // since reset()
+  bool was_opened = false;  // since reset()
   cudaError_t sticky = cudaSuccess;
   std::size_t used = 0;
   std::map<const void*, int> shared_limits;  // by kernel

@@ -6,8 +6,10 @@
 ///   run is drawn from a seed, so that code which relies on an order breaks;
 /// - ldmatrix, mma.m16n8k16 with the fragments of the PTX manual (exact products, sums in fp32), and cp.async, whose
 ///   bytes arrive no sooner than at the wait;
-/// - each thread's stack of contexts, the primary ones and a host's own: the runtime works in the current one, and where
-///   there is none it opens the current device's; cudaSetDevice() opens it and puts it in the place of what was current;
+/// - each thread's stack of contexts, the primary ones and a host's own: the runtime works in the current one, and
+/// where
+///   there is none it opens the current device's; cudaSetDevice() opens it and puts it in the place of what was
+///   current;
 /// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
 ///   until somebody waits for them;
 /// - cuBLASLt's products in column-major order with their epilogues.
@@ -36,19 +38,19 @@
 namespace relucent::emulator {
 
 enum class Fault {
-  out_of_bounds,   ///< outside every allocation, or past the end of one
-  host_memory,     ///< a kernel at the host's memory
-  device_memory,   ///< the host at a device's memory
+  out_of_bounds,  ///< outside every allocation, or past the end of one
+  host_memory,    ///< a kernel at the host's memory
+  device_memory,  ///< the host at a device's memory
   misaligned,
-  uninitialised,   ///< a read of bytes never written
+  uninitialised,  ///< a read of bytes never written
   race,
-  divergence,      ///< a barrier or warp instruction that not all its threads reach
-  staging,         ///< memory of an unfinished copy touched by the host
+  divergence,  ///< a barrier or warp instruction that not all its threads reach
+  staging,     ///< memory of an unfinished copy touched by the host
 };
 
 struct Report {
   Fault fault;
-  std::string kernel;           ///< demangled; an API's name where no kernel was running
+  std::string kernel;  ///< demangled; an API's name where no kernel was running
   unsigned block[3] = {};
   unsigned thread[3] = {};
   std::string message;
@@ -62,13 +64,13 @@ void clear_reports();
 
 struct Options {
   int devices = 1;
-  std::string name = "Emulated GPU";      ///< "NAME" for every device; see also names
-  std::vector<std::string> names = {};        ///< by device, where they differ
-  int major = 8, minor = 0;              ///< decides how much shared memory a block may have
+  std::string name = "Emulated GPU";    ///< "NAME" for every device; see also names
+  std::vector<std::string> names = {};  ///< by device, where they differ
+  int major = 8, minor = 0;             ///< decides how much shared memory a block may have
   int multiprocessors = 8;
   std::size_t memory = std::size_t{4} << 30;  ///< bytes a device
-  int driver = 13000;                    ///< 0: no driver; older than 13000: too old
-  std::uint64_t seed = 1;                ///< of the order in which things run
+  int driver = 13000;                         ///< 0: no driver; older than 13000: too old
+  std::uint64_t seed = 1;                     ///< of the order in which things run
 };
 
 /// Fresh devices: allocations, streams, counts, failures to come and reports are forgotten. Nothing of them may be used

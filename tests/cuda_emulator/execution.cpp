@@ -20,7 +20,7 @@ thread_local Thread* running __attribute__((tls_model("initial-exec"))) = nullpt
 namespace {
 
 constexpr std::uint32_t kLastStamp = (1U << 21) - 1;  // a cell of the shadow keeps 21 bits of it
-constexpr unsigned kReportsOfAKind = 4;  // of one launch
+constexpr unsigned kReportsOfAKind = 4;               // of one launch
 constexpr std::size_t kGuard = 4096;
 
 // Whoever was left stays resumable.
@@ -59,8 +59,8 @@ Execution* const execution_of_this_process = new Execution;
 
 Execution::Execution() : threads_(kMaxThreads) {
   const std::size_t span = kStackBytes + kGuard;
-  void* const stacks = mmap(nullptr, span * kMaxThreads, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const stacks =
+      mmap(nullptr, span * kMaxThreads, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stacks == MAP_FAILED) {
     throw std::bad_alloc();
   }

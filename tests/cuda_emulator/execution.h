@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/cuda_emulator/emulator.h"
 #include "instructions.h"
+#include "tests/cuda_emulator/emulator.h"
 #include "tests/cuda_emulator/memory.h"
 
 namespace relucent::emulator {

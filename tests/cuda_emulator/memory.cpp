@@ -10,7 +10,7 @@ namespace {
 
 void* reserve(std::size_t bytes, bool open) {
   void* const range = mmap(nullptr, bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) {
     throw std::bad_alloc();
   }
@@ -116,8 +116,8 @@ bool Arena::holds(std::uintptr_t address, std::size_t bytes) const {
     return false;
   }
   const Allocation* const allocation = find(address);
-  return allocation != nullptr && address >= allocation->address &&
-         bytes <= allocation->bytes && address - allocation->address <= allocation->bytes - bytes;
+  return allocation != nullptr && address >= allocation->address && bytes <= allocation->bytes &&
+         address - allocation->address <= allocation->bytes - bytes;
 }
 
 void Arena::forget_accesses() {

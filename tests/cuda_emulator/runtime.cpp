@@ -88,7 +88,7 @@ std::uint64_t fingerprint(const void* bytes, std::size_t count) {
 }
 
 cudaMemcpyKind kind_of(const void* to, const void* from) {
-  return is_device(to) ? is_device(from) ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
+  return is_device(to)     ? is_device(from) ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
          : is_device(from) ? cudaMemcpyDeviceToHost
                            : cudaMemcpyHostToHost;
 }
@@ -143,8 +143,9 @@ cudaError_t copy(const char* call, void* to, const void* from, std::size_t bytes
     operation.host_bytes = bytes;
     operation.run = [=, sum = fingerprint(from, bytes)] {
       if (fingerprint(from, bytes) != sum) {
-        report_call(Fault::staging, call, "the " + std::to_string(bytes) +
-                                              " bytes of pinned memory were changed before they had been copied");
+        report_call(
+            Fault::staging, call,
+            "the " + std::to_string(bytes) + " bytes of pinned memory were changed before they had been copied");
         return cudaErrorIllegalAddress;
       }
       return copy_now(call, to, from, bytes);
@@ -179,13 +180,13 @@ cudaError_t set_bytes(const char* call, void* memory_, int value, std::size_t by
     return cudaErrorInvalidValue;
   }
   devices.enqueue(*stream, {[=] {
-                              if (!check_device_range(call, memory_, bytes, false)) {
-                                return cudaErrorIllegalAddress;
-                              }
-                              std::memset(memory_, value, bytes);
-                              mark_written(memory_, bytes);
-                              return cudaSuccess;
-                            }});
+    if (!check_device_range(call, memory_, bytes, false)) {
+      return cudaErrorIllegalAddress;
+    }
+    std::memset(memory_, value, bytes);
+    mark_written(memory_, bytes);
+    return cudaSuccess;
+  }});
   return cudaSuccess;
 }
 
@@ -258,9 +259,9 @@ cudaError_t launch(Kernel kernel, dim3 grid, dim3 block, std::size_t shared_byte
   }
   const Launch what{std::move(kernel), grid, block, shared_bytes, stream->device};
   devices.enqueue(*stream, {[what, number = ++devices.launches] {
-                    const bool good = the_execution().run(what, the_devices().options.seed * 1000003 + number);
-                    return good ? cudaSuccess : cudaErrorIllegalAddress;
-                  }});
+    const bool good = the_execution().run(what, the_devices().options.seed * 1000003 + number);
+    return good ? cudaSuccess : cudaErrorIllegalAddress;
+  }});
   return cudaSuccess;
 }
 
@@ -505,12 +506,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t where, cudaEvent_t event, unsigned 
     return note(cudaErrorInvalidResourceHandle);
   }
   devices.enqueue(*stream, {[event, count = event->recorded] {
-                    Devices& all = the_devices();
-                    if (all.events.contains(event) && event->stream != nullptr && event->reached < count) {
-                      return all.flush(*event->stream, event, count);
-                    }
-                    return cudaSuccess;
-                  }});
+    Devices& all = the_devices();
+    if (all.events.contains(event) && event->stream != nullptr && event->reached < count) {
+      return all.flush(*event->stream, event, count);
+    }
+    return cudaSuccess;
+  }});
   return cudaSuccess;
 }
 
@@ -541,12 +542,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t where) {
   }
   event->stream = stream;
   devices.enqueue(*stream, {[event, count = ++event->recorded] {
-                    if (the_devices().events.contains(event)) {
-                      event->reached = std::max(event->reached, count);
-                      event->seconds = now();
-                    }
-                    return cudaSuccess;
-                  }});
+    if (the_devices().events.contains(event)) {
+      event->reached = std::max(event->reached, count);
+      event->seconds = now();
+    }
+    return cudaSuccess;
+  }});
   return cudaSuccess;
 }
 

@@ -102,7 +102,7 @@ TEST_P(AgreesWithReference, ForManySizesOfModel) {
                          {.hidden = 128, .heads = 2, .intermediate = 256},  // 64, as BERT base
                          {.hidden = 48, .heads = 3, .intermediate = 100},
                          {.hidden = 40, .heads = 5, .intermediate = 24},  // 8, weights aligned to 128 bytes
-                         {.hidden = 30, .heads = 3, .intermediate = 7},  // nothing a multiple of a vector
+                         {.hidden = 30, .heads = 3, .intermediate = 7},   // nothing a multiple of a vector
                          {.hidden = 7, .heads = 1, .intermediate = 1},
                          {.hidden = 5, .heads = 5, .intermediate = 9},
                          {.hidden = 64, .heads = 4, .intermediate = 128, .layers = 1},

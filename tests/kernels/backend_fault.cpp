@@ -3,9 +3,9 @@
 
 #include <limits>
 
+#include "relucent/error.h"
 #include "tests/support/cuda_support.h"
 #include "tests/support/kernels_support.h"
-#include "relucent/error.h"
 
 namespace relucent::testing {
 namespace {
@@ -53,8 +53,8 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
 }
 
 TEST(Precisions, AreReadAsTheyAreWritten) {
-  for (const Precision precision : {Precision::automatic, Precision::fp32, Precision::tf32, Precision::bf16,
-                                    Precision::fp16, Precision::int8}) {
+  for (const Precision precision :
+       {Precision::automatic, Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::int8}) {
     EXPECT_EQ(parse_precision(to_string(precision)), precision);
   }
   for (const char* name : {"", "FP32", "half", "automatic"}) {
@@ -77,8 +77,9 @@ TEST(Weights, OfAWrongShapeAreNamedWithBothShapes) {
   refuse({"embedding norm.gamma"}, [](RandomModel& m) { m.weights.embedding_norm.gamma.shape = {63}; });
   refuse({"layer 1 key.weight"}, [](RandomModel& m) { m.weights.layers[1].key.weight.shape = {64, 65}; });
   refuse({"layer 0 value.bias"}, [](RandomModel& m) { m.weights.layers[0].value.bias.shape = {}; });
-  refuse({"layer 0 intermediate.weight", "[64, 128]", "[128, 64]"},
-         [](RandomModel& m) { m.weights.layers[0].intermediate.weight.shape = {64, 128}; });
+  refuse({"layer 0 intermediate.weight", "[64, 128]", "[128, 64]"}, [](RandomModel& m) {
+    m.weights.layers[0].intermediate.weight.shape = {64, 128};
+  });
   refuse({"layer 1 output norm.beta"}, [](RandomModel& m) { m.weights.layers[1].output_norm.beta.data = nullptr; });
   refuse({"pooler.weight"}, [](RandomModel& m) { m.weights.pooler.weight.shape = {64}; });
   refuse({"classifier.weight", "[2, 64]", "[1, 64]"}, [](RandomModel& m) { m.weights.classifier.weight.shape[0] = 2; });
@@ -103,10 +104,12 @@ INSTANTIATE_TEST_SUITE_P(Devices, Batches, ::testing::Values("ref", "cpu"),
 TEST_P(Batches, WithIdsOutsideTheVocabularyAreRefused) {
   for (const std::int32_t id :
        {-1, 50, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()}) {
-    expect_error(ErrorKind::usage, {"the query", "token 2", std::to_string(id)},
-                 [&] { Pairs{{1, 2, id}, {{3}}}.logits(*backend_); });
-    expect_error(ErrorKind::usage, {"document 1", "token 0", std::to_string(id)},
-                 [&] { Pairs{{1, 2}, {{3}, {id, 4}}}.logits(*backend_); });
+    expect_error(ErrorKind::usage, {"the query", "token 2", std::to_string(id)}, [&] {
+      Pairs{{1, 2, id}, {{3}}}.logits(*backend_);
+    });
+    expect_error(ErrorKind::usage, {"document 1", "token 0", std::to_string(id)}, [&] {
+      Pairs{{1, 2}, {{3}, {id, 4}}}.logits(*backend_);
+    });
     const std::vector<std::int32_t> one = {1};
     expect_error(ErrorKind::usage, {"[CLS]", std::to_string(id)}, [&] { backend_->hidden_states(id, one, one); });
   }

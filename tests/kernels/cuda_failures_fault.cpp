@@ -5,12 +5,12 @@
 #include <set>
 #include <thread>
 
-#include "tests/cuda_emulator/emulator.h"
-#include "tests/cuda_emulator/include/cuda.h"
-#include "tests/support/kernels_support.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/kernels/peak.h"
+#include "tests/cuda_emulator/emulator.h"
+#include "tests/cuda_emulator/include/cuda.h"
+#include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
 namespace {
@@ -98,8 +98,8 @@ class CudaFailures : public ::testing::Test {
 
 /// Calls whose failure costs nothing: what they would have told or freed is not needed any more.
 bool may_fail_unseen(const std::string& call) {
-  static const std::set<std::string> harmless = {"cudaGetDevice", "cudaGetLastError", "cudaFree",
-                                                 "cudaFreeHost",  "cudaEventDestroy", "cudaStreamDestroy",
+  static const std::set<std::string> harmless = {"cudaGetDevice",   "cudaGetLastError", "cudaFree",
+                                                 "cudaFreeHost",    "cudaEventDestroy", "cudaStreamDestroy",
                                                  "cuCtxGetCurrent", "cuCtxPopCurrent"};
   return harmless.contains(call) || call.ends_with("Destroy") || call.starts_with("cudaGetError") ||
          call.ends_with("GetVersion") || call.ends_with("StatusString");

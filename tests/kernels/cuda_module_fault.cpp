@@ -5,11 +5,11 @@
 #include <thread>
 
 #include "kernels/cuda_module.h"
-#include "tests/support/cuda_support.h"
-#include "tests/support/kernels_support.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/kernels/peak.h"
+#include "tests/support/cuda_support.h"
+#include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
 namespace {

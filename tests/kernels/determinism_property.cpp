@@ -5,8 +5,8 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/support/kernels_support.h"
 #include "relucent/error.h"
+#include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
 namespace {
@@ -48,8 +48,9 @@ TEST_P(SameBits, InBatchesOf1And7And32And100) {
     std::vector<float> parts;
     for (std::size_t begin = 0; begin < pairs_.documents.size(); begin += size) {
       const std::size_t end = std::min(begin + size, pairs_.documents.size());
-      const Pairs part{pairs_.query, {pairs_.documents.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      pairs_.documents.begin() + static_cast<std::ptrdiff_t>(end)}};
+      const Pairs part{pairs_.query,
+                       {pairs_.documents.begin() + static_cast<std::ptrdiff_t>(begin),
+                        pairs_.documents.begin() + static_cast<std::ptrdiff_t>(end)}};
       const std::vector<float> logits = part.logits(*backend);
       parts.insert(parts.end(), logits.begin(), logits.end());
     }

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "tests/support/kernels_support.h"
 #include "relucent/kernels/devices.h"
+#include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
 namespace {

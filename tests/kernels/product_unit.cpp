@@ -202,8 +202,8 @@ TEST(ProductsOfTiles, EqualTheirTwinsToTheBit) {
   }
 }
 
-// Eight-bit sums are whole numbers, and packing and scaling round each operation on its own: every instruction set gives
-// the same.
+// Eight-bit sums are whole numbers, and packing and scaling round each operation on its own: every instruction set
+// gives the same.
 TEST(ProductsOfBytes, AreTheSameBitsOnEveryLevel) {
   for (const Shape& shape : kShapes) {
     const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 1, 1);

@@ -1,7 +1,6 @@
 // Threads that the system refuses end in an error, never in a process that ends or waits for ever.
-#include <gtest/gtest.h>
-
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -18,7 +17,8 @@ std::atomic<int> threads_left = -1;  // that the system still gives; -1: as many
 }  // namespace
 
 // Found before libc's by everything in the process.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*), void* argument) {
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*),
+                              void* argument) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto create = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
   if (threads_left == 0) return EAGAIN;

@@ -92,8 +92,7 @@ TEST_F(BertConfig, LegacyAndHarmlessKeysAreIgnoredAndListed) {
   const CheckpointInfo info = inspect();
   EXPECT_EQ(info.ignored_keys.size(), std::size(keys));
   for (const char* key : keys) {
-    EXPECT_NE(std::find(info.ignored_keys.begin(), info.ignored_keys.end(), key), info.ignored_keys.end())
-        << key;
+    EXPECT_NE(std::find(info.ignored_keys.begin(), info.ignored_keys.end(), key), info.ignored_keys.end()) << key;
   }
 }
 
@@ -125,8 +124,7 @@ TEST_F(BertConfig, OtherTensorsAreIgnoredAndListed) {
   const CheckpointInfo info = inspect();
   std::size_t ignored = 0;
   for (const TensorSummary& tensor : info.tensors) {
-    const bool expected =
-        tensor.name != "bert.embeddings.position_ids" && tensor.name != "cls.predictions.bias";
+    const bool expected = tensor.name != "bert.embeddings.position_ids" && tensor.name != "cls.predictions.bias";
     EXPECT_EQ(tensor.used, expected) << tensor.name;
     ignored += tensor.used ? 0 : 1;
   }

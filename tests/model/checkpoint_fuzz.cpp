@@ -25,24 +25,12 @@ void damage(std::string& bytes, std::size_t reach, Random& random) {
   const std::size_t at = below(random, std::min(reach, bytes.size()));
   const std::size_t length = 1 + below(random, 12);
   switch (random() % 6) {
-    case 0:
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
-      break;
-    case 1:
-      bytes[at] = static_cast<char>(random());
-      break;
-    case 2:
-      bytes.resize(below(random, bytes.size()));
-      break;
-    case 3:
-      bytes.erase(at, length);
-      break;
-    case 4:
-      bytes.insert(at, bytes.substr(at, length));
-      break;
-    default:
-      bytes.insert(at, 1, "0123456789{}[]\",:-.e"[random() % 20]);
-      break;
+    case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8)); break;
+    case 1: bytes[at] = static_cast<char>(random()); break;
+    case 2: bytes.resize(below(random, bytes.size())); break;
+    case 3: bytes.erase(at, length); break;
+    case 4: bytes.insert(at, bytes.substr(at, length)); break;
+    default: bytes.insert(at, 1, "0123456789{}[]\",:-.e"[random() % 20]); break;
   }
   if (bytes.empty()) bytes = "x";
 }
@@ -88,8 +76,7 @@ TEST(CheckpointFuzz, SafetensorsHeaderFields) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : sound.tensors) names.push_back(name);
   Random random(8);
-  const std::uint64_t numbers[] = {0,   1,          2,          4,          8,          57,   64,
-                                   255, 1ULL << 31, 1ULL << 32, 1ULL << 62, 1ULL << 63, ~0ULL};
+  const std::uint64_t numbers[] = {0, 1, 2, 4, 8, 57, 64, 255, 1ULL << 31, 1ULL << 32, 1ULL << 62, 1ULL << 63, ~0ULL};
   const char* types[] = {"F32", "F16", "BF16", "F64", "I64", "BOOL", "U8", "F8_E4M3", "F4", ""};
   for (int round = 0; round < 5000; ++round) {
     ordered_json changed = header;
@@ -97,24 +84,12 @@ TEST(CheckpointFuzz, SafetensorsHeaderFields) {
       ordered_json& tensor = changed[names[below(random, names.size())]];
       const ordered_json& other = header[names[below(random, names.size())]];
       switch (random() % 6) {
-        case 0:
-          tensor["dtype"] = types[random() % std::size(types)];
-          break;
-        case 1:
-          tensor["shape"][below(random, 3)] = numbers[random() % std::size(numbers)];
-          break;
-        case 2:
-          tensor["data_offsets"][random() % 2] = numbers[random() % std::size(numbers)];
-          break;
-        case 3:
-          tensor["data_offsets"] = other["data_offsets"];
-          break;
-        case 4:
-          tensor["shape"] = other["shape"];
-          break;
-        default:
-          tensor = other;
-          break;
+        case 0: tensor["dtype"] = types[random() % std::size(types)]; break;
+        case 1: tensor["shape"][below(random, 3)] = numbers[random() % std::size(numbers)]; break;
+        case 2: tensor["data_offsets"][random() % 2] = numbers[random() % std::size(numbers)]; break;
+        case 3: tensor["data_offsets"] = other["data_offsets"]; break;
+        case 4: tensor["shape"] = other["shape"]; break;
+        default: tensor = other; break;
       }
     }
     const std::string json = changed.dump();
@@ -158,8 +133,7 @@ TEST(TokenizerFuzz, AnyBytesGiveIdsOfTheVocabularyAndPrefixesAgree) {
     std::string text(below(random, 40), '\0');
     for (char& byte : text) {
       // Half of it close to UTF-8, so that whole characters and cut ones both occur.
-      byte = static_cast<char>(random() % 2 == 0 ? random()
-                                                 : "ab \xC3\xE4\xED\xF0\xF4\x80\xBF\xA0"[random() % 11]);
+      byte = static_cast<char>(random() % 2 == 0 ? random() : "ab \xC3\xE4\xED\xF0\xF4\x80\xBF\xA0"[random() % 11]);
     }
     std::vector<std::int32_t> all, some;
     checkpoint.tokenizer->encode(text, 1000, all);
@@ -170,8 +144,7 @@ TEST(TokenizerFuzz, AnyBytesGiveIdsOfTheVocabularyAndPrefixesAgree) {
     const std::size_t limit = below(random, 10);
     const bool more = checkpoint.tokenizer->encode(text, limit, some);
     ASSERT_EQ(more, all.size() > limit);
-    ASSERT_EQ(some,
-              std::vector<std::int32_t>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(some.size())));
+    ASSERT_EQ(some, std::vector<std::int32_t>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(some.size())));
   }
 }
 

@@ -51,8 +51,7 @@ TEST_F(TinyCrossEncoder, ScoresComeInTheOrderGiven) {
   EXPECT_EQ(scores.query_tokens, 2);
   EXPECT_FALSE(scores.query_truncated);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(std::bit_cast<int>(scores.documents[i].logit),
-              std::bit_cast<int>(score(*model, "q x", texts[i]).logit));
+    EXPECT_EQ(std::bit_cast<int>(scores.documents[i].logit), std::bit_cast<int>(score(*model, "q x", texts[i]).logit));
   }
   EXPECT_EQ(scores.documents[0].tokens, 3 + 2 + 3);
   EXPECT_EQ(scores.documents[1].tokens, 3 + 2) << "an empty document is scored as such";
@@ -229,7 +228,9 @@ TEST_F(TinyCrossEncoder, OfManyChunksTheFirstAndThoseThatShareMostWithTheQueryAr
   options.chunk = options.stride = 20;
   std::string text = words(200);
   for (const std::size_t word : {65U, 66U, 130U}) text[2 * word] = '!';  // chunks 3 (twice) and 6
-  const auto part = [&](std::size_t chunk) { return score(*load(plain()), "!", text.substr(2 * 20 * chunk, 39)).logit; };
+  const auto part = [&](std::size_t chunk) {
+    return score(*load(plain()), "!", text.substr(2 * 20 * chunk, 39)).logit;
+  };
   const auto all = score(*load(options), "!", text);
   for (const std::int32_t most : {1, 2, 3, 9, 10, 11}) {
     options.max_chunks = most;
@@ -258,7 +259,8 @@ TEST(ChunkChoiceTest, IsTheFirstAndTheBestInTheirOrder) {
   for (std::size_t begin = 0; begin < pieces.size(); begin += 2) chunks.push_back({begin, 2});
   const auto chosen = [&](std::vector<std::int32_t> query, std::size_t most) {
     std::vector<std::size_t> places;
-    for (const Chunk& chunk : ChunkChoice(query, 10, most).choose(chunks, pieces, {})) places.push_back(chunk.begin / 2);
+    for (const Chunk& chunk : ChunkChoice(query, 10, most).choose(chunks, pieces, {}))
+      places.push_back(chunk.begin / 2);
     return places;
   };
   using Places = std::vector<std::size_t>;
@@ -303,8 +305,7 @@ TEST(DocumentChunks, CoverEveryPieceAndFit) {
           ASSERT_EQ(chunks.back().begin + chunks.back().size, pieces);
           for (std::size_t i = 0; i < chunks.size(); ++i) {
             ASSERT_LE(chunks[i].size, room);
-            ASSERT_EQ(chunks[i].begin + chunks[i].size == pieces, i + 1 == chunks.size())
-                << "only the last ends it";
+            ASSERT_EQ(chunks[i].begin + chunks[i].size == pieces, i + 1 == chunks.size()) << "only the last ends it";
             ASSERT_TRUE(pieces == 0 || chunks[i].size > 0);
             if (i > 0) {
               ASSERT_GT(chunks[i].begin, chunks[i - 1].begin);
@@ -368,8 +369,7 @@ TEST_F(TinyCrossEncoder, ThreadsAtOnceGiveTheSameBits) {
       for (int repeat = 0; repeat < 5; ++repeat) {
         const PairScores scores = model->score("q x", documents);
         for (std::size_t i = 0; i < documents.size(); ++i) {
-          wrong[t] += std::bit_cast<int>(scores.documents[i].logit) !=
-                      std::bit_cast<int>(expected.documents[i].logit);
+          wrong[t] += std::bit_cast<int>(scores.documents[i].logit) != std::bit_cast<int>(expected.documents[i].logit);
         }
       }
     });

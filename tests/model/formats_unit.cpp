@@ -18,16 +18,13 @@ TEST(Safetensors, ViewsHoldTheFilesValues) {
   const float values[] = {1.5F, -2.0F, 0.0F, 1e-40F, 3e38F, -0.25F};
   const std::uint16_t halves[] = {0x3C00, 0xC000, 0x0001};  // 1, -2, 2^-24
   const std::uint16_t brains[] = {0x3F80, 0xC000, 0x7F00};  // 1, -2, 2^127
-  const auto bytes = [](const auto& array) {
-    return std::string(reinterpret_cast<const char*>(array), sizeof array);
-  };
-  write_file(folder / "a.safetensors",
-             safetensors_bytes({{"x", {"F32", {2, 3}, bytes(values)}},
-                                {"half", {"F16", {3}, bytes(halves)}},
-                                {"brain", {"BF16", {3}, bytes(brains)}},
-                                {"ids", {"I64", {1, 1}, std::string(8, '\1')}},
-                                {"nothing", {"F32", {0, 7}, ""}},
-                                {"scalar", {"F32", {}, bytes(values).substr(0, 4)}}}));
+  const auto bytes = [](const auto& array) { return std::string(reinterpret_cast<const char*>(array), sizeof array); };
+  write_file(folder / "a.safetensors", safetensors_bytes({{"x", {"F32", {2, 3}, bytes(values)}},
+                                                          {"half", {"F16", {3}, bytes(halves)}},
+                                                          {"brain", {"BF16", {3}, bytes(brains)}},
+                                                          {"ids", {"I64", {1, 1}, std::string(8, '\1')}},
+                                                          {"nothing", {"F32", {0, 7}, ""}},
+                                                          {"scalar", {"F32", {}, bytes(values).substr(0, 4)}}}));
   const auto file = SafetensorsFile::open(folder / "a.safetensors");
   EXPECT_EQ(file.entries().size(), 6U);
   EXPECT_EQ(file.metadata().at("format"), "pt");

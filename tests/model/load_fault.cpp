@@ -110,8 +110,7 @@ TEST_F(FaultyCheckpoint, WeightsInAnotherForm) {
   checkpoint.write(folder);
   fs::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
   refused(ErrorKind::unsupported, "pytorch_model.bin", "", "not supported", "safetensors");
-  write_file(folder / "model.safetensors",
-             "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n");
+  write_file(folder / "model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n");
   refused(ErrorKind::invalid_data, "model.safetensors", "", "Git LFS pointer", "git lfs pull");
 }
 
@@ -120,10 +119,9 @@ TEST_F(FaultyCheckpoint, TruncatedSafetensorsAtEveryLength) {
   weights_refused("", "byte 0", "ends within the header's length", "download the file again: it is 0 bytes");
   weights_refused(whole.substr(0, 7), "byte 7", "ends within the header's length", "it is 7 bytes");
   weights_refused(whole.substr(0, 100), "byte 100", "ends within the header", "it is 100 bytes");
-  weights_refused(whole.substr(0, whole.size() - 1), "tensor classifier.weight",
-                  "ends before the tensor does",
-                  "it is " + std::to_string(whole.size() - 1) + " bytes, the header promises " +
-                      std::to_string(whole.size()));
+  weights_refused(
+      whole.substr(0, whole.size() - 1), "tensor classifier.weight", "ends before the tensor does",
+      "it is " + std::to_string(whole.size() - 1) + " bytes, the header promises " + std::to_string(whole.size()));
   weights_refused(whole + "x", "byte " + std::to_string(whole.size()), "bytes follow the last tensor",
                   "promises " + std::to_string(whole.size()));
   for (std::size_t length = 0; length < whole.size(); length += 61) {
@@ -148,16 +146,12 @@ TEST_F(FaultyCheckpoint, HeaderThatIsNotOne) {
 
 TEST_F(FaultyCheckpoint, HeaderEntriesOutOfForm) {
   const std::string four = R"("dtype":"F32","shape":[1],"data_offsets":[0,4])";
-  const auto entry = [](const std::string& fields) {
-    return with_header("{\"a\":{" + fields + "}}", "1234");
-  };
-  weights_refused(with_header("{\"a\":{" + four + "},\"a\":{" + four + "}}", "1234"), "tensor a",
-                  "stated twice");
+  const auto entry = [](const std::string& fields) { return with_header("{\"a\":{" + fields + "}}", "1234"); };
+  weights_refused(with_header("{\"a\":{" + four + "},\"a\":{" + four + "}}", "1234"), "tensor a", "stated twice");
   weights_refused(entry(four + R"(,"dtype":"F32")"), "tensor a", "key dtype twice");
   weights_refused(entry(four + R"(,"stride":[1])"), "tensor a", "key stride");
   weights_refused(entry(R"("dtype":"F32","shape":[1])"), "tensor a", "no data_offsets");
-  weights_refused(entry(R"("dtype":"F31","shape":[1],"data_offsets":[0,4])"), "tensor a",
-                  "unknown data type F31");
+  weights_refused(entry(R"("dtype":"F31","shape":[1],"data_offsets":[0,4])"), "tensor a", "unknown data type F31");
   weights_refused(entry(R"("dtype":32,"shape":[1],"data_offsets":[0,4])"), "tensor a", "a number");
   weights_refused(entry(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])"), "tensor a", "negative");
   weights_refused(entry(R"("dtype":"F32","shape":[1.0],"data_offsets":[0,4])"), "tensor a", "whole number");
@@ -204,8 +198,7 @@ TEST_F(FaultyCheckpoint, EveryTensorOfTheWrongShapeOrType) {
     TinyCheckpoint changed = checkpoint;
     changed.tensors[name].shape.insert(changed.tensors[name].shape.begin(), 1);
     changed.write(folder);
-    refused(ErrorKind::invalid_data, "model.safetensors", "tensor " + name, "has the shape [1, ",
-            "same model");
+    refused(ErrorKind::invalid_data, "model.safetensors", "tensor " + name, "has the shape [1, ", "same model");
     changed = checkpoint;
     changed.tensors[name].type = "I32";
     changed.write(folder);
@@ -255,8 +248,8 @@ TEST_F(FaultyCheckpoint, WhatIsNotComputedIsRefused) {
 }
 
 TEST_F(FaultyCheckpoint, AttentionKeysThatAreNotUnderstood) {
-  for (const char* key : {"attention_window", "doc_cls_atention", "global_attention", "query_doc_attn",
-                          "sparse_block", "rope_theta", "sentence_cls_attention", "token_type_embeddings"}) {
+  for (const char* key : {"attention_window", "doc_cls_atention", "global_attention", "query_doc_attn", "sparse_block",
+                          "rope_theta", "sentence_cls_attention", "token_type_embeddings"}) {
     key_refused(ErrorKind::unsupported, key, true, "not understood");
   }
   key_refused(ErrorKind::invalid_data, "doc_cls_attention", 1, "not true or false");
@@ -268,8 +261,8 @@ TEST_F(FaultyCheckpoint, AttentionKeysThatAreNotUnderstood) {
 }
 
 TEST_F(FaultyCheckpoint, SizesThatCannotBe) {
-  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-                          "intermediate_size", "max_position_embeddings"}) {
+  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+                          "max_position_embeddings"}) {
     key_refused(ErrorKind::invalid_data, key, nullptr, "missing");
     key_refused(ErrorKind::invalid_data, key, 0, "whole number");
     key_refused(ErrorKind::invalid_data, key, -8, "whole number");
@@ -287,8 +280,7 @@ TEST_F(FaultyCheckpoint, VocabularyOfTheWrongSize) {
   TinyCheckpoint changed = checkpoint;
   changed.vocabulary.pop_back();
   changed.write(folder);
-  refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries where config.json's vocab_size is 57",
-          "same model");
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries where config.json's vocab_size is 57", "same model");
   changed = checkpoint;
   changed.vocabulary.push_back("more");
   changed.write(folder);
@@ -331,8 +323,8 @@ TEST_F(FaultyCheckpoint, TokenizerJsonOfAnotherKind) {
   json tokenizer = {{"model", {{"type", "WordPiece"}, {"vocab", json::object()}}}};
   for (std::size_t i = 0; i < checkpoint.vocabulary.size(); ++i)
     tokenizer["model"]["vocab"][checkpoint.vocabulary[i]] = i;
-  const auto refused_with = [&](const std::function<void(json&)>& change, ErrorKind kind,
-                                const std::string& key, const std::string& problem) {
+  const auto refused_with = [&](const std::function<void(json&)>& change, ErrorKind kind, const std::string& key,
+                                const std::string& problem) {
     json changed = tokenizer;
     change(changed);
     checkpoint.write(folder);
@@ -341,14 +333,11 @@ TEST_F(FaultyCheckpoint, TokenizerJsonOfAnotherKind) {
     refused(kind, "tokenizer.json", key, problem);
   };
   refused_with([](json& j) { j["model"]["type"] = "BPE"; }, ErrorKind::unsupported, "model.type", "BPE");
-  refused_with([](json& j) { j["model"]["type"] = "Unigram"; }, ErrorKind::unsupported, "model.type",
-               "Unigram");
+  refused_with([](json& j) { j["model"]["type"] = "Unigram"; }, ErrorKind::unsupported, "model.type", "Unigram");
   refused_with([](json& j) { j.erase("model"); }, ErrorKind::invalid_data, "model", "missing");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = -1; }, ErrorKind::invalid_data, "model.vocab", "-1");
-  refused_with([](json& j) { j["model"]["vocab"]["a"] = 6; }, ErrorKind::invalid_data, "model.vocab",
-               "twice");
-  refused_with([](json& j) { j["model"]["vocab"]["a"] = 900; }, ErrorKind::invalid_data, "model.vocab",
-               "no entry");
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = 6; }, ErrorKind::invalid_data, "model.vocab", "twice");
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = 900; }, ErrorKind::invalid_data, "model.vocab", "no entry");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = 1ULL << 40; }, ErrorKind::invalid_data, "model.vocab",
                "cannot be");
   refused_with([](json& j) { j["model"]["max_input_chars_per_word"] = 50; }, ErrorKind::unsupported,

@@ -57,8 +57,7 @@ TEST_F(Rewrite, ExtendedRowsLieOnTheLinesBetweenTheOldOnes) {
       const int rows = trained == 0 ? 64 : trained;
       for (int i = 0; i < positions; ++i) {
         const double p = static_cast<double>(i) * (rows - 1) / (positions - 1);
-        const auto low = static_cast<std::size_t>(std::floor(p)),
-                   high = static_cast<std::size_t>(std::ceil(p));
+        const auto low = static_cast<std::size_t>(std::floor(p)), high = static_cast<std::size_t>(std::ceil(p));
         for (std::size_t j = 0; j < 8; ++j) {
           const double share = p - std::floor(p);
           const double expected = (1 - share) * old[low * 8 + j] + share * old[high * 8 + j];
@@ -112,8 +111,7 @@ TEST_F(Rewrite, ExtendRefusesWhatItCannotDo) {
   fs::create_directory(to);
   refused(ErrorKind::usage, "exists already", [&] { extend_positions(from, to, 100); });
   refused(ErrorKind::usage, "exists already", [&] { extend_positions(from, from, 100); });
-  refused(ErrorKind::io, "creating the directory",
-          [&] { extend_positions(from, temporary / "no/such/folder", 100); });
+  refused(ErrorKind::io, "creating the directory", [&] { extend_positions(from, temporary / "no/such/folder", 100); });
 }
 
 TEST_F(Rewrite, ConversionRoundsEachValueAndSaysSoInTheConfig) {

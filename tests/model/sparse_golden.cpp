@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "model/checkpoint/checkpoint_reader.h"
-#include "tests/support/gz_lines.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/checkpoint.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -151,8 +151,7 @@ Differences differences(const json& golden, const Backend& backend, std::size_t 
   }
   const auto stated = [&](const char* key) { return golden.contains(key) && !golden[key].is_null(); };
   if (stated("doc_hidden_last")) include(difference(golden["doc_hidden_last"], states.document_last, hidden));
-  if (stated("query_hidden_last"))
-    include(difference(golden["query_hidden_last"], states.query_last, hidden));
+  if (stated("query_hidden_last")) include(difference(golden["query_hidden_last"], states.query_last, hidden));
   return result;
 }
 
@@ -161,10 +160,8 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
   std::size_t cases = 0, failures = 0, lines = 0;
   // An emulated GPU is slow, most of all without its tensor cores: a part of the cases there.
   const Checkpoint& any = checkpoint("odd");
-  const BackendInfo info =
-      create_backend(any.configuration.description, any.weights.weights, options())->info();
-  const bool emulated =
-      info.device_name.starts_with("Emulated") && std::getenv("RELUCENT_TEST_ALL") == nullptr;
+  const BackendInfo info = create_backend(any.configuration.description, any.weights.weights, options())->info();
+  const bool emulated = info.device_name.starts_with("Emulated") && std::getenv("RELUCENT_TEST_ALL") == nullptr;
   const std::size_t step = !emulated ? 1 : info.precision == Precision::fp16 ? 7 : 37;
   for_each_line(goldens() / "sparse/cases.jsonl", [&](const std::string& line) {
     if (lines++ % step != 0) return;
@@ -187,17 +184,16 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
     worst.logit = std::max(worst.logit, off.logit);
     worst.state = std::max(worst.state, off.state);
     if ((off.logit > allowed.logit || off.state > allowed.state) && ++failures <= 10) {
-      ADD_FAILURE() << golden["id"] << " " << model << " " << golden["pattern"] << ": logit off by "
-                    << off.logit << ", hidden states by " << off.state;
+      ADD_FAILURE() << golden["id"] << " " << model << " " << golden["pattern"] << ": logit off by " << off.logit
+                    << ", hidden states by " << off.state;
     }
   });
   EXPECT_GT(cases, 0U);
   EXPECT_EQ(failures, 0U) << "of " << cases;
-  std::cout << cases << " cases, greatest difference: logit " << worst.logit << ", hidden state "
-            << worst.state;
+  std::cout << cases << " cases, greatest difference: logit " << worst.logit << ", hidden state " << worst.state;
   if (info.precision == Precision::bf16) {
-    std::cout << "; beyond what rounding the weights costs: logit " << worst_beyond_rounding.logit
-              << ", hidden state " << worst_beyond_rounding.state;
+    std::cout << "; beyond what rounding the weights costs: logit " << worst_beyond_rounding.logit << ", hidden state "
+              << worst_beyond_rounding.state;
   }
   std::cout << "\n";
 }

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/utf8.h"
+#include "model/tokenizer/load_tokenizer.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
-#include "model/tokenizer/load_tokenizer.h"
-#include "base/utf8.h"
 
 namespace relucent::testing {
 namespace {
@@ -29,8 +29,7 @@ std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer, std::string_view te
 /// tokenizer.json.
 std::vector<fs::path> folders_with_the_vocabulary() {
   std::vector<fs::path> folders{"model/relucent-minilm-l6-w4"};
-  if (const fs::path bert = test_data() / "tokenizers/bert-base-uncased"; fs::exists(bert))
-    folders.push_back(bert);
+  if (const fs::path bert = test_data() / "tokenizers/bert-base-uncased"; fs::exists(bert)) folders.push_back(bert);
   return folders;
 }
 

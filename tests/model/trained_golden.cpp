@@ -12,9 +12,9 @@
 #include <random>
 #include <sstream>
 
-#include "tests/support/gz_lines.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -80,9 +80,7 @@ std::map<std::string, std::vector<Candidates>> read_sets() {
 /// Whether the environment asks for the samples' whole.
 bool test_all() { return std::getenv("RELUCENT_TEST_ALL") != nullptr; }
 
-std::vector<std::string_view> views(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
-}
+std::vector<std::string_view> views(const std::vector<std::string>& texts) { return {texts.begin(), texts.end()}; }
 
 class TrainedGolden : public ::testing::Test {
  protected:
@@ -98,8 +96,7 @@ class TrainedGolden : public ::testing::Test {
     return read;
   }
   /// Null, with the reason printed, where this machine has no such backend.
-  static std::shared_ptr<const CrossEncoder> load(const std::string& device, Precision precision,
-                                                  int threads = 0) {
+  static std::shared_ptr<const CrossEncoder> load(const std::string& device, Precision precision, int threads = 0) {
     CrossEncoderOptions options;
     options.backend.device = device;
     options.backend.precision = precision;
@@ -241,8 +238,7 @@ TEST_F(TrainedGolden, TheSameBitsInBatchesOfAnySizeAndOrderOnAnyNumberOfThreads)
       }
       return result;
     };
-    for (const std::size_t size : {1, 7, 32, 100})
-      EXPECT_EQ(score_in_batches(*model, size), expected) << size;
+    for (const std::size_t size : {1, 7, 32, 100}) EXPECT_EQ(score_in_batches(*model, size), expected) << size;
     for (const int threads : {1, 2, 3, 8}) {
       EXPECT_EQ(score_in_batches(*load("cpu", precision, threads), 100), expected) << threads << " threads";
     }

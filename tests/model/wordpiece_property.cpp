@@ -93,8 +93,25 @@ class Texts {
   std::size_t below(std::size_t end) { return random_() % end; }
 
   std::string part() {
-    static const std::vector<std::string> marks = {" ", " ", " ", " ", " ", ", ", ". ", "\n", "\t", "-", "'", "\"", "#",
-                                                   "##", "[", "_", "\x7F", "\x01", std::string(1, '\0')};
+    static const std::vector<std::string> marks = {" ",
+                                                   " ",
+                                                   " ",
+                                                   " ",
+                                                   " ",
+                                                   ", ",
+                                                   ". ",
+                                                   "\n",
+                                                   "\t",
+                                                   "-",
+                                                   "'",
+                                                   "\"",
+                                                   "#",
+                                                   "##",
+                                                   "[",
+                                                   "_",
+                                                   "\x7F",
+                                                   "\x01",
+                                                   std::string(1, '\0')};
     switch (below(12)) {
       case 0: return std::string(1, static_cast<char>(below(256)));
       case 1: return std::string(1, static_cast<char>(below(128)));

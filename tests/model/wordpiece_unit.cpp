@@ -4,8 +4,8 @@
 #include <chrono>
 #include <limits>
 
-#include "relucent/error.h"
 #include "model/tokenizer/wordpiece.h"
+#include "relucent/error.h"
 
 namespace relucent::testing {
 namespace {
@@ -15,9 +15,8 @@ constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max() / 2;
 class WordPiece : public ::testing::Test {
  protected:
   static WordPieceVocabulary vocabulary() {
-    return {{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "un",  "##aff",    "##able",     "##a",
-             "a",     "ab",    "abc",   "##c",   "##d", "!",        "[",          "]",
-             "sep",   "北",    "e",     "##e",   "#",   "\xCF\x83", "##\xCF\x83", "i"},
+    return {{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "un",  "##aff", "##able", "##a", "a", "ab",       "abc",        "##c",
+             "##d",   "!",     "[",     "]",     "sep", "北",    "e",      "##e", "#", "\xCF\x83", "##\xCF\x83", "i"},
             2,
             3,
             1,
@@ -35,8 +34,8 @@ class WordPiece : public ::testing::Test {
   using Pieces = std::vector<std::string>;
 };
 
-// Each text is too long to be done within a millisecond: of short words, of one word, of white space, of characters that
-// are read one by one.
+// Each text is too long to be done within a millisecond: of short words, of one word, of white space, of characters
+// that are read one by one.
 TEST_F(WordPiece, ADeadlineIsSeenInsideALongText) {
   for (const std::string piece : {"ab abc un!", "unaffable", " \t", "北 ", "é"}) {
     std::string text;

@@ -48,7 +48,8 @@ inline std::vector<nlohmann::json> sample_documents(const std::string& file, con
 inline std::vector<nlohmann::json> sample_records(const std::string& file, const std::string& dataset,
                                                   std::int64_t& official) {
   std::vector<nlohmann::json> records;
-  for (nlohmann::json& sample : sample_documents(file, dataset, official)) records.push_back(std::move(sample.at("record")));
+  for (nlohmann::json& sample : sample_documents(file, dataset, official))
+    records.push_back(std::move(sample.at("record")));
   return records;
 }
 

@@ -15,8 +15,10 @@ class Environment {
     ::setenv(name, value.c_str(), 1);
   }
   ~Environment() {
-    if (had_) ::setenv(name_, before_.c_str(), 1);
-    else ::unsetenv(name_);
+    if (had_)
+      ::setenv(name_, before_.c_str(), 1);
+    else
+      ::unsetenv(name_);
   }
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;

@@ -50,9 +50,9 @@ inline void write_own(const std::filesystem::path& folder, const std::vector<Tes
 }
 
 inline Lucene::IndexWriterPtr stock_writer(const std::filesystem::path& folder, bool create) {
-  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(
-      Lucene::FSDirectory::open(to_lucene(folder.string())), Lucene::newLucene<EnglishAnalyzer>(), create,
-      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.string())),
+                                                             Lucene::newLucene<EnglishAnalyzer>(), create,
+                                                             Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setMergeScheduler(Lucene::newLucene<Lucene::SerialMergeScheduler>());
   writer->setRAMBufferSizeMB(256);
   return writer;

@@ -14,8 +14,7 @@ namespace relucent::testing {
 
 /// Calls `use` with every line of a plain or compressed file, without its '\n' (0x0A is the only line end).
 /// Link LibArchive::LibArchive. Throws std::runtime_error where the file cannot be read to its end.
-inline void for_each_line(const std::filesystem::path& path,
-                          const std::function<void(const std::string&)>& use) {
+inline void for_each_line(const std::filesystem::path& path, const std::function<void(const std::string&)>& use) {
   const std::unique_ptr<archive, int (*)(archive*)> reader(archive_read_new(), archive_read_free);
   archive_read_support_filter_all(reader.get());
   archive_read_support_format_raw(reader.get());

@@ -2,7 +2,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +30,7 @@ class Pieces : public index_tools::ByteStream {
       : bytes_(std::move(bytes)), random_(seed), largest_(largest) {}
 
   std::size_t read(char* buffer, std::size_t capacity) override {
-    const std::size_t count =
-        bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % largest_), at_);
+    const std::size_t count = bytes_.copy(buffer, std::min<std::size_t>(capacity, 1 + random_() % largest_), at_);
     at_ += count;
     return count;
   }

@@ -14,12 +14,12 @@
 namespace relucent::testing {
 
 /// What the corpus's own reader of bytes makes of a part called `name`.
-inline ReadResult read_part(const std::string& corpus, const std::string& name, std::string bytes,
-                            unsigned seed = 1, unsigned largest = 5000) {
+inline ReadResult read_part(const std::string& corpus, const std::string& name, std::string bytes, unsigned seed = 1,
+                            unsigned largest = 5000) {
   Pieces pieces(std::move(bytes), seed, largest);
   ReadResult result;
-  const auto reader = std::get<index_tools::ReadBytes>(index_tools::find_corpus(corpus).read)(
-      {pieces, name, name, result.report});
+  const auto reader =
+      std::get<index_tools::ReadBytes>(index_tools::find_corpus(corpus).read)({pieces, name, name, result.report});
   for (index_tools::Document document; reader->next(document);) result.documents.push_back(document);
   return result;
 }

@@ -27,14 +27,12 @@ inline std::vector<json> golden_files(const char* key_inside) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".json") && !name.ends_with(".json.gz")) continue;
     std::string text;
-    index_tools::for_each_line(entry.path(),
-                               [&](const std::string& line, std::int64_t) { text += line + "\n"; });
+    index_tools::for_each_line(entry.path(), [&](const std::string& line, std::int64_t) { text += line + "\n"; });
     json content = json::parse(text);
     const bool collections = std::all_of(content.begin(), content.end(), [](const json& value) {
       return value.is_object() && value.contains("as_scored");
     });
-    if (key_inside != nullptr ? content.contains(key_inside) : collections)
-      found.push_back(std::move(content));
+    if (key_inside != nullptr ? content.contains(key_inside) : collections) found.push_back(std::move(content));
   }
   return found;
 }

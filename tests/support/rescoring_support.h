@@ -35,9 +35,9 @@ struct StoredDocument {
 class SmallIndex {
  public:
   explicit SmallIndex(const std::vector<StoredDocument>& documents) {
-    const auto writer = newLucene<Lucene::IndexWriter>(
-        Lucene::FSDirectory::open(to_lucene(folder_.path().string())), newLucene<Lucene::WhitespaceAnalyzer>(), true,
-        Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+    const auto writer = newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder_.path().string())),
+                                                       newLucene<Lucene::WhitespaceAnalyzer>(), true,
+                                                       Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
     writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
     for (const auto& document : documents) {
       const auto entry = newLucene<Lucene::Document>();

@@ -21,10 +21,10 @@ inline std::filesystem::path test_data() { return folder_from("RELUCENT_TEST_DAT
 }  // namespace relucent::testing
 
 /// Skips the running test, saying which folder it wanted.
-#define RELUCENT_NEEDS(folder)                                                                          \
-  do {                                                                                                  \
-    const std::filesystem::path needed = (folder);                                                      \
-    if (!std::filesystem::exists(needed)) {                                                             \
-      GTEST_SKIP() << "SKIPPED: needs " << needed << " (set RELUCENT_GOLDENS or RELUCENT_TEST_DATA)";  \
-    }                                                                                                   \
+#define RELUCENT_NEEDS(folder)                                                                        \
+  do {                                                                                                \
+    const std::filesystem::path needed = (folder);                                                    \
+    if (!std::filesystem::exists(needed)) {                                                           \
+      GTEST_SKIP() << "SKIPPED: needs " << needed << " (set RELUCENT_GOLDENS or RELUCENT_TEST_DATA)"; \
+    }                                                                                                 \
   } while (false)

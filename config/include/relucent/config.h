@@ -18,11 +18,11 @@ enum class OnError { first_stage, fail };
 enum class LongDocumentMode { truncate, maxp, firstp, sump };
 
 struct IndexConfig {
-  std::string path;                        ///< where no index is named otherwise
-  std::string id_field = "id";             ///< stored, not analyzed
-  std::string text_field = "text";         ///< stored; what the rescorer reads
-  std::string contents_field = "contents"; ///< indexed; what BM25 searches
-  bool token_ids = false;                  ///< whether indexing stores the token ids of [rescorer] model, too
+  std::string path;                           ///< where no index is named otherwise
+  std::string id_field = "id";                ///< stored, not analyzed
+  std::string text_field = "text";            ///< stored; what the rescorer reads
+  std::string contents_field = "contents";    ///< indexed; what BM25 searches
+  bool token_ids = false;                     ///< whether indexing stores the token ids of [rescorer] model, too
   IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
 
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
@@ -31,41 +31,41 @@ struct IndexConfig {
 struct FirstStageConfig {
   double k1 = 0.9;
   double b = 0.4;
-  std::string analyzer = "english";        ///< english | whitespace | standard: as the index was made
-  std::int32_t hits = 100;                 ///< how many the program asks for where nothing else is said
+  std::string analyzer = "english";  ///< english | whitespace | standard: as the index was made
+  std::int32_t hits = 100;           ///< how many the program asks for where nothing else is said
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
 
 struct RescorerConfig {
   bool enabled = true;
-  std::string module = "cross-encoder";    ///< built in, or the path of a shared object
-  std::string model;                       ///< checkpoint folder; empty: the bundled one
-  std::string device = "auto";             ///< auto | ref | cpu | cuda:N | cuda
-  std::string fallback_device = "cpu";     ///< cpu | none: what answers where a GPU fails
-  std::string precision = "auto";          ///< auto | fp32 | tf32 | bf16 | fp16 | int8
-  std::int32_t threads = 0;                ///< 0: every core this process may use
-  std::int32_t window = 100;               ///< rescore window: how many hits are rescored
-  std::int32_t max_length = 0;             ///< 0: as the checkpoint says
+  std::string module = "cross-encoder";          ///< built in, or the path of a shared object
+  std::string model;                             ///< checkpoint folder; empty: the bundled one
+  std::string device = "auto";                   ///< auto | ref | cpu | cuda:N | cuda
+  std::string fallback_device = "cpu";           ///< cpu | none: what answers where a GPU fails
+  std::string precision = "auto";                ///< auto | fp32 | tf32 | bf16 | fp16 | int8
+  std::int32_t threads = 0;                      ///< 0: every core this process may use
+  std::int32_t window = 100;                     ///< rescore window: how many hits are rescored
+  std::int32_t max_length = 0;                   ///< 0: as the checkpoint says
   std::optional<std::int32_t> attention_window;  ///< unset: as the checkpoint says; -1: unlimited
   ScoreMode score_mode = ScoreMode::replace;
-  double query_weight = 1.0;               ///< of the first-stage score
-  double rescore_weight = 1.0;             ///< of the logit
+  double query_weight = 1.0;    ///< of the first-stage score
+  double rescore_weight = 1.0;  ///< of the logit
   Normalize normalize = Normalize::none;
-  std::optional<double> min_score;         ///< hits whose combined score is lower are dropped
-  std::int32_t timeout_ms = 0;             ///< of everything after BM25; 0: no limit
+  std::optional<double> min_score;  ///< hits whose combined score is lower are dropped
+  std::int32_t timeout_ms = 0;      ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
-  std::int32_t max_chunks = 0;             ///< of a document; 0: all of them are read
+  std::int32_t max_chunks = 0;  ///< of a document; 0: all of them are read
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };
 
 struct LogConfig {
-  std::string level = "warning";           ///< trace | debug | info | warning | error | off
-  std::string file;                        ///< empty: standard error
+  std::string level = "warning";  ///< trace | debug | info | warning | error | off
+  std::string file;               ///< empty: standard error
 
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };

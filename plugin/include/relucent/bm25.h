@@ -43,8 +43,7 @@ class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
   std::string notice() const;
 
   using Lucene::IndexSearcher::search;
-  Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
-                            std::int32_t n) override;
+  Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter, std::int32_t n) override;
 
  protected:
   Lucene::WeightPtr createWeight(const Lucene::QueryPtr& query) override;

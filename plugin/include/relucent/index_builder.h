@@ -28,8 +28,9 @@ class RELUCENT_API IndexBuilder {
     FirstStageConfig first_stage;
     /// About so much memory for documents that are not written yet and for the threads' own tables, 5 MiB each.
     double buffer_mb = 256;
-    /// 1: none of its own, each call does its work itself; 0: one per core that the process may use; at most kMaxThreads
-    /// (1,024). At most 32 are started, and fewer where the system has no more: what they write is the same.
+    /// 1: none of its own, each call does its work itself; 0: one per core that the process may use; at most
+    /// kMaxThreads (1,024). At most 32 are started, and fewer where the system has no more: what they write is the
+    /// same.
     int threads = 1;
     /// A checkpoint's folder: the token ids that its tokenizer makes of each text are stored, too, as many as the model
     /// has positions, so that a search with a model of the same tokenizer need not make them. Empty: none are.

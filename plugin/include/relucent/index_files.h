@@ -22,7 +22,7 @@ struct IndexFiles {
   std::vector<File> recorded;    ///< of segments that IndexBuilder wrote
   bool only_of_builder = false;  ///< whether the commit's segments are those that IndexBuilder committed
   std::map<std::string, std::string> user_data;  ///< of the commit, without IndexBuilder's own keys
-  std::string damage;            ///< what is wrong with a newer commit; empty where there is none
+  std::string damage;                            ///< what is wrong with a newer commit; empty where there is none
 };
 
 /// Throws Error `io` for a missing folder, `invalid_data` where the folder holds no index, or no commit is whole.

@@ -2,9 +2,9 @@
 
 #include <Lucene.h>  // the other Lucene++ headers need it first
 
-#include <filesystem>
-
 #include <IndexSearcher.h>
+
+#include <filesystem>
 
 #include "relucent/config.h"
 #include "relucent/export.h"

@@ -30,9 +30,9 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
   double firstStageScore = 0;
   std::int32_t firstStageRank = 0;  ///< from 1
   Status status = Status::not_rescored;
-  std::optional<float> logit;       ///< the scorer's raw score, where status is `rescored`
-  std::int32_t tokens = 0;          ///< of the model's input; 0 where the scorer does not count them
-  bool truncated = false;           ///< the model did not see the end of the text
+  std::optional<float> logit;  ///< the scorer's raw score, where status is `rescored`
+  std::int32_t tokens = 0;     ///< of the model's input; 0 where the scorer does not count them
+  bool truncated = false;      ///< the model did not see the end of the text
 };
 using RescoredHitPtr = boost::shared_ptr<RescoredHit>;
 
@@ -61,14 +61,14 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   /// hits.
   std::string reason;
 
-  std::string queryText;    ///< UTF-8, as the model got it
+  std::string queryText;  ///< UTF-8, as the model got it
   QueryTextSource queryTextSource = QueryTextSource::none;
 
-  std::int32_t rescored = 0;      ///< candidates in the window that the model scored
-  std::int32_t withoutText = 0;   ///< candidates in the window without stored text
-  std::int32_t truncated = 0;     ///< candidates whose end the model did not see
-  bool queryTruncated = false;    ///< the model did not see the end of the query
-  std::int32_t belowMinScore = 0; ///< hits that min_score dropped, of those within reach of this search
+  std::int32_t rescored = 0;       ///< candidates in the window that the model scored
+  std::int32_t withoutText = 0;    ///< candidates in the window without stored text
+  std::int32_t truncated = 0;      ///< candidates whose end the model did not see
+  bool queryTruncated = false;     ///< the model did not see the end of the query
+  std::int32_t belowMinScore = 0;  ///< hits that min_score dropped, of those within reach of this search
 
   /// Milliseconds. parse is known where RescoringQueryParser made the query, firstStage where a RescoringSearcher
   /// searched; fetch is reading the stored fields. tokenize is known where the scorer says it; encode is the rest of

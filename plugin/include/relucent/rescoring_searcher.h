@@ -14,8 +14,8 @@ namespace relucent {
 ///
 /// The text for the model is, in this order: that of a RescoreQuery in the query, that of the thread's QueryTextScope,
 /// the query's terms in their order (prohibited clauses left out), stems turned back into words of the hits' texts.
-/// A query without any text (match-all, prefix, wildcard and range queries have none) is answered in BM25's order, which
-/// is no failure: RescoredTopDocs::status is `no_query_text`.
+/// A query without any text (match-all, prefix, wildcard and range queries have none) is answered in BM25's order,
+/// which is no failure: RescoredTopDocs::status is `no_query_text`.
 ///
 /// Searches with a Sort or a Collector are BM25's, untouched: their order or their use of the scores is not ours to
 /// change. Thread-safe for searching; the same query gives the same bits on any thread.
@@ -26,8 +26,7 @@ class RELUCENT_API RescoringSearcher : public BM25Searcher {
   ~RescoringSearcher() override;
 
   using BM25Searcher::search;
-  Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
-                            std::int32_t n) override;
+  Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter, std::int32_t n) override;
 
   using BM25Searcher::explain;
   Lucene::ExplanationPtr explain(const Lucene::WeightPtr& weight, std::int32_t document) override;

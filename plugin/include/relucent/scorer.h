@@ -22,8 +22,8 @@ struct CandidateTokens {
 
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
-  std::string_view id;            ///< the document's external id, may be empty
-  std::string_view text;          ///< UTF-8; a Scorer never gets an empty one
+  std::string_view id;    ///< the document's external id, may be empty
+  std::string_view text;  ///< UTF-8; a Scorer never gets an empty one
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
   /// Where the index has the ids of the tokenizer that Scorer::tokenizer() names. Only a short cut: the text says the
@@ -32,16 +32,16 @@ struct Candidate {
 };
 
 struct CandidateScore {
-  float score = 0;                ///< raw; higher is better
-  std::int32_t tokens = 0;        ///< 0 where the scorer does not count them
-  bool truncated = false;         ///< the end of the text was not seen
-  bool query_truncated = false;   ///< the end of the query was not seen
+  float score = 0;               ///< raw; higher is better
+  std::int32_t tokens = 0;       ///< 0 where the scorer does not count them
+  bool truncated = false;        ///< the end of the text was not seen
+  bool query_truncated = false;  ///< the end of the query was not seen
 };
 
 /// How a call went, as far as a scorer knows. Times are in milliseconds.
 struct ScoringStats {
-  double tokenize = 0;            ///< making tokens of the texts
-  double device = 0;              ///< an accelerator's own time, from token ids to scores
+  double tokenize = 0;        ///< making tokens of the texts
+  double device = 0;          ///< an accelerator's own time, from token ids to scores
   std::string fallback = {};  ///< why something else than what is configured gave the scores; empty where it did not
 };
 
@@ -56,7 +56,7 @@ class RELUCENT_API Scorer {
                      const StopSignal& stop) const = 0;
   /// The same with an account, for scorers that can give one.
   virtual ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
-                                     std::span<CandidateScore> scores, const StopSignal& stop) const {
+                                   std::span<CandidateScore> scores, const StopSignal& stop) const {
     score(query, candidates, scores, stop);
     return {};
   }
@@ -79,8 +79,8 @@ inline constexpr int kScorerAbi = 3;
 }  // namespace relucent
 
 /// Put once, at namespace scope, into a module of your own; TYPE is constructible from const RescorerConfig&.
-#define RELUCENT_SCORER_MODULE(TYPE)                                                                               \
-  extern "C" RELUCENT_API const int relucent_scorer_abi = ::relucent::kScorerAbi;                                  \
-  extern "C" RELUCENT_API ::relucent::Scorer* relucent_make_scorer(const ::relucent::RescorerConfig& config) {     \
-    return new TYPE(config);                                                                                       \
+#define RELUCENT_SCORER_MODULE(TYPE)                                                                           \
+  extern "C" RELUCENT_API const int relucent_scorer_abi = ::relucent::kScorerAbi;                              \
+  extern "C" RELUCENT_API ::relucent::Scorer* relucent_make_scorer(const ::relucent::RescorerConfig& config) { \
+    return new TYPE(config);                                                                                   \
   }

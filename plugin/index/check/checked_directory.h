@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "plugin/index/segment/block_sums.h"
 #include "plugin/index/file_directory.h"
+#include "plugin/index/segment/block_sums.h"
 
 namespace relucent {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/file/file_io.h"
 #include "plugin/index/check/checked_files.h"
 #include "plugin/index/check/segment_check.h"
-#include "base/file/file_io.h"
 #include "relucent/error.h"
 
 namespace relucent::check {

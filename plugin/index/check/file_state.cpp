@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plugin/index/check/random_file.h"
 #include "base/checksum.h"
+#include "plugin/index/check/random_file.h"
 
 namespace relucent {
 namespace {

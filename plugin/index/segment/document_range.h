@@ -14,9 +14,7 @@ class DocumentRange {
     std::string_view id, text;
   };
 
-  void add(std::string_view id, std::string_view text) {
-    ends_.push_back({append(id), append(text)});
-  }
+  void add(std::string_view id, std::string_view text) { ends_.push_back({append(id), append(text)}); }
   std::size_t size() const { return ends_.size(); }
   bool empty() const { return ends_.empty(); }
   std::size_t bytes() const { return bytes_.size(); }

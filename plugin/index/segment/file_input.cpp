@@ -13,7 +13,9 @@
 
 namespace relucent::segment {
 FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
-    : path_(std::move(path)), expected_(expected), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
+    : path_(std::move(path)),
+      expected_(expected),
+      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
       buffer_(kBufferBytes) {
   if (descriptor_ < 0) throw_io_error(path_, "opening", errno);
 }

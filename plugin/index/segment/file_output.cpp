@@ -11,7 +11,8 @@
 
 namespace relucent::segment {
 FileOutput::FileOutput(std::filesystem::path path)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+    : path_(std::move(path)),
+      descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
       buffer_(kBufferBytes) {
   if (descriptor_ < 0) fail("making the file");
 }
@@ -20,9 +21,7 @@ FileOutput::~FileOutput() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void FileOutput::fail(const char* operation) {
-  throw_io_error(path_, operation, errno);
-}
+void FileOutput::fail(const char* operation) { throw_io_error(path_, operation, errno); }
 
 void FileOutput::write(std::string_view bytes, std::int64_t at) {
   while (!bytes.empty()) {

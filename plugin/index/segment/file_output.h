@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plugin/index/segment/block_sums.h"
 #include "base/checksum.h"
+#include "plugin/index/segment/block_sums.h"
 
 namespace relucent::segment {
 

@@ -14,7 +14,7 @@ namespace relucent::segment {
 /// A segment in Lucene 3.0's file format: NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx, for documents of a stored
 /// id, a stored text, indexed contents and, as an option, stored token ids.
 struct Segment {
-  std::string name;            ///< "_" and a number to base 36
+  std::string name;  ///< "_" and a number to base 36
   std::int32_t documents = 0;
   std::map<std::string, FileSum>
       files;  ///< by extension without the point; empty where another program wrote the segment

@@ -34,11 +34,11 @@ class SegmentPipeline {
     Fields fields;
     /// 1: all work is done by the caller's own thread. At most 32 are started, and fewer where the system has no more.
     int threads = 1;
-    /// Of memory for what is not written yet and what the threads need themselves, 5 MiB each. A document larger than its
-    /// share is held whole.
+    /// Of memory for what is not written yet and what the threads need themselves, 5 MiB each. A document larger than
+    /// its share is held whole.
     std::size_t buffer_bytes = 256 << 20;
     std::function<std::unique_ptr<analysis::TermSource>()> make_source;
-    TokenIdEncoder token_ids = {};         ///< for those that the fields have
+    TokenIdEncoder token_ids = {};  ///< for those that the fields have
   };
 
   /// @param segments    those that are there
@@ -96,7 +96,7 @@ class SegmentPipeline {
 
   const Options options_;
   std::size_t range_bytes_ = 0;
-  DocumentRange range_;  // being filled
+  DocumentRange range_;                               // being filled
   std::unique_ptr<analysis::TermSource> own_source_;  // of the caller's thread, where it does the work
 
   mutable std::mutex mutex_;

@@ -7,13 +7,13 @@
 #include <tuple>
 #include <vector>
 
+#include "base/utf8.h"
 #include "plugin/bm25/length_byte.h"
 #include "plugin/index/segment/block_sums.h"
 #include "plugin/index/segment/postings_writer.h"
 #include "plugin/index/segment/sort_by_text.h"
 #include "plugin/index/segment/stored_fields.h"
 #include "plugin/index/segment/term_table.h"
-#include "base/utf8.h"
 
 namespace relucent::segment {
 namespace {

@@ -34,8 +34,8 @@ class TermTable {
   void insert(std::uint32_t number, std::uint64_t hash);
 
   std::vector<char> bytes_;
-  std::vector<std::size_t> ends_;       ///< [terms]: one past the last byte of each text
-  std::vector<std::uint64_t> hashes_;   ///< [terms]
+  std::vector<std::size_t> ends_;                            ///< [terms]: one past the last byte of each text
+  std::vector<std::uint64_t> hashes_;                        ///< [terms]
   std::vector<Place> places_ = std::vector<Place>(1 << 14);  ///< a power of two, at most half full
   std::size_t mask_ = places_.size() - 1;
 };

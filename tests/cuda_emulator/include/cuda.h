@@ -1,5 +1,6 @@
-// Stands in for the CUDA toolkit's header of this name: the driver's functions of contexts, served by the emulator. They
-// are reached through cudaGetDriverEntryPointByVersion(), as in the toolkit's runtime; tests may call them by name, too.
+// Stands in for the CUDA toolkit's header of this name: the driver's functions of contexts, served by the emulator.
+// They are reached through cudaGetDriverEntryPointByVersion(), as in the toolkit's runtime; tests may call them by
+// name, too.
 #pragma once
 
 #include <cstddef>

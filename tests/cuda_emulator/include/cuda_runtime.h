@@ -13,15 +13,15 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 
-#define RELUCENT_EMULATOR_VECTOR2(name, type, bytes)                 \
-  struct alignas(bytes) name {                                       \
-    type x, y;                                                       \
-  };                                                                 \
+#define RELUCENT_EMULATOR_VECTOR2(name, type, bytes) \
+  struct alignas(bytes) name {                       \
+    type x, y;                                       \
+  };                                                 \
   inline name make_##name(type x, type y) { return name{x, y}; }
-#define RELUCENT_EMULATOR_VECTOR4(name, type, bytes)                 \
-  struct alignas(bytes) name {                                       \
-    type x, y, z, w;                                                 \
-  };                                                                 \
+#define RELUCENT_EMULATOR_VECTOR4(name, type, bytes) \
+  struct alignas(bytes) name {                       \
+    type x, y, z, w;                                 \
+  };                                                 \
   inline name make_##name(type x, type y, type z, type w) { return name{x, y, z, w}; }
 RELUCENT_EMULATOR_VECTOR2(int2, int, 8)
 RELUCENT_EMULATOR_VECTOR2(uint2, unsigned int, 8)
@@ -93,9 +93,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32) {
   return __builtin_bit_cast(T, relucent::emulator::shuffle(relucent::emulator::ShuffleKind::down, mask,
                                                            __builtin_bit_cast(std::uint32_t, value), int(by), width));
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate) {
-  return relucent::emulator::ballot(mask, predicate != 0);
-}
+inline unsigned __ballot_sync(unsigned mask, int predicate) { return relucent::emulator::ballot(mask, predicate != 0); }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
 

@@ -38,8 +38,8 @@ unsigned char* shared_memory();
 template <typename T>
 void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   static_assert(std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>);
-  emulator::mma_m16n8k16(
-      std::is_same_v<T, __half> ? emulator::MatrixElement::half : emulator::MatrixElement::bfloat16, d, a, b);
+  emulator::mma_m16n8k16(std::is_same_v<T, __half> ? emulator::MatrixElement::half : emulator::MatrixElement::bfloat16,
+                         d, a, b);
 }
 
 inline void ldmatrix_x4(std::uint32_t (&r)[4], const void* shared_row) {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/checksum.h"
 #include "tests/support/corpora_goldens.h"
 #include "tests/support/indexing_support.h"
-#include "base/checksum.h"
 #include "tests/support/test_data.h"
 
 namespace relucent {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/file/unique_fd.h"
 #include "base/utf8.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent {
 namespace {

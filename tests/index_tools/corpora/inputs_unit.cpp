@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/checksum.h"
 #include "tests/support/corpora_goldens.h"
 #include "tests/support/indexing_support.h"
 #include "tests/support/markup_support.h"
-#include "base/checksum.h"
 #include "tests/support/test_data.h"
 
 namespace relucent {
@@ -29,8 +29,7 @@ TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
   EXPECT_GE(expected.size(), 10u);
   for (const auto& [input, documents] : expected) {
     SCOPED_TRACE(input.first + " " + input.second);
-    const auto read =
-        testing::read_corpus(input.first, {(kMarkupAnswers / "inputs" / input.second).string()}, true);
+    const auto read = testing::read_corpus(input.first, {(kMarkupAnswers / "inputs" / input.second).string()}, true);
     ASSERT_EQ(read.documents.size(), documents.size());
     for (std::size_t i = 0; i < documents.size(); ++i) {
       EXPECT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
@@ -103,8 +102,8 @@ TEST(MarkupGolden, DisplayFormatGivesTheTextOfMedlinesXml) {
   const auto read = testing::read_corpus("medline/2004", {piece.string()}, true);
   ASSERT_EQ(read.documents.size(), 1u);
   EXPECT_EQ(read.documents[0].id, "12230038");
-  EXPECT_TRUE(read.documents[0].text.starts_with(
-      "The Bio* toolkits--a brief overview. Bioinformatics research is often"));
+  EXPECT_TRUE(
+      read.documents[0].text.starts_with("The Bio* toolkits--a brief overview. Bioinformatics research is often"));
   EXPECT_TRUE(read.documents[0].text.ends_with("point of view of the beginning biologist programmer."));
   EXPECT_NE(read.documents[0].text.find("commercial software. The Open Source"), std::string::npos);
 }
@@ -116,9 +115,8 @@ std::string bytes_of_latin1(const std::string& text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    bytes += byte < 0x80
-                 ? text[i]
-                 : static_cast<char>((byte & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3F));
+    bytes +=
+        byte < 0x80 ? text[i] : static_cast<char>((byte & 0x03) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3F));
   }
   return bytes;
 }
@@ -128,9 +126,8 @@ std::string value_of(const json& field, const std::string& middle) {
   if (field.is_string()) return field.get<std::string>();
   if (field.contains("bytes_latin1")) return bytes_of_latin1(field.at("bytes_latin1").get<std::string>());
   const json& regex = field.at("regex");
-  const std::string pattern = regex.is_string()
-                                  ? regex.get<std::string>()
-                                  : bytes_of_latin1(regex.at("bytes_latin1").get<std::string>());
+  const std::string pattern =
+      regex.is_string() ? regex.get<std::string>() : bytes_of_latin1(regex.at("bytes_latin1").get<std::string>());
   std::string value;
   for (std::size_t i = 1; i + 1 < pattern.size(); ++i) {  // between ^ and $
     if (pattern[i] == '\\') {
@@ -157,8 +154,7 @@ std::string in_warc(const std::string& version, const std::string& id, const std
 }
 
 std::string in_trecweb(const std::string& id, const std::string& headers, const std::string& body) {
-  return "<DOC>\n<DOCNO>" + id + "</DOCNO>\n<DOCHDR>\nhttp://url\n" + headers + "</DOCHDR>\n" + body +
-         "</DOC>\n";
+  return "<DOC>\n<DOCNO>" + id + "</DOCNO>\n<DOCHDR>\nhttp://url\n" + headers + "</DOCHDR>\n" + body + "</DOC>\n";
 }
 
 // Real records put back into their corpus's format. As only start and end of the pages are known, the middle
@@ -170,8 +166,8 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
     const json answer = json::parse(line);
     answers[{answer.at("corpus"), answer.at("id")}] = answer.at("crc64");
   });
-  for (const std::string corpus : {"gov", "gov2", "clueweb09", "clueweb09/en", "clueweb09/catb", "clueweb12",
-                                   "clueweb12/b13", "disks45/nocr"}) {
+  for (const std::string corpus :
+       {"gov", "gov2", "clueweb09", "clueweb09/en", "clueweb09/catb", "clueweb12", "clueweb12/b13", "disks45/nocr"}) {
     SCOPED_TRACE(corpus);
     const std::string name = corpus.substr(0, corpus.find('/'));
     std::int64_t official = index_tools::find_corpus(corpus).official_documents;
@@ -184,8 +180,7 @@ TEST(MarkupSamples, WebPagesAndDisks45) {
       if (name == "disks45") {
         file += value_of(record.at("arg3"), kSgmlMiddle) + "\n";
       } else if (name.starts_with("gov")) {
-        file += in_trecweb(id, value_of(record.at("arg2"), kPageMiddle),
-                           value_of(record.at("arg3"), kPageMiddle));
+        file += in_trecweb(id, value_of(record.at("arg2"), kPageMiddle), value_of(record.at("arg3"), kPageMiddle));
       } else {
         file += in_warc(name == "clueweb09" ? "0.18" : "1.0", id, value_of(record.at("arg3"), kPageMiddle),
                         value_of(record.at("arg4"), kPageMiddle));
@@ -220,8 +215,7 @@ TEST(MarkupSamples, Disks45EndsAsItsTextDoes) {
 TEST(MarkupSamples, Medline) {
   RELUCENT_NEEDS(testing::corpus_samples());
   const auto escaped = [](std::string text) {
-    for (const auto& [from, to] :
-         {std::pair<std::string, std::string>{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) {
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}) {
       for (std::size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size()))
         text.replace(i, from.size(), to);
     }
@@ -240,11 +234,10 @@ TEST(MarkupSamples, Medline) {
       const bool extra = id.find('_') != std::string::npos;
       const auto file =
           extra ? folder.write(id + ".txt", "Meeting\nTitle: " + title + "\n\n" + abstract + "\n")
-                : folder.write(
-                      "medline.xml",
-                      "<MedlineCitationSet><MedlineCitation><PMID>" + id + "</PMID><Article><ArticleTitle>" +
-                          escaped(title) + "</ArticleTitle><Abstract><AbstractText>" + escaped(abstract) +
-                          "</AbstractText></Abstract></Article></MedlineCitation></MedlineCitationSet>");
+                : folder.write("medline.xml",
+                               "<MedlineCitationSet><MedlineCitation><PMID>" + id + "</PMID><Article><ArticleTitle>" +
+                                   escaped(title) + "</ArticleTitle><Abstract><AbstractText>" + escaped(abstract) +
+                                   "</AbstractText></Abstract></Article></MedlineCitation></MedlineCitationSet>");
       const auto read = testing::read_corpus(corpus, {file.string()}, true);
       ASSERT_EQ(read.documents.size(), 1u);
       EXPECT_EQ(read.documents[0].id, id);

@@ -29,9 +29,9 @@ int write_warc(const std::filesystem::path& file) {
   for (std::size_t written = 0; written < kRawBytes; ++documents) {
     const std::string payload = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" +
                                 page(documents % 100 == 0 ? 3'000'000 : 30'000);
-    const std::string record =
-        "WARC/1.0\r\nWARC-Type: response\r\nWARC-TREC-ID: doc-" + std::to_string(documents) +
-        "\r\nContent-Length: " + std::to_string(payload.size()) + "\r\n\r\n" + payload + "\r\n\r\n";
+    const std::string record = "WARC/1.0\r\nWARC-Type: response\r\nWARC-TREC-ID: doc-" + std::to_string(documents) +
+                               "\r\nContent-Length: " + std::to_string(payload.size()) + "\r\n\r\n" + payload +
+                               "\r\n\r\n";
     ::gzwrite(out, record.data(), static_cast<unsigned>(record.size()));
     written += record.size();
   }
@@ -53,8 +53,8 @@ TEST(MarkupMemory, StaysFlatOverALargeWarc) {
     rusage before{}, after{};
     ::getrusage(RUSAGE_SELF, &before);
     const auto& corpus = index_tools::find_corpus("clueweb12");
-    index_tools::CorpusReader reader(
-        corpus, index_tools::find_input_files({file.string()}, corpus.names).files, {}, true);
+    index_tools::CorpusReader reader(corpus, index_tools::find_input_files({file.string()}, corpus.names).files, {},
+                                     true);
     int read = 0;
     for (index_tools::Document document; reader.next(document);) ++read;
     ::getrusage(RUSAGE_SELF, &after);
@@ -65,8 +65,8 @@ TEST(MarkupMemory, StaysFlatOverALargeWarc) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: documents are missing; 2: memory grew by more than "
-                                    << kMaxKilobytes << " KiB";
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: documents are missing; 2: memory grew by more than " << kMaxKilobytes
+                                    << " KiB";
 }
 
 }  // namespace

@@ -37,9 +37,7 @@ TEST(TruncatedMarkup, IsReadUpToTheCutAtEveryByte) {
 
 TEST(DamagedMarkup, IsReadWithoutCrashing) {
   std::mt19937 random(20);
-  const auto below = [&](std::size_t n) {
-    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
-  };
+  const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
   const std::string pieces[] = {"<DOC>\n",
                                 "</DOC>\n",
                                 "<DOCNO>",

@@ -9,8 +9,8 @@
 #include "index_tools/corpora/charset.h"
 #include "index_tools/corpora/html_text.h"
 #include "index_tools/corpora/web_page.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent {
 namespace {
@@ -19,8 +19,8 @@ using index_tools::decode_charset;
 using index_tools::decode_html;
 using index_tools::html_fields;
 using index_tools::kMaxRecord;
-using testing::read_corpus;
 using testing::expect_kinds;
+using testing::read_corpus;
 using testing::read_text;
 using testing::TemporaryFolder;
 
@@ -34,18 +34,17 @@ std::string sgml(const std::string& id, const std::string& text = "words") {
   return "<DOC>\n<DOCNO> " + id + " </DOCNO>\n<TEXT>\n" + text + "\n</TEXT>\n</DOC>\n";
 }
 
-std::string trecweb(const std::string& id, const std::string& page = "<p>words",
-                    const std::string& end = "\n") {
+std::string trecweb(const std::string& id, const std::string& page = "<p>words", const std::string& end = "\n") {
   return "<DOC>" + end + "<DOCNO>" + id + "</DOCNO>" + end + "<DOCHDR>" + end + "http://a.gov" + end +
          "HTTP/1.0 200 OK" + end + "</DOCHDR>" + end + page + end + "</DOC>" + end;
 }
 
-std::string warc(const std::string& fields, const std::string& page = "<p>words",
-                 const std::string& version = "1.0", int off_by = 0) {
+std::string warc(const std::string& fields, const std::string& page = "<p>words", const std::string& version = "1.0",
+                 int off_by = 0) {
   const std::string payload = "HTTP/1.1 200 OK\r\n\r\n" + page;
   return "WARC/" + version + "\r\nWARC-Type: response\r\n" + fields +
-         "Content-Length: " + std::to_string(static_cast<int>(payload.size()) + off_by) + "\r\n\r\n" +
-         payload + "\r\n\r\n";
+         "Content-Length: " + std::to_string(static_cast<int>(payload.size()) + off_by) + "\r\n\r\n" + payload +
+         "\r\n\r\n";
 }
 
 std::string warc_of(const std::string& id) { return warc("WARC-TREC-ID: " + id + "\r\n"); }
@@ -56,8 +55,7 @@ std::string citation(const std::string& id) {
 
 TEST(Trec, ReadsAllTextButTheNumber) {
   const auto read = read_text(
-      "trec", "junk\n" + sgml("D1", "a &amp; <b>b</b>\n\n  c") + "<DOC id=\"D2\">\n<TEXT>x</TEXT>\n</DOC>",
-      true);
+      "trec", "junk\n" + sgml("D1", "a &amp; <b>b</b>\n\n  c") + "<DOC id=\"D2\">\n<TEXT>x</TEXT>\n</DOC>", true);
   ASSERT_EQ(read.documents.size(), 2u);
   EXPECT_EQ(read.documents[0].id, "D1");
   EXPECT_EQ(read.documents[0].text, "a & b\nc");
@@ -90,14 +88,13 @@ TEST(Trec, ReplacesMalformedUtf8AndDisks45DropsIt) {
 
 TEST(Trec, NamesWhatIsMalformed) {
   for (const char* corpus : {"trec", "disks45/nocr"}) {
-    expect_kinds(corpus, sgml("D1") + "<DOC>\n<TEXT>\nno number\n</TEXT>\n</DOC>\n" + sgml("D2"),
-                 {"no <DOCNO>"}, {"D1", "D2"});
-    expect_kinds(corpus, sgml("D1") + "<DOC>\n<DOCNO>lost</DOCNO>\n<TEXT>\n" + sgml("D2"), {"no </DOC>"},
+    expect_kinds(corpus, sgml("D1") + "<DOC>\n<TEXT>\nno number\n</TEXT>\n</DOC>\n" + sgml("D2"), {"no <DOCNO>"},
                  {"D1", "D2"});
+    expect_kinds(corpus, sgml("D1") + "<DOC>\n<DOCNO>lost</DOCNO>\n<TEXT>\n" + sgml("D2"), {"no </DOC>"}, {"D1", "D2"});
     expect_kinds(corpus, sgml("D1") + "<DOC>\n<DOCNO>lost</DOCNO>\n<TEXT>\n", {"no </DOC>"}, {"D1"});
     EXPECT_EQ(read_text(corpus, repeated("<DOC>\n", 9) + sgml("D1")).documents.at(0).line, 10);
-    expect_kinds(corpus, sgml("D1") + sgml("two words") + sgml("D2"),
-                 {"id with white space or control characters"}, {"D1", "D2"});
+    expect_kinds(corpus, sgml("D1") + sgml("two words") + sgml("D2"), {"id with white space or control characters"},
+                 {"D1", "D2"});
   }
   expect_kinds("trec", sgml("D1") + sgml("large", std::string(kMaxRecord + 1, 'x')) + sgml("D2"),
                {"record over 64 MiB"}, {"D1", "D2"});
@@ -122,8 +119,7 @@ TEST(Trec, FilesOfDisks45AreChosenByTheirFolder) {
 TEST(Trecweb, ReadsLinesOfEitherEnd) {
   for (const char* end : {"\n", "\r\n"}) {
     const auto read = read_text(
-        "trecweb", trecweb("W1", "<title>t</title><body>b <DOC> </DOC> more", end) + trecweb("W2", "x", end),
-        true);
+        "trecweb", trecweb("W1", "<title>t</title><body>b <DOC> </DOC> more", end) + trecweb("W2", "x", end), true);
     ASSERT_EQ(read.documents.size(), 2u);
     EXPECT_EQ(read.documents[0].id, "W1");
     EXPECT_EQ(read.documents[0].text, "tb more");
@@ -134,25 +130,22 @@ TEST(Trecweb, ReadsLinesOfEitherEnd) {
 
 TEST(Trecweb, NamesWhatIsMalformed) {
   for (const char* corpus : {"trecweb", "gov", "gov2"}) {
-    expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCHDR>\nu\n</DOCHDR>\nx\n</DOC>\n" + trecweb("W2"),
-                 {"no <DOCNO>"}, {"W1", "W2"});
-    expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCNO>x</DOCNO>\nx\n</DOC>\n" + trecweb("W2"),
-                 {"no <DOCHDR>"}, {"W1", "W2"});
-    expect_kinds(corpus,
-                 trecweb("W1") + "<DOC>\n<DOCNO>lost</DOCNO>\n<DOCHDR>\nu\n</DOCHDR>\nx\n" + trecweb("W2"),
+    expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCHDR>\nu\n</DOCHDR>\nx\n</DOC>\n" + trecweb("W2"), {"no <DOCNO>"},
+                 {"W1", "W2"});
+    expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCNO>x</DOCNO>\nx\n</DOC>\n" + trecweb("W2"), {"no <DOCHDR>"},
+                 {"W1", "W2"});
+    expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCNO>lost</DOCNO>\n<DOCHDR>\nu\n</DOCHDR>\nx\n" + trecweb("W2"),
                  {"no </DOC>"}, {"W1", "W2"});
     expect_kinds(corpus, trecweb("W1") + "<DOC>\n<DOCNO>lost</DOCNO>\n", {"no </DOC>"}, {"W1"});
   }
   expect_kinds("gov", trecweb("W1") + trecweb("large", std::string(kMaxRecord + 1, 'x')) + trecweb("W2"),
                {"record over 64 MiB"}, {"W1", "W2"});
-  expect_kinds(
-      "gov",
-      trecweb("W1") + trecweb("deep", repeated("<b>", 60'000) + repeated("</i>", 100'000)) + trecweb("W2"),
-      {"elements nested too deep"}, {"W1", "W2"});
+  expect_kinds("gov",
+               trecweb("W1") + trecweb("deep", repeated("<b>", 60'000) + repeated("</i>", 100'000)) + trecweb("W2"),
+               {"elements nested too deep"}, {"W1", "W2"});
   expect_kinds("gov", trecweb("W1") + trecweb("many", "<a" + repeated(" x", 200'000)) + trecweb("W2"),
                {"tags with too many attributes"}, {"W1", "W2"});
-  const auto long_value =
-      read_text("gov", trecweb("W1", "<a b = '" + repeated(" x", 200'000) + "'>words"), true);
+  const auto long_value = read_text("gov", trecweb("W1", "<a b = '" + repeated(" x", 200'000) + "'>words"), true);
   EXPECT_EQ(long_value.documents.at(0).text, "words");
 }
 
@@ -170,22 +163,18 @@ TEST(Warc, NamesWhatIsMalformed) {
   const std::string t1 = warc_of("T1"), t2 = warc_of("T2"), id = "WARC-TREC-ID: lost\r\n";
   for (const char* corpus : {"warc", "clueweb12"}) {
     expect_kinds(corpus, t1 + warc(id, "<p>x", "1.0", 9) + t2, {"wrong Content-Length"}, {"T1", "T2"});
-    expect_kinds(corpus, t1 + warc(id, "<p>x", "1.0", 1'000'000) + t2, {"the record is cut off"},
-                 {"T1", "T2"});
+    expect_kinds(corpus, t1 + warc(id, "<p>x", "1.0", 1'000'000) + t2, {"the record is cut off"}, {"T1", "T2"});
     expect_kinds(corpus, t1 + warc(id, "<p>x", "2.7") + t2, {"not a WARC version"}, {"T1", "T2"});
-    expect_kinds(corpus, t1 + "WARC/1.0\r\nWARC-Type: response\r\n\r\n" + t2, {"no Content-Length"},
+    expect_kinds(corpus, t1 + "WARC/1.0\r\nWARC-Type: response\r\n\r\n" + t2, {"no Content-Length"}, {"T1", "T2"});
+    expect_kinds(corpus, t1 + "WARC/1.0\r\nContent-Length: -5\r\n\r\n" + t2, {"Content-Length is not a number"},
                  {"T1", "T2"});
-    expect_kinds(corpus, t1 + "WARC/1.0\r\nContent-Length: -5\r\n\r\n" + t2,
-                 {"Content-Length is not a number"}, {"T1", "T2"});
     expect_kinds(corpus, t1 + warc(id).substr(0, 30), {"the record is cut off"}, {"T1"});
   }
   expect_kinds("warc", t1 + "WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 123456789012\r\n\r\nx\r\n\r\n" + t2,
                {"record over 64 MiB"}, {"T1", "T2"});
-  expect_kinds("clueweb12", t1 + warc("WARC-Record-ID: <urn:uuid:1>\r\n") + t2, {"no WARC-TREC-ID"},
-               {"T1", "T2"});
+  expect_kinds("clueweb12", t1 + warc("WARC-Record-ID: <urn:uuid:1>\r\n") + t2, {"no WARC-TREC-ID"}, {"T1", "T2"});
   expect_kinds("warc", t1 + warc("") + t2, {"no WARC-TREC-ID or WARC-Record-ID"}, {"T1", "T2"});
-  expect_kinds("warc", t1 + warc(id, std::string(kMaxRecord, 'x')) + t2, {"record over 64 MiB"},
-               {"T1", "T2"});
+  expect_kinds("warc", t1 + warc(id, std::string(kMaxRecord, 'x')) + t2, {"record over 64 MiB"}, {"T1", "T2"});
 }
 
 // As ir_datasets' parsers, which look for the next record behind the length that this one claims.
@@ -217,8 +206,8 @@ TEST(Warc, LengthsOfClueWeb09ThatReachTooFarEndWithTheRecord) {
   const auto record = [](const std::string& id, int off_by) {
     const std::string payload = "Content-Type: text/html\n\n<p>words of " + id;
     return "WARC/0.18\nWARC-Type: response\nWARC-TREC-ID: " + id +
-           "\n\nContent-Length: " + std::to_string(static_cast<int>(payload.size()) + off_by) + "\n\n" +
-           payload + "\n\n";
+           "\n\nContent-Length: " + std::to_string(static_cast<int>(payload.size()) + off_by) + "\n\n" + payload +
+           "\n\n";
   };
   const auto read = read_text("clueweb09", record("T1", 16) + record("T2", 0) + record("T3", 16), true);
   ASSERT_EQ(read.documents.size(), 3u);
@@ -227,16 +216,14 @@ TEST(Warc, LengthsOfClueWeb09ThatReachTooFarEndWithTheRecord) {
 
 TEST(Medline, NamesWhatIsMalformed) {
   for (const char* corpus : {"medline/2004", "medline/2017"}) {
-    expect_kinds(corpus,
-                 citation("1") + "<MedlineCitation><b>&nothing;</b></MedlineCitation>" + citation("2"),
+    expect_kinds(corpus, citation("1") + "<MedlineCitation><b>&nothing;</b></MedlineCitation>" + citation("2"),
                  {"not well-formed XML"}, {"1", "2"});
     expect_kinds(corpus, citation("1") + "<MedlineCitation Status=\"x\"></MedlineCitation>" + citation("2"),
                  {"no PMID"}, {"1", "2"});
-    expect_kinds(corpus, citation("1") + "<MedlineCitation><PMID>3</PMID>" + citation("2"),
-                 {"no </MedlineCitation>"}, {"1", "2"});
-    expect_kinds(corpus, citation("1") + "<MedlineCitation><PMID>3</PM", {"no </MedlineCitation>"}, {"1"});
-    expect_kinds(corpus, "PMID- 1\nTI  - t\n\nTI  - no number\n\nPMID- 2\nAB  - a\n      b\n", {"no PMID"},
+    expect_kinds(corpus, citation("1") + "<MedlineCitation><PMID>3</PMID>" + citation("2"), {"no </MedlineCitation>"},
                  {"1", "2"});
+    expect_kinds(corpus, citation("1") + "<MedlineCitation><PMID>3</PM", {"no </MedlineCitation>"}, {"1"});
+    expect_kinds(corpus, "PMID- 1\nTI  - t\n\nTI  - no number\n\nPMID- 2\nAB  - a\n      b\n", {"no PMID"}, {"1", "2"});
     expect_kinds(corpus, "Meeting\nno title\n", {"no line \"Title:\""}, {});
   }
 }
@@ -266,10 +253,10 @@ TEST(Files, AreDocumentsNamedByTheirPath) {
   const auto read = read_corpus("html", {(folder / "in").string()}, true);
   std::map<std::string, std::string> texts;
   for (const auto& document : read.documents) texts[document.id] = document.text;
-  EXPECT_EQ(texts, (std::map<std::string, std::string>{{"a%20b/page%20100%25.html", "T body"},
-                                                       {"c.txt", "1 < 2\n"},
-                                                       {"d.htm", "é"},
-                                                       {"z.zip/e/f.html", "zipped"}}));
+  EXPECT_EQ(
+      texts,
+      (std::map<std::string, std::string>{
+          {"a%20b/page%20100%25.html", "T body"}, {"c.txt", "1 < 2\n"}, {"d.htm", "é"}, {"z.zip/e/f.html", "zipped"}}));
   EXPECT_EQ(read_corpus("text", {(folder / "in").string()}, true).documents.size(), 1u);
   EXPECT_EQ(read_corpus("text", {(folder / "in").string()}, true).documents[0].text, "1 < 2\n");
 }
@@ -295,8 +282,7 @@ TEST(Html, DefinesNoEntitiesAndLoadsNothing) {
 }
 
 TEST(Charset, IsFoundAsIrDatasetsFindsIt) {
-  EXPECT_EQ(decode_html("<meta charset=\"iso-8859-1\">\xE9", "charset=utf-8"),
-            "<meta charset=\"iso-8859-1\">é");
+  EXPECT_EQ(decode_html("<meta charset=\"iso-8859-1\">\xE9", "charset=utf-8"), "<meta charset=\"iso-8859-1\">é");
   EXPECT_EQ(decode_html("\xE9", "Content-Type: text/html; charset=windows-1252"), "é");
   EXPECT_EQ(decode_html("charset=nonsense \xE9", "charset=latin1"), "charset=nonsense é");
   EXPECT_EQ(decode_html("charset=nonsense \xE9x", "charset="), "charset=nonsense x");

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent {
 namespace {
@@ -55,10 +55,15 @@ TEST(MsMarcoPassage, UndoesDoubleEncodingAndNothingElse) {
 }
 
 TEST(LineReader, ReplacesMalformedUtf8AndCountsIt) {
-  const auto read = read_text("tsv", "\xEF\xBB\xBF" "1\tab\xFF" "c \xE2\x82 \xED\xA0\x80\n");
+  const auto read = read_text("tsv",
+                              "\xEF\xBB\xBF"
+                              "1\tab\xFF"
+                              "c \xE2\x82 \xED\xA0\x80\n");
   ASSERT_EQ(read.documents.size(), 1u);
   EXPECT_EQ(read.documents[0].id, "1");  // the byte order mark is gone
-  EXPECT_EQ(read.documents[0].text, "ab\xEF\xBF\xBD" "c \xEF\xBF\xBD \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(read.documents[0].text,
+            "ab\xEF\xBF\xBD"
+            "c \xEF\xBF\xBD \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(read.report.replaced_sequences(), 5);
 }
 
@@ -100,9 +105,8 @@ TEST(JsonlReader, SkipsRecordsThatNestTooDeeply) {
 }
 
 TEST(JsonlReader, HalfASurrogatePairBecomesU_FFFD) {
-  const auto read = read_text("jsonl",
-                              R"({"id": "1", "text": "\ud83d\ude00 \ud83d x \ude00 \\ud83d"})"
-                              "\n");
+  const auto read = read_text("jsonl", R"({"id": "1", "text": "\ud83d\ude00 \ud83d x \ude00 \\ud83d"})"
+                                       "\n");
   ASSERT_EQ(read.documents.size(), 1u);
   EXPECT_EQ(read.documents[0].text, "\xF0\x9F\x98\x80 \xEF\xBF\xBD x \xEF\xBF\xBD \\ud83d");
 }
@@ -147,8 +151,9 @@ TEST(VaswaniReader, ReadsBothForms) {
 }
 
 TEST(VaswaniReader, ReportsCutOffAndStrayRecords) {
-  const auto trec = read_text("vaswani", "<DOC>\n<DOCNO>1</DOCNO>\nno end\n<DOC>\n<DOCNO>2</DOCNO>\nok\n</DOC>\nstray\n"
-                                         "<DOC>\nno number\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\ncut");
+  const auto trec = read_text("vaswani",
+                              "<DOC>\n<DOCNO>1</DOCNO>\nno end\n<DOC>\n<DOCNO>2</DOCNO>\nok\n</DOC>\nstray\n"
+                              "<DOC>\nno number\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\ncut");
   ASSERT_EQ(trec.documents.size(), 1u);
   EXPECT_EQ(trec.documents[0].id, "2");
   EXPECT_EQ(trec.report.malformed_records(), 4);

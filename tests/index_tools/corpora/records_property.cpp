@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "index_tools/corpora/csv_reader.h"
-#include "tests/support/indexing_support.h"
 #include "index_tools/corpora/json_elements.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -26,14 +26,10 @@ std::string random_text(std::mt19937& random) {
 
 json random_value(std::mt19937& random, int depth) {
   switch (random() % (depth > 0 ? 6 : 4)) {
-    case 0:
-      return nullptr;
-    case 1:
-      return static_cast<int>(random() % 2000) - 1000;
-    case 2:
-      return random() % 2 == 0;
-    case 3:
-      return random_text(random);
+    case 0: return nullptr;
+    case 1: return static_cast<int>(random() % 2000) - 1000;
+    case 2: return random() % 2 == 0;
+    case 3: return random_text(random);
     case 4: {
       json array = json::array();
       for (std::size_t i = random() % 4; i > 0; --i) array.push_back(random_value(random, depth - 1));

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "relucent/error.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/indexing_support.h"
-#include "relucent/error.h"
 
 namespace relucent {
 namespace {

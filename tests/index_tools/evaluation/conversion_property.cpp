@@ -13,8 +13,8 @@ namespace {
 using testing::error_of;
 using testing::TemporaryFolder;
 
-constexpr TopicFormat kTopicFormats[] = {TopicFormat::trec, TopicFormat::trec_xml, TopicFormat::smart, TopicFormat::jsonl,
-                                     TopicFormat::tsv};
+constexpr TopicFormat kTopicFormats[] = {TopicFormat::trec, TopicFormat::trec_xml, TopicFormat::smart,
+                                         TopicFormat::jsonl, TopicFormat::tsv};
 
 // Words that a careless writer or reader would trip over.
 std::string random_text(std::mt19937& random, int max_words) {
@@ -26,8 +26,7 @@ std::string random_text(std::mt19937& random, int max_words) {
   std::string text;
   const int count = std::uniform_int_distribution<int>(1, max_words)(random);
   for (int i = 0; i < count; ++i) {
-    text +=
-        (i == 0 ? "" : " ") + words[std::uniform_int_distribution<std::size_t>(0, words.size() - 1)(random)];
+    text += (i == 0 ? "" : " ") + words[std::uniform_int_distribution<std::size_t>(0, words.size() - 1)(random)];
   }
   return text;
 }
@@ -51,8 +50,7 @@ TEST(TopicConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
       for (std::size_t i = 0; i < topics.size(); ++i) {
         EXPECT_EQ(back.topics[i].id, topics[i].id) << text;
         EXPECT_EQ(back.topics[i].title, topics[i].title) << text;
-        EXPECT_EQ(back.topics[i].description, carries_descriptions(format) ? topics[i].description : "")
-            << text;
+        EXPECT_EQ(back.topics[i].description, carries_descriptions(format) ? topics[i].description : "") << text;
         EXPECT_EQ(back.topics[i].narrative, carries_descriptions(format) ? topics[i].narrative : "") << text;
       }
     }
@@ -87,8 +85,8 @@ TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
   for (int round = 0; round < 100; ++round) {
     std::vector<Judgment> judgments;
     for (int i = 0; i < 20; ++i) {
-      judgments.push_back({"q" + std::to_string(i % 4), "文" + std::to_string(i),
-                           round % 2 == 0 ? "0" : "4.5", std::uniform_int_distribution<int>(-2, 4)(random)});
+      judgments.push_back({"q" + std::to_string(i % 4), "文" + std::to_string(i), round % 2 == 0 ? "0" : "4.5",
+                           std::uniform_int_distribution<int>(-2, 4)(random)});
     }
     for (const QrelsFormat format : {QrelsFormat::trec, QrelsFormat::smart, QrelsFormat::jsonl, QrelsFormat::beir}) {
       const JudgmentFile back = read_judgment_file(scratch.write("qrels", format_judgments(judgments, format)));
@@ -151,10 +149,8 @@ TEST(RunConversion, RanksDecideWhereTheyAreAskedTo) {
             "1 Q0 b 1 5 u\n1 Q0 c 2 4.9999995 u\n");
   EXPECT_EQ(format_run_as(RunFormat::msmarco, ranked_queries(run, RunOrder::score, 0), "t"),
             "1\ta\t1\n1\tc\t2\n1\tb\t3\n");
-  const index_tools::Run unranked =
-      read_run(scratch.write("j", "{\"qid\": 1, \"docno\": \"a\", \"score\": 2}\n"));
-  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { ranked_queries(unranked, RunOrder::rank, 0); })
-                .find("has no rank"),
+  const index_tools::Run unranked = read_run(scratch.write("j", "{\"qid\": 1, \"docno\": \"a\", \"score\": 2}\n"));
+  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { ranked_queries(unranked, RunOrder::rank, 0); }).find("has no rank"),
             std::string::npos);
 }
 

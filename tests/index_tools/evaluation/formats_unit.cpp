@@ -146,7 +146,9 @@ TEST(QrelsFormats, CacmsZerosAreNotTrecs) {
 
 TEST(QrelsFormats, TrecsZerosStayTrecs) {
   const TemporaryFolder scratch;
-  const auto format = [&](const std::string& content) { return read_judgment_file(scratch.write("q", content)).format; };
+  const auto format = [&](const std::string& content) {
+    return read_judgment_file(scratch.write("q", content)).format;
+  };
   EXPECT_EQ(format("1 0 0 0\n2 0 0 0\n"), QrelsFormat::trec);
   EXPECT_EQ(format("1 Q0 0 0\n1 Q0 7 0\n"), QrelsFormat::trec);
   EXPECT_EQ(format("1 1 0 0\n1 1 7 2\n"), QrelsFormat::trec);

@@ -43,26 +43,15 @@ std::string damaged(std::string text, std::mt19937& random) {
                                                   "\xFF\xFE",
                                                   "\x1F\x8B",
                                                   "0"};
-  const auto pick = [&](std::size_t size) {
-    return std::uniform_int_distribution<std::size_t>(0, size - 1)(random);
-  };
+  const auto pick = [&](std::size_t size) { return std::uniform_int_distribution<std::size_t>(0, size - 1)(random); };
   for (std::size_t change = 0, changes = 1 + pick(4); change < changes && !text.empty(); ++change) {
     const std::size_t place = pick(text.size());
     switch (pick(5)) {
-      case 0:
-        text[place] = static_cast<char>(pick(256));
-        break;
-      case 1:
-        text.insert(place, pieces[pick(pieces.size())]);
-        break;
-      case 2:
-        text.erase(place, 1 + pick(8));
-        break;
-      case 3:
-        text.insert(place, text.substr(pick(text.size()), 1 + pick(40)));
-        break;
-      default:
-        text.resize(place);
+      case 0: text[place] = static_cast<char>(pick(256)); break;
+      case 1: text.insert(place, pieces[pick(pieces.size())]); break;
+      case 2: text.erase(place, 1 + pick(8)); break;
+      case 3: text.insert(place, text.substr(pick(text.size()), 1 + pick(40))); break;
+      default: text.resize(place);
     }
   }
   return text;
@@ -103,8 +92,8 @@ void write(const std::filesystem::path& file, const std::string& text) {
 }
 
 TEST(DamagedForms, Topics) {
-  const std::vector<Topic> topics = {
-      {"1", "fish & chips", "How <are> they fried?", "With &amp; without salt."}, {"2", "rice", "", ""}};
+  const std::vector<Topic> topics = {{"1", "fish & chips", "How <are> they fried?", "With &amp; without salt."},
+                                     {"2", "rice", "", ""}};
   std::vector<std::string> seeds;
   for (const TopicFormat format :
        {TopicFormat::trec, TopicFormat::trec_xml, TopicFormat::smart, TopicFormat::jsonl, TopicFormat::tsv}) {

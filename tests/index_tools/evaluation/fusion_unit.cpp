@@ -74,8 +74,8 @@ TEST(Fusion, EqualScoresOfAQueryCountAsNothing) {
     options.normalization = parse_score_normalization(name);
     const auto fused = fuse(runs, options);
     EXPECT_EQ(fused[0].hits[0].docno, "b") << name;
-    const auto last = std::find_if(fused[0].hits.begin(), fused[0].hits.end(),
-                                   [](const RunHit& hit) { return hit.docno == "c"; });
+    const auto last =
+        std::find_if(fused[0].hits.begin(), fused[0].hits.end(), [](const RunHit& hit) { return hit.docno == "c"; });
     EXPECT_EQ(last->score, 0) << name;
   }
 }

@@ -8,12 +8,12 @@ namespace relucent::index_tools {
 namespace {
 
 using testing::bm25_run;
-using testing::fs::path;
 using testing::golden_files;
 using testing::is_ours;
 using testing::json;
 using testing::measures_folder;
 using testing::qrels_of;
+using testing::fs::path;
 
 constexpr double kTolerance = 1e-12;
 

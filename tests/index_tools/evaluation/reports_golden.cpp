@@ -108,8 +108,7 @@ Values read_json(const Report& report) {
   Values values;
   const json printed = json::parse(format_json(report));
   for (const json& run : printed.at("runs")) {
-    for (const auto& [measure, value] : run.at("all").items())
-      values[{run.at("tag"), "all", measure}] = value;
+    for (const auto& [measure, value] : run.at("all").items()) values[{run.at("tag"), "all", measure}] = value;
     if (!run.contains("per_query")) continue;
     for (const auto& [query, own] : run.at("per_query").items()) {
       for (const auto& [measure, value] : own.items()) {
@@ -234,12 +233,10 @@ void expect_tests(const json& golden, const Report& report, std::size_t measure,
     EXPECT_NEAR(number_of(csv.at(column)), right, tolerance) << where << " CSV " << key;
   }
 
-  const auto near_as_printed = [&](const std::string& cell, const char* key, double decimals,
-                                   const char* format) {
+  const auto near_as_printed = [&](const std::string& cell, const char* key, double decimals, const char* format) {
     const double right = golden.at(key).get<double>();
     // Small p-values have two digits.
-    EXPECT_NEAR(number_of(cell), right,
-                right < 1e-4 && std::string(key).starts_with("p") ? 0.05 * right : decimals)
+    EXPECT_NEAR(number_of(cell), right, right < 1e-4 && std::string(key).starts_with("p") ? 0.05 * right : decimals)
         << where << " " << format << " " << key;
   };
   const std::string text = format_latex(report);
@@ -264,16 +261,14 @@ void expect_tests(const json& golden, const Report& report, std::size_t measure,
     in_table = true;
     const char* const keys[] = {"mean_a", "mean_b", "mean_diff", "n", "t", "p_t", "p_tost"};
     for (std::size_t i = 0; i < std::size(keys); ++i) {
-      near_as_printed(std::string(cells[i + 1]), keys[i],
-                      std::string(keys[i]) == "t" ? 0.5e-3 + 1e-9 : kFourDecimals, "table");
+      near_as_printed(std::string(cells[i + 1]), keys[i], std::string(keys[i]) == "t" ? 0.5e-3 + 1e-9 : kFourDecimals,
+                      "table");
     }
-    const bool differs = golden.at("p_t").get<double>() < 0.05,
-               equivalent = golden.at("p_tost").get<double>() < 0.05;
+    const bool differs = golden.at("p_t").get<double>() < 0.05, equivalent = golden.at("p_tost").get<double>() < 0.05;
     EXPECT_EQ(line.find("different") != std::string::npos, differs) << where << line;
     EXPECT_EQ(line.find("equivalent") != std::string::npos, equivalent) << where << line;
-    EXPECT_EQ(
-        text.find("\\dagger}$") != std::string::npos || text.find("\\dagger\\approx}$") != std::string::npos,
-        differs)
+    EXPECT_EQ(text.find("\\dagger}$") != std::string::npos || text.find("\\dagger\\approx}$") != std::string::npos,
+              differs)
         << where;
     EXPECT_EQ(text.find("\\approx}$") != std::string::npos, equivalent) << where;
   }

@@ -19,8 +19,8 @@ std::vector<RankedQuery> random_queries(std::mt19937& random) {
     for (int i = 0, hits = 1 + pick(60); i < hits; ++i) {
       double score = 0;
       switch (kind) {
-        case 0: score = pick(3); break;                                               // many ties
-        case 1: score = 12.345678 + pick(50) * 1e-12; break;                          // equal only as floats
+        case 0: score = pick(3); break;                                                        // many ties
+        case 1: score = 12.345678 + pick(50) * 1e-12; break;                                   // equal only as floats
         case 2: score = std::uniform_real_distribution<double>(-1e-44, 1e-44)(random); break;  // denormal
         case 3: score = -1e30 * pick(2); break;
         default: score = std::normal_distribution<double>(0, 5)(random);

@@ -1,8 +1,7 @@
 // Corpora through our readers, indexed by one thread and by four: the hits and the bits of the scores are Java
 // Lucene's.
-#include <gtest/gtest.h>
-
 #include <LuceneHeaders.h>
+#include <gtest/gtest.h>
 
 #include <bit>
 #include <cstdint>
@@ -12,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/gz_lines.h"
 #include "index_tools/indexing/indexer.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/analysis.h"
 #include "relucent/bm25.h"
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/indexing_support.h"
 #include "tests/support/test_data.h"
 
 namespace relucent {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "index_tools/indexing/id_set.h"
-#include "index_tools/indexing/progress.h"
+#include "base/checksum.h"
 #include "index_tools/corpora/double_encoding.h"
 #include "index_tools/corpora/line_reader.h"
+#include "index_tools/indexing/id_set.h"
+#include "index_tools/indexing/progress.h"
 #include "tests/support/indexing_support.h"
-#include "base/checksum.h"
 
 namespace relucent::index_tools {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/corpora_goldens.h"
-#include "tests/support/gz_lines.h"
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
+#include "tests/support/corpora_goldens.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/indexing_support.h"
 #include "tests/support/test_data.h"
 
@@ -55,8 +55,9 @@ TEST(IndexingGolden, ReadersGiveTheTextsThatWereIndexed) {
     EXPECT_EQ(static_cast<std::int64_t>(i), index_tools::find_corpus(corpus).official_documents);
     ++compared;
   }
-  if (compared == 0) GTEST_SKIP() << "SKIPPED: no collection in " << testing::goldens() / "bm25" << " has its files in "
-                                  << testing::test_data() / "collections";
+  if (compared == 0)
+    GTEST_SKIP() << "SKIPPED: no collection in " << testing::goldens() / "bm25"
+                 << " has its files in " << testing::test_data() / "collections";
 }
 
 TEST(IndexingGolden, IndexedCorporaHaveJavaLucenesStatistics) {

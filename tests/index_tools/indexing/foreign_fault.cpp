@@ -1,7 +1,6 @@
 // What verify finds in indexes of other programs, and in those that nobody has finished.
-#include <gtest/gtest.h>
-
 #include <LuceneHeaders.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <iostream>
@@ -11,9 +10,9 @@
 
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -45,9 +44,9 @@ void flip(const TemporaryFolder& folder, const fs::path& file, const std::string
 TEST(VerifyForeign, FindsAFlippedByteOfTheLengthsKeptBesideIt) {
   const TemporaryFolder folder;
   const fs::path index = folder / "index";
-  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(
-      Lucene::FSDirectory::open(to_lucene(index.string())), Lucene::newLucene<Lucene::WhitespaceAnalyzer>(), true,
-      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(index.string())),
+                                                             Lucene::newLucene<Lucene::WhitespaceAnalyzer>(), true,
+                                                             Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   for (int i = 0; i < 300; ++i) {
     using Lucene::AbstractField;
     const auto document = Lucene::newLucene<Lucene::Document>();

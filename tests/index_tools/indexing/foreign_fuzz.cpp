@@ -1,10 +1,9 @@
 // Indexes of other programs, of any shape that Lucene++ can write: verify calls each sound, advises nothing that would
 // destroy it, and `relucent index` does not replace it. RELUCENT_FUZZ_TRIALS=N tries N of them, not 60.
-#include <gtest/gtest.h>
-
 #include <LuceneHeaders.h>
 #include <NumericField.h>
 #include <SerialMergeScheduler.h>
+#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,9 +15,9 @@
 
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/verify.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -46,9 +45,9 @@ class ForeignIndex {
   void write(const fs::path& folder) {
     const auto directory = Lucene::FSDirectory::open(to_lucene(folder.string()));
     for (int session = 0, sessions = 1 + number(3); session < sessions; ++session) {
-      const auto writer = newLucene<Lucene::IndexWriter>(directory, analyzer(), session == 0,
-                                                         chance(80) ? Lucene::IndexWriter::MaxFieldLengthUNLIMITED
-                                                                    : Lucene::IndexWriter::MaxFieldLengthLIMITED);
+      const auto writer = newLucene<Lucene::IndexWriter>(
+          directory, analyzer(), session == 0,
+          chance(80) ? Lucene::IndexWriter::MaxFieldLengthUNLIMITED : Lucene::IndexWriter::MaxFieldLengthLIMITED);
       writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
       writer->setUseCompoundFile(chance(50));
       if (chance(50)) writer->setMaxBufferedDocs(2 + number(20));
@@ -81,7 +80,14 @@ class ForeignIndex {
   }
 
   std::string words() {
-    static const std::vector<std::string> kWords = {"one", "two", "the", "", "\xC3\xBC" "ber", "\xF0\x9F\x98\x80", "x\ny"};
+    static const std::vector<std::string> kWords = {"one",
+                                                    "two",
+                                                    "the",
+                                                    "",
+                                                    "\xC3\xBC"
+                                                    "ber",
+                                                    "\xF0\x9F\x98\x80",
+                                                    "x\ny"};
     std::string text;
     for (int i = 0, count = chance(3) ? 3000 : number(12); i < count; ++i) {
       text += (chance(50) ? kWords[static_cast<std::size_t>(number(7))] : "w" + std::to_string(number(50))) + " ";
@@ -119,8 +125,9 @@ class ForeignIndex {
     const auto vectors = index != AbstractField::INDEX_NO && chance(shares_[3] / 5)
                              ? AbstractField::TERM_VECTOR_WITH_POSITIONS_OFFSETS
                              : AbstractField::TERM_VECTOR_NO;
-    const auto made = newLucene<Lucene::Field>(field_name, to_lucene(name == "id" ? std::to_string(number(60)) : words()),
-                                               stored ? AbstractField::STORE_YES : AbstractField::STORE_NO, index, vectors);
+    const auto made =
+        newLucene<Lucene::Field>(field_name, to_lucene(name == "id" ? std::to_string(number(60)) : words()),
+                                 stored ? AbstractField::STORE_YES : AbstractField::STORE_NO, index, vectors);
     if (chance(shares_[4] / 10)) made->setOmitTermFreqAndPositions(true);
     if (chance(10)) made->setBoost(0.5);
     return made;

@@ -10,8 +10,8 @@
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/verify.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
 namespace {

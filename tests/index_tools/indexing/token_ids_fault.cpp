@@ -1,19 +1,18 @@
 // What verify finds in stored token ids that are not what they should be.
-#include <gtest/gtest.h>
-
 #include <LuceneHeaders.h>
 #include <SerialMergeScheduler.h>
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 
 #include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/indexing/verify.h"
-#include "tests/support/indexing_support.h"
 #include "plugin/index/token_ids.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_builder.h"
 #include "relucent/stored_text.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
 namespace {

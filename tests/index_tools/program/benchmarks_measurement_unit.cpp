@@ -1,6 +1,4 @@
 // What the benchmarks' figures are made of: ranks, concurrent clients, this process's memory.
-#include "index_tools/benchmarks/measurement.h"
-
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -8,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 #include <vector>
+
+#include "index_tools/benchmarks/measurement.h"
 
 namespace relucent::benchmarks {
 namespace {

@@ -66,7 +66,10 @@ TEST_F(Snippets, WithoutAMatchTheBeginningIsShown) {
 }
 
 TEST_F(Snippets, ADocumentCannotSteerTheTerminal) {
-  EXPECT_EQ(printable("a\033[31mred\r\nb\t\tc\x07\xC2\x9B" "d\xE2\x80\xAE" "e"), "a [31mred b c d e");
+  EXPECT_EQ(printable("a\033[31mred\r\nb\t\tc\x07\xC2\x9B"
+                      "d\xE2\x80\xAE"
+                      "e"),
+            "a [31mred b c d e");
   EXPECT_EQ(printable("\xFFx"), "\xEF\xBF\xBDx");
 }
 

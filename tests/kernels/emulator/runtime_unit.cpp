@@ -473,7 +473,9 @@ TEST_F(Runtime, EveryCallCanBeMadeToFailAndNothingIsLeftAlive) {
       emulator::fail(call, 1, 0, sticky);
       use_everything();
       EXPECT_EQ(emulator::live_allocations() + emulator::live_pinned() + emulator::live_streams() +
-                    emulator::live_events() + emulator::live_cublas_objects(), 0U) << call;
+                    emulator::live_events() + emulator::live_cublas_objects(),
+                0U)
+          << call;
     }
   }
   emulator::clear_reports();
@@ -532,7 +534,8 @@ TEST(Environment, ReportsThatNobodyClearedArePrintedAtTheEnd) {
   const std::string output = run_probe("", "race");
   EXPECT_NE(output.find("; cudaErrorIllegalAddress\n"), std::string::npos) << output;
   EXPECT_NE(output.find("CUDA emulator: 1 reports\n  race: (anonymous namespace)::race(int*), block (0, 0, 0)"),
-            std::string::npos) << output;
+            std::string::npos)
+      << output;
 }
 
 }  // namespace

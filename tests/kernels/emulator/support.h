@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cuda_runtime.h"
-#include "tests/cuda_emulator/emulator.h"
 #include "instructions.h"
+#include "tests/cuda_emulator/emulator.h"
 
 namespace relucent::emulator_test {
 

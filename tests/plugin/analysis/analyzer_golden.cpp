@@ -2,14 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-
 #include <random>
 
 #include "plugin/analysis/english_chain.h"
 #include "plugin/analysis/porter_stemmer.h"
 #include "plugin/analysis/utf16.h"
-#include "tests/support/gz_lines.h"
 #include "relucent/analysis.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 
 namespace relucent {
@@ -174,7 +173,9 @@ TEST(EnglishAnalyzerGolden, AsciiShortCutCutsAsTheRulesDo) {
 }
 
 TEST(AnalyzeEnglish, OffsetsAreBytesOfTheText) {
-  const std::string text = "The caf\xC3\xA9's \xF0\x9F\x98\x80 runners\xFF" "jumped";
+  const std::string text =
+      "The caf\xC3\xA9's \xF0\x9F\x98\x80 runners\xFF"
+      "jumped";
   const auto tokens = analyze_english(text);
   std::vector<std::string> terms, words;
   for (const auto& token : tokens) {

@@ -2,13 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <boost/uuid/detail/sha1.hpp>
-#include <nlohmann/json.hpp>
-
 #include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
@@ -87,7 +86,7 @@ struct Expected {
   std::filesystem::path file;
   std::string queries;  ///< "" or "edge."
   double k1, b;
-  std::string state;    ///< "", "deleted10" or "deleted10-merged"
+  std::string state;  ///< "", "deleted10" or "deleted10-merged"
 };
 
 std::vector<Expected> expected_of(const std::string& collection) {
@@ -106,15 +105,13 @@ Rows read_rows(const std::filesystem::path& file) {
   Rows run;
   for_each_line(file, [&](const std::string& line) {
     const auto fields = fields_of(line);
-    run[fields.at(0)].push_back(
-        {fields.at(1), static_cast<std::uint32_t>(std::stoul(fields.at(4), nullptr, 16))});
+    run[fields.at(0)].push_back({fields.at(1), static_cast<std::uint32_t>(std::stoul(fields.at(4), nullptr, 16))});
   });
   return run;
 }
 
 void delete_every_tenth(const std::filesystem::path& index) {
-  const auto reader =
-      Lucene::IndexReader::open(Lucene::FSDirectory::open(to_lucene(index.string())), false);
+  const auto reader = Lucene::IndexReader::open(Lucene::FSDirectory::open(to_lucene(index.string())), false);
   for (std::int32_t i = 3; i < reader->maxDoc(); i += 10) reader->deleteDocument(i);
   reader->close();
 }

@@ -1,9 +1,6 @@
 // Broken, locked, foreign and full: the first stage answers with an Error that names the place, and loses nothing
 // committed.
 #include <gtest/gtest.h>
-
-#include "tests/support/first_stage_support.h"
-
 #include <sys/mount.h>
 #include <sys/wait.h>
 
@@ -13,6 +10,7 @@
 #include <thread>
 
 #include "relucent/error.h"
+#include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {
 namespace {
@@ -365,10 +363,9 @@ TEST(FirstStageFaults, DamagedPostingsAreFound) {
     std::ofstream(entry.path(), std::ios::binary) << bytes;
   }
   const auto query = flat_query("common words here");
-  expect_error(ErrorKind::invalid_data, ".frq has other bytes",
-               [&] { search(open_bm25(folder.path()), query, 10); });
-  const auto searcher = Lucene::newLucene<BM25Searcher>(open_reader(folder.path(), IndexCheck::none),
-                                                        FirstStageConfig{}, IndexConfig{});
+  expect_error(ErrorKind::invalid_data, ".frq has other bytes", [&] { search(open_bm25(folder.path()), query, 10); });
+  const auto searcher =
+      Lucene::newLucene<BM25Searcher>(open_reader(folder.path(), IndexCheck::none), FirstStageConfig{}, IndexConfig{});
   expect_error(ErrorKind::invalid_data, ".frq", [&] { search(searcher, query, 10); });
   expect_error(ErrorKind::invalid_data, "postings", [&] { search_generally(searcher, query, 10); });
 }

@@ -6,8 +6,8 @@
 
 #include "plugin/bm25/field_lengths.h"
 #include "plugin/bm25/sidecar.h"
-#include "tests/support/first_stage_support.h"
 #include "relucent/index_files.h"
+#include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {
 namespace {

@@ -1,13 +1,10 @@
 // Random collections and queries: the term-at-a-time path, the Weight and Scorer path, and a scorer that knows nothing
 // of indexes give the same documents, order and bits.
-#include <gtest/gtest.h>
-
-#include "tests/support/first_stage_support.h"
-
 #include <CachingWrapperFilter.h>
 #include <DisjunctionMaxQuery.h>
 #include <FilteredQuery.h>
 #include <QueryWrapperFilter.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -20,6 +17,7 @@
 #include "plugin/bm25/boolean_weight.h"
 #include "plugin/bm25/formula.h"
 #include "plugin/bm25/term_at_a_time.h"
+#include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {
 namespace {
@@ -400,7 +398,7 @@ TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
       for (std::size_t j = 0; j < terms; ++j) {
         Node& part = node.clauses.emplace_back(BooleanClause::SHOULD, random_term(random)).second;
         if (j == 0) part.words = {static_cast<int>(random() % 3)};  // frequent
-        if (i % 5 == 0) part.boost = j == 0 ? 1 : 1e-12F;          // so far apart that the order of additions counts
+        if (i % 5 == 0) part.boost = j == 0 ? 1 : 1e-12F;           // so far apart that the order of additions counts
       }
       for (const std::int32_t n : {1, 7, 100, 1000}) {
         const TestHits wanted = exhaustive.search(node, static_cast<std::size_t>(n));

@@ -49,9 +49,9 @@ Decoded decode(const PostingKernels& kernels, std::vector<std::uint8_t> bytes, s
   bytes.resize(bytes.size() + PostingKernels::kReadAhead, 0xFF);  // numbers without an end
   const std::size_t room = static_cast<std::size_t>(count) + PostingKernels::kWriteAhead;
   Decoded decoded{std::vector<std::int32_t>(room), std::vector<std::int32_t>(room), document, 0};
-  decoded.used = static_cast<std::size_t>(kernels.decode(bytes.data(), count, decoded.last, decoded.documents.data(),
-                                                         decoded.frequencies.data()) -
-                                          bytes.data());
+  decoded.used = static_cast<std::size_t>(
+      kernels.decode(bytes.data(), count, decoded.last, decoded.documents.data(), decoded.frequencies.data()) -
+      bytes.data());
   decoded.documents.resize(static_cast<std::size_t>(count));
   decoded.frequencies.resize(static_cast<std::size_t>(count));
   return decoded;

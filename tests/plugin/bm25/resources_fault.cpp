@@ -1,12 +1,7 @@
 // What the system refuses (files, memory, threads, permission) is said as that, never as damage; and what the library
 // leaves alone: links, other programs' locks, the environment.
-#include <gtest/gtest.h>
-
-#include "tests/support/first_stage_support.h"
-
-#include <boost/filesystem/path.hpp>
-
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <boost/filesystem/path.hpp>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -21,6 +17,7 @@
 #include <iostream>
 
 #include "relucent/error.h"
+#include "tests/support/first_stage_support.h"
 
 namespace {
 
@@ -29,7 +26,8 @@ std::atomic<int> threads_left = -1;  // that the system still gives; -1: as many
 }  // namespace
 
 // Found before libc's by everything in the process.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*), void* argument) {
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*),
+                              void* argument) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto create = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
   if (threads_left == 0) return EAGAIN;

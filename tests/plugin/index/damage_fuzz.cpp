@@ -23,11 +23,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/first_stage_support.h"
 #include "index_tools/indexing/verify.h"
-#include "tests/support/indexing_support.h"
 #include "relucent/error.h"
 #include "relucent/plugin.h"
+#include "tests/support/first_stage_support.h"
+#include "tests/support/indexing_support.h"
 
 namespace relucent::testing {
 namespace {

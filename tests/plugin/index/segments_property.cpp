@@ -1,9 +1,6 @@
 // Our own writer of segments against Lucene++'s, our merges against one writer, and one thread against several.
-#include <gtest/gtest.h>
-
-#include "tests/support/first_stage_support.h"
-
 #include <TermPositions.h>
+#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstring>
@@ -16,10 +13,11 @@
 #include "plugin/analysis/english_terms.h"
 #include "plugin/bm25/field_lengths.h"
 #include "plugin/bm25/similarity.h"
-#include "tests/support/gz_lines.h"
 #include "plugin/index/segment/segment_merger.h"
 #include "plugin/index/segment/segment_writer.h"
 #include "relucent/error.h"
+#include "tests/support/first_stage_support.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -33,9 +31,21 @@ const segment::Fields kFields("id", "text", "contents");
 /// Words with a long tail, punctuation, several scripts, empty texts, repeated and odd ids.
 std::vector<TestDocument> random_documents(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
-  const std::vector<std::string> marks = {" ", " ", " ", " ", ", ", ". ", " the ", "'s ", "_", "\n",
-                                          " \xC3\xA9t\xC3\xA9 ", " \xE4\xB8\xAD\xE6\x96\x87 ", " \xF0\x9F\x98\x80 ",
-                                          " \xFF ", " \xEF\xBF\xBF "};
+  const std::vector<std::string> marks = {" ",
+                                          " ",
+                                          " ",
+                                          " ",
+                                          ", ",
+                                          ". ",
+                                          " the ",
+                                          "'s ",
+                                          "_",
+                                          "\n",
+                                          " \xC3\xA9t\xC3\xA9 ",
+                                          " \xE4\xB8\xAD\xE6\x96\x87 ",
+                                          " \xF0\x9F\x98\x80 ",
+                                          " \xFF ",
+                                          " \xEF\xBF\xBF "};
   std::vector<TestDocument> documents;
   for (std::size_t i = 0; i < count; ++i) {
     TestDocument document{"d" + std::to_string(i), {}};
@@ -63,9 +73,9 @@ segment::DocumentRange range_of(const std::vector<TestDocument>& documents, std:
 /// By Lucene++'s writer, one segment named _0.
 void write_by_lucene(const fs::path& folder, const std::vector<TestDocument>& documents) {
   using Lucene::AbstractField;
-  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(
-      Lucene::FSDirectory::open(to_lucene(folder.string())), Lucene::newLucene<EnglishAnalyzer>(), true,
-      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer = Lucene::newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.string())),
+                                                             Lucene::newLucene<EnglishAnalyzer>(), true,
+                                                             Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setUseCompoundFile(false);
   writer->setRAMBufferSizeMB(1024);
   writer->setSimilarity(Lucene::newLucene<bm25::BM25Similarity>());

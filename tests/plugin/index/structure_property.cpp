@@ -4,10 +4,10 @@
 
 #include <random>
 
-#include "tests/support/first_stage_support.h"
 #include "plugin/index/check/segment_check.h"
 #include "plugin/index/segments_file.h"
 #include "relucent/index_files.h"
+#include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {
 namespace {
@@ -18,17 +18,10 @@ std::string random_text(std::mt19937& random) {
   std::string text = "common ";
   for (int words = static_cast<int>(random() % 20); words > 0; --words) {
     switch (random() % 5) {
-      case 0:
-        text += "often often ";
-        break;
-      case 1:
-        text += "\xF0\x9F\x98\x80\xF0\x90\x8D\x88w" + std::to_string(random() % 50) + " ";
-        break;
-      case 2:
-        text += "\xEF\xBC\xA1\xCE\xB1" + std::to_string(random() % 50) + " ";
-        break;
-      default:
-        text += "word" + std::to_string(random() % 3000) + " ";
+      case 0: text += "often often "; break;
+      case 1: text += "\xF0\x9F\x98\x80\xF0\x90\x8D\x88w" + std::to_string(random() % 50) + " "; break;
+      case 2: text += "\xEF\xBC\xA1\xCE\xB1" + std::to_string(random() % 50) + " "; break;
+      default: text += "word" + std::to_string(random() % 3000) + " ";
     }
   }
   return text;

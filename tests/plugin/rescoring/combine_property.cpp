@@ -46,10 +46,16 @@ TEST(RescoringCombineProperty, OrderIsAPermutationWithFallingScoresAndRescoredHi
       ASSERT_LE(hits[i].score, hits[i - 1].score);
       ASSERT_LE(hits[i].rescored, hits[i - 1].rescored);
       const bool first_of_the_rest = hits[i - 1].rescored && !hits[i].rescored;
-      if (first_of_the_rest) { ASSERT_LT(hits[i].score, hits[i - 1].score); }
+      if (first_of_the_rest) {
+        ASSERT_LT(hits[i].score, hits[i - 1].score);
+      }
       const bool tie = hits[i].score == hits[i - 1].score;
-      if (!hits[i].rescored && !first_of_the_rest) { ASSERT_GT(hits[i].index, hits[i - 1].index); }
-      if (hits[i].rescored && tie) { ASSERT_GT(hits[i].index, hits[i - 1].index); }
+      if (!hits[i].rescored && !first_of_the_rest) {
+        ASSERT_GT(hits[i].index, hits[i - 1].index);
+      }
+      if (hits[i].rescored && tie) {
+        ASSERT_GT(hits[i].index, hits[i - 1].index);
+      }
     }
   }
 }
@@ -67,7 +73,9 @@ TEST(RescoringCombineProperty, MinScoreLeavesAPrefixOfTheWholeOrder) {
       ASSERT_EQ(cut[i].score, whole[i].score);
       ASSERT_GE(cut[i].score, static_cast<float>(*c.config.min_score));
     }
-    if (cut.size() < whole.size()) { ASSERT_LT(whole[cut.size()].score, static_cast<float>(*c.config.min_score)); }
+    if (cut.size() < whole.size()) {
+      ASSERT_LT(whole[cut.size()].score, static_cast<float>(*c.config.min_score));
+    }
   }
 }
 

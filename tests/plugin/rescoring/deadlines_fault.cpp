@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "plugin/index/stored_fields.h"
-#include "relucent/rescore_query.h"
 #include "plugin/rescoring/candidate_texts.h"
+#include "relucent/rescore_query.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -51,7 +51,8 @@ TEST(RescoringDeadlines, AreSeenWhileOneLongTextIsRead) {
 
 TEST(RescoringDeadlines, AreSeenWhileWhiteSpaceIsSteppedOver) {
   const SmallIndex index({{"blank", megabytes(4, " \t\n\r"), "word"}});
-  const auto texts = fetch_texts(bm25_searcher(index), std::vector<FirstStageHit>{{0, 1.0, 1}}, IndexConfig{}, false, {});
+  const auto texts =
+      fetch_texts(bm25_searcher(index), std::vector<FirstStageHit>{{0, 1.0, 1}}, IndexConfig{}, false, {});
   EXPECT_EQ(texts.texts[0], "");
 }
 
@@ -90,15 +91,15 @@ TEST(RescoringDeadlines, TextsReadInPiecesAreTheOnesThatWereStored) {
 // What Lucene++ reads whole and what is read in pieces: the same, over several segments, deletions and a MultiSearcher.
 TEST(RescoringDeadlines, PiecesAndLucenesOwnReadingAgree) {
   const TemporaryFolder folder;
-  const auto writer = newLucene<Lucene::IndexWriter>(
-      Lucene::FSDirectory::open(to_lucene(folder.path().string())), newLucene<Lucene::WhitespaceAnalyzer>(), true,
-      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer = newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.path().string())),
+                                                     newLucene<Lucene::WhitespaceAnalyzer>(), true,
+                                                     Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
   for (int i = 0; i < 9; ++i) {
     const auto entry = newLucene<Lucene::Document>();
     const auto add = [&](const wchar_t* name, const std::string& value) {
-      entry->add(newLucene<Lucene::Field>(name, to_lucene(value), Lucene::Field::STORE_YES,
-                                          Lucene::Field::INDEX_ANALYZED));
+      entry->add(
+          newLucene<Lucene::Field>(name, to_lucene(value), Lucene::Field::STORE_YES, Lucene::Field::INDEX_ANALYZED));
     };
     add(L"other", std::string(static_cast<std::size_t>(i) * 1000, 'o'));
     add(L"id", "d" + std::to_string(i));

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/support/cuda_support.h"
 #include "relucent/rescore_query.h"
+#include "tests/support/cuda_support.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {

@@ -43,19 +43,19 @@ std::vector<Line> run(const std::string& program, const std::filesystem::path& i
 // Written by Lucene++'s own writer and analyzer, as an existing program has it.
 void write_index(const std::filesystem::path& folder,
                  const std::vector<std::pair<std::string, std::string>>& documents) {
-  const auto writer = newLucene<Lucene::IndexWriter>(
-      Lucene::FSDirectory::open(to_lucene(folder.string())),
-      newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), true,
-      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer =
+      newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.string())),
+                                     newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), true,
+                                     Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
   for (const auto& [id, text] : documents) {
     const auto document = newLucene<Lucene::Document>();
-    document->add(newLucene<Lucene::Field>(L"id", to_lucene(id), Lucene::Field::STORE_YES,
-                                           Lucene::Field::INDEX_NOT_ANALYZED));
+    document->add(
+        newLucene<Lucene::Field>(L"id", to_lucene(id), Lucene::Field::STORE_YES, Lucene::Field::INDEX_NOT_ANALYZED));
     document->add(
         newLucene<Lucene::Field>(L"text", to_lucene(text), Lucene::Field::STORE_YES, Lucene::Field::INDEX_NO));
-    document->add(newLucene<Lucene::Field>(L"contents", to_lucene(text), Lucene::Field::STORE_NO,
-                                           Lucene::Field::INDEX_ANALYZED));
+    document->add(
+        newLucene<Lucene::Field>(L"contents", to_lucene(text), Lucene::Field::STORE_NO, Lucene::Field::INDEX_ANALYZED));
     writer->addDocument(document);
   }
   writer->close();
@@ -89,7 +89,8 @@ TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
       index,
       {
           {"word",
-           "How the word bread came into English: keep and fresh are old words, and bread, fresh bread, is the youngest "
+           "How the word bread came into English: keep and fresh are old words, and bread, fresh bread, is the "
+           "youngest "
            "of the three words."},
           {"answer",
            "Store bread in a paper bag or a bread box at room temperature to keep it from drying out and going stale."},

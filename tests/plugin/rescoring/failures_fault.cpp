@@ -127,8 +127,7 @@ class Broken : public Rescorer {
 
 TEST_F(RescoringFailures, ACombineThatDoublesHitsIsAFailure) {
   const auto searcher = bm25_searcher(index);
-  const auto answer =
-      Broken(config, scorer).rescore(searcher, searcher->search(term_query("word"), 10), "words", 10);
+  const auto answer = Broken(config, scorer).rescore(searcher, searcher->search(term_query("word"), 10), "words", 10);
   EXPECT_TRUE(answer->degraded);
   EXPECT_EQ(answer->scoreDocs.size(), 10);
 }

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/gz_lines.h"
 #include "relucent/combine.h"
 #include "relucent/config.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 
 namespace relucent {
@@ -100,20 +100,22 @@ TEST(RescoringFusionGolden, ShippedProfilesReachTheStatedNdcg) {
     std::string name = entry.path().filename().string();
     if (!name.ends_with(".tsv.gz")) continue;
     name.resize(name.size() - 7);
-    const auto queries = read_candidates(
-        testing::test_data() / "candidates" / (name + "-passage.bm25.rerank.jsonl.gz"), entry.path());
+    const auto queries =
+        read_candidates(testing::test_data() / "candidates" / (name + "-passage.bm25.rerank.jsonl.gz"), entry.path());
     const Qrels qrels = read_qrels(testing::test_data() / "qrels" / ("qrels." + name + "-passage.txt"));
     const auto& figures = expected.at(name);
     EXPECT_EQ(queries.size(), figures.at("queries").get<std::size_t>());
     EXPECT_NEAR(mean_ndcg(queries, qrels, load_config("config/default.toml").rescorer),
-                figures.at("model").get<double>(), 0.0005) << name;
+                figures.at("model").get<double>(), 0.0005)
+        << name;
     RescorerConfig fusion = load_config("config/fusion.toml").rescorer;
     if (name == "dl21") {
       EXPECT_NEAR(mean_ndcg(queries, qrels, fusion), kShippedFusionOnDl21, 0.0005);
     }
     fusion.query_weight = 0.3;
-    EXPECT_NEAR(mean_ndcg(queries, qrels, fusion),
-                figures.at("minmax_model_plus_0.3_minmax_first_stage").get<double>(), 0.0005) << name;
+    EXPECT_NEAR(mean_ndcg(queries, qrels, fusion), figures.at("minmax_model_plus_0.3_minmax_first_stage").get<double>(),
+                0.0005)
+        << name;
     ++sets;
   }
   EXPECT_GT(sets, 0);

@@ -38,7 +38,12 @@ TEST(RescoringQuery, SaysWhatItIs) {
 }
 
 TEST(RescoringQuery, MalformedTextIsRepairedOnce) {
-  EXPECT_EQ(make("word", "a\xff" "b")->text(), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(make("word",
+                 "a\xff"
+                 "b")
+                ->text(),
+            "a\xEF\xBF\xBD"
+            "b");
 }
 
 TEST(RescoringQuery, APlainSearcherTreatsItAsTheInnerQuery) {

@@ -194,8 +194,8 @@ TEST_F(RescoringRescorer, ExplanationsHaveTheScoreOfTheSearch) {
   const SmallIndex gaps(ten_documents({"3", "5", std::nullopt, "2", "9", "2", "7"}));
   const Lucene::SearcherPtr gaps_searcher = bm25_searcher(gaps);
   const auto pass = gaps_searcher->search(term_query("word"), 10);
-  for (const ScoreMode mode : {ScoreMode::replace, ScoreMode::total, ScoreMode::multiply, ScoreMode::avg,
-                               ScoreMode::max, ScoreMode::min}) {
+  for (const ScoreMode mode :
+       {ScoreMode::replace, ScoreMode::total, ScoreMode::multiply, ScoreMode::avg, ScoreMode::max, ScoreMode::min}) {
     for (const Normalize normalize : {Normalize::none, Normalize::minmax, Normalize::sigmoid}) {
       config.rescorer.score_mode = mode;
       config.rescorer.normalize = normalize;

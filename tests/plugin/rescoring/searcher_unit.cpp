@@ -1,5 +1,3 @@
-#include <gtest/gtest.h>
-
 #include <PhraseQuery.h>
 #include <PrefixQuery.h>
 #include <QueryWrapperFilter.h>
@@ -7,6 +5,7 @@
 #include <SortField.h>
 #include <TopFieldDocs.h>
 #include <TopScoreDocCollector.h>
+#include <gtest/gtest.h>
 
 #include "relucent/rescore_query.h"
 #include "tests/support/rescoring_support.h"

@@ -3,9 +3,9 @@
 #include <bit>
 #include <latch>
 
+#include "plugin/rescoring/loaded_encoder.h"
 #include "relucent/rescore_query.h"
 #include "relucent/text_query.h"
-#include "plugin/rescoring/loaded_encoder.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -153,8 +153,7 @@ TEST(RescoringThreads, EightThreadsGiveTheBitsOfOne) {
 TEST(RescoringThreads, ANewSearcherGivesTheSameBits) {
   const SmallIndex index(many_documents());
   const Config config = small_config();
-  const auto expected =
-      search_all(rescoring_searcher(index, config, std::make_shared<HashScorer>()), config, 0);
+  const auto expected = search_all(rescoring_searcher(index, config, std::make_shared<HashScorer>()), config, 0);
   EXPECT_EQ(search_all(rescoring_searcher(index, config, std::make_shared<HashScorer>()), config, 11), expected);
 }
 

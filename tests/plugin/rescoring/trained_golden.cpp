@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/gz_lines.h"
 #include "relucent/index_builder.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/text_query.h"
+#include "tests/support/gz_lines.h"
 #include "tests/support/rescoring_support.h"
 #include "tests/support/test_data.h"
 
@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kQueries = 2;  // of each set; all pairs are compared in the model's own tests
 
 struct Set {
-  std::vector<std::pair<std::string, std::string>> queries;       // id, text
-  std::map<std::string, std::string> texts;                       // of documents
-  std::map<std::string, std::map<std::string, float>> logits;     // by query and document
+  std::vector<std::pair<std::string, std::string>> queries;    // id, text
+  std::map<std::string, std::string> texts;                    // of documents
+  std::map<std::string, std::map<std::string, float>> logits;  // by query and document
 };
 
 Set read_set(const fs::path& golden, const fs::path& candidates) {
@@ -76,7 +76,9 @@ void check_set(const Set& set) {
     int compared = 0;
     for (std::int32_t i = 0; i < answer->scoreDocs.size(); ++i) {
       const auto hit = rescored_hit(answer, i);
-      if (i > 0) { EXPECT_GE(answer->scoreDocs[i - 1]->score, hit->score); }
+      if (i > 0) {
+        EXPECT_GE(answer->scoreDocs[i - 1]->score, hit->score);
+      }
       if (hit->status != RescoredHit::Status::rescored) continue;
       EXPECT_EQ(static_cast<float>(hit->score), *hit->logit);
       EXPECT_GT(hit->tokens, 3);

@@ -1,7 +1,5 @@
 // What docs/embedding.md lists under "What changes": which habits of a Lucene++ program meet something else here, and
 // that nothing of it happens in silence.
-#include <gtest/gtest.h>
-
 #include <ConstantScoreQuery.h>
 #include <DefaultSimilarity.h>
 #include <MatchAllDocsQuery.h>
@@ -11,6 +9,7 @@
 #include <QueryWrapperFilter.h>
 #include <TermRangeQuery.h>
 #include <WildcardQuery.h>
+#include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
@@ -60,9 +59,9 @@ Lucene::DocumentPtr document(const wchar_t* id, const wchar_t* contents) {
 /// As a Lucene++ program writes it; `similarity` may be null.
 void write_index(const TemporaryFolder& folder, const std::vector<Lucene::DocumentPtr>& documents,
                  const Lucene::SimilarityPtr& similarity = {}) {
-  const auto writer = newLucene<Lucene::IndexWriter>(
-      Lucene::FSDirectory::open(to_lucene(folder.path().string())), newLucene<Lucene::WhitespaceAnalyzer>(), true,
-      Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+  const auto writer = newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.path().string())),
+                                                     newLucene<Lucene::WhitespaceAnalyzer>(), true,
+                                                     Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
   if (similarity) writer->setSimilarity(similarity);
   for (const auto& one : documents) writer->addDocument(one);

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "relucent/error.h"
 #include "plugin/rescoring/restore_words.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -19,9 +19,7 @@ TEST(RescoringWords, OfEquallyFrequentWordsTheFirstInByteOrder) {
   EXPECT_EQ(words({"caus"}, {"caused", "causes"}), "caused");
 }
 
-TEST(RescoringWords, AStemThatIsAWordStays) {
-  EXPECT_EQ(words({"run"}, {"running running running", "a run"}), "run");
-}
+TEST(RescoringWords, AStemThatIsAWordStays) { EXPECT_EQ(words({"run"}, {"running running running", "a run"}), "run"); }
 
 TEST(RescoringWords, AStemThatNoTextHasStays) {
   EXPECT_EQ(words({"brd", "caus"}, {"causes", ""}), "brd causes");

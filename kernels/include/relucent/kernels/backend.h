@@ -33,13 +33,13 @@ struct HiddenStates {
 enum class Precision { automatic, fp32, tf32, bf16, fp16, int8 };
 
 struct BackendInfo {
-  std::string device;           ///< "ref", "cpu", "cuda:0"; "cuda:0,1" where queries are spread over several GPUs
+  std::string device;  ///< "ref", "cpu", "cuda:0"; "cuda:0,1" where queries are spread over several GPUs
   Precision precision = Precision::fp32;
   /// What was chosen at run time: "plain", "avx2", "avx512", "avx512_bf16", "amx", "sm_90".
   std::string instruction_set;
   int threads = 1;
-  std::string device_name;      ///< of a GPU: "NVIDIA H100 80GB HBM3"
-  std::string why_no_gpu;       ///< why device = "auto" took the CPU; empty where it did not
+  std::string device_name;  ///< of a GPU: "NVIDIA H100 80GB HBM3"
+  std::string why_no_gpu;   ///< why device = "auto" took the CPU; empty where it did not
 };
 
 /// What a call cost on an accelerator; zeros where there is none.

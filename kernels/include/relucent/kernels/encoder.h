@@ -32,9 +32,9 @@ struct AttentionPattern {
 };
 
 enum class Activation { gelu_erf };
-enum class NormPlacement { after };            ///< `after`: x <- LN(x + f(x)), as BERT
+enum class NormPlacement { after };  ///< `after`: x <- LN(x + f(x)), as BERT
 enum class PositionScheme { learned_absolute };
-enum class PoolingHead { cls_tanh_linear };    ///< logit = classifier(tanh(pooler(h_CLS)))
+enum class PoolingHead { cls_tanh_linear };  ///< logit = classifier(tanh(pooler(h_CLS)))
 
 /// What is computed, as data. A model family's reader fills it in; a backend executes it or refuses with an
 /// Error of kind `unsupported` that names the feature.
@@ -42,11 +42,11 @@ struct EncoderDescription {
   std::int32_t vocabulary_size = 0;
   std::int32_t hidden_size = 0;
   std::int32_t layers = 0;
-  std::int32_t heads = 0;              ///< hidden_size is a multiple of it
+  std::int32_t heads = 0;  ///< hidden_size is a multiple of it
   std::int32_t intermediate_size = 0;
-  std::int32_t max_positions = 0;      ///< rows of the position table
-  std::int32_t token_types = 0;        ///< rows of the token type table
-  bool document_token_type = true;     ///< D has token type 1; false: type 0 everywhere
+  std::int32_t max_positions = 0;   ///< rows of the position table
+  std::int32_t token_types = 0;     ///< rows of the token type table
+  bool document_token_type = true;  ///< D has token type 1; false: type 0 everywhere
   float norm_epsilon = 1e-12F;
   Activation activation = Activation::gelu_erf;
   NormPlacement norm_placement = NormPlacement::after;
@@ -85,8 +85,8 @@ struct LayerWeights {
   LinearWeights query, key, value;  ///< [hidden, hidden]
   LinearWeights attention_output;   ///< [hidden, hidden]
   NormWeights attention_norm;
-  LinearWeights intermediate;       ///< [intermediate, hidden]
-  LinearWeights output;             ///< [hidden, intermediate]
+  LinearWeights intermediate;  ///< [intermediate, hidden]
+  LinearWeights output;        ///< [hidden, intermediate]
   NormWeights output_norm;
 };
 
@@ -97,8 +97,8 @@ struct EncoderWeights {
   TensorView token_type_embeddings;  ///< [token_types, hidden]
   NormWeights embedding_norm;
   std::vector<LayerWeights> layers;
-  LinearWeights pooler;              ///< [hidden, hidden]
-  LinearWeights classifier;          ///< [1, hidden]
+  LinearWeights pooler;                 ///< [hidden, hidden]
+  LinearWeights classifier;             ///< [1, hidden]
   std::shared_ptr<const void> storage;  ///< keeps the views' memory alive
 };
 

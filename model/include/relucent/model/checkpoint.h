@@ -46,8 +46,7 @@ struct CheckpointCheck {
 /// Everything load() checks, plus that the encoder really runs on the device: finite, repeatable logits of a
 /// few trial inputs up to the longest. Throws Error `invalid_data` where a weight or a logit is not a finite
 /// number, and whatever load() throws.
-RELUCENT_API CheckpointCheck check_checkpoint(const std::filesystem::path& folder,
-                                              const BackendOptions& options = {});
+RELUCENT_API CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const BackendOptions& options = {});
 
 /// Writes a copy of the checkpoint `from` into the new folder `to` with a position table of `positions` rows:
 /// row i is the linear interpolation at p = i * (t - 1) / (positions - 1) between rows floor(p) and ceil(p)
@@ -62,8 +61,7 @@ RELUCENT_API void extend_positions(const std::filesystem::path& from, const std:
 /// (rounded to nearest even). The folder appears whole or not at all. Throws Error: `usage` where `to`
 /// exists; `invalid_data` for a value that the type cannot hold, naming the tensor; `io` where it cannot be
 /// written; and whatever inspect_checkpoint throws.
-RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to,
-                                     DataType type);
+RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to, DataType type);
 
 /// "f32", "f16" or "bf16" (any case); throws Error of kind `usage` for anything else.
 RELUCENT_API DataType parse_data_type(const std::string& name);

@@ -50,8 +50,8 @@ struct PairScores {
   std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
   bool query_truncated = false;      ///< the query had more than 30 word pieces
   double tokenize_ms = 0, encode_ms = 0;
-  double device_ms = 0;              ///< of encode_ms a GPU's own time, from ids to logits; 0 on a CPU
-  std::uint64_t device_bytes = 0;    ///< of a GPU's memory that the activations took at most; 0 on a CPU
+  double device_ms = 0;            ///< of encode_ms a GPU's own time, from ids to logits; 0 on a CPU
+  std::uint64_t device_bytes = 0;  ///< of a GPU's memory that the activations took at most; 0 on a CPU
 };
 
 /// A checkpoint with its tokenizer and a backend: text in, logits out. Thread-safe.
@@ -71,8 +71,7 @@ class RELUCENT_API CrossEncoder {
   virtual PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
                                      const StopSignal& stop = {}) const = 0;
   /// The same of texts alone.
-  PairScores score(std::string_view query, std::span<const std::string_view> texts,
-                   const StopSignal& stop = {}) const;
+  PairScores score(std::string_view query, std::span<const std::string_view> texts, const StopSignal& stop = {}) const;
 
   virtual const Tokenizer& tokenizer() const noexcept = 0;
   virtual const BackendInfo& backend() const noexcept = 0;
