@@ -13,11 +13,11 @@
 namespace relucent {
 namespace {
 
-constexpr std::int32_t longest_query = 30;      // word pieces
-constexpr std::int32_t special_tokens = 3;      // [CLS] query [SEP] document [SEP]
-constexpr std::size_t tokens_a_call = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
+constexpr std::int32_t kMaxQueryLength = 30;     // word pieces
+constexpr std::int32_t kSpecialTokens = 3;       // [CLS] query [SEP] document [SEP]
+constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
-constexpr std::size_t chunks_between_looks = 256;  // well below a millisecond
+constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -29,9 +29,9 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
   const std::int32_t rows = checkpoint.configuration.description.max_positions;
-  if (options.max_length != 0 && (options.max_length <= special_tokens || options.max_length > rows)) {
+  if (options.max_length != 0 && (options.max_length <= kSpecialTokens || options.max_length > rows)) {
     bad_option("max_length is " + std::to_string(options.max_length),
-               "give 0 or a number from " + std::to_string(special_tokens + 1) + " to " + std::to_string(rows) +
+               "give 0 or a number from " + std::to_string(kSpecialTokens + 1) + " to " + std::to_string(rows) +
                    ", the rows of the position table of " + checkpoint.folder.string());
   }
   if (options.attention_window && *options.attention_window < -1) {
@@ -104,7 +104,7 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
 
 TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const PairDocument> documents,
                                             const StopSignal& stop, PairScores& scores) const {
-  const auto query_limit = static_cast<std::size_t>(std::min(longest_query, max_length_ - special_tokens));
+  const auto query_limit = static_cast<std::size_t>(std::min(kMaxQueryLength, max_length_ - kSpecialTokens));
   TokenizedBatch batch;
   scores.query_truncated = tokenizer_->encode(query, query_limit, batch.query, stop);
   scores.query_tokens = static_cast<std::int32_t>(batch.query.size());
@@ -129,7 +129,7 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
     score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
-      if (++chunks_added % chunks_between_looks == 0) stop.throw_if_due("tokenizing the documents");
+      if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
       batch.add(ids.subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
       score.tokens += static_cast<std::int32_t>(before + chunk.size + 1);
     }
@@ -143,7 +143,7 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
   std::vector<float> logits(sequences.size());
   for (std::size_t begin = 0; begin < sequences.size();) {
     std::size_t end = begin, tokens = 0;
-    while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= tokens_a_call)) {
+    while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= kTokensPerCall)) {
       tokens += sequences[end++].size();
     }
     const ScoringBatch part{tokenizer_->cls_id(), batch.query, std::span(sequences).subspan(begin, end - begin)};

@@ -41,7 +41,7 @@ std::vector<InputFingerprint> fingerprints_of(const std::vector<InputFile>& file
   std::vector<InputFingerprint> fingerprints;
   for (const InputFile& file : files) {
     if (file.stream) {
-      fingerprints.push_back({printable(file.path.string()), InputFingerprint::stream, 0, 0});
+      fingerprints.push_back({printable(file.path.string()), InputFingerprint::kStream, 0, 0});
       continue;
     }
     fingerprints.push_back(
@@ -130,7 +130,7 @@ void check_same_run(const Checkpoint& before, const Checkpoint& now, const std::
   }
   for (std::size_t i = 0; i < now.inputs.size(); ++i) {
     const InputFingerprint &old_file = before.inputs[i], &new_file = now.inputs[i];
-    if (old_file.size == InputFingerprint::stream || new_file.size == InputFingerprint::stream) {
+    if (old_file.size == InputFingerprint::kStream || new_file.size == InputFingerprint::kStream) {
       refuse("input " + input_name(new_file.path) + " is a stream, which cannot be compared with the one before",
              "if it is the same, resume with --force-resume; otherwise replace the index with --overwrite");
     }

@@ -13,7 +13,7 @@ namespace relucent::index_tools {
 
 /// An input file as it was when indexing began, so that a resumed run notices another one.
 struct InputFingerprint {
-  static constexpr std::int64_t stream = -1;  ///< the size of one that cannot be compared: a pipe, standard input
+  static constexpr std::int64_t kStream = -1;  ///< the size of one that cannot be compared: a pipe, standard input
 
   std::string path;
   std::int64_t size = 0;

@@ -49,11 +49,11 @@ Manifest make_manifest(const fs::path& index) {
 }
 
 void write_manifest(const fs::path& index, const Manifest& manifest) {
-  write_file_atomically(index / Manifest::file_name, to_text(manifest));
+  write_file_atomically(index / Manifest::kFileName, to_text(manifest));
 }
 
 std::optional<Manifest> read_manifest(const fs::path& index) {
-  const fs::path path = index / Manifest::file_name;
+  const fs::path path = index / Manifest::kFileName;
   if (!fs::exists(path)) return std::nullopt;
   const std::string text = read_file(path, kMaxManifestBytes);
   const auto damaged = [&](const std::string& problem) {
@@ -79,7 +79,7 @@ std::optional<Manifest> read_manifest(const fs::path& index) {
 }
 
 void remove_manifest(const fs::path& index) {
-  const fs::path path = index / Manifest::file_name;
+  const fs::path path = index / Manifest::kFileName;
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_io_error(path, "removing", errno);
 }
 

@@ -17,7 +17,7 @@ struct Manifest {
   };
   std::map<std::string, Entry> files;  ///< by name
 
-  static constexpr const char* file_name = "relucent.manifest";
+  static constexpr const char* kFileName = "relucent.manifest";
 };
 
 /// Whether a file of an index folder belongs into the manifest: not the lock, the manifest itself or what is made anew

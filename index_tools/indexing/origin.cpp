@@ -52,7 +52,7 @@ Origin origin_of(const fs::path& index) {
   }
   std::error_code ignored;
   const auto shows_a_checkpoint = [&](const std::string& list) { return names_a_checkpoint(index / list); };
-  const bool own = fs::exists(index / Manifest::file_name, ignored) || std::ranges::any_of(lists, shows_a_checkpoint);
+  const bool own = fs::exists(index / Manifest::kFileName, ignored) || std::ranges::any_of(lists, shows_a_checkpoint);
   return own ? Origin::own : Origin::unknown;
 }
 

@@ -21,7 +21,7 @@ class Buffer {
     if (size > size_) {
       data_.reset();
       size_ = 0;
-      data_.reset(static_cast<T*>(::operator new(size * sizeof(T), alignment)));
+      data_.reset(static_cast<T*>(::operator new(size * sizeof(T), kAlignment)));
       std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
       size_ = size;
     }
@@ -29,9 +29,9 @@ class Buffer {
   }
 
  private:
-  static constexpr std::align_val_t alignment{64};
+  static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(T* data) const noexcept { ::operator delete(data, alignment); }
+    void operator()(T* data) const noexcept { ::operator delete(data, kAlignment); }
   };
   std::unique_ptr<T, Free> data_;
   std::size_t size_ = 0;

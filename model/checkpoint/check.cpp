@@ -11,7 +11,7 @@
 namespace relucent {
 namespace {
 
-constexpr const char* damaged = "the weights are damaged; download the file again";
+constexpr const char* kDamaged = "the weights are damaged; download the file again";
 
 void check_weights(const Checkpoint& checkpoint) {
   for (const std::string& name : checkpoint.weights.used) {
@@ -20,7 +20,7 @@ void check_weights(const Checkpoint& checkpoint) {
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
     if (bad == values.end()) continue;
     throw Error(ErrorKind::invalid_data, checkpoint.file.path().string() + ", tensor " + name,
-                "element " + std::to_string(bad - values.begin()) + " is not a finite number", damaged);
+                "element " + std::to_string(bad - values.begin()) + " is not a finite number", kDamaged);
   }
 }
 
@@ -59,7 +59,7 @@ CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const Back
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (!std::isfinite(check.logits[i])) {
       throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(),
-                  "the model gives a score that is not a finite number", damaged);
+                  "the model gives a score that is not a finite number", kDamaged);
     }
     if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
       throw Error(ErrorKind::internal, folder.string(), "the same input gave two scores", "please report it");

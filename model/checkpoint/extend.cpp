@@ -9,7 +9,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::int32_t max_positions = 1 << 20;
+constexpr std::int32_t kMaxPositions = 1 << 20;
 
 /// `rows` rows; row i lies at p = i * (trained - 1) / (rows - 1) of `table` [*, width].
 std::vector<float> interpolate(const std::vector<float>& table, std::size_t width, std::size_t trained,
@@ -37,10 +37,10 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
   const SafetensorsFile& file = checkpoint.file;
   const TensorView& table = checkpoint.weights.weights.position_embeddings;
   const std::int32_t present = checkpoint.configuration.description.max_positions;
-  if (positions <= present || positions > max_positions) {
+  if (positions <= present || positions > kMaxPositions) {
     throw Error(ErrorKind::usage, from.string(),
                 "cannot be extended to " + std::to_string(positions) + " positions: it has " + std::to_string(present),
-                "give a number from " + std::to_string(present + 1) + " to " + std::to_string(max_positions));
+                "give a number from " + std::to_string(present + 1) + " to " + std::to_string(kMaxPositions));
   }
   if (trained_rows < 0 || trained_rows == 1 || trained_rows > present) {
     throw Error(

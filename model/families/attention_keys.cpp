@@ -12,28 +12,28 @@ struct Flag {
   std::string_view key;
   bool AttentionPattern::*value;
 };
-constexpr std::array<Flag, 6> flags{{{"cls_query_attention", &AttentionPattern::cls_query},
-                                     {"cls_doc_attention", &AttentionPattern::cls_document},
-                                     {"query_cls_attention", &AttentionPattern::query_cls},
-                                     {"query_doc_attention", &AttentionPattern::query_document},
-                                     {"doc_cls_attention", &AttentionPattern::document_cls},
-                                     {"doc_query_attention", &AttentionPattern::document_query}}};
-constexpr std::string_view window_key = "attention_window_size";
+constexpr std::array<Flag, 6> kFlags{{{"cls_query_attention", &AttentionPattern::cls_query},
+                                      {"cls_doc_attention", &AttentionPattern::cls_document},
+                                      {"query_cls_attention", &AttentionPattern::query_cls},
+                                      {"query_doc_attention", &AttentionPattern::query_document},
+                                      {"doc_cls_attention", &AttentionPattern::document_cls},
+                                      {"doc_query_attention", &AttentionPattern::document_query}}};
+constexpr std::string_view kWindowKey = "attention_window_size";
 
 }  // namespace
 
 AttentionPattern read_attention_pattern(const JsonFile& config) {
   AttentionPattern pattern;
-  for (const Flag& flag : flags) pattern.*flag.value = config.boolean(flag.key).value_or(true);
-  if (const auto window = config.integer(window_key, 0, std::numeric_limits<std::int32_t>::max())) {
+  for (const Flag& flag : kFlags) pattern.*flag.value = config.boolean(flag.key).value_or(true);
+  if (const auto window = config.integer(kWindowKey, 0, std::numeric_limits<std::int32_t>::max())) {
     pattern.window = static_cast<std::int32_t>(*window);
   }
   return pattern;
 }
 
 bool is_attention_pattern_key(std::string_view key) {
-  return key == window_key ||
-         std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.key == key; });
+  return key == kWindowKey ||
+         std::any_of(kFlags.begin(), kFlags.end(), [&](const Flag& flag) { return flag.key == key; });
 }
 
 bool sounds_like_attention(std::string_view key) {

@@ -11,11 +11,11 @@
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 2> architectures{"ListformerModelForSequenceClassification",
-                                                        "BertForSequenceClassification"};
+constexpr std::array<std::string_view, 2> kArchitectures{"ListformerModelForSequenceClassification",
+                                                         "BertForSequenceClassification"};
 
 /// Keys that other tools write and that make no difference to a score.
-constexpr std::array<std::string_view, 21> harmless{
+constexpr std::array<std::string_view, 21> kHarmless{
     "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range",
     "output_attentions", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
     "_attn_implementation_internal", "cross_attention_hidden_size", "cls_token_id", "sep_token_id", "pad_token_id",
@@ -25,28 +25,28 @@ constexpr std::array<std::string_view, 21> harmless{
     "input_type_embedding", "normalize_output", "depth"};
 
 /// Keys that read_bert_configuration looks at.
-constexpr std::array<std::string_view, 22> understood{"model_type",
-                                                      "architectures",
-                                                      "hidden_size",
-                                                      "num_hidden_layers",
-                                                      "num_attention_heads",
-                                                      "intermediate_size",
-                                                      "hidden_act",
-                                                      "layer_norm_eps",
-                                                      "max_position_embeddings",
-                                                      "type_vocab_size",
-                                                      "vocab_size",
-                                                      "num_labels",
-                                                      "id2label",
-                                                      "label2id",
-                                                      "position_embedding_type",
-                                                      "token_type_embedding",
-                                                      "is_decoder",
-                                                      "add_cross_attention",
-                                                      "is_encoder_decoder",
-                                                      "pruned_heads",
-                                                      "quantization_config",
-                                                      "torch_dtype"};
+constexpr std::array<std::string_view, 22> kUnderstood{"model_type",
+                                                       "architectures",
+                                                       "hidden_size",
+                                                       "num_hidden_layers",
+                                                       "num_attention_heads",
+                                                       "intermediate_size",
+                                                       "hidden_act",
+                                                       "layer_norm_eps",
+                                                       "max_position_embeddings",
+                                                       "type_vocab_size",
+                                                       "vocab_size",
+                                                       "num_labels",
+                                                       "id2label",
+                                                       "label2id",
+                                                       "position_embedding_type",
+                                                       "token_type_embedding",
+                                                       "is_decoder",
+                                                       "add_cross_attention",
+                                                       "is_encoder_decoder",
+                                                       "pruned_heads",
+                                                       "quantization_config",
+                                                       "torch_dtype"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& keys, std::string_view key) {
@@ -66,11 +66,11 @@ std::string read_architecture(const JsonFile& config) {
   std::string names;
   for (const auto& name : *stated) {
     if (!name.is_string()) config.fail("architectures", "holds " + name.dump() + ", not a name");
-    if (contains(architectures, name.get<std::string>())) return name.get<std::string>();
+    if (contains(kArchitectures, name.get<std::string>())) return name.get<std::string>();
     names += (names.empty() ? "" : ", ") + name.get<std::string>();
   }
   unsupported(config, "architectures", "the architecture " + names + " is not known",
-              "use a checkpoint of " + std::string(architectures[0]) + " or " + std::string(architectures[1]));
+              "use a checkpoint of " + std::string(kArchitectures[0]) + " or " + std::string(kArchitectures[1]));
 }
 
 /// The head must have one output: a score, not classes.
@@ -115,8 +115,8 @@ void refuse_what_is_not_computed(const JsonFile& config) {
 std::vector<std::string> ignored_keys(const JsonFile& config) {
   std::vector<std::string> ignored;
   for (const auto& [key, value] : config.object().items()) {
-    if (contains(understood, key) || is_attention_pattern_key(key)) continue;
-    if (!contains(harmless, key) && sounds_like_attention(key)) {
+    if (contains(kUnderstood, key) || is_attention_pattern_key(key)) continue;
+    if (!contains(kHarmless, key) && sounds_like_attention(key)) {
       unsupported(config, key, "this attention key is not understood",
                   "check its spelling, or remove it if it makes no difference");
     }

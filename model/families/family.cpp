@@ -8,7 +8,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::array families{bert_family};
+constexpr std::array kFamilies{bert_family};
 
 }  // namespace
 
@@ -16,7 +16,7 @@ const Family& find_family(const JsonFile& config) {
   const auto model_type = config.string("model_type");
   if (!model_type) config.fail("model_type", "is missing", "add it or download the file again");
   std::string known;
-  for (const Family& family : families) {
+  for (const Family& family : kFamilies) {
     if (family.model_type == *model_type) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }

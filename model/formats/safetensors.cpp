@@ -11,14 +11,14 @@
 namespace relucent {
 namespace {
 
-constexpr std::uint64_t max_header_bytes = 100'000'000;
-constexpr const char* download_again = "download the file again";
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr const char* kDownloadAgain = "download the file again";
 
 struct ElementType {
   std::string_view name;
   std::uint64_t bytes;
 };
-constexpr std::array<ElementType, 15> element_types{{{"F32", 4},
+constexpr std::array<ElementType, 15> kElementTypes{{{"F32", 4},
                                                      {"F16", 2},
                                                      {"BF16", 2},
                                                      {"F64", 8},
@@ -35,7 +35,7 @@ constexpr std::array<ElementType, 15> element_types{{{"F32", 4},
                                                      {"F8_E5M2", 1}}};
 
 [[noreturn]] void invalid(const std::filesystem::path& path, const std::string& place, const std::string& problem,
-                          const std::string& remedy = download_again) {
+                          const std::string& remedy = kDownloadAgain) {
   throw Error(ErrorKind::invalid_data, path.string() + (place.empty() ? "" : ", " + place), problem, remedy);
 }
 
@@ -48,19 +48,19 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
   }
   if (file.size() < kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
-            std::string(download_again) + ": it is " + std::to_string(file.size()) + " bytes");
+            std::string(kDownloadAgain) + ": it is " + std::to_string(file.size()) + " bytes");
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthFieldBytes; ++i) {
     length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   }
-  if (length > max_header_bytes) {
+  if (length > kMaxHeaderBytes) {
     invalid(path, "byte 0", "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
             "check that this is a safetensors file, or download it again");
   }
   if (length > file.size() - kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header",
-            std::string(download_again) + ": it is " + std::to_string(file.size()) +
+            std::string(kDownloadAgain) + ": it is " + std::to_string(file.size()) +
                 " bytes, the header alone promises " + std::to_string(length + kLengthFieldBytes));
   }
   return length;
@@ -117,15 +117,15 @@ void check_coverage(const std::filesystem::path& path, const std::vector<Safeten
   if (reached > available) {
     const auto cut = std::find_if(entries.begin(), entries.end(),
                                   [&](const SafetensorsEntry& entry) { return entry.end > available; });
-    invalid(path, "tensor " + cut->name, "the file ends before the tensor does", download_again + sizes);
+    invalid(path, "tensor " + cut->name, "the file ends before the tensor does", kDownloadAgain + sizes);
   }
-  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor", download_again + sizes);
+  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor", kDownloadAgain + sizes);
 }
 
 }  // namespace
 
 std::optional<std::uint64_t> safetensors_element_size(std::string_view type) noexcept {
-  for (const ElementType& known : element_types) {
+  for (const ElementType& known : kElementTypes) {
     if (known.name == type) return known.bytes;
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t most_terms = 255;  // a query has 30 word pieces at most
+constexpr std::size_t kMaxTerms = 255;  // a query has 30 word pieces at most
 
 }  // namespace
 
@@ -15,7 +15,7 @@ ChunkChoice::ChunkChoice(std::span<const std::int32_t> query, std::int32_t vocab
     : most_(std::max<std::size_t>(most, 1)), term_of_(static_cast<std::size_t>(vocabulary_size), 0) {
   for (const std::int32_t id : query) {
     std::uint8_t& term = term_of_[static_cast<std::size_t>(id)];
-    if (term == 0 && terms_ < most_terms) term = static_cast<std::uint8_t>(++terms_);
+    if (term == 0 && terms_ < kMaxTerms) term = static_cast<std::uint8_t>(++terms_);
   }
 }
 

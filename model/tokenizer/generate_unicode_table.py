@@ -99,10 +99,10 @@ def main():
             assert kinds.get(c + value, ("letter", 0)) == (kind, 0), hex(c)
 
     print("// Made by generate_unicode_table.py; do not edit.")
-    print("constexpr Row rows[] = {")
-    wrap("{0x%X,0x%X,%d,%s,%d}" % (*row[:3], row[3].replace("sequence", "sequence_kind"), row[4])
+    print("constexpr Row kRows[] = {")
+    wrap("{0x%X,0x%X,%d,%s,%d}" % (*row[:3], row[3].replace("sequence", "sequence"), row[4])
          for row in merge(kinds))
-    print("};\nconstexpr char32_t sequences[] = {")
+    print("};\nconstexpr char32_t kSequences[] = {")
     wrap("0x%X" % value for value in sequences)
     print("};")
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* same_model = "use the tokenizer files of the same model, or download them again";
+constexpr const char* kSameModel = "use the tokenizer files of the same model, or download them again";
 
 /// The name of a SentencePiece model in `folder`, or nothing.
 std::string sentencepiece_model(const fs::path& folder) {
@@ -48,7 +48,7 @@ void check_settings(const JsonFile& settings) {
 std::int32_t find_entry(const WordPieceVocabulary& vocabulary, const std::string& token, const fs::path& path) {
   const auto found = std::find(vocabulary.entries.begin(), vocabulary.entries.end(), token);
   if (found == vocabulary.entries.end()) {
-    throw Error(ErrorKind::invalid_data, path.string(), "the vocabulary has no entry " + token, same_model);
+    throw Error(ErrorKind::invalid_data, path.string(), "the vocabulary has no entry " + token, kSameModel);
   }
   return static_cast<std::int32_t>(found - vocabulary.entries.begin());
 }
@@ -58,12 +58,12 @@ void check_size(const WordPieceVocabulary& vocabulary, const fs::path& path, std
     throw Error(ErrorKind::invalid_data, path.string(),
                 "the vocabulary has " + std::to_string(vocabulary.entries.size()) +
                     " entries where config.json's vocab_size is " + std::to_string(wanted),
-                same_model);
+                kSameModel);
   }
   std::size_t bytes = 0;
   for (const std::string& entry : vocabulary.entries) bytes += entry.size();
-  if (bytes > VocabularyTrie::max_bytes) {
-    throw Error(ErrorKind::unsupported, path.string(), "the vocabulary is longer than 16 MiB", same_model);
+  if (bytes > VocabularyTrie::kMaxBytes) {
+    throw Error(ErrorKind::unsupported, path.string(), "the vocabulary is longer than 16 MiB", kSameModel);
   }
 }
 

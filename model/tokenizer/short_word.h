@@ -11,18 +11,18 @@ namespace relucent {
 
 /// A word of 1 to 16 bytes, none of them zero, in two registers: filled up with zeros, the first byte lowest.
 struct ShortWord {
-  static constexpr std::size_t longest = 16;
+  static constexpr std::size_t kMaxBytes = 16;
 
   std::uint64_t low = 0, high = 0;
 
   friend bool operator==(const ShortWord&, const ShortWord&) = default;
 
-  /// The first `size` of the `longest` bytes that must be readable at `bytes`.
+  /// The first `size` of the `kMaxBytes` bytes that must be readable at `bytes`.
   static ShortWord of(const char* bytes, std::size_t size) noexcept {
     return first(load(bytes), load(bytes + 8), size);
   }
 
-  /// Sets `size` to the number of ASCII letters and digits that the `longest` readable bytes at `bytes` begin with,
+  /// Sets `size` to the number of ASCII letters and digits that the `kMaxBytes` readable bytes at `bytes` begin with,
   /// and returns these, lower-cased.
   static ShortWord lower_cased(const char* bytes, std::size_t& size) noexcept {
     const std::uint64_t low = load(bytes), high = load(bytes + 8);
@@ -32,8 +32,8 @@ struct ShortWord {
     return first(low | each(0x20), high | each(0x20), size);
   }
 
-  std::array<char, longest> bytes() const noexcept {
-    std::array<char, longest> result;
+  std::array<char, kMaxBytes> bytes() const noexcept {
+    std::array<char, kMaxBytes> result;
     const std::uint64_t parts[] = {little_endian(low), little_endian(high)};
     std::memcpy(result.data(), parts, sizeof parts);
     return result;

@@ -5,12 +5,6 @@
 namespace relucent {
 namespace {
 
-constexpr auto letter = CharacterKind::letter;
-constexpr auto alone = CharacterKind::alone;
-constexpr auto space = CharacterKind::space;
-constexpr auto drop = CharacterKind::drop;
-constexpr auto sequence_kind = CharacterKind::sequence;
-
 /// Every step-th code point from first to last; see generate_unicode_table.py.
 struct Row {
   char32_t first, last;
@@ -19,10 +13,11 @@ struct Row {
   std::int32_t value;
 };
 
+using enum CharacterKind;  // the names that the table has
 #include "model/tokenizer/unicode_table.inc"
 
-constexpr char32_t first_syllable = 0xAC00, last_syllable = 0xD7A3;
-constexpr std::size_t code_points = 0x110000;
+constexpr char32_t kFirstSyllable = 0xAC00, kLastSyllable = 0xD7A3;
+constexpr std::size_t kCodePoints = 0x110000;
 
 constexpr std::uint32_t pack(CharacterKind kind, std::int32_t distance) {
   return static_cast<std::uint32_t>(distance) << 8 | static_cast<std::uint32_t>(kind);
@@ -31,22 +26,23 @@ constexpr std::uint32_t pack(CharacterKind kind, std::int32_t distance) {
 }  // namespace
 
 UnicodeTable::UnicodeTable() {
-  std::vector<std::uint32_t> all(code_points, pack(letter, 0));
-  for (const Row& row : rows) {
+  std::vector<std::uint32_t> all(kCodePoints, pack(CharacterKind::letter, 0));
+  for (const Row& row : kRows) {
     for (char32_t c = row.first; c <= row.last; c += row.step) {
       // A sequence's value is its place in the list; look_up adds c to every value.
-      const std::int32_t distance = row.kind == sequence_kind ? row.value - static_cast<std::int32_t>(c) : row.value;
+      const std::int32_t distance =
+          row.kind == CharacterKind::sequence ? row.value - static_cast<std::int32_t>(c) : row.value;
       all[c] = pack(row.kind, distance);
     }
   }
-  for (char32_t c = first_syllable; c <= last_syllable; ++c) all[c] = pack(sequence_kind, 0);
+  for (char32_t c = kFirstSyllable; c <= kLastSyllable; ++c) all[c] = pack(CharacterKind::sequence, 0);
 
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
   for (std::size_t block = 0; block < block_of_.size(); ++block) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(block * block_size);
-    const auto [place, is_new] = known.try_emplace(std::vector<std::uint32_t>(begin, begin + block_size),
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(block * kBlockSize);
+    const auto [place, is_new] = known.try_emplace(std::vector<std::uint32_t>(begin, begin + kBlockSize),
                                                    static_cast<std::uint32_t>(blocks_.size()));
-    if (is_new) blocks_.insert(blocks_.end(), begin, begin + block_size);
+    if (is_new) blocks_.insert(blocks_.end(), begin, begin + kBlockSize);
     block_of_[block] = place->second;
   }
 }
@@ -58,12 +54,12 @@ const UnicodeTable& UnicodeTable::instance() {
 
 std::span<const char32_t> UnicodeTable::sequence(char32_t c, CharacterAction action,
                                                  std::array<char32_t, 3>& storage) const noexcept {
-  if (c >= first_syllable && c <= last_syllable) {  // Unicode 15, section 3.12
-    const char32_t index = c - first_syllable;
+  if (c >= kFirstSyllable && c <= kLastSyllable) {  // Unicode 15, section 3.12
+    const char32_t index = c - kFirstSyllable;
     storage = {0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + index % 28};
     return std::span(storage).first(index % 28 == 0 ? 2 : 3);
   }
-  return std::span(sequences).subspan(action.value + 1, sequences[action.value]);
+  return std::span(kSequences).subspan(action.value + 1, kSequences[action.value]);
 }
 
 }  // namespace relucent

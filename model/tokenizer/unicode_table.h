@@ -30,7 +30,7 @@ class UnicodeTable {
 
   /// For any code point up to U+10FFFF.
   CharacterAction look_up(char32_t c) const noexcept {
-    const std::uint32_t packed = blocks_[block_of_[c >> block_bits] + (c & (block_size - 1))];
+    const std::uint32_t packed = blocks_[block_of_[c >> kBlockBits] + (c & (kBlockSize - 1))];
     // The value is the distance from c, in the upper 24 bits.
     const auto distance = static_cast<std::int32_t>(packed) >> 8;
     return {static_cast<CharacterKind>(packed & 0xFF), c + static_cast<char32_t>(distance)};
@@ -42,12 +42,12 @@ class UnicodeTable {
                                      std::array<char32_t, 3>& storage) const noexcept;
 
  private:
-  static constexpr int block_bits = 8;
-  static constexpr std::size_t block_size = std::size_t{1} << block_bits;
+  static constexpr int kBlockBits = 8;
+  static constexpr std::size_t kBlockSize = std::size_t{1} << kBlockBits;
 
   UnicodeTable();
 
-  std::array<std::uint32_t, 0x110000 / block_size> block_of_{};  // where a block begins in blocks_
+  std::array<std::uint32_t, 0x110000 / kBlockSize> block_of_{};  // where a block begins in blocks_
   std::vector<std::uint32_t> blocks_;                            // distance << 8 | kind
 };
 

@@ -24,19 +24,19 @@ VocabularyTrie::VocabularyTrie(const std::vector<std::string_view>& entries) {
   ids_.reserve(nodes);
   ids_.push_back(-1);
   for (const std::size_t i : order) {
-    std::uint32_t node = root;
+    std::uint32_t node = kRoot;
     for (const char byte : entries[i]) {
       const std::uint32_t next = child(node, byte);
-      node = next != none ? next : add_child(node, byte);
+      node = next != kNone ? next : add_child(node, byte);
     }
-    if (node != root) ids_[node] = static_cast<std::int32_t>(i);
+    if (node != kRoot) ids_[node] = static_cast<std::int32_t>(i);
   }
 }
 
 std::uint32_t VocabularyTrie::add_child(std::uint32_t node, char byte) {
   const std::uint32_t key = node << 8 | static_cast<std::uint8_t>(byte);
   std::size_t slot = hash(key);
-  while (edges_[slot & mask_].key != none) ++slot;
+  while (edges_[slot & mask_].key != kNone) ++slot;
   const auto added = static_cast<std::uint32_t>(ids_.size());
   edges_[slot & mask_] = {key, added};
   ids_.push_back(-1);

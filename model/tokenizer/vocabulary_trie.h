@@ -10,12 +10,12 @@ namespace relucent {
 /// nothing.
 class VocabularyTrie {
  public:
-  static constexpr std::uint32_t root = 0;
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  static constexpr std::uint32_t kRoot = 0;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   /// Most bytes that all entries may have together.
-  static constexpr std::size_t max_bytes = (std::size_t{1} << 24) - 2;
+  static constexpr std::size_t kMaxBytes = (std::size_t{1} << 24) - 2;
 
-  /// `entries[i]` has the id i; an empty one is never found. All together have at most `max_bytes`.
+  /// `entries[i]` has the id i; an empty one is never found. All together have at most `kMaxBytes`.
   explicit VocabularyTrie(const std::vector<std::string_view>& entries);
 
   /// The node one byte further, or `none`.
@@ -24,13 +24,13 @@ class VocabularyTrie {
     for (std::size_t slot = hash(key);; ++slot) {
       const Edge& edge = edges_[slot & mask_];
       if (edge.key == key) return edge.child;
-      if (edge.key == none) return none;
+      if (edge.key == kNone) return kNone;
     }
   }
 
   /// The node that `text` leads to, or `none`.
   std::uint32_t descend(std::uint32_t node, std::string_view text) const noexcept {
-    for (std::size_t i = 0; i < text.size() && node != none; ++i) node = child(node, text[i]);
+    for (std::size_t i = 0; i < text.size() && node != kNone; ++i) node = child(node, text[i]);
     return node;
   }
 
@@ -39,8 +39,8 @@ class VocabularyTrie {
 
  private:
   struct Edge {
-    std::uint32_t key = none;  // parent << 8 | byte
-    std::uint32_t child = none;
+    std::uint32_t key = kNone;  // parent << 8 | byte
+    std::uint32_t child = kNone;
   };
 
   std::size_t hash(std::uint32_t key) const noexcept { return (key * std::uint32_t{0x9E3779B1}) >> shift_; }

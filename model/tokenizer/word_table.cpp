@@ -8,7 +8,7 @@ namespace relucent {
 namespace {
 
 bool is_short(std::string_view word) {
-  return !word.empty() && word.size() <= ShortWord::longest && word.find('\0') == std::string_view::npos;
+  return !word.empty() && word.size() <= ShortWord::kMaxBytes && word.find('\0') == std::string_view::npos;
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ WordTable::WordTable(const std::vector<Entry>& entries) {
   shift_ = 64 - std::countr_zero(slots_.size());
   for (const auto& [text, id] : entries) {
     if (!is_short(text)) continue;
-    std::array<char, ShortWord::longest> bytes{};
+    std::array<char, ShortWord::kMaxBytes> bytes{};
     std::copy(text.begin(), text.end(), bytes.begin());
     const ShortWord word = ShortWord::of(bytes.data(), text.size());
     std::size_t slot = word.hash() >> shift_;

@@ -9,12 +9,12 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t max_word_length = 100;           // characters; a longer word is unknown
-constexpr std::size_t bytes_between_looks = 64 << 10;  // well below a millisecond
-constexpr std::string_view continuation_prefix = "##";
+constexpr std::size_t kMaxWordLength = 100;           // characters; a longer word is unknown
+constexpr std::size_t kBytesBetweenLooks = 64 << 10;  // well below a millisecond
+constexpr std::string_view kContinuationPrefix = "##";
 
 /// Raise it when the same vocabulary gives other ids than before.
-constexpr std::string_view algorithm = "WordPiece uncased 1";
+constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 
 /// FNV-1a, 64 bits, of what decides over the ids: the way of splitting, the entries in their order, which one is
 /// unknown.
@@ -27,7 +27,7 @@ std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
     add(std::to_string(text.size()) + ":");  // so that no two lists of texts look the same
     add(text);
   };
-  add_text(algorithm);
+  add_text(kAlgorithm);
   add_text(std::to_string(vocabulary.unknown));
   for (const std::string& entry : vocabulary.entries) add_text(entry);
   return hash != 0 ? hash : 1;
@@ -38,7 +38,7 @@ WordTable make_word_table(const std::vector<std::string>& entries, const Vocabul
   std::vector<WordTable::Entry> words;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto id = static_cast<std::int32_t>(i);
-    if (trie.id(trie.descend(VocabularyTrie::root, entries[i])) == id) words.push_back({entries[i], id});
+    if (trie.id(trie.descend(VocabularyTrie::kRoot, entries[i])) == id) words.push_back({entries[i], id});
   }
   return WordTable(words);
 }
@@ -49,10 +49,10 @@ WordTable make_word_table(const std::vector<std::string>& entries, const Vocabul
 class WordPieceTokenizer::Word {
  public:
   void add(char32_t c) noexcept {
-    if (characters_++ < max_word_length) end_ = append_utf8(c, end_);
+    if (characters_++ < kMaxWordLength) end_ = append_utf8(c, end_);
   }
   bool empty() const noexcept { return characters_ == 0; }
-  bool too_long() const noexcept { return characters_ > max_word_length; }
+  bool too_long() const noexcept { return characters_ > kMaxWordLength; }
   std::string_view text() const noexcept { return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())}; }
   void clear() noexcept {
     end_ = bytes_.data();
@@ -60,7 +60,7 @@ class WordPieceTokenizer::Word {
   }
 
  private:
-  std::array<char, 4 * max_word_length> bytes_;
+  std::array<char, 4 * kMaxWordLength> bytes_;
   char* end_ = bytes_.data();
   std::size_t characters_ = 0;
 };
@@ -69,17 +69,17 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
     : unicode_(UnicodeTable::instance()),
       trie_({vocabulary.entries.begin(), vocabulary.entries.end()}),
       words_(make_word_table(vocabulary.entries, trie_)),
-      continuation_(trie_.descend(VocabularyTrie::root, continuation_prefix)),
+      continuation_(trie_.descend(VocabularyTrie::kRoot, kContinuationPrefix)),
       cls_(vocabulary.cls),
       sep_(vocabulary.sep),
       unknown_(vocabulary.unknown),
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
       fingerprint_(fingerprint_of(vocabulary)),
       source_(std::move(vocabulary.source)) {
-  word_ends_.fill(no_word_end);
+  word_ends_.fill(kNoWordEnd);
   for (char32_t c = 0; c < 0x80; ++c) {
     const CharacterAction action = unicode_.look_up(c);
-    if (action.kind == CharacterKind::space) word_ends_[c] = adds_nothing;
+    if (action.kind == CharacterKind::space) word_ends_[c] = kAddsNothing;
     if (action.kind != CharacterKind::alone) continue;
     Word word;
     std::vector<std::int32_t> ids;
@@ -103,12 +103,12 @@ void WordPieceTokenizer::split(std::string_view text, std::vector<std::int32_t>&
   const std::size_t before = ids.size();
   bool known = true;
   for (std::size_t begin = 0; known && begin < text.size();) {
-    std::uint32_t node = begin == 0 ? VocabularyTrie::root : continuation_;
+    std::uint32_t node = begin == 0 ? VocabularyTrie::kRoot : continuation_;
     std::int32_t best = -1;
     std::size_t best_end = begin;
-    for (std::size_t i = begin; i < text.size() && node != VocabularyTrie::none;) {
+    for (std::size_t i = begin; i < text.size() && node != VocabularyTrie::kNone;) {
       node = trie_.child(node, text[i++]);
-      if (node == VocabularyTrie::none) break;
+      if (node == VocabularyTrie::kNone) break;
       if (trie_.id(node) >= 0) {
         best = trie_.id(node);
         best_end = i;
@@ -157,11 +157,11 @@ void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& wor
 /// the end.
 std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size_t at, std::size_t most,
                                                 std::vector<std::int32_t>& ids) const {
-  while (at + ShortWord::longest < text.size() && ids.size() <= most) {
+  while (at + ShortWord::kMaxBytes < text.size() && ids.size() <= most) {
     std::size_t size = 0;
     const ShortWord word = ShortWord::lower_cased(text.data() + at, size);
     const std::int32_t end = word_ends_[static_cast<std::uint8_t>(text[at + size])];
-    if (end == no_word_end) return at;
+    if (end == kNoWordEnd) return at;
     if (size > 0) {
       const std::int32_t id = words_.find(word);
       if (id >= 0) {
@@ -171,7 +171,7 @@ std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size
         split({bytes.data(), size}, ids);
       }
     }
-    if (end != adds_nothing) ids.push_back(end);
+    if (end != kAddsNothing) ids.push_back(end);
     at += size + 1;
   }
   return at;
@@ -181,13 +181,13 @@ bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::v
                                 const StopSignal& stop) const {
   const std::size_t most = ids.size() + limit;
   Word word;
-  std::size_t look_at_clock = bytes_between_looks;
+  std::size_t look_at_clock = kBytesBetweenLooks;
   for (std::size_t at = 0; ids.size() <= most;) {
     if (at >= look_at_clock) {
       stop.throw_if_due("tokenizing the documents");
-      look_at_clock = at + bytes_between_looks;
+      look_at_clock = at + kBytesBetweenLooks;
     }
-    if (word.empty()) at = add_plain_words(text.substr(0, look_at_clock + ShortWord::longest), at, most, ids);
+    if (word.empty()) at = add_plain_words(text.substr(0, look_at_clock + ShortWord::kMaxBytes), at, most, ids);
     if (at == text.size()) break;
     const char32_t c = next_code_point(text, at);
     const CharacterAction action = unicode_.look_up(c);

@@ -25,7 +25,7 @@ struct WordPieceVocabulary {
 /// text ("[SEP]") are text.
 class WordPieceTokenizer final : public Tokenizer {
  public:
-  /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::max_bytes.
+  /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::kMaxBytes.
   explicit WordPieceTokenizer(WordPieceVocabulary vocabulary);
 
   using Tokenizer::encode;
@@ -54,8 +54,8 @@ class WordPieceTokenizer final : public Tokenizer {
   std::uint64_t fingerprint_;
   std::string source_;
 
-  static constexpr std::int32_t adds_nothing = -1, no_word_end = -2;
-  /// By byte: the id that a punctuation mark of ASCII adds; adds_nothing for white space; no_word_end for others.
+  static constexpr std::int32_t kAddsNothing = -1, kNoWordEnd = -2;
+  /// By byte: the id that a punctuation mark of ASCII adds; kAddsNothing for white space; kNoWordEnd for others.
   std::array<std::int32_t, 256> word_ends_;
 };
 

@@ -32,7 +32,7 @@ TEST_P(ConfigMistakes, AreErrorsWithFileLineColumnAndRemedy) {
   }
 }
 
-const Mistake mistakes[] = {
+const Mistake kMistakes[] = {
     // Unknown names, with the nearest known one.
     {"[rescorer]\nwindwo = 3\n", "2:1", "unknown key \"windwo\" in [rescorer]", "\"window\""},
     {"[rescorer]\n  time_out_ms = 3\n", "2:3", "time_out_ms", "\"timeout_ms\""},
@@ -79,7 +79,7 @@ const Mistake mistakes[] = {
     {"[log]\nfile = \"\xff\"\n", "2:8", "", "toml.io"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ConfigMistakes, ::testing::ValuesIn(mistakes));
+INSTANTIATE_TEST_SUITE_P(All, ConfigMistakes, ::testing::ValuesIn(kMistakes));
 
 TEST(ConfigMistakesAcrossFiles, TheFirstMistakeInTheTextIsReported) {
   try {

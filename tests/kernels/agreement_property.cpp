@@ -13,7 +13,7 @@ class AgreesWithReference : public OnEveryWay {};
 INSTANTIATE_TEST_SUITE_P(Ways, AgreesWithReference, ::testing::ValuesIn(ways()),
                          [](const auto& way) { return name_of(way.param); });
 
-const BackendOptions reference{"ref", Precision::fp32, 1, ""};
+const BackendOptions kReference{"ref", Precision::fp32, 1, ""};
 
 AttentionPattern pattern_of(unsigned flags, std::optional<std::int32_t> window) {
   AttentionPattern pattern;
@@ -52,7 +52,7 @@ TEST_P(AgreesWithReference, InEveryCombinationOfFlagsAndWindows) {
   const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
   const Sizes& sizes = wide ? kWide : kNarrow;
   auto& truth = truths[sizes.hidden];
-  if (truth.empty()) truth = in_every_combination(reference, sizes);
+  if (truth.empty()) truth = in_every_combination(kReference, sizes);
   const std::vector<std::vector<float>> found = in_every_combination(GetParam().options, sizes);
   double worst = 0;
   for (std::size_t i = 0; i < truth.size(); ++i) {
@@ -70,7 +70,7 @@ TEST(ReferencePatterns, EachFlagAndWindowChangesTheLogit) {
   const Pairs pairs = random_pairs(model, 5, {33});
   const auto logit = [&](const AttentionPattern& pattern) {
     model.set_pattern(pattern);
-    return pairs.logits(*model.on(reference)).front();
+    return pairs.logits(*model.on(kReference)).front();
   };
   const float whole = logit(pattern_of(63, std::nullopt));
   for (unsigned flag = 0; flag < 6; ++flag) {
@@ -90,7 +90,7 @@ TEST_P(AgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
     for (AttentionPattern& pattern : model.description.patterns) {
       pattern = pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]);
     }
-    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(reference))),
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
               GetParam().tolerance)
         << "seed " << seed;
   }
@@ -113,7 +113,7 @@ TEST_P(AgreesWithReference, ForManySizesOfModel) {
     for (const bool independent : {true, false}) {
       RandomModel model(size, pattern_of(independent ? 63U & ~12U : 63U, 4), ++seed);
       const Pairs pairs = random_pairs(model, 7, {1, 8, 40});
-      EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(reference))),
+      EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
                 GetParam().tolerance)
           << "hidden " << size.hidden << ", heads " << size.heads << ", layers " << size.layers;
     }
@@ -123,7 +123,7 @@ TEST_P(AgreesWithReference, ForManySizesOfModel) {
 TEST_P(AgreesWithReference, ForEveryLengthUpToThePositionTable) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 70},
                     pattern_of(63U & ~12U, 4));
-  const auto backend = model.on(GetParam().options), truth = model.on(reference);
+  const auto backend = model.on(GetParam().options), truth = model.on(kReference);
   for (const std::size_t query : {1, 2, 31}) {
     std::vector<std::size_t> lengths;
     for (std::size_t length = 1; length <= 70 - 1 - query; ++length) lengths.push_back(length);
@@ -136,7 +136,7 @@ TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));
     const Pairs pairs = random_pairs(model, 5, {30});
-    const HiddenStates truth = model.on(reference)->hidden_states(1, pairs.query, pairs.documents[0]);
+    const HiddenStates truth = model.on(kReference)->hidden_states(1, pairs.query, pairs.documents[0]);
     const auto backend = model.on(GetParam().options);
     const HiddenStates states = backend->hidden_states(1, pairs.query, pairs.documents[0]);
     // States are of size 1 to 4, logits mostly below 1.
@@ -159,7 +159,7 @@ TEST_P(AgreesWithReference, OnWideEncoders) {
     RandomModel model(sizes, pattern_of(63U & ~12U, 4));
     const Pairs pairs = random_pairs(model, 4, {1, 37});
     auto& truth = truths[sizes.hidden];
-    if (truth.empty()) truth = pairs.logits(*model.on(reference));
+    if (truth.empty()) truth = pairs.logits(*model.on(kReference));
     EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance) << sizes.hidden;
   }
 }
@@ -168,17 +168,17 @@ TEST_P(AgreesWithReference, WithoutTokenTypes) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48}, pattern_of(63U & ~12U, 4));
   model.description.document_token_type = false;
   const Pairs pairs = random_pairs(model, 5, {20, 3});
-  const std::vector<float> truth = pairs.logits(*model.on(reference));
+  const std::vector<float> truth = pairs.logits(*model.on(kReference));
   EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance);
   model.description.document_token_type = true;
-  EXPECT_GT(furthest(pairs.logits(*model.on(reference)), truth), 1e-3);
+  EXPECT_GT(furthest(pairs.logits(*model.on(kReference)), truth), 1e-3);
 }
 
 TEST_P(AgreesWithReference, OnLongInputs) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 4096},
                     pattern_of(63U & ~12U, 4));
   const Pairs pairs = random_pairs(model, 10, {4096 - 11});
-  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(reference))),
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
             GetParam().tolerance);
 }
 

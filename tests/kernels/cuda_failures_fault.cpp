@@ -16,7 +16,7 @@ namespace relucent::testing {
 namespace {
 
 // The module is looked for at the first use, after this.
-const int chosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_EMULATED, 1);
+const int kChosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_EMULATED, 1);
 
 constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 

@@ -13,7 +13,7 @@ namespace relucent::testing {
 namespace {
 
 // The module is looked for at the first use, after this.
-const int chosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_MODULE_BUILT, 1);
+const int kChosen = setenv("RELUCENT_CUDA_MODULE", RELUCENT_CUDA_MODULE_BUILT, 1);
 
 /// The driver's functions, with their types as cuda.h has them.
 struct Driver {

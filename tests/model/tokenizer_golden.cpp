@@ -16,12 +16,12 @@ namespace relucent::testing {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::int32_t bert_vocabulary = 30522;
-constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max() / 2;
+constexpr std::int32_t kBertVocabulary = 30522;
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max() / 2;
 
 std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::int32_t> ids;
-  EXPECT_FALSE(tokenizer.encode(text, no_limit, ids));
+  EXPECT_FALSE(tokenizer.encode(text, kNoLimit, ids));
   return ids;
 }
 
@@ -45,7 +45,7 @@ TEST_F(WordPieceGolden, EveryStringHasHuggingFacesIds) {
   }
   ASSERT_FALSE(files.empty());
   for (const fs::path& folder : folders_with_the_vocabulary()) {
-    const auto loaded = load_tokenizer(folder, bert_vocabulary);
+    const auto loaded = load_tokenizer(folder, kBertVocabulary);
     std::size_t rows = 0, wrong = 0;
     for (const fs::path& file : files) {
       for_each_line(file, [&](const std::string& line) {
@@ -66,7 +66,7 @@ TEST_F(WordPieceGolden, EveryStringHasHuggingFacesIds) {
 TEST_F(WordPieceGolden, EveryCodePointBetweenTwoLettersHasHuggingFacesIds) {
   const fs::path file = goldens() / "tokenizer/codepoints.tsv";
   RELUCENT_NEEDS(file);
-  const auto loaded = load_tokenizer("model/relucent-minilm-l6-w4", bert_vocabulary);
+  const auto loaded = load_tokenizer("model/relucent-minilm-l6-w4", kBertVocabulary);
   std::size_t checked = 0, wrong = 0;
   for_each_line(file, [&](const std::string& line) {
     std::istringstream fields(line);
@@ -93,8 +93,8 @@ TEST_F(WordPieceGolden, EveryCodePointBetweenTwoLettersHasHuggingFacesIds) {
 TEST_F(WordPieceGolden, TokenizerJsonOfAnotherModelGivesTheSameIds) {
   const fs::path folder = test_data() / "tokenizers/ms-marco-MiniLM-L-6-v2";
   RELUCENT_NEEDS(folder);
-  const auto one = load_tokenizer(folder, bert_vocabulary);
-  const auto other = load_tokenizer("model/relucent-minilm-l6-w4", bert_vocabulary);
+  const auto one = load_tokenizer(folder, kBertVocabulary);
+  const auto other = load_tokenizer("model/relucent-minilm-l6-w4", kBertVocabulary);
   EXPECT_EQ(one.model_max_length, 512);
   EXPECT_EQ(one.tokenizer->summary(), "WordPiece, 30522 entries, lower-cased (tokenizer.json)");
   for (const std::string_view text : {"What is Unbelievable-ness?", "ÀÉÎ ßtraße 北京", "[SEP] embeddings"}) {

@@ -21,7 +21,7 @@ namespace relucent::testing {
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path bundled = "model/relucent-minilm-l6-w4";
+const fs::path kBundled = "model/relucent-minilm-l6-w4";
 
 struct Candidates {
   std::string query;
@@ -102,7 +102,7 @@ class TrainedGolden : public ::testing::Test {
     options.backend.precision = precision;
     options.backend.threads = threads;
     try {
-      return CrossEncoder::load(bundled, options);
+      return CrossEncoder::load(kBundled, options);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::device && error.kind() != ErrorKind::unsupported) throw;
       std::cout << "SKIPPED: " << error.what() << "\n";

@@ -10,7 +10,7 @@
 namespace relucent::testing {
 namespace {
 
-constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max() / 2;
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max() / 2;
 
 class WordPiece : public ::testing::Test {
  protected:
@@ -26,7 +26,7 @@ class WordPiece : public ::testing::Test {
 
   std::vector<std::string> pieces(std::string_view text) const {
     std::vector<std::int32_t> ids;
-    EXPECT_FALSE(tokenizer.encode(text, no_limit, ids));
+    EXPECT_FALSE(tokenizer.encode(text, kNoLimit, ids));
     std::vector<std::string> result;
     for (const std::int32_t id : ids) result.push_back(vocabulary().entries[static_cast<std::size_t>(id)]);
     return result;
@@ -44,7 +44,7 @@ TEST_F(WordPiece, ADeadlineIsSeenInsideALongText) {
     stop.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
     std::vector<std::int32_t> ids;
     try {
-      tokenizer.encode(text, no_limit, ids, stop);
+      tokenizer.encode(text, kNoLimit, ids, stop);
       ADD_FAILURE() << "no error with \"" << piece << '"';
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::deadline) << error.what();
@@ -57,7 +57,7 @@ TEST_F(WordPiece, LooksAtTheClockDoNotChangeTheIds) {
   for (std::size_t before = (64 << 10) - 40; before <= (64 << 10) + 40; ++before) {
     const std::string text = std::string(before, '!') + "unaffable ab abc unaffable! ab unaffable abc ab";
     std::vector<std::int32_t> ids;
-    tokenizer.encode(text, no_limit, ids);
+    tokenizer.encode(text, kNoLimit, ids);
     const std::vector<std::int32_t> end(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
     EXPECT_EQ(end, (std::vector<std::int32_t>{4, 5, 6, 9, 10, 4, 5, 6, 13, 9, 4, 5, 6, 10, 9})) << before;
   }
@@ -111,7 +111,7 @@ TEST_F(WordPiece, WordsOfOverAHundredCharactersAreUnknown) {
 TEST_F(WordPiece, TheLimitCutsAndSaysSo) {
   const std::string text = "a ab! unaffable";
   std::vector<std::int32_t> all;
-  ASSERT_FALSE(tokenizer.encode(text, no_limit, all));
+  ASSERT_FALSE(tokenizer.encode(text, kNoLimit, all));
   ASSERT_EQ(all.size(), 6U);
   for (std::size_t limit = 0; limit <= 8; ++limit) {
     std::vector<std::int32_t> ids{99};
@@ -131,7 +131,7 @@ TEST_F(WordPiece, NothingGivesNothing) {
 TEST_F(WordPiece, AVocabularyWithoutContinuations) {
   const WordPieceTokenizer bare({{"[UNK]", "[CLS]", "[SEP]", "a"}, 1, 2, 0, "test"});
   std::vector<std::int32_t> ids;
-  bare.encode("a aa", no_limit, ids);
+  bare.encode("a aa", kNoLimit, ids);
   EXPECT_EQ(ids, (std::vector<std::int32_t>{3, 0}));
 }
 

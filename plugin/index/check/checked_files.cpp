@@ -25,7 +25,7 @@ std::string head_of(const CheckedFiles& files) {
 }  // namespace
 
 std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / CheckedFiles::file_name;
+  const std::filesystem::path path = folder / CheckedFiles::kFileName;
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
@@ -61,7 +61,7 @@ std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& fold
 
 void write_checked_files(const std::filesystem::path& folder, const CheckedFiles& files) {
   const std::string head = head_of(files);
-  const std::filesystem::path path = folder / CheckedFiles::file_name;
+  const std::filesystem::path path = folder / CheckedFiles::kFileName;
   const std::filesystem::path temporary = path.string() + '.' + std::to_string(::getpid()) + ".tmp";
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file << kHeader << ' ' << head.size() << ' ' << to_hex(checksum(head)) << '\n'

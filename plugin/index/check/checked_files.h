@@ -13,7 +13,7 @@ namespace relucent::check {
 /// What is remembered of other programs' files that were checked, in relucent.checked beside them, which Lucene++ does
 /// not take for one of its own.
 struct CheckedFiles {
-  static constexpr const char* file_name = "relucent.checked";
+  static constexpr const char* kFileName = "relucent.checked";
 
   std::string commit;  ///< name and checksum of the segments_N that named them last
   segment::FileSums sums;

@@ -77,7 +77,7 @@ class ForeignSegments {
         const auto before = remembered_->sums.find(name);
         if (before != remembered_->sums.end() && !(before->second == sum_of_file(folder_ / name))) {
           damage.push_back(name + ": has other bytes than when the index was first opened (remove " +
-                           CheckedFiles::file_name + " if that is as it should be)");
+                           CheckedFiles::kFileName + " if that is as it should be)");
         }
       }
     }

@@ -137,11 +137,11 @@ TEST_F(IndexRuns, InterruptedAnywhereItGoesOnToTheSameResult) {
 TEST_F(IndexRuns, ResumingAFinishedIndexChangesNothing) {
   folder_.write("docs.tsv", lines(30));
   run_index(job());
-  const std::string manifest = testing::bytes_of(folder_ / "index" / Manifest::file_name);
+  const std::string manifest = testing::bytes_of(folder_ / "index" / Manifest::kFileName);
   IndexJob again = job();
   again.start = IndexJob::Start::resume;
   EXPECT_EQ(run_index(again).documents, 30);
-  EXPECT_EQ(testing::bytes_of(folder_ / "index" / Manifest::file_name), manifest);
+  EXPECT_EQ(testing::bytes_of(folder_ / "index" / Manifest::kFileName), manifest);
 }
 
 TEST_F(IndexRuns, ResumingWhereNothingWasBegunBegins) {
@@ -281,7 +281,7 @@ TEST_F(IndexRuns, VerifyFindsAFlippedByteAnywhereInEveryFile) {
   int tried = 0;
   for (const fs::path& file : files) {
     const std::string name = file.filename().string();
-    if (!in_manifest(name) && name != Manifest::file_name) continue;
+    if (!in_manifest(name) && name != Manifest::kFileName) continue;
     const std::string bytes = testing::bytes_of(file);
     for (int trial = 0; trial < 32; ++trial) {
       const std::size_t at = trial == 0 ? 0 : trial == 1 ? bytes.size() - 1 : random() % bytes.size();
