@@ -100,7 +100,7 @@ def main():
 
     print("// Made by generate_unicode_table.py; do not edit.")
     print("constexpr Row kRows[] = {")
-    wrap("{0x%X,0x%X,%d,%s,%d}" % (*row[:3], row[3].replace("sequence", "sequence"), row[4])
+    wrap("{0x%X,0x%X,%d,%s,%d}" % (*row[:3], row[3], row[4])
          for row in merge(kinds))
     print("};\nconstexpr char32_t kSequences[] = {")
     wrap("0x%X" % value for value in sequences)
