@@ -5,7 +5,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::size_t kMaxRecord = 4 * 1024 * 1024;
+constexpr std::size_t kMaxCsvRecord = 4 * 1024 * 1024;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
     while (open) {
       fields.back() += line.end;
       bytes += line.text.size();
-      if (bytes > kMaxRecord || !next_line(line)) break;
+      if (bytes > kMaxCsvRecord || !next_line(line)) break;
       swallowed.push_back(line);
       open = in_quotes(line.text, fields);
     }
