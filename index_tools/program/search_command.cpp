@@ -55,7 +55,8 @@ void note_degraded(const SearchResult& result, const std::string& query) {
 }
 
 int answer(SearchSession& session, const std::string& query, const SearchOptions& options) {
-  const SearchResult result = session.search(query, options.hits.value_or(kHitsForPeople), true);
+  const auto texts = options.json ? SearchSession::Texts::whole : SearchSession::Texts::beginnings;
+  const SearchResult result = session.search(query, options.hits.value_or(kHitsForPeople), texts);
   if (options.json) {
     print_json(std::cout, result, "");
   } else {
@@ -177,7 +178,9 @@ class TopicAnswers {
     run_to_output_ = !options.json && (options.run == "-" || (options.run.empty() && !rerank_));
   }
 
-  bool need_texts() const { return options_.json || rerank_; }
+  SearchSession::Texts texts() const {
+    return options_.json || rerank_ ? SearchSession::Texts::whole : SearchSession::Texts::none;
+  }
 
   void add(const index_tools::Topic& topic, const SearchResult& result) {
     if (options_.json) print_json(std::cout, result, topic.id);
@@ -244,7 +247,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
                                    static_cast<std::int64_t>(topics.size()));
     OrderedJobs<SearchResult> searches(topics.size(), jobs_for(options, config), [&](std::size_t i) {
-      return session.search(index_tools::topic_text(topics[i], text), hits, answers.need_texts());
+      return session.search(index_tools::topic_text(topics[i], text), hits, answers.texts());
     });
     jobs = searches.jobs();
     const auto look = [&] {

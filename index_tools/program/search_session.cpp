@@ -7,6 +7,8 @@
 #include <chrono>
 #include <type_traits>
 
+#include "index_tools/program/snippet.h"
+#include "plugin/index/stored_fields.h"
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
@@ -20,6 +22,7 @@
 namespace relucent::program {
 namespace {
 
+using Texts = SearchSession::Texts;
 using Clock = std::chrono::steady_clock;
 
 double milliseconds_since(Clock::time_point start) {
@@ -91,7 +94,17 @@ struct SearchSession::Implementation {
     result.combine_ms = rescored->milliseconds.combine;
   }
 
-  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, bool with_text) const {
+  /// The id, and the text if one is asked for.
+  std::vector<WantedField> wanted_fields(Texts texts) const {
+    std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
+    if (texts == Texts::none) return wanted;
+    wanted.push_back({to_lucene(config.index.text_field), WantedField::Values::all_texts});
+    if (texts == Texts::beginnings) wanted.back().at_most = kSnippetSource + 1;  // so that the snippet sees it is cut
+    return wanted;
+  }
+
+  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored,
+                   const std::vector<WantedField>& wanted) const {
     SearchHit hit;
     hit.rank = hit.first_stage_rank = rank;
     hit.score = hit.first_stage_score = found->score;
@@ -103,15 +116,14 @@ struct SearchSession::Implementation {
       hit.logit = rescored->logit;
       hit.truncated = rescored->truncated;
     }
-    const Lucene::DocumentPtr document = searcher->doc(found->doc);
-    const auto id = first_stored_text(document, config.index.id_field);
-    if (!id || id->empty()) {
+    std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, StopSignal());
+    if (values[0].value_or("").empty()) {
       throw Error(ErrorKind::usage, index,
                   "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
                   "set [index] id_field in a profile to the stored field with the documents' ids");
     }
-    hit.id = *id;
-    if (with_text) hit.text = stored_text(document, config.index.text_field).value_or("");
+    hit.id = *std::move(values[0]);
+    if (values.size() > 1) hit.text = std::move(values[1]).value_or("");
     return hit;
   }
 };
@@ -140,7 +152,7 @@ std::string SearchSession::scorer() const {
   return scorer.describe() + (notice.empty() ? "" : "; " + notice);
 }
 
-SearchResult SearchSession::search(std::string_view query, std::int32_t n, bool with_text) {
+SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts) {
   auto& self = *implementation_;
   if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
@@ -160,7 +172,9 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, bool 
     result.first_stage_ms = milliseconds_since(searching);
     self.describe(found, result);
     std::int64_t rank = 0;
-    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, with_text));
+    const StoredFields stored(self.searcher);
+    const std::vector<WantedField> wanted = self.wanted_fields(texts);
+    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, wanted));
   });
   result.total_ms = milliseconds_since(start);
   return result;

@@ -52,8 +52,15 @@ class SearchSession {
   SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
   ~SearchSession();
 
+  /// What of the hits' texts a search gives with them.
+  enum class Texts {
+    none,
+    beginnings,  ///< enough for a snippet, however long the document is
+    whole
+  };
+
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
-  SearchResult search(std::string_view query, std::int32_t n, bool with_text);
+  SearchResult search(std::string_view query, std::int32_t n, Texts texts);
 
   /// What of the index has no effect on the scores; empty: nothing.
   std::string index_notice() const;

@@ -9,17 +9,14 @@
 namespace relucent::program {
 namespace {
 
-// Looking further into a document for a better place would cost more time than searching for it did.
-constexpr std::size_t kBytesLookedAt = std::size_t{64} << 10;
-
 struct Match {
   std::size_t begin, end;  // bytes
   std::string stem;
 };
 
 std::string beginning(std::string_view text) {
-  if (text.size() > kBytesLookedAt) {
-    std::size_t end = kBytesLookedAt;
+  if (text.size() > kSnippetSource) {
+    std::size_t end = kSnippetSource;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
     text = text.substr(0, end);
   }
@@ -36,7 +33,7 @@ std::set<std::string> query_stems(std::string_view query) {
 
 Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems, std::size_t columns) {
   const std::string text = beginning(whole);
-  const bool goes_on = whole.size() > kBytesLookedAt;
+  const bool goes_on = whole.size() > kSnippetSource;
 
   // column[i]: columns before byte i.
   std::vector<std::size_t> column(text.size() + 1);

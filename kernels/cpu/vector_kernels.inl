@@ -16,16 +16,16 @@
 namespace relucent::cpu::RELUCENT_LEVEL {
 namespace {
 
-// clang-format off: each of these uses what the ones before it define
+// Each of these uses what the ones before it define.
+// clang-format off
+#include "kernels/cpu/vectors.inl"
 #include "kernels/cpu/attention.inl"
 #include "kernels/cpu/norm.inl"
 #include "kernels/cpu/product.inl"
-#include "kernels/cpu/vectors.inl"
 #if RELUCENT_AMX
-#include "kernels/cpu/tile_product.inl"
 #include "kernels/cpu/tiles.inl"
+#include "kernels/cpu/tile_product.inl"
 #endif
-
 #include "kernels/cpu/peak.inl"
 // clang-format on
 

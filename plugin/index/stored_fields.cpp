@@ -95,18 +95,23 @@ void read_pieces(DocumentBytes& document, std::int64_t length, std::string& room
   }
 }
 
-void read_value(DocumentBytes& document, std::int64_t length, WantedField::Values values, const StopSignal& stop,
+void read_value(DocumentBytes& document, std::int64_t whole_length, const WantedField& wanted, const StopSignal& stop,
                 std::optional<std::string>& value, std::string& room) {
-  if (values == WantedField::Values::first_bytes) {
+  const std::size_t left = wanted.at_most - std::min(wanted.at_most, value ? value->size() : 0);
+  const bool cut = static_cast<std::size_t>(whole_length) > left;
+  const std::int64_t length = cut ? static_cast<std::int64_t>(left) : whole_length;
+  if (wanted.values == WantedField::Values::first_bytes) {
     value.emplace();
     value->reserve(static_cast<std::size_t>(length));
     read_pieces(document, length, room, stop, [&](std::string_view piece) { *value += piece; });
+    document.skip(whole_length - length);
     return;
   }
   begin_stored_value(value, static_cast<std::size_t>(length));
   WellFormedText text(*value);
   read_pieces(document, length, room, stop, [&](std::string_view piece) { text.add(piece); });
-  text.end();
+  if (!cut) text.end();  // or else the character that was cut would count as malformed
+  document.skip(whole_length - length);
 }
 
 /// Loads the wanted fields and steps over all others.
@@ -212,7 +217,7 @@ std::vector<std::optional<std::string>> StoredFields::read(std::int32_t document
       bytes.skip(length);
       continue;
     }
-    read_value(bytes, length, field->values, stop, found[field - wanted.begin()], room);
+    read_value(bytes, length, *field, stop, found[field - wanted.begin()], room);
   }
   return found;
 }

@@ -2,6 +2,7 @@
 
 #include <Searcher.h>
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ struct WantedField {
   };
   Lucene::String name;
   Values values = Values::first_text;
+  /// Bytes of it to read at most; texts end at a whole character. doc() of another searcher gives all.
+  std::size_t at_most = std::numeric_limits<std::size_t>::max();
 };
 
 /// Stored fields of a searcher's documents. Where the searcher is an IndexSearcher (or one of ours) over Lucene 3
