@@ -23,7 +23,7 @@ namespace relucent {
 namespace {
 
 // A fraction of a millisecond's reading and checking.
-constexpr std::int64_t kPiece = 256 << 10;
+constexpr std::size_t kPiece = 256 << 10;
 
 // Bits of a stored field in a .fdt file.
 constexpr std::uint8_t kTokenized = 1, kBinary = 2;
@@ -84,34 +84,38 @@ class DocumentBytes {
 
 /// Reads `length` bytes, handing each piece to `take`.
 template <typename Take>
-void read_pieces(DocumentBytes& document, std::int64_t length, std::string& room, const StopSignal& stop,
+void read_pieces(DocumentBytes& document, std::size_t length, std::string& room, const StopSignal& stop,
                  const Take& take) {
   while (length > 0) {
     stop.throw_if_due("reading the stored texts");
-    room.resize(static_cast<std::size_t>(std::min(length, kPiece)));
+    room.resize(std::min(length, kPiece));
     document.read(room);
-    length -= static_cast<std::int64_t>(room.size());
+    length -= room.size();
     take(std::string_view(room));
   }
 }
 
-void read_value(DocumentBytes& document, std::int64_t whole_length, const WantedField& wanted, const StopSignal& stop,
+/// Appends a value of `length` bytes to what is known of the field, or as much of it as is wanted.
+void read_value(DocumentBytes& document, std::int64_t length, const WantedField& wanted, const StopSignal& stop,
                 std::optional<std::string>& value, std::string& room) {
-  const std::size_t left = wanted.at_most - std::min(wanted.at_most, value ? value->size() : 0);
-  const bool cut = static_cast<std::size_t>(whole_length) > left;
-  const std::int64_t length = cut ? static_cast<std::int64_t>(left) : whole_length;
-  if (wanted.values == WantedField::Values::first_bytes) {
-    value.emplace();
-    value->reserve(static_cast<std::size_t>(length));
-    read_pieces(document, length, room, stop, [&](std::string_view piece) { *value += piece; });
-    document.skip(whole_length - length);
-    return;
+  const auto size = [&] { return value ? value->size() : 0; };
+  if (value && size() >= wanted.at_most) return document.skip(length);
+  const bool is_text = wanted.values != WantedField::Values::first_bytes;
+  const auto bytes = static_cast<std::size_t>(length);
+  if (is_text) {
+    begin_stored_value(value, std::min(bytes, wanted.at_most));
+  } else {
+    value.emplace().reserve(std::min(bytes, wanted.at_most));
   }
-  begin_stored_value(value, static_cast<std::size_t>(length));
-  WellFormedText text(*value);
-  read_pieces(document, length, room, stop, [&](std::string_view piece) { text.add(piece); });
-  if (!cut) text.end();  // or else the character that was cut would count as malformed
-  document.skip(whole_length - length);
+  const std::size_t taken = std::min(bytes, wanted.at_most - size());
+  if (is_text) {
+    WellFormedText text(*value);
+    read_pieces(document, taken, room, stop, [&](std::string_view piece) { text.add(piece); });
+    if (taken == bytes) text.end();  // or else the character that was cut would count as malformed
+  } else {
+    read_pieces(document, taken, room, stop, [&](std::string_view piece) { *value += piece; });
+  }
+  document.skip(static_cast<std::int64_t>(bytes - taken));
 }
 
 /// Loads the wanted fields and steps over all others.

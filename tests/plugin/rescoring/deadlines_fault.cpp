@@ -132,6 +132,22 @@ TEST(RescoringDeadlines, PiecesAndLucenesOwnReadingAgree) {
   for (const std::int32_t absent : {9, -1}) {
     EXPECT_ANY_THROW(pieces.read(absent, wanted, {})) << absent;
   }
+
+  // The beginnings of document 5's two values, "text 5 東" and "more", and the field behind them.
+  const std::string text = "text 5 \xE6\x9D\xB1 more";
+  const auto beginning = [&](std::size_t bytes) {
+    std::vector<WantedField> fields = {{L"id", Values::first_text}, {L"text", Values::all_texts, bytes}};
+    const auto values = pieces.read(5, fields, {});
+    EXPECT_EQ(values[0], "d5");
+    return values[1].value_or("none");
+  };
+  EXPECT_EQ(beginning(4), "text");
+  EXPECT_EQ(beginning(7), "text 5 ");
+  EXPECT_EQ(beginning(8), "text 5 ") << "a part of a character";
+  EXPECT_EQ(beginning(10), text.substr(0, 10));
+  EXPECT_EQ(beginning(13), text.substr(0, 13));
+  EXPECT_EQ(beginning(text.size()), text);
+  EXPECT_EQ(beginning(1000), text);
 }
 
 }  // namespace
