@@ -1,6 +1,6 @@
-# relucent_headers(TARGET PATTERN... [EXCEPT FILE...]): the headers of a target that other targets include, as public file
-# sets. Patterns are relative to the target's folder. The target all_verify_interface_header_sets compiles every one of them
-# alone, with what the target gives its users and nothing else (test `headers`): a header includes what it needs.
+# relucent_headers(TARGET PATTERN... [EXCEPT FILE...]): declares the headers that other targets include as public file
+# sets. Patterns are relative to the target's folder. The target all_verify_interface_header_sets compiles each header
+# alone, with the usage requirements of its target and nothing else; the test `headers` builds it.
 
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${RELUCENT_TESTS})
 
@@ -17,6 +17,7 @@ function(relucent_headers target)
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${public})
   endif()
   if(headers)  # included by their path from the root of the sources
-    target_sources(${target} PUBLIC FILE_SET private_headers TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+    target_sources(${target} PUBLIC FILE_SET private_headers TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
+                                    FILES ${headers})
   endif()
 endfunction()
