@@ -12,3 +12,6 @@ if(NOT RELUCENT_SANITIZE)
                                 --parallel 2)
   set_tests_properties(headers PROPERTIES LABELS "unit;base" TIMEOUT 1800 PROCESSORS 2 COST 100)
 endif()
+# Layout only: clang-tidy needs minutes (cmake/check-style.sh --tidy).
+add_test(NAME style COMMAND ${PROJECT_SOURCE_DIR}/cmake/check-style.sh)
+set_tests_properties(style PROPERTIES LABELS "unit;base")
