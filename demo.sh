@@ -47,7 +47,8 @@ done <$demo/showcase.txt
 
 step "3. All $(wc -l <$demo/queries.tsv) queries, judged: BM25 alone, then reranked"
 show $relucent search --index $work/index --no-rescore --topics $demo/queries.tsv --run $work/bm25.run --tag bm25
-show $relucent search --index $work/index "${where[@]}" --topics $demo/queries.tsv --run $work/reranked.run --tag reranked
+show $relucent search --index $work/index "${where[@]}" --topics $demo/queries.tsv --run $work/reranked.run \
+  --tag reranked
 show $relucent evaluate --qrels $demo/qrels.txt --run $work/bm25.run $work/reranked.run \
   --measures nDCG@10,RR@10 --compare
 

@@ -46,7 +46,8 @@ work_in_memory() {
 build release all
 echo "== release: tests"
 run release -j2
-ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'  # each kernel's registers and spills
+# The registers and spills of each kernel.
+ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'
 if [ "${1:-}" = --fast ]; then exit 0; fi
 
 work_in_memory

@@ -2,7 +2,8 @@
 set(rooms relucent_base relucent_kernels relucent_model relucent_config relucent_plugin_core relucent_plugin)
 add_library(relucent SHARED)
 relucent_target(relucent)
-set_target_properties(relucent PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})  # docs/stability.md
+set_target_properties(relucent PROPERTIES  # docs/stability.md
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_link_libraries(relucent PUBLIC relucent_lucenepp)
 foreach(room ${rooms})
   # The objects whole, and what the room links besides other rooms.

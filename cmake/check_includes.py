@@ -3,8 +3,8 @@
 
     python3 cmake/check_includes.py [ROOT]
 
-One include convention holds everywhere: "relucent/..." for public headers, "room/part/file.h" for the others. Lucene++ is
-kept out of rooms by the compiler itself: their targets lack its include path. Prints what is wrong and exits with 1.
+One include convention holds everywhere: "relucent/..." for public headers, "room/part/file.h" for the others. Lucene++
+is kept out of rooms by the compiler itself: their targets lack its include path. Prints what is wrong and exits with 1.
 """
 import re
 import sys
@@ -23,8 +23,8 @@ ALLOWED = {
     "index_tools/indexing": ["base", "config", "model", "plugin", "index_tools/corpora"],
     "index_tools/benchmarks": ["base", "config", "kernels", "model", "plugin", "index_tools/evaluation",
                                "index_tools/indexing"],
-    "index_tools/program": ["base", "config", "kernels", "model", "plugin", "index_tools/benchmarks", "index_tools/corpora",
-                            "index_tools/evaluation", "index_tools/indexing"],
+    "index_tools/program": ["base", "config", "kernels", "model", "plugin", "index_tools/benchmarks",
+                            "index_tools/corpora", "index_tools/evaluation", "index_tools/indexing"],
     "tests": ["base", "config", "kernels", "kernels/cuda", "model", "plugin", "index_tools/benchmarks",
               "index_tools/corpora", "index_tools/evaluation", "index_tools/indexing", "index_tools/program"],
     "docs": ["base", "config", "kernels", "model", "plugin"],

@@ -14,29 +14,29 @@ struct Names;
 
 template <>
 struct Names<ScoreMode> {
-  static constexpr std::array<std::pair<ScoreMode, std::string_view>, 6> all{{{ScoreMode::replace, "replace"},
-                                                                              {ScoreMode::total, "total"},
-                                                                              {ScoreMode::multiply, "multiply"},
-                                                                              {ScoreMode::avg, "avg"},
-                                                                              {ScoreMode::max, "max"},
-                                                                              {ScoreMode::min, "min"}}};
+  static constexpr std::array<std::pair<ScoreMode, std::string_view>, 6> kAll{{{ScoreMode::replace, "replace"},
+                                                                               {ScoreMode::total, "total"},
+                                                                               {ScoreMode::multiply, "multiply"},
+                                                                               {ScoreMode::avg, "avg"},
+                                                                               {ScoreMode::max, "max"},
+                                                                               {ScoreMode::min, "min"}}};
 };
 
 template <>
 struct Names<Normalize> {
-  static constexpr std::array<std::pair<Normalize, std::string_view>, 3> all{
+  static constexpr std::array<std::pair<Normalize, std::string_view>, 3> kAll{
       {{Normalize::none, "none"}, {Normalize::minmax, "minmax"}, {Normalize::sigmoid, "sigmoid"}}};
 };
 
 template <>
 struct Names<OnError> {
-  static constexpr std::array<std::pair<OnError, std::string_view>, 2> all{
+  static constexpr std::array<std::pair<OnError, std::string_view>, 2> kAll{
       {{OnError::first_stage, "first_stage"}, {OnError::fail, "fail"}}};
 };
 
 template <>
 struct Names<LongDocumentMode> {
-  static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 4> all{
+  static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 4> kAll{
       {{LongDocumentMode::truncate, "truncate"},
        {LongDocumentMode::maxp, "maxp"},
        {LongDocumentMode::firstp, "firstp"},
@@ -45,13 +45,13 @@ struct Names<LongDocumentMode> {
 
 template <>
 struct Names<IndexCheck> {
-  static constexpr std::array<std::pair<IndexCheck, std::string_view>, 3> all{
+  static constexpr std::array<std::pair<IndexCheck, std::string_view>, 3> kAll{
       {{IndexCheck::none, "none"}, {IndexCheck::structure, "structure"}, {IndexCheck::checksums, "checksums"}}};
 };
 
 template <class Enum>
 constexpr std::string_view name_of(Enum value) noexcept {
-  for (const auto& [candidate, name] : Names<Enum>::all) {
+  for (const auto& [candidate, name] : Names<Enum>::kAll) {
     if (candidate == value) return name;
   }
   return "";

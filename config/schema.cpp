@@ -27,7 +27,7 @@ Text any_path(std::string allowed) {
   return {std::move(allowed), [](const std::string&) { return true; }, true};
 }
 
-Text one_of(std::vector<std::string> names) {
+Text one_of(const std::vector<std::string>& names) {
   std::string allowed;
   for (const auto& name : names) allowed += (allowed.empty() ? "" : " | ") + name;
   return {allowed,
@@ -106,7 +106,7 @@ Key number_key(std::string section, std::string name, Access access, Number rang
 }
 
 template <class Access>
-Key text_key(std::string section, std::string name, Access access, Text rule, std::string meaning) {
+Key text_key(std::string section, std::string name, Access access, const Text& rule, std::string meaning) {
   Key key{std::move(section), std::move(name), Type::text, rule.allowed, std::move(meaning), rule.is_path, {}, {}, {}};
   key.get = [access](const Config& config) -> Value { return access(const_cast<Config&>(config)); };
   key.set = [access](Config& config, const Value& value) { access(config) = std::get<std::string>(value); };
@@ -121,14 +121,15 @@ template <class Access>
 Key choice_key(std::string section, std::string name, Access access, std::string meaning) {
   using Enum = std::remove_reference_t<decltype(access(std::declval<Config&>()))>;
   std::vector<std::string> names;
-  for (const auto& entry : Names<Enum>::all) names.emplace_back(entry.second);
+  names.reserve(Names<Enum>::kAll.size());
+  for (const auto& entry : Names<Enum>::kAll) names.emplace_back(entry.second);
   Text rule = one_of(names);
   Key key{std::move(section), std::move(name), Type::text, rule.allowed, std::move(meaning), false, {}, {}, {}};
   key.get = [access](const Config& config) -> Value {
     return std::string(name_of(access(const_cast<Config&>(config))));
   };
   key.set = [access](Config& config, const Value& value) {
-    for (const auto& [candidate, candidate_name] : Names<Enum>::all) {
+    for (const auto& [candidate, candidate_name] : Names<Enum>::kAll) {
       if (candidate_name == std::get<std::string>(value)) access(config) = candidate;
     }
   };

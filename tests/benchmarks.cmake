@@ -1,5 +1,5 @@
-# Programs that only measure; nothing runs them by itself. Debian's own CMake package of oneDNN asks for OpenCL's headers,
-# which its CPU engine does not need.
+# Programs that only measure; nothing runs them by itself. Debian's own CMake package of oneDNN asks for OpenCL's
+# headers, which its CPU engine does not need.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)

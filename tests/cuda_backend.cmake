@@ -21,8 +21,9 @@ function(relucent_cuda_runs name program memory emulated_filter gpu_filter)
   if(TARGET relucent_cuda_emulated)
     add_test(NAME ${name}_emulated COMMAND ${program} --gtest_filter=${emulated_filter}
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name}_emulated PROPERTIES LABELS "cuda" TIMEOUT 900 ENVIRONMENT
-      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>;RELUCENT_CUDA_EMULATOR=memory=${memory}")
+    set(environment RELUCENT_TEST_DEVICE=cuda:0 RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>
+                    RELUCENT_CUDA_EMULATOR=memory=${memory})
+    set_tests_properties(${name}_emulated PROPERTIES LABELS "cuda" TIMEOUT 900 ENVIRONMENT "${environment}")
     add_dependencies(${program} relucent_cuda_emulated)
   endif()
   if(TARGET relucent_cuda)

@@ -24,11 +24,12 @@ table=()
 failed=0
 
 step() {  # NAME COMMAND...
-  local name=$1 begin=$SECONDS status=0
+  local name=$1 begin=$SECONDS status=0 summary
   shift
   "$@" >"$out/$name.log" 2>&1 || status=$?
+  summary=$(grep -aE '\[  (PASSED|FAILED|SKIPPED) *\]|ERROR SUMMARY|tests? ran' "$out/$name.log" | tail -1) || true
   table+=("$(printf '%-28s %-7s %5d s  %s' "$name" "$([ $status -eq 0 ] && echo passed || echo FAILED)" \
-    $((SECONDS - begin)) "$(grep -aE '\[  (PASSED|FAILED|SKIPPED) *\]|ERROR SUMMARY|tests? ran' "$out/$name.log" | tail -1)")")
+    $((SECONDS - begin)) "$summary")")
   echo "${table[-1]}"
   [ $status -eq 0 ] || failed=1
 }

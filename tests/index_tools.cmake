@@ -31,17 +31,19 @@ relucent_test(indexing_golden LABELS golden index_tools
               LIBRARIES relucent_commands LibArchive::LibArchive)
 if(TARGET relucent_program)
   add_test(NAME indexing_cli
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_faults.py $<TARGET_FILE:relucent_program>
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_faults.py
+                   $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(indexing_cli PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
-  # By hand with its defaults: 200 kills and 60 power cuts. As many commits as there, of fewer documents; a sanitizer looks
-  # for faults in the code that runs on, which a few of each reach.
+  # By hand with its defaults: 200 kills and 60 power cuts. As many commits as there, of fewer documents; a sanitizer
+  # looks for faults in the code that runs on, which a few of each reach.
   set(kills --kills 30 --power-cuts 15)
   if(RELUCENT_SANITIZE)
     set(kills --kills 12 --power-cuts 6)
   endif()
   add_test(NAME indexing_kills
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_kills.py $<TARGET_FILE:relucent_program>
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_kills.py
+                   $<TARGET_FILE:relucent_program>
                    ${kills} --documents 15000 --commit-every 150
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(indexing_kills PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900 COST 200)

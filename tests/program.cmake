@@ -26,7 +26,8 @@ function(relucent_program_test name)
   if(RELUCENT_SANITIZE)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")  # the model is several times slower there
   endif()
-  add_test(NAME ${name} COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}.py $<TARGET_FILE:relucent_program>
+  add_test(NAME ${name}
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}.py $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
   relucent_without_gpu(${name} "${ARG_LABELS}")
@@ -37,8 +38,9 @@ relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_token_ids LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_devices LABELS cli fault cuda index_tools TIMEOUT 600)
-set_tests_properties(program_devices PROPERTIES ENVIRONMENT
-  "RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda;RELUCENT_CUDA_EMULATED=${PROJECT_BINARY_DIR}/lib/librelucent_cuda_emulated.so")
+set(environment RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda
+                RELUCENT_CUDA_EMULATED=${PROJECT_BINARY_DIR}/lib/librelucent_cuda_emulated.so)
+set_tests_properties(program_devices PROPERTIES ENVIRONMENT "${environment}")
 relucent_program_test(gpu_compare LABELS cli cuda benchmarks TIMEOUT 300)
 set_tests_properties(gpu_compare PROPERTIES ENVIRONMENT "RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda")
 relucent_program_test(program_rerank LABELS cli fault index_tools TIMEOUT 900)

@@ -2,7 +2,8 @@
 #   docker build -f docs/examples/tirex.Dockerfile -t relucent .
 FROM debian:12 AS build
 COPY packages.txt /source/
-RUN apt-get update && grep -v '^#' /source/packages.txt | DEBIAN_FRONTEND=noninteractive xargs apt-get install -y --no-install-recommends
+RUN apt-get update && grep -v '^#' /source/packages.txt \
+    | DEBIAN_FRONTEND=noninteractive xargs apt-get install -y --no-install-recommends
 COPY . /source
 RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DRELUCENT_TESTS=OFF \
  && cmake --build /build \
@@ -11,7 +12,8 @@ RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DRELUCENT_TE
 FROM debian:12-slim
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      libarchive13 libboost-filesystem1.74.0 libdnnl2 libgomp1 libicu72 liblucene++0v5 libspdlog1.10 libtomlplusplus3 libxml2 zlib1g \
+      libarchive13 libboost-filesystem1.74.0 libdnnl2 libgomp1 libicu72 liblucene++0v5 libspdlog1.10 \
+      libtomlplusplus3 libxml2 zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /relucent /usr/local
 RUN ldconfig

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# keep_resources.sh NVCC ARGUMENT...: runs the compiler and keeps what ptxas reports about each kernel in OBJECT.resources,
-# so that a build prints warnings and errors only.
+# keep_resources.sh NVCC ARGUMENT...: runs the compiler and keeps what ptxas reports about each kernel in
+# OBJECT.resources, so that a build prints warnings and errors only.
 set -uo pipefail
 object=
 previous=

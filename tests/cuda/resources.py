@@ -31,7 +31,8 @@ def read(text):
 
 def demangled(names):
     try:
-        out = subprocess.run(["c++filt", "-p"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(["c++filt", "-p"], input="\n".join(names), capture_output=True, text=True,
+                             check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return dict(zip(names, names))
     return dict(zip(names, (name.replace("relucent::cuda::", "").replace("(anonymous namespace)::", "")

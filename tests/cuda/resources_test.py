@@ -21,8 +21,8 @@ class Resources(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             if report is not None:
                 Path(folder, "x.cu.o.resources").write_text(report)
-            return subprocess.run([sys.executable, SCRIPT, "sm_80,sm_90", Path(folder, "x.cu.o"), Path(folder, "y.cpp.o")],
-                                  capture_output=True, text=True)
+            objects = [Path(folder, "x.cu.o"), Path(folder, "y.cpp.o")]
+            return subprocess.run([sys.executable, SCRIPT, "sm_80,sm_90", *objects], capture_output=True, text=True)
 
     def expect_problem(self, report, words):
         result = self.run_on(report)

@@ -22,7 +22,8 @@ while IFS= read -r page; do
   done < <(grep -o '](\([^)#:]*\)[)#]' "$page" | sed 's/^](//; s/[)#]$//' | grep .)
 done < <(find "$documentation" -name '*.md')
 [ -s "$work/prefix/share/man/man1/relucent.1" ] || fail "relucent.1 is not installed"
-[ "$("$work/prefix/bin/relucent" --man)" = "$(cat "$work/prefix/share/man/man1/relucent.1")" ] || fail "relucent.1 is another program's"
+[ "$("$work/prefix/bin/relucent" --man)" = "$(cat "$work/prefix/share/man/man1/relucent.1")" ] ||
+  fail "relucent.1 is not the installed program's"
 
 check() {  # PROGRAM NAME
   local output
@@ -32,8 +33,8 @@ check() {  # PROGRAM NAME
   [ "$(sed -n 2p <<<"$output" | cut -d' ' -f1)" = answer ] || fail "the answer is not first"
 }
 
-cmake -S "$source/tests/install/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$cxx" \
-  >/dev/null
+cmake -S "$source/tests/install/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" \
+  -DCMAKE_CXX_COMPILER="$cxx" >/dev/null
 cmake --build "$work/build" >/dev/null
 check "$work/build/consumer" "find_package"
 

@@ -29,11 +29,11 @@ import org.apache.lucene.store.Directory;
 import org.apache.lucene.store.FSDirectory;
 
 /**
- * Times Java Lucene's BM25 on the texts and queries that `relucent bench bm25` writes. One thread, one segment, the index
- * mapped into memory, the virtual machine warmed up.
+ * Times Java Lucene's BM25 on the texts and queries that `relucent bench bm25` writes. One thread, one segment, the
+ * index mapped into memory, the virtual machine warmed up.
  *
- * <p>JavaLucene TEXTS QUERIES INDEX HITS ROUNDS FILE: makes INDEX where it is absent, writes the hits of every query to FILE
- * and prints a line `name median min max` for each way to search, in milliseconds.
+ * <p>JavaLucene TEXTS QUERIES INDEX HITS ROUNDS FILE: makes INDEX where it is absent, writes the hits of every query to
+ * FILE and prints a line `name median min max` for each way to search, in milliseconds.
  */
 public final class JavaLucene {
   private static final int WARM_UP_SECONDS = 15;
@@ -129,7 +129,9 @@ public final class JavaLucene {
         StringBuilder line = new StringBuilder().append(counted.totalHits.value);
         for (int i = 0; i < counted.scoreDocs.length; ++i) {
           ScoreDoc a = counted.scoreDocs[i], b = skipped.scoreDocs[i];
-          if (a.doc != b.doc || a.score != b.score) throw new IllegalStateException("Java Lucene disagrees with itself");
+          if (a.doc != b.doc || a.score != b.score) {
+            throw new IllegalStateException("Java Lucene disagrees with itself");
+          }
           line.append(' ').append(a.doc).append(' ').append(Integer.toHexString(Float.floatToRawIntBits(a.score)));
         }
         out.println(line);

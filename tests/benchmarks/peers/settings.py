@@ -1,6 +1,7 @@
 """Which setting each peer runs with: searched for, or fixed by a file of an earlier search.
 
-The file is JSON, {"OpenVINO int8": "bf16, 2 streams, batches of 10", ...}; settings have the names that the table prints.
+The file is JSON, {"OpenVINO int8": "bf16, 2 streams, batches of 10", ...}; settings have the names that the table
+prints.
 """
 import json
 import pathlib
@@ -39,7 +40,8 @@ def fixed(settings, wanted: str):
         if name == wanted:
             return name, make()
         names.append(name)
-    raise ValueError(f"no setting is called {wanted!r} with so many candidates and threads; known are: {'; '.join(names)}")
+    raise ValueError(f"no setting is called {wanted!r} with so many candidates and threads; "
+                     f"known are: {'; '.join(names)}")
 
 
 def fastest(settings):

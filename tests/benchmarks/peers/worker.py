@@ -6,7 +6,7 @@ from settings import fastest, fixed, timed
 
 
 def serve(connection, settings, precision: str, task, wanted: str | None) -> None:
-    """Answers ("ready", setting, logits), ("missing", why) or ("failed", trace), then times of as many runs as asked for.
+    """Answers ("ready", setting, logits), ("missing", why) or ("failed", trace), then times of as many runs as asked.
 
     `wanted` is the name of the setting to run with; without one the fastest is searched for.
     """

@@ -139,8 +139,8 @@ class Indexing(unittest.TestCase):
     def test_standard_input_is_indexed_and_resumed_on_ones_word_alone(self):
         def index(*more):
             return subprocess.run([PROGRAM, "index", "--corpus", "tsv", "--input", "-", "--index", self.path("a.index"),
-                                   *more], input="1\tone\n2\ttwo\nno tab\n", capture_output=True, text=True, timeout=600,
-                                  check=False)
+                                   *more], input="1\tone\n2\ttwo\nno tab\n", capture_output=True, text=True,
+                                  timeout=600, check=False)
         self.assertFails(index(), 3, "standard input:3")
         self.assertFails(index("--resume", "--max-malformed", "50"), 2, "standard input is a stream", "--force-resume")
         result = index("--force-resume", "--max-malformed", "50", "--json")

@@ -2,9 +2,9 @@
 """Kills the command index at random moments, some times as a power cut would, and lets it go on.
 
 After each kill the index must be sound at a commit no older than before; what is resumed to the end must have the same
-ids, statistics and first hundred hits as what was never interrupted. A power cut is played by cutting off or zeroing the
-files that were written last, whatever of them was committed: then the run must go on from a commit whose files are whole,
-or end with code 3 and name a file.
+ids, statistics and first hundred hits as what was never interrupted. A power cut is played by cutting off or zeroing
+the files that were written last, whatever of them was committed: then the run must go on from a commit whose files are
+whole, or end with code 3 and name a file.
 
 Usage: indexing_kills.py PROGRAM [--kills 200] [--power-cuts 60] [--documents 50000] [--commit-every 500] [--seed 1]
 """

@@ -56,7 +56,8 @@ class Settings(unittest.TestCase):
             self.assertIn(problem, str(caught.exception))
 
         refused("No such file")
-        for text, problem in (("{", "no JSON"), ("[]", "no object of strings"), ('{"fast peer": 5}', "no object of strings"),
+        for text, problem in (("{", "no JSON"), ("[]", "no object of strings"),
+                              ('{"fast peer": 5}', "no object of strings"),
                               ('{"peer": "x"}', "no peer is called 'peer'; known are fast peer, slow peer")):
             self.file.write_text(text)
             refused(problem)

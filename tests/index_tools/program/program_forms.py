@@ -97,11 +97,13 @@ class Streams(ProgramTest):
     def test_every_reader_takes_standard_input(self):
         for name in ("-", "/dev/stdin", "/dev/fd/0"):
             self.assertIn("2 topics", self.expect(run("topics", "show", name, stdin=TOPICS), 0).stdout)
-            self.assertEqual(self.expect(run("qrels", "convert", name, "-", "--to", "trec", stdin=QRELS), 0).stdout, QRELS)
+            self.assertEqual(self.expect(run("qrels", "convert", name, "-", "--to", "trec", stdin=QRELS), 0).stdout,
+                             QRELS)
             self.assertIn("3 hits of 2 queries", self.expect(run("run", "check", name, stdin=RUN), 0).stdout)
             self.assertIn("ok\n",
                           self.expect(run("config", "check", name, stdin="[rescorer]\nwindow = 5\n"), 0).stdout)
-            self.assertIn("window = 5", self.expect(run("config", "show", name, stdin="[rescorer]\nwindow = 5\n"), 0).stdout)
+            self.assertIn("window = 5",
+                          self.expect(run("config", "show", name, stdin="[rescorer]\nwindow = 5\n"), 0).stdout)
         qrels = self.write("q", QRELS)
         file = self.write("r.run", RUN)
         expected = self.expect(run("evaluate", "--qrels", qrels, "--run", file), 0).stdout

@@ -11,7 +11,8 @@ from program_support import ProgramTest, main, run
 def words(text):
     """The words without the layout: "\\-", a line's "\\&" and fonts are groff's."""
     text = re.sub(r"^\.(SS|TP|PP|nf|fi|RS 2|RE|SH)\b", " ", text, flags=re.MULTILINE)
-    for theirs, plain in (("\\fB", ""), ("\\fI", ""), ("\\fR", ""), ("\\-", "-"), ("\\&", ""), ("\\(dq", '"'), ("\\e", "\\")):
+    for theirs, plain in (("\\fB", ""), ("\\fI", ""), ("\\fR", ""), ("\\-", "-"), ("\\&", ""), ("\\(dq", '"'),
+                          ("\\e", "\\")):
         text = text.replace(theirs, plain)
     return " ".join(text.split())
 
@@ -40,7 +41,8 @@ class ManPage(ProgramTest):
         for command in commands:
             help_text = self.help_of(*command)
             body = help_text.split("\n\n", 1)
-            # The description, then options and footer line by line; headings and the list of sub-commands are laid out anew.
+            # The description, then options and footer line by line; headings and the list of sub-commands are laid out
+            # anew.
             lines = [body[0].split("\nUsage:")[0]]
             heading = ""
             for line in body[1].split("\n"):
@@ -56,8 +58,8 @@ class ManPage(ProgramTest):
     def test_groff_has_no_warning(self):
         if shutil.which("groff") is None:
             self.skipTest("there is no groff")
-        result = subprocess.run(["groff", "-man", "-Kutf8", "-Tutf8", "-ww", "-z"], input=run("--man").stdout, encoding="utf-8",
-                                capture_output=True, check=False)
+        result = subprocess.run(["groff", "-man", "-Kutf8", "-Tutf8", "-ww", "-z"], input=run("--man").stdout,
+                                encoding="utf-8", capture_output=True, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 

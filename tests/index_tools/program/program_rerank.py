@@ -82,8 +82,8 @@ class Rerank(ProgramTest):
         self.write("bare", "an old run")
         self.rerank(self.folder / "bare")
         self.assertEqual(len(self.columns(self.folder / "bare")), 5)
-        self.expect_error(3, "bad.jsonl:1", arguments=["rerank", "--input", self.write("bad.jsonl", "no JSON\n"), "--output",
-                                                       self.folder / "none"])
+        self.expect_error(3, "bad.jsonl:1", arguments=["rerank", "--input", self.write("bad.jsonl", "no JSON\n"),
+                                                       "--output", self.folder / "none"])
         self.assertFalse((self.folder / "none").exists())
 
     def test_standard_input_and_output_and_pipes(self):
@@ -96,9 +96,9 @@ class Rerank(ProgramTest):
         self.assertIn("standard input:2: is not JSON",
                       self.expect(run("rerank", "--input", "-", "--output", "-", *DEVICE,
                                       stdin=record("1", "a", "b", "c", 1, 1) + "no JSON\n"), 3).stderr)
-        shell = 'set -e; cd "$1"; "$2" rerank --quiet --input <(cat rerank.jsonl) --output >(cat > piped) --device cpu ' \
-            '--precision fp32; echo before > more; "$2" rerank --quiet --input rerank.jsonl --output /dev/stdout --device cpu ' \
-            '--precision fp32 >> more'
+        shell = 'set -e; cd "$1"; "$2" rerank --quiet --input <(cat rerank.jsonl) --output >(cat > piped) ' \
+            '--device cpu --precision fp32; echo before > more; "$2" rerank --quiet --input rerank.jsonl ' \
+            '--output /dev/stdout --device cpu --precision fp32 >> more'
         subprocess.run(["bash", "-c", shell, "bash", self.folder, os.path.abspath(PROGRAM)], check=True, timeout=600)
         self.assertEqual((self.folder / "more").read_text(encoding="utf-8"), "before\n" + text)
         for _ in range(100):  # the shell does not wait for what it substitutes

@@ -135,8 +135,9 @@ class Search(ProgramTest):
         self.assertGreater(values["model"], values["bm25"])
 
     def test_a_rerank_file_reranks_to_what_search_gives(self):
-        """The candidates that other rerankers are fed with are those that our own rescorer sees, down to the run's bytes."""
-        rerank, run_file, reranked = self.folder / "rerank.jsonl.gz", self.folder / "search.run", self.folder / "rerank.run"
+        """Other rerankers get the candidates that our own rescorer sees, down to the run's bytes."""
+        rerank, run_file = self.folder / "rerank.jsonl.gz", self.folder / "search.run"
+        reranked = self.folder / "rerank.run"
         bm25, again = self.folder / "bm25.run", self.folder / "again.run"
         topics = ["--topics", DEMO / "queries.tsv"]
         self.assertEqual(self.search(*topics, "--rerank-file", rerank, "--run", bm25).stdout, "")
@@ -224,7 +225,8 @@ class Search(ProgramTest):
         self.assertNotIn("hits", found[1])
 
     def test_several_topics_at_once_give_the_same_bytes(self):
-        questions = [line.split("\t")[1] for line in (DEMO / "queries.tsv").read_text().splitlines()] + ["(((", "onions"]
+        questions = [line.split("\t")[1] for line in (DEMO / "queries.tsv").read_text().splitlines()]
+        questions += ["(((", "onions"]
 
         def answers(jobs, topics, *flags):
             run_file, rerank_file = self.folder / "x.run", self.folder / "rerank.jsonl"

@@ -111,7 +111,8 @@ class TokenIds(ProgramTest):
         for index in (self.plain, self.stored):
             result = self.expect(run("search", "--index", index, query, "--timings", "--json"), 0)
             times = json.loads(result.stdout)["milliseconds"]
-            self.assertEqual(list(times), ["parse", "first_stage", "fetch", "tokenize", "encode", "device", "combine", "total"])
+            self.assertEqual(list(times), ["parse", "first_stage", "fetch", "tokenize", "encode", "device", "combine",
+                                           "total"])
             for name in ("first_stage", "fetch", "tokenize", "encode"):
                 self.assertGreater(times[name], 0, name)
             self.assertLess(times["tokenize"], times["encode"])

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Whether the compiler made of the vector kernels what their source means, for instructions that this machine may not have.
+"""Checks that the compiler made of the vector kernels what their source means, for instructions that this machine may
+lack.
 
 usage: instructions.py OBJECT...      the objects of kernels/cpu/vector_kernels_*.cpp; others are passed over
 
 - Every ldtilecfg reads the 64 bytes of a whole tile configuration, constants that no optimisation can drop.
-- What follows the sums of 8-bit products (functions named after Int8) is multiplied and added with a rounding each: a fused
-  multiply-add there would give this level other bits than the rest."""
+- What follows the sums of 8-bit products (functions named after Int8) is multiplied and added with a rounding each: a
+  fused multiply-add there would give this level other bits than the rest."""
 
 import re
 import shutil

@@ -19,7 +19,8 @@ using analysis::WordSegmenter;
 using analysis::WordSpan;
 using nlohmann::json;
 using testing::for_each_line;
-using testing::goldens;
+using testing::golden_listing;
+using testing::golden_path;
 
 std::u16string utf16(std::string_view utf8) {
   std::u16string units;
@@ -36,11 +37,11 @@ std::string utf8(std::u16string_view units) {
 /// Calls `use` with every file in analyzer/ whose name ends with `ending`; fails if there is none.
 void for_each_file(const char* ending, const std::function<void(const std::filesystem::path&)>& use) {
   int found = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(goldens() / "analyzer")) {
-    if (!entry.path().string().ends_with(ending)) continue;
+  for (const std::filesystem::path& file : golden_listing("analyzer")) {
+    if (!file.string().ends_with(ending)) continue;
     ++found;
-    SCOPED_TRACE(entry.path().string());
-    use(entry.path());
+    SCOPED_TRACE(file.string());
+    use(file);
   }
   EXPECT_GT(found, 0) << "no file *" << ending;
 }
@@ -77,7 +78,7 @@ void check_document(const json& document, std::size_t& tokens, std::size_t& fail
 }
 
 TEST(EnglishAnalyzerGolden, EveryTokenPositionAndOffsetIsJavaLucenes) {
-  RELUCENT_NEEDS(goldens() / "analyzer");
+  RELUCENT_NEEDS(golden_path("analyzer"));
   std::size_t documents = 0, tokens = 0, failures = 0;
   const auto check_file = [&](const std::filesystem::path& file) {
     for_each_line(file, [&](const std::string& line) {
@@ -93,7 +94,7 @@ TEST(EnglishAnalyzerGolden, EveryTokenPositionAndOffsetIsJavaLucenes) {
 }
 
 TEST(EnglishAnalyzerGolden, EveryStemIsJavaLucenes) {
-  RELUCENT_NEEDS(goldens() / "analyzer");
+  RELUCENT_NEEDS(golden_path("analyzer"));
   std::size_t words = 0, failures = 0;
   for_each_file("stems.jsonl.gz", [&](const std::filesystem::path& file) {
     for_each_line(file, [&](const std::string& line) {
@@ -111,7 +112,7 @@ TEST(EnglishAnalyzerGolden, EveryStemIsJavaLucenes) {
 /// Class of each range as Java's scanner sees it, tried with this machine's ICU: a character of a letter class is a
 /// word of its own, one of no class is none.
 TEST(EnglishAnalyzerGolden, EveryCharacterHasTheClassOfJavasScanner) {
-  RELUCENT_NEEDS(goldens() / "analyzer");
+  RELUCENT_NEEDS(golden_path("analyzer"));
   for_each_file("codepoint_classes.tsv", [&](const std::filesystem::path& file) {
     std::map<char32_t, std::string> class_of;
     for_each_line(file, [&](const std::string& line) {
