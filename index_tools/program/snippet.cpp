@@ -17,14 +17,7 @@ struct Match {
   std::string stem;
 };
 
-std::string beginning(std::string_view text) {
-  if (text.size() > kBytesLookedAt) {
-    std::size_t end = kBytesLookedAt;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    text = text.substr(0, end);
-  }
-  return printable(text);
-}
+std::string beginning(std::string_view text) { return printable(utf8_prefix(text, kBytesLookedAt)); }
 
 }  // namespace
 
