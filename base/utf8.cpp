@@ -52,8 +52,6 @@ std::size_t repair_in_place(std::string& text, std::string_view substitute) {
   return count;
 }
 
-bool is_continuation(char byte) noexcept { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 }  // namespace
 
 std::size_t utf8_sequence_length(std::string_view text) noexcept {
@@ -65,12 +63,20 @@ std::size_t utf8_sequence_length(std::string_view text) noexcept {
 bool is_well_formed_utf8(std::string_view text) noexcept { return find_malformed(text, 0) == text.size(); }
 
 std::size_t count_code_points(std::string_view text) noexcept {
-  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_continuation));
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_utf8_continuation));
+}
+
+std::size_t bytes_of_code_points(std::string_view text, std::size_t count) noexcept {
+  std::size_t bytes = 0;
+  for (; bytes < text.size(); ++bytes) {
+    if (!is_utf8_continuation(text[bytes]) && count-- == 0) break;
+  }
+  return bytes;
 }
 
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes) noexcept {
   if (bytes >= text.size()) return text;
-  while (bytes > 0 && is_continuation(text[bytes])) --bytes;
+  while (bytes > 0 && is_utf8_continuation(text[bytes])) --bytes;
   return text.substr(0, bytes);
 }
 

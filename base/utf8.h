@@ -71,10 +71,14 @@ inline char* append_utf8(char32_t value, char* out) noexcept {
 
 /// Appends `value`; what is not a scalar value (a surrogate, a number above U+10FFFF) becomes U+FFFD.
 inline void append_utf8(char32_t value, std::string& out) {
+  if (value < 0x80) return out.push_back(static_cast<char>(value));
   const bool scalar = value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
   char bytes[4];
   out.append(bytes, append_utf8(scalar ? value : kReplacementCharacter, bytes));
 }
+
+/// Whether `byte` continues a sequence instead of beginning one.
+inline bool is_utf8_continuation(char byte) noexcept { return (static_cast<std::uint8_t>(byte) & 0xC0) == 0x80; }
 
 /// Bytes of the well-formed sequence at the start of `text`, 1 to 4, or 0 if it is empty or malformed there.
 std::size_t utf8_sequence_length(std::string_view text) noexcept;
@@ -83,6 +87,9 @@ bool is_well_formed_utf8(std::string_view text) noexcept;
 
 /// Code points of well-formed UTF-8.
 std::size_t count_code_points(std::string_view text) noexcept;
+
+/// Bytes of the first `count` code points of well-formed UTF-8; text.size() if there are no more than that.
+std::size_t bytes_of_code_points(std::string_view text, std::size_t count) noexcept;
 
 /// The longest prefix of at most `bytes` bytes that does not cut a code point of well-formed UTF-8 in two.
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes) noexcept;

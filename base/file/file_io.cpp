@@ -33,7 +33,8 @@ std::string_view remedy_for(int error) {
 
 void sync(const fs::path& path, int flags) {
   const UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC));
-  if (!file || ::fsync(file.get()) != 0) throw_io_error(path, "forcing it to the disk", errno);
+  if (!file) throw_io_error(path, "forcing it to the disk", errno);
+  sync_descriptor(file.get(), path);
 }
 
 }  // namespace
@@ -98,6 +99,11 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
       throw_io_error(path, "writing", errno);
     }
   }
+}
+
+void sync_descriptor(int descriptor, const fs::path& path) {
+  // EINVAL: the file system does not implement it.
+  if (::fsync(descriptor) != 0 && errno != EINVAL) throw_io_error(path, "forcing it to the disk", errno);
 }
 
 void sync_file(const fs::path& path) { sync(path, O_RDONLY); }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -25,13 +26,17 @@ UniqueFd open_regular_file(const std::filesystem::path& path);
 /// Reads up to `capacity` bytes; 0 at the end. Throws Error `io` naming `path`.
 std::size_t read_some(int descriptor, char* buffer, std::size_t capacity, const std::filesystem::path& path);
 
+inline constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
+
 /// A regular file's bytes. Throws Error `io`, and `invalid_data` if the file has more than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
 
 /// Writes all of `bytes`. Throws Error `io` naming `path`.
 void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path);
 
-/// Forces a file's contents, or a directory's entries, to the disk. Throws Error `io`.
+/// Forces a file's contents, or a directory's entries, to the disk; does nothing on file systems that have no such
+/// operation. Throws Error `io`.
+void sync_descriptor(int descriptor, const std::filesystem::path& path);
 void sync_file(const std::filesystem::path& path);
 void sync_directory(const std::filesystem::path& path);
 

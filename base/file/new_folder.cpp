@@ -41,7 +41,7 @@ void NewFolder::File::write(std::span<const std::byte> bytes) {
 }
 
 void NewFolder::File::finish() {
-  if (::fsync(file_.get()) != 0) throw_io_error(path_, "forcing it to the disk", errno);
+  sync_descriptor(file_.get(), path_);
   if (file_.close() != 0) throw_io_error(path_, "writing", errno);
 }
 

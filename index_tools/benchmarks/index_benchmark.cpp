@@ -1,7 +1,6 @@
 #include "index_tools/benchmarks/index_benchmark.h"
 
 #include <LuceneHeaders.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <ostream>
 #include <string>
 
+#include "base/file/file_io.h"
 #include "index_tools/benchmarks/generated_collection.h"
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/interrupt.h"
@@ -59,13 +59,10 @@ std::int64_t write_collection(const fs::path& file, std::int64_t documents) {
     bytes += static_cast<std::int64_t>(text.size());
     out << i << '\t' << text << '\n';
   }
-  const bool written = static_cast<bool>(out.flush());
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  // To the disk before anything is timed.
-  if (!written || descriptor < 0 || ::fsync(descriptor) != 0) {
+  if (!out.flush()) {
     throw Error(ErrorKind::io, file.string(), "cannot be written", "free some space or name another --folder");
   }
-  ::close(descriptor);
+  sync_file(file);  // before anything is timed
   return bytes;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,29 +15,26 @@ std::int64_t ByteStream::seek(std::int64_t, int) { return -1; }
 
 FileStream::FileStream(const std::filesystem::path& file) : name_(input_name(file)) {
   if (const auto named = named_descriptor(file, STDIN_FILENO)) {
-    descriptor_ = duplicate_descriptor(*named, name_);
+    file_ = duplicate_descriptor(*named, name_);
   } else {
-    descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) {
+    file_.reset(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file_) {
       throw Error(ErrorKind::io, name_, std::string("cannot be opened: ") + std::strerror(errno),
                   "check the path and its permissions");
     }
   }
   struct stat status {};
-  const bool known = ::fstat(descriptor_, &status) == 0;
+  const bool known = ::fstat(file_.get(), &status) == 0;
   if (!known || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) {
-    ::close(descriptor_);
     throw Error(ErrorKind::io, name_, "is neither a file nor a pipe", "name a file, a folder or a pattern");
   }
   // Standard input may be in the middle of a file, whose start is then not the input's.
   seekable_ = S_ISREG(status.st_mode) && !named_descriptor(file, STDIN_FILENO);
 }
 
-FileStream::~FileStream() { ::close(descriptor_); }
-
 std::size_t FileStream::read(char* buffer, std::size_t capacity) {
   for (;;) {
-    const ssize_t count = ::read(descriptor_, buffer, capacity);
+    const ssize_t count = ::read(file_.get(), buffer, capacity);
     if (count >= 0) {
       position_ += count;
       return static_cast<std::size_t>(count);
@@ -52,7 +48,7 @@ std::size_t FileStream::read(char* buffer, std::size_t capacity) {
 
 std::int64_t FileStream::seek(std::int64_t offset, int whence) {
   if (!seekable_) return -1;
-  const off_t moved = ::lseek(descriptor_, offset, whence);
+  const off_t moved = ::lseek(file_.get(), offset, whence);
   if (moved >= 0) position_ = moved;
   return moved;
 }

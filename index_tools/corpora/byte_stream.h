@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/file/unique_fd.h"
+
 namespace relucent::index_tools {
 
 /// How much the readers ask for at a time.
@@ -26,9 +28,6 @@ class FileStream : public ByteStream {
  public:
   /// Waits for the other end of a named pipe. Throws Error `io` where the file cannot be opened, is a folder or a disk.
   explicit FileStream(const std::filesystem::path& file);
-  ~FileStream() override;
-  FileStream(const FileStream&) = delete;
-  FileStream& operator=(const FileStream&) = delete;
 
   std::size_t read(char* buffer, std::size_t capacity) override;
   std::int64_t seek(std::int64_t offset, int whence) override;
@@ -38,7 +37,7 @@ class FileStream : public ByteStream {
 
  private:
   std::string name_;
-  int descriptor_ = -1;
+  UniqueFd file_;
   bool seekable_ = false;
   std::int64_t position_ = 0;
 };

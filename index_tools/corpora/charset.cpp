@@ -49,25 +49,6 @@ constexpr CodecAlias kIcuCodecs[] = {
     {"shift_jis_2004", "Shift_JIS"},   {"shift_jisx0213", "Shift_JIS"},
 };
 
-void append(std::string& text, char32_t c) {
-  if (c < 0x80) {
-    text += static_cast<char>(c);
-    return;
-  }
-  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
-  if (c < 0x800) {
-    text += static_cast<char>(0xC0 | (c >> 6));
-  } else if (c < 0x10000) {
-    text += static_cast<char>(0xE0 | (c >> 12));
-    tail(6);
-  } else {
-    text += static_cast<char>(0xF0 | (c >> 18));
-    tail(12);
-    tail(6);
-  }
-  tail(0);
-}
-
 unsigned byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
 class IcuConverter {
@@ -111,7 +92,7 @@ std::string utf8_of(std::u16string_view units) {
       if (!pair) continue;
       c = 0x10000 + ((c - 0xD800) << 10) + (units[++i] - 0xDC00u);
     }
-    append(text, c);
+    append_utf8(c, text);
   }
   return text;
 }
@@ -122,7 +103,7 @@ std::string decode_single_byte(std::string_view bytes, const SingleByteCodec& co
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const unsigned byte = byte_at(bytes, i);
     const char16_t c = byte < 0x80 ? static_cast<char16_t>(byte) : codec.upper[byte - 0x80];
-    if (c != kNone) append(text, c);
+    if (c != kNone) append_utf8(c, text);
   }
   return text;
 }
@@ -186,7 +167,7 @@ std::string decode_double_byte(std::string_view bytes, const DoubleByteCodec& co
       continue;
     }
     if (codec.upper[byte - 0x80] != kNone) {
-      append(text, codec.upper[byte - 0x80]);
+      append_utf8(codec.upper[byte - 0x80], text);
       ++i;
       continue;
     }
@@ -195,7 +176,7 @@ std::string decode_double_byte(std::string_view bytes, const DoubleByteCodec& co
     if (euc_jp && byte == 0x8F) {
       if (i + 2 >= bytes.size()) break;
       const char16_t c = second < 0x80 ? kNone : euc_jp_after_8f(codec).at(second, byte_at(bytes, i + 2));
-      if (c != kNone) append(text, c);
+      if (c != kNone) append_utf8(c, text);
       i += c != kNone ? 3 : 1;
       continue;
     }
@@ -209,7 +190,7 @@ std::string decode_double_byte(std::string_view bytes, const DoubleByteCodec& co
       continue;
     }
     const char16_t c = pairs.at(byte, second);
-    if (c != kNone) append(text, c);
+    if (c != kNone) append_utf8(c, text);
     i += c != kNone ? 2 : 1;
   }
   return text;
@@ -241,7 +222,7 @@ std::string decode_wide(std::string_view bytes, std::string_view codec) {
       }
     }
     if (is_surrogate(c) || c > 0x10FFFF) continue;
-    append(text, c);
+    append_utf8(c, text);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/file/file_io.h"
 #include "base/utf8.h"
 #include "index_tools/corpora/csv_reader.h"
 #include "index_tools/corpora/json_record.h"
@@ -22,18 +23,11 @@ constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abst
                                                       "pdf_json_files"};
 
 // The file's bytes; false where there is no such file of a sensible size.
-bool read_file(const fs::path& path, std::string& bytes) {
+bool read_parse(const fs::path& path, std::string& bytes) {
   std::error_code failure;
   const std::uintmax_t size = fs::file_size(path, failure);
   if (failure || size > kMaxParse) return false;
-  FileStream file(path);
-  bytes.resize(size);
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const std::size_t count = file.read(bytes.data() + have, bytes.size() - have);
-    if (count == 0) return false;
-    have += count;
-  }
+  bytes = read_file(path, kMaxParse);
   return true;
 }
 
@@ -95,7 +89,7 @@ class Cord19Reader : public DocumentReader {
     if (file.is_absolute() || std::find(file.begin(), file.end(), "..") != file.end())
       return "a full text outside the release";
     std::string bytes;
-    if (!read_file(parses_ / file, bytes)) return "the full text's file is not there";
+    if (!read_parse(parses_ / file, bytes)) return "the full text's file is not there";
     replace_malformed_utf8(bytes);
     nlohmann::json parse;
     if (parse_json_object(bytes, parse) != nullptr) return "the full text's file is not a JSON object";

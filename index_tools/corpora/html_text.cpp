@@ -34,12 +34,11 @@ bool is_white(char32_t c) {
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-// One character, which ends at most three bytes later than it starts: all white space is that short.
-char32_t short_character(std::string_view bytes) {
-  const auto at = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(bytes[i])); };
-  if (bytes.size() == 1) return at(0) < 0x80 ? at(0) : 0xFFFF;
-  if (bytes.size() == 2) return (at(0) & 0x1F) << 6 | (at(1) & 0x3F);
-  return (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
+// Bytes of the white character at the start, 0 if there is none.
+std::size_t white_at_start(std::string_view text) {
+  if (text.empty()) return 0;
+  const DecodedCodePoint decoded = decode_utf8(text, 0);
+  return is_white(decoded.value) ? decoded.bytes : 0;
 }
 
 // ir_datasets' _join_text() without its last step: a run of spaces and line ends becomes one of them.
@@ -139,7 +138,7 @@ class Extractor {
     ::htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_COMPACT | HTML_PARSE_NOERROR |
                                       HTML_PARSE_NOWARNING);
     while (!page.empty() && !failure_) {
-      const std::size_t bytes = chunk_size(page);
+      const std::size_t bytes = bytes_of_code_points(page, kChunkCharacters);
       ::htmlParseChunk(parser_, page.data(), static_cast<int>(bytes), 0);
       page.remove_prefix(bytes);
     }
@@ -169,15 +168,6 @@ class Extractor {
       self.failure_ = std::current_exception();
       ::xmlStopParser(self.parser_);
     }
-  }
-
-  static std::size_t chunk_size(std::string_view page) {
-    std::size_t bytes = 0;
-    for (std::size_t characters = 0; bytes < page.size(); ++bytes) {
-      const bool starts_character = (static_cast<unsigned char>(page[bytes]) & 0xC0) != 0x80;
-      if (starts_character && characters++ == kChunkCharacters) break;
-    }
-    return bytes;
   }
 
   void start(std::string_view tag) {
@@ -230,14 +220,10 @@ class Extractor {
 }  // namespace
 
 std::string_view stripped_text(std::string_view text) {
-  const auto white_at_start = [](std::string_view t) {
-    const std::size_t length = utf8_sequence_length(t);
-    return length >= 1 && length <= 3 && is_white(short_character(t.substr(0, length))) ? length : 0;
-  };
   while (const std::size_t length = white_at_start(text)) text.remove_prefix(length);
   for (;;) {
     std::size_t last = text.size();
-    while (last > 0 && (static_cast<unsigned char>(text[--last]) & 0xC0) == 0x80) {
+    while (last > 0 && is_utf8_continuation(text[--last])) {
     }
     const std::size_t length = white_at_start(text.substr(last));
     if (length == 0 || last + length != text.size()) return text;

@@ -1,7 +1,6 @@
 #include "index_tools/corpora/named_descriptor.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -28,9 +27,9 @@ std::optional<int> named_descriptor(const std::filesystem::path& file, int dash)
   return std::nullopt;
 }
 
-int duplicate_descriptor(int descriptor, const std::string& name) {
-  const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (duplicate >= 0) return duplicate;
+UniqueFd duplicate_descriptor(int descriptor, const std::string& name) {
+  UniqueFd duplicate(::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (duplicate) return duplicate;
   throw Error(ErrorKind::io, name, std::string("cannot be used: ") + std::strerror(errno),
               errno == EBADF ? "connect it to a file or a pipe, or name a file" : "");
 }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "base/file/unique_fd.h"
+
 namespace relucent::index_tools {
 
 /// The open file descriptor that a command line's file name stands for: `dash` for "-", 0 to 2 for /dev/stdin,
@@ -11,9 +13,8 @@ namespace relucent::index_tools {
 /// "./-".
 std::optional<int> named_descriptor(const std::filesystem::path& file, int dash);
 
-/// A descriptor of one's own for it, to be closed, that shares its place in the file.
-/// Throws Error `io` where it is not open.
-int duplicate_descriptor(int descriptor, const std::string& name);
+/// A descriptor of one's own for it that shares its place in the file. Throws Error `io` where it is not open.
+UniqueFd duplicate_descriptor(int descriptor, const std::string& name);
 
 /// The name of an input for people: "standard input" for "-".
 std::string input_name(const std::filesystem::path& file);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 
+#include "base/utf8.h"
+
 namespace relucent::index_tools {
 namespace {
 
@@ -88,15 +90,6 @@ void free_parser(xmlParserCtxtPtr parser) {
   ::xmlFreeParserCtxt(parser);
 }
 
-std::size_t bytes_of_characters(std::string_view text, std::size_t characters) {
-  std::size_t i = 0;
-  for (; i < text.size(); ++i) {
-    const bool starts = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-    if (starts && characters-- == 0) break;
-  }
-  return i;
-}
-
 }  // namespace
 
 void append_xml_text(std::string_view markup, std::string& text) {
@@ -108,12 +101,12 @@ void append_xml_text(std::string_view markup, std::string& text) {
   if (parser == nullptr) throw std::bad_alloc();
   ::xmlCtxtUseOptions(parser.get(),
                       XML_PARSE_RECOVER | XML_PARSE_NOENT | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-  std::size_t piece = bytes_of_characters(markup, kPieceCharacters);
+  std::size_t piece = bytes_of_code_points(markup, kPieceCharacters);
   const std::size_t first = std::min(kFirstBytes, piece);
   ::xmlCtxtResetPush(parser.get(), markup.data(), static_cast<int>(first), nullptr, "UTF-8");
   ::xmlParseChunk(parser.get(), markup.data() + first, static_cast<int>(piece - first), 0);
   for (markup.remove_prefix(piece); !markup.empty(); markup.remove_prefix(piece)) {
-    piece = bytes_of_characters(markup, kPieceCharacters);
+    piece = bytes_of_code_points(markup, kPieceCharacters);
     ::xmlParseChunk(parser.get(), markup.data(), static_cast<int>(piece), 0);
   }
   // libxml2 2.9.14 loses a single last byte of text, later ones do not.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -40,9 +41,8 @@ struct Bar {
 double text_width(std::string_view text, double font_size) {
   double ems = 0;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0) == 0x80) continue;  // goes on with a character of UTF-8
-    if (byte >= 0x80 || std::string_view("mwMW%@").find(c) != std::string_view::npos) {
+    if (is_utf8_continuation(c)) continue;
+    if (static_cast<unsigned char>(c) >= 0x80 || std::string_view("mwMW%@").find(c) != std::string_view::npos) {
       ems += 1;
     } else {
       ems += c >= 'A' && c <= 'Z' ? 0.79 : 0.65;
@@ -57,7 +57,7 @@ constexpr double kBold = 1.13;
 std::string shortened(const std::string& text, double font_size, double width) {
   if (text_width(text, font_size) <= width) return text;
   for (std::size_t from = 1; from < text.size(); ++from) {
-    if ((text[from] & 0xC0) == 0x80) continue;
+    if (is_utf8_continuation(text[from])) continue;
     const std::string rest = "…" + text.substr(from);
     if (text_width(rest, font_size) <= width) return rest;
   }

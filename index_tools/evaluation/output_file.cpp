@@ -3,127 +3,87 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <string>
+#include <optional>
 
+#include "base/file/atomic_file.h"
+#include "base/file/file_io.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 
 struct OutputFile::Implementation {
-  std::filesystem::path file, temporary;  // temporary is empty where the file is written to directly
-  int descriptor = -1;
-  archive* compressor = nullptr;
-  bool committed = false;
+  std::filesystem::path file;
+  std::optional<AtomicFile> whole;  // or `direct`, which is written to as it is
+  UniqueFd direct;
+  std::unique_ptr<archive, int (*)(archive*)> compressor{nullptr, archive_write_free};  // goes before the descriptor
 
-  ~Implementation() {
-    if (compressor != nullptr) archive_write_free(compressor);
-    if (descriptor >= 0) ::close(descriptor);
-    if (!committed && !temporary.empty()) ::unlink(temporary.c_str());
-  }
-
-  [[noreturn]] void fail(const char* operation, int code) const {
-    throw Error(ErrorKind::io, file.string(), std::string("cannot be ") + operation + ": " + std::strerror(code),
-                code == ENOSPC || code == EDQUOT ? "free some space, or choose another place"
-                                                 : "check the folder and its permissions, or choose another place");
-  }
-
-  void write_all(const char* bytes, std::size_t count) {
-    while (count > 0) {
-      const ssize_t written = ::write(descriptor, bytes, count);
-      if (written < 0) {
-        if (errno == EINTR) continue;
-        fail("written", errno);
-      }
-      bytes += written;
-      count -= static_cast<std::size_t>(written);
-    }
-  }
+  int descriptor() const noexcept { return whole ? whole->descriptor() : direct.get(); }
 
   void open_compressor() {
-    compressor = archive_write_new();
-    archive_write_set_format_raw(compressor);
-    archive_write_add_filter_gzip(compressor);
+    compressor.reset(archive_write_new());
+    archive_write_set_format_raw(compressor.get());
+    archive_write_add_filter_gzip(compressor.get());
     // The same bytes for the same content: no time of writing in the header.
-    archive_write_set_filter_option(compressor, "gzip", "timestamp", nullptr);
-    archive_write_set_bytes_in_last_block(compressor, 1);
-    if (archive_write_open_fd(compressor, descriptor) != ARCHIVE_OK) fail("written", EIO);
+    archive_write_set_filter_option(compressor.get(), "gzip", "timestamp", nullptr);
+    archive_write_set_bytes_in_last_block(compressor.get(), 1);
+    if (archive_write_open_fd(compressor.get(), descriptor()) != ARCHIVE_OK) throw_io_error(file, "writing", EIO);
     archive_entry* entry = archive_entry_new();
     archive_entry_set_filetype(entry, AE_IFREG);
-    const int status = archive_write_header(compressor, entry);
+    const int status = archive_write_header(compressor.get(), entry);
     archive_entry_free(entry);
     if (status < ARCHIVE_WARN) compression_failed();
   }
 
   [[noreturn]] void compression_failed() const {
-    const int code = archive_errno(compressor);
-    fail("written", code != 0 ? code : EIO);
-  }
-
-  void close_compressor() {
-    if (compressor == nullptr) return;
-    const int status = archive_write_close(compressor);
-    const int code = archive_errno(compressor);
-    archive_write_free(compressor);
-    compressor = nullptr;
-    if (status < ARCHIVE_WARN) fail("written", code != 0 ? code : EIO);
+    const int code = archive_errno(compressor.get());
+    throw_io_error(file, "writing", code != 0 ? code : EIO);
   }
 };
 
 OutputFile::OutputFile(const std::filesystem::path& file) : implementation_(std::make_unique<Implementation>()) {
   auto& self = *implementation_;
   self.file = file;
-  if (const auto named = named_descriptor(file, STDOUT_FILENO)) {
-    // Not opened by its name: that would begin at the start of a file that a shell has redirected to.
-    self.descriptor = duplicate_descriptor(*named, file.native() == "-" ? "standard output" : file.string());
-    return;
-  }
   std::error_code problem;
   const auto status = std::filesystem::status(file, problem);
-  if (std::filesystem::is_directory(status)) {
+  if (const auto named = named_descriptor(file, STDOUT_FILENO)) {
+    // Not opened by its name: that would begin at the start of a file that a shell has redirected to.
+    self.direct = duplicate_descriptor(*named, file.native() == "-" ? "standard output" : file.string());
+  } else if (std::filesystem::is_directory(status)) {
     throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
-  }
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    self.descriptor = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  } else if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    self.direct.reset(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!self.direct) throw_io_error(file, "opening", errno);
   } else {
-    // Through a link to the file itself, so that the link stays one.
-    const auto target = std::filesystem::exists(status) ? std::filesystem::canonical(file, problem) : file;
-    self.file = problem ? file : target;
-    self.temporary = self.file;
-    self.temporary += ".tmp" + std::to_string(::getpid());
-    self.descriptor = ::open(self.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    self.whole.emplace(file);
   }
-  if (self.descriptor < 0) {
-    const int code = errno;
-    self.temporary.clear();
-    self.fail("created", code);
-  }
-  if (file.extension() == ".gz") self.open_compressor();
+  if (file.extension() == ".gz" && !named_descriptor(file, STDOUT_FILENO)) self.open_compressor();
 }
 
 OutputFile::~OutputFile() = default;
 
 void OutputFile::write(std::string_view bytes) {
   auto& self = *implementation_;
-  if (self.compressor == nullptr) return self.write_all(bytes.data(), bytes.size());
-  if (!bytes.empty() && archive_write_data(self.compressor, bytes.data(), bytes.size()) < 0) self.compression_failed();
+  if (self.compressor == nullptr) {
+    write_all(self.descriptor(), bytes, self.file);
+  } else if (!bytes.empty() && archive_write_data(self.compressor.get(), bytes.data(), bytes.size()) < 0) {
+    self.compression_failed();
+  }
 }
 
 void OutputFile::commit() {
   auto& self = *implementation_;
-  self.close_compressor();
-  if (!self.temporary.empty() && ::fsync(self.descriptor) != 0 && errno != EINVAL) self.fail("written", errno);
-  const int descriptor = self.descriptor;
-  self.descriptor = -1;
-  if (::close(descriptor) != 0) self.fail("written", errno);
-  if (!self.temporary.empty() && ::rename(self.temporary.c_str(), self.file.c_str()) != 0)
-    self.fail("put in place", errno);
-  self.committed = true;
+  if (self.compressor != nullptr) {
+    if (archive_write_close(self.compressor.get()) < ARCHIVE_WARN) self.compression_failed();
+    self.compressor.reset();
+  }
+  if (self.whole) {
+    self.whole->commit();
+  } else if (self.direct.close() != 0) {
+    throw_io_error(self.file, "writing", errno);
+  }
 }
 
 }  // namespace relucent::index_tools

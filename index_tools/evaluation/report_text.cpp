@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/utf8.h"
 #include "index_tools/evaluation/report.h"
 
 namespace relucent::index_tools {
@@ -12,10 +13,8 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Characters of UTF-8; what is printed here takes one column each.
-std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
+// What is printed here takes one column per character.
+std::size_t columns_of(const std::string& text) { return count_code_points(text); }
 
 // Words of the first column to the left, everything else to the right.
 std::string aligned(const Rows& rows) {

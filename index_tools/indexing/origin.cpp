@@ -1,13 +1,12 @@
 #include "index_tools/indexing/origin.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "base/file/file_io.h"
 #include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/manifest.h"
 #include "plugin/index/segments_file.h"
@@ -30,9 +29,7 @@ std::optional<Manifest> readable_manifest(const fs::path& index) {
 
 /// What a list of segments that cannot be understood still shows: the name under which a checkpoint is kept.
 bool names_a_checkpoint(const fs::path& list) {
-  std::ifstream in(list, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  return bytes.find(kCheckpointKey) != std::string::npos;
+  return read_file(list, kAnySize).find(kCheckpointKey) != std::string::npos;
 }
 
 }  // namespace

@@ -14,14 +14,7 @@ struct Match {
   std::string stem;
 };
 
-std::string beginning(std::string_view text) {
-  if (text.size() > kSnippetSource) {
-    std::size_t end = kSnippetSource;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    text = text.substr(0, end);
-  }
-  return printable(text);
-}
+std::string beginning(std::string_view text) { return printable(utf8_prefix(text, kSnippetSource)); }
 
 }  // namespace
 

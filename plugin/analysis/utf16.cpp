@@ -39,11 +39,7 @@ void append_utf8(std::u16string_view units, std::string& utf8) {
   for (std::size_t i = 0; i < units.size();) {
     UChar32 c;
     U16_NEXT(units.data(), i, units.size(), c);
-    if (c < 0x80) {
-      utf8.push_back(static_cast<char>(c));
-    } else {
-      relucent::append_utf8(static_cast<char32_t>(c), utf8);  // a lone surrogate becomes U+FFFD
-    }
+    relucent::append_utf8(static_cast<char32_t>(c), utf8);  // a lone surrogate becomes U+FFFD
   }
 }
 

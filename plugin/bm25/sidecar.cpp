@@ -2,14 +2,15 @@
 
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <set>
 #include <sstream>
 
+#include "base/file/atomic_file.h"
+#include "base/file/file_io.h"
 #include "plugin/index/check/file_state.h"
+#include "relucent/error.h"
 #include "relucent/stored_text.h"
 
 namespace relucent::bm25 {
@@ -74,11 +75,17 @@ std::string safe_file_name(const std::string& field) {
   return name;
 }
 
+/// Empty if the file cannot be read.
+std::string readable_bytes(const std::filesystem::path& path) {
+  try {
+    return read_file(path, kAnySize);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 bool is_of_another_version(const std::filesystem::path& path) {
-  constexpr std::string_view kOther = "relucent lengths 1\n";
-  std::string start(kOther.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  return file.read(start.data(), static_cast<std::streamsize>(start.size())) && start == kOther;
+  return readable_bytes(path).starts_with("relucent lengths 1\n");
 }
 
 }  // namespace
@@ -87,11 +94,7 @@ Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, 
     : file_(folder / (kPrefix + safe_file_name(field) + kSuffix)), identity_(field + '\n' + std::move(identity)) {}
 
 std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string bytes = readable_bytes(path);
   if (bytes.size() < sizeof kMagic - 1 + 8) return std::nullopt;
   const std::string_view body(bytes.data(), bytes.size() - 8);
   if (Reader(std::string_view(bytes).substr(body.size())).number() != checksum(body)) return std::nullopt;
@@ -130,21 +133,12 @@ bool Sidecar::write(const FieldLengths& lengths) const {
     bytes.append(leaf.begin(), leaf.end());
   }
   put(bytes, checksum(bytes));
-  const std::filesystem::path temporary = file_.string() + "." + std::to_string(getpid()) + ".tmp";
-  std::error_code error;
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) {
-      std::filesystem::remove(temporary, error);
-      return false;
-    }
+  try {
+    write_file_atomically(file_, bytes);
+    return true;
+  } catch (const Error&) {
+    return false;
   }
-  std::filesystem::rename(temporary, file_, error);
-  if (!error) return true;
-  std::filesystem::remove(temporary, error);
-  return false;
 }
 
 std::string index_identity(const std::filesystem::path& folder, const std::vector<Lucene::IndexReaderPtr>& leaves) {

@@ -18,8 +18,7 @@ class Sidecar {
 
   /// Nothing where the file is missing, damaged or describes another state.
   std::optional<FieldLengths> read() const;
-  /// Under a temporary name, then renamed. False where the folder cannot be written; the lengths are then counted anew
-  /// the next time.
+  /// Atomically. False if the folder cannot be written; the lengths are then counted anew the next time.
   bool write(const FieldLengths& lengths) const;
 
   const std::filesystem::path& file() const { return file_; }

@@ -44,13 +44,11 @@ std::string text_of(const Lucene::FieldablePtr& stored) {
       {reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(), static_cast<std::size_t>(length)});
 }
 
-/// How many bytes at the end of `bytes` begin a character whose other bytes are still to come.
+/// How many bytes at the end of `bytes` may begin a character whose other bytes are still to come.
 std::size_t incomplete_end(std::string_view bytes) {
   for (std::size_t length = 1; length <= std::min<std::size_t>(3, bytes.size()); ++length) {
-    const auto byte = static_cast<std::uint8_t>(bytes[bytes.size() - length]);
-    if ((byte & 0xC0) == 0x80) continue;  // not the first byte of its character
-    const std::size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return wanted > length ? length : 0;
+    const std::size_t at = bytes.size() - length;
+    if (!is_utf8_continuation(bytes[at])) return decode_utf8(bytes, at).well_formed ? 0 : length;
   }
   return 0;
 }
@@ -58,19 +56,11 @@ std::size_t incomplete_end(std::string_view bytes) {
 }  // namespace
 
 void WellFormedText::add(std::string_view piece) {
-  if (!rest_.empty()) {  // a few bytes of the piece complete it
-    const std::size_t few = std::min<std::size_t>(3, piece.size());
-    const std::string across = rest_ + std::string(piece.substr(0, few));
-    const std::size_t rest = incomplete_end(across);
-    text_ += well_formed_utf8(std::string_view(across).substr(0, across.size() - rest));
-    rest_ = across.substr(across.size() - rest);
-    piece.remove_prefix(few);
-    if (piece.empty()) return;
-    if (!rest_.empty()) return add(piece);
-  }
-  const std::size_t rest = incomplete_end(piece);
-  text_ += well_formed_utf8(piece.substr(0, piece.size() - rest));
-  rest_ = piece.substr(piece.size() - rest);
+  rest_ += piece;
+  const std::size_t whole = rest_.size() - incomplete_end(rest_);
+  std::string repaired;
+  text_ += well_formed_utf8(std::string_view(rest_).substr(0, whole), repaired);
+  rest_.erase(0, whole);
 }
 
 void WellFormedText::end() {

@@ -18,7 +18,7 @@ class WellFormedText {
 
  private:
   std::string& text_;
-  std::string rest_;  ///< the bytes of a character that is not complete yet
+  std::string rest_;  ///< the bytes of a character that may not be complete yet
 };
 
 /// Makes `text` ready for one more value of a stored field: begins it, or appends what stands between two values.

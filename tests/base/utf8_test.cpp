@@ -114,6 +114,8 @@ TEST(Utf8, PrefixesNeverCutACodePoint) {
     EXPECT_LT(bytes, prefix.size() + 4);
   }
   EXPECT_EQ(count_code_points(text), 4U);
+  const std::vector<std::size_t> ends = {0, 1, 3, 6, 10, 10};
+  for (std::size_t count = 0; count < ends.size(); ++count) EXPECT_EQ(bytes_of_code_points(text, count), ends[count]);
 }
 
 TEST(Utf8, RepairGivesWellFormedTextAndTouchesNothingElse) {

@@ -1,11 +1,9 @@
 #include "plugin/index/check/checked_files.h"
 
-#include <unistd.h>
-
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
+#include "base/file/atomic_file.h"
+#include "base/file/file_io.h"
 #include "relucent/error.h"
 
 namespace relucent::check {
@@ -26,11 +24,8 @@ std::string head_of(const CheckedFiles& files) {
 
 std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / CheckedFiles::kFileName;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   try {
+    const std::string bytes = read_file(path, kAnySize);
     std::istringstream first(bytes.substr(0, bytes.find('\n')));
     std::string word, version, kind, sum;
     std::size_t length = 0;
@@ -61,15 +56,13 @@ std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& fold
 
 void write_checked_files(const std::filesystem::path& folder, const CheckedFiles& files) {
   const std::string head = head_of(files);
-  const std::filesystem::path path = folder / CheckedFiles::kFileName;
-  const std::filesystem::path temporary = path.string() + '.' + std::to_string(::getpid()) + ".tmp";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << kHeader << ' ' << head.size() << ' ' << to_hex(checksum(head)) << '\n'
-       << head << segment::to_bytes(files.sums);
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(temporary, path, error);
-  if (!file || error) std::filesystem::remove(temporary, error);
+  std::ostringstream bytes;
+  bytes << kHeader << ' ' << head.size() << ' ' << to_hex(checksum(head)) << '\n'
+        << head << segment::to_bytes(files.sums);
+  try {
+    write_file_atomically(folder / CheckedFiles::kFileName, bytes.view());
+  } catch (const Error&) {  // then the next opening checks again
+  }
 }
 
 }  // namespace relucent::check

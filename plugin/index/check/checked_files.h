@@ -22,8 +22,7 @@ struct CheckedFiles {
 
 /// Nothing where the file is missing or damaged.
 std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& folder);
-/// Under a temporary name, then renamed. Does nothing where the folder cannot be written: the files are then checked
-/// again at the next opening.
+/// Atomically. Does nothing if the folder cannot be written: the files are then checked again at the next opening.
 void write_checked_files(const std::filesystem::path& folder, const CheckedFiles& files);
 
 }  // namespace relucent::check

@@ -1,9 +1,6 @@
 #include "plugin/index/check/commit_check.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -22,12 +19,6 @@ using segment::sum_of_file;
 
 constexpr const char* kRemedy = "the disk or another program has damaged it; restore it from a copy or index again";
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_io_error(path, "opening", errno);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 [[noreturn]] void other_bytes(const fs::path& file) {
   throw Error(ErrorKind::invalid_data, file.string(), "has other bytes than were written", kRemedy);
 }
@@ -40,7 +31,7 @@ class ForeignSegments {
     for (std::size_t i = 0; i < commit.segments.size(); ++i) {
       if (!commit.segments[i].files.contains(segment::kBlockSums)) entries_.push_back(commit.entries[i]);
     }
-    now_.commit = commit.file + ' ' + to_hex(checksum(bytes_of(folder / commit.file)));
+    now_.commit = commit.file + ' ' + to_hex(checksum_of_file(folder / commit.file));
   }
 
   bool same_commit() const { return remembered_ && remembered_->commit == now_.commit; }
@@ -133,7 +124,7 @@ FileSums recorded_sums(const fs::path& folder, const segment::Segment& segment) 
   const auto recorded = segment.files.find(segment::kBlockSums);
   if (recorded == segment.files.end()) return {};
   const fs::path path = segment::file_of(folder, segment.name, segment::kBlockSums);
-  const std::string bytes = bytes_of(path);
+  const std::string bytes = read_file(path, kAnySize);
   if (checksum(bytes) != recorded->second.checksum) other_bytes(path);
   FileSums sums;
   for (auto& [extension, sum] : segment::sums_from_bytes(bytes, path.string())) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::check {
@@ -88,18 +89,11 @@ void FileWindow::seek(std::int64_t position) {
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const std::size_t size = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-    if (size == 0 || size > text.size() - i) return false;
-    for (std::size_t k = 1; k < size; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    }
-    i += size;
+    const DecodedCodePoint decoded = decode_utf8(text, i);
+    const bool surrogate = !decoded.well_formed && text[i] == '\xED' && text.size() - i >= 3 &&
+                           is_utf8_continuation(text[i + 1]) && is_utf8_continuation(text[i + 2]);
+    if (!decoded.well_formed && !surrogate) return false;
+    i += surrogate ? 3 : decoded.bytes;
   }
   return true;
 }

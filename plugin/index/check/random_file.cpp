@@ -1,8 +1,6 @@
 #include "plugin/index/check/random_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -11,26 +9,17 @@
 
 namespace relucent {
 
-RandomFile::RandomFile(std::filesystem::path path)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ < 0) throw_io_error(path_, "opening", errno);
-  struct stat status;
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    const int reason = S_ISREG(status.st_mode) ? errno : EINVAL;
-    ::close(descriptor_);
-    errno = reason;
-    throw_io_error(path_, "opening", errno);
-  }
+RandomFile::RandomFile(std::filesystem::path path) : path_(std::move(path)), file_(open_regular_file(path_)) {
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0) throw_io_error(path_, "opening", errno);
   size_ = status.st_size;
   modified_ = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
 }
 
-RandomFile::~RandomFile() { ::close(descriptor_); }
-
 std::size_t RandomFile::read(std::int64_t at, char* buffer, std::size_t count) const {
   std::size_t done = 0;
   while (done < count) {
-    const ssize_t piece = ::pread(descriptor_, buffer + done, count - done, at + static_cast<std::int64_t>(done));
+    const ssize_t piece = ::pread(file_.get(), buffer + done, count - done, at + static_cast<std::int64_t>(done));
     if (piece < 0 && errno == EINTR) continue;
     if (piece < 0) throw_io_error(path_, "reading", errno);
     if (piece == 0) break;

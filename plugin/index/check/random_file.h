@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "base/file/unique_fd.h"
+
 namespace relucent {
 
 /// A file read at any place, by any number of threads at once. Throws Error `io` naming the file.
 class RandomFile {
  public:
   explicit RandomFile(std::filesystem::path path);
-  ~RandomFile();
-  RandomFile(const RandomFile&) = delete;
-  RandomFile& operator=(const RandomFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::int64_t size() const { return size_; }          ///< when it was opened
@@ -22,7 +21,7 @@ class RandomFile {
 
  private:
   std::filesystem::path path_;
-  int descriptor_;
+  UniqueFd file_;
   std::int64_t size_ = 0, modified_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include "plugin/index/segment/block_sums.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "plugin/index/check/random_file.h"
 #include "plugin/index/segment/file_output.h"

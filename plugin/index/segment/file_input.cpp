@@ -1,10 +1,6 @@
 #include "plugin/index/segment/file_input.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <string_view>
 
@@ -13,14 +9,7 @@
 
 namespace relucent::segment {
 FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
-    : path_(std::move(path)),
-      expected_(expected),
-      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
-      buffer_(kBufferBytes) {
-  if (descriptor_ < 0) throw_io_error(path_, "opening", errno);
-}
-
-FileInput::~FileInput() { ::close(descriptor_); }
+    : path_(std::move(path)), expected_(expected), file_(open_regular_file(path_)), buffer_(kBufferBytes) {}
 
 void FileInput::damaged(const std::string& problem) const {
   throw Error(ErrorKind::invalid_data, path_.string(), problem,
@@ -28,14 +17,8 @@ void FileInput::damaged(const std::string& problem) const {
 }
 
 void FileInput::fill() {
-  for (;;) {
-    const ssize_t count = ::read(descriptor_, buffer_.data(), buffer_.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_io_error(path_, "reading", errno);
-    if (count == 0) damaged("the file ends too early");
-    filled_ = static_cast<std::size_t>(count);
-    break;
-  }
+  filled_ = read_some(file_.get(), buffer_.data(), buffer_.size(), path_);
+  if (filled_ == 0) damaged("the file ends too early");
   next_ = 0;
   read_ += static_cast<std::int64_t>(filled_);
   sum_.add({buffer_.data(), filled_});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "base/file/unique_fd.h"
 #include "plugin/index/segment/file_output.h"
 
 namespace relucent::segment {
@@ -16,9 +17,6 @@ class FileInput {
  public:
   /// `expected` is the file as it was written; checked by finish().
   FileInput(std::filesystem::path path, const FileSum& expected);
-  ~FileInput();
-  FileInput(const FileInput&) = delete;
-  FileInput& operator=(const FileInput&) = delete;
 
   std::uint8_t byte() {
     if (next_ == filled_) fill();
@@ -61,7 +59,7 @@ class FileInput {
 
   std::filesystem::path path_;
   FileSum expected_;
-  int descriptor_ = -1;
+  UniqueFd file_;
   std::vector<char> buffer_;
   std::size_t next_ = 0, filled_ = 0;
   std::int64_t read_ = 0;

@@ -1,7 +1,6 @@
 #include "plugin/index/segment/file_output.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -12,23 +11,17 @@
 namespace relucent::segment {
 FileOutput::FileOutput(std::filesystem::path path)
     : path_(std::move(path)),
-      descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+      file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
       buffer_(kBufferBytes) {
-  if (descriptor_ < 0) fail("making the file");
+  if (!file_) throw_io_error(path_, "creating", errno);
 }
-
-FileOutput::~FileOutput() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-void FileOutput::fail(const char* operation) { throw_io_error(path_, operation, errno); }
 
 void FileOutput::write(std::string_view bytes, std::int64_t at) {
   while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), at);
+    const ssize_t count = ::pwrite(file_.get(), bytes.data(), bytes.size(), at);
     if (count < 0) {
       if (errno == EINTR) continue;
-      fail("writing");
+      throw_io_error(path_, "writing", errno);
     }
     bytes.remove_prefix(static_cast<std::size_t>(count));
     at += count;
@@ -69,8 +62,7 @@ void FileOutput::overwrite_int64(std::int64_t position, std::int64_t value) {
 
 FileSum FileOutput::finish() {
   write_buffer();
-  const int closing = std::exchange(descriptor_, -1);
-  if (::close(closing) != 0) fail("closing");
+  if (file_.close() != 0) throw_io_error(path_, "closing", errno);
   // What was overwritten is in no running sum; such files are small and still in the system's memory.
   return overwritten_ ? sum_of_file(path_) : sum_.finish();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "base/file/unique_fd.h"
 #include "plugin/index/segment/block_sums.h"
 
 namespace relucent::segment {
@@ -19,9 +20,6 @@ inline constexpr std::size_t kBufferBytes = 1 << 17;
 class FileOutput {
  public:
   explicit FileOutput(std::filesystem::path path);
-  ~FileOutput();
-  FileOutput(const FileOutput&) = delete;
-  FileOutput& operator=(const FileOutput&) = delete;
 
   void byte(std::uint8_t value) {
     if (used_ == buffer_.size()) write_buffer();
@@ -66,10 +64,9 @@ class FileOutput {
   void long_bytes(std::string_view bytes);
   void write_buffer();
   void write(std::string_view bytes, std::int64_t at);
-  [[noreturn]] void fail(const char* operation);
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  UniqueFd file_;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
   std::int64_t written_ = 0;

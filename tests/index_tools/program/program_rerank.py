@@ -210,12 +210,12 @@ class Rerank(ProgramTest):
         self.folder.chmod(0o500)
         self.addCleanup(self.folder.chmod, 0o700)
         self.expect_error(1,
-                          "cannot be created",
+                          "creating: Permission denied", "check the permissions",
                           arguments=["rerank", "--input", self.input, "--output", self.folder / "x.run"])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "SKIPPED: needs /dev/full")
     def test_a_full_disk_is_said_to_be_one(self):
-        self.expect_error(1, "/dev/full", "No space left", "free some space",
+        self.expect_error(1, "/dev/full", "the disk is full", "free some space",
                           arguments=["rerank", "--input", self.input, "--output", "/dev/full", *DEVICE])
 
     def test_ctrl_c_ends_with_130_and_leaves_no_output(self):
