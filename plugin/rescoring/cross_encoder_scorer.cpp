@@ -14,7 +14,7 @@ PairDocument document_of(const Candidate& candidate) {
 
 class CrossEncoderScorer final : public Scorer {
  public:
-  explicit CrossEncoderScorer(const RescorerConfig& config) : device_(config.device), encoders_(config) {}
+  explicit CrossEncoderScorer(const RescorerConfig& config) : device_(to_string(config.device)), encoders_(config) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {

@@ -36,7 +36,7 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
     result.source = QueryTextSource::terms;
   }
   // The other analyzers leave words whole.
-  if (config.first_stage.analyzer != "english") result.asked.stems.clear();
+  if (config.first_stage.analyzer != AnalyzerKind::english) result.asked.stems.clear();
   return result;
 }
 

@@ -65,6 +65,13 @@ const Mistake kMistakes[] = {
     {"[rescorer]\ndevice = \"cuda:\"\n", "2:10", "cuda:", "cuda:N"},
     {"[rescorer]\ndevice = \"cuda:-1\"\n", "2:10", "cuda:-1", "cuda:N"},
     {"[rescorer]\ndevice = \"cudas\"\n", "2:10", "cudas", "cuda:N"},
+    {"[rescorer]\ndevice = \"cuda:1000\"\n", "2:10", "cuda:1000", "cuda:N"},
+    {"[rescorer]\ndevice = \"gpu\"\n", "2:10", "\"gpu\"", "did you mean \"cuda\"? allowed: auto | "},
+    {"[rescorer]\ndevice = \"cup\"\n", "2:10", "\"cup\"", "did you mean \"cpu\"?"},
+    {"[rescorer]\nprecision = \"fp23\"\n", "2:13", "\"fp23\"", "did you mean \"fp32\"? allowed: auto | fp32 | "},
+    {"[rescorer]\nlong_documents = \"max\"\n", "2:18", "\"max\"", "did you mean \"maxp\"?"},
+    {"[first_stage]\nanalyzer = \"englich\"\n", "2:12", "\"englich\"", "did you mean \"english\"? allowed: english | "},
+    {"[log]\nlevel = \"warn\"\n", "2:9", "\"warn\"", "allowed: trace | debug | info | warning | error | off"},
     {"[rescorer]\nfallback_device = \"ref\"\n", "2:19", "\"ref\"", "cpu | none"},
     {"[rescorer]\nfallback = \"cpu\"\n", "2:1", "unknown key \"fallback\"", "known: "},
     {"[rescorer]\nprecision = \"half\"\n", "2:13", "\"half\"", "fp16"},
@@ -136,6 +143,12 @@ TEST(ConfigMistakesAcrossFiles, AConfigFilledInByAProgramIsCheckedByTheSameRules
     EXPECT_EQ(error.kind(), ErrorKind::usage);
     EXPECT_EQ(error.place(), "[rescorer] window");
   }
+  config = {};
+  config.rescorer.device = Device::cuda(-1);
+  EXPECT_THROW(check_config(config), Error);
+  config = {};
+  config.log.level = static_cast<LogLevel>(99);
+  EXPECT_THROW(check_config(config), Error);
   config = {};
   config.rescorer.chunk = 3;
   EXPECT_THROW(check_config(config), Error);

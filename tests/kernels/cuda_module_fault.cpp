@@ -15,7 +15,7 @@ namespace relucent::testing {
 namespace {
 
 BackendOptions on(const std::string& device, Precision precision = Precision::automatic) {
-  return {device, precision, 1, ""};
+  return {parse_device(device), precision, 1, ""};
 }
 
 class CudaModule : public ::testing::Test {
@@ -150,7 +150,7 @@ TEST_F(CudaModule, AutoTakesTheCpuForWhatTheGpuRefuses) {
   }
   const FakeCuda cuda;
   EXPECT_EQ(model.on(on("auto", Precision::int8))->info().device, "cpu");
-  EXPECT_EQ(model.on({"auto", Precision::automatic, 1, "plain"})->info().instruction_set, "plain");
+  EXPECT_EQ(model.on({Device::automatic(), Precision::automatic, 1, "plain"})->info().instruction_set, "plain");
 }
 
 TEST_F(CudaModule, IsLoadedOnceByManyThreads) {

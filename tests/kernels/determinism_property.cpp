@@ -190,7 +190,8 @@ TEST_P(SameBits, WhateverTheQueryLengthOfEarlierCalls) {
 TEST(Precisions, Bf16RoundsAndFp32DoesNot) {
   RandomModel model({.hidden = 96, .heads = 3, .intermediate = 200, .layers = 3}, sparse());
   const Pairs pairs = random_pairs(model, 9, {20, 30, 40});
-  const auto fp32 = model.on({"cpu", Precision::fp32, 1, ""}), bf16 = model.on({"cpu", Precision::bf16, 1, ""});
+  const auto fp32 = model.on({Device::cpu(), Precision::fp32, 1, ""}),
+             bf16 = model.on({Device::cpu(), Precision::bf16, 1, ""});
   EXPECT_EQ(fp32->info().precision, Precision::fp32);
   EXPECT_EQ(bf16->info().precision, Precision::bf16);
   EXPECT_GT(furthest(pairs.logits(*fp32), pairs.logits(*bf16)), 1e-5);

@@ -30,7 +30,7 @@ class TinyCrossEncoder : public ::testing::Test {
 
   static CrossEncoderOptions plain(LongDocuments mode = LongDocuments::truncate) {
     CrossEncoderOptions options;
-    options.backend.device = "ref";
+    options.backend.device = Device::ref();
     options.long_documents = mode;
     return options;
   }
@@ -168,7 +168,7 @@ TEST_F(TinyCrossEncoder, BadOptionsAreRefused) {
   refused([](auto& options) { options.chunk = 0; });
   refused([](auto& options) { options.stride = 0; });
   refused([](auto& options) { options.stride = options.chunk + 1; });
-  refused([](auto& options) { options.backend.device = "tpu"; });
+  refused([](auto& options) { options.backend.device = parse_device("tpu"); });
 }
 
 TEST_F(TinyCrossEncoder, TheWindowOverrideIsTheWindowOfTheConfig) {

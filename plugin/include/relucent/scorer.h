@@ -74,7 +74,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 3;
+inline constexpr int kScorerAbi = 4;
 
 }  // namespace relucent
 

@@ -22,8 +22,8 @@ class RescoringDevice : public ::testing::Test {
   Lucene::QueryPtr query = newLucene<RescoreQuery>(term_query("word"), "what do cats eat");
 
   void SetUp() override {
-    config.rescorer.device = "cuda:0";
-    config.rescorer.precision = "fp32";
+    config.rescorer.device = Device::cuda(0);
+    config.rescorer.precision = Precision::fp32;
     config.rescorer.threads = 1;
   }
   Lucene::IndexSearcherPtr open() const { return openSearcher(index.folder(), config); }
@@ -32,8 +32,8 @@ class RescoringDevice : public ::testing::Test {
   }
   RescoredTopDocsPtr on_the_cpu() const {
     Config cpu = config;
-    cpu.rescorer.device = "cpu";
-    if (cpu.rescorer.precision == "fp16") cpu.rescorer.precision = "auto";
+    cpu.rescorer.device = Device::cpu();
+    if (cpu.rescorer.precision == Precision::fp16) cpu.rescorer.precision = Precision::automatic;
     return rescored(openSearcher(index.folder(), cpu)->search(query, 10));
   }
   void expect_same(const RescoredTopDocsPtr& a, const RescoredTopDocsPtr& b) const {
@@ -83,7 +83,7 @@ TEST_F(RescoringDevice, AFailureIsAnsweredByTheCpuAndTheNextSearchTriesTheGpuAga
 
 TEST_F(RescoringDevice, WithoutFallbackAFailureGivesTheFirstStagesOrderOrAnError) {
   const FakeCuda cuda;
-  config.rescorer.fallback_device = "none";
+  config.rescorer.fallback_device = FallbackDevice::none;
   const auto lenient = open();
   config.rescorer.on_error = OnError::fail;
   const auto strict = open();
@@ -126,7 +126,7 @@ TEST_F(RescoringDevice, AGpuThatComesBackIsTakenAfterSomeSeconds) {
 
 TEST_F(RescoringDevice, AnAbsentGpuWithoutFallbackIsTheFirstStagesOrderOrAnErrorWhenOpening) {
   const FakeCuda cuda("no_driver");
-  config.rescorer.fallback_device = "none";
+  config.rescorer.fallback_device = FallbackDevice::none;
   const auto searcher = open();
   expect_first_stage(search(searcher), "CUDA driver: there is none");
   EXPECT_FALSE(to_utf8(searcher->explain(query, 3)->toString()).empty());
@@ -147,7 +147,7 @@ TEST_F(RescoringDevice, WhatIsNoFaultOfTheDeviceIsAnErrorWhenOpening) {
 }
 
 TEST_F(RescoringDevice, TheCpuStandsInForAPrecisionThatItLacks) {
-  config.rescorer.precision = "fp16";
+  config.rescorer.precision = Precision::fp16;
   const FakeCuda cuda("fail_score");
   expect_from_cpu(search(open()), "is out of memory");
 }
@@ -162,7 +162,7 @@ TEST_F(RescoringDevice, ADeadlineMissedOnTheCpuSaysBothReasons) {
 }
 
 TEST_F(RescoringDevice, AutoTakesTheGpuAndFallsBackFromItToo) {
-  config.rescorer.device = "auto";
+  config.rescorer.device = Device::automatic();
   {
     const FakeCuda cuda;
     const auto searcher = open();
@@ -177,9 +177,9 @@ TEST_F(RescoringDevice, AutoTakesTheGpuAndFallsBackFromItToo) {
 
 TEST_F(RescoringDevice, TheLogSaysWhyThereIsNoGpu) {
   const TemporaryFolder folder;
-  config.log.level = "info";
+  config.log.level = LogLevel::info;
   config.log.file = (folder.path() / "relucent.log").string();
-  config.rescorer.device = "auto";
+  config.rescorer.device = Device::automatic();
   {
     const FakeCuda absent("no_driver");
     search(open());
@@ -250,7 +250,7 @@ TEST_F(RescoringDevice, ASearchWithADeadlineDoesNotWaitForAModelThatIsLoaded) {
 TEST_F(RescoringDevice, WithoutTheCpuASearchWaitsForALoadUntilItsDeadlineOnly) {
   const WatchedCuda watched;
   const FakeCuda cuda("fail_score");
-  config.rescorer.fallback_device = "none";
+  config.rescorer.fallback_device = FallbackDevice::none;
   config.rescorer.timeout_ms = 300;
   auto searcher = open();
   for (int i = 0; i < 3; ++i) expect_first_stage(search(searcher), "");
@@ -262,7 +262,7 @@ TEST_F(RescoringDevice, WithoutTheCpuASearchWaitsForALoadUntilItsDeadlineOnly) {
 
 TEST_F(RescoringDevice, AnOverflowIsNoFailureOfTheDevice) {
   const TemporaryFolder folder;
-  config.log = {"warning", (folder / "relucent.log").string()};
+  config.log = {LogLevel::warning, (folder / "relucent.log").string()};
   const WatchedCuda watched;
   const FakeCuda cuda("overflow");
   const auto searcher = open();
@@ -292,7 +292,7 @@ TEST_F(RescoringDevice, OneOddDocumentDoesNotKeepOtherSearchesOffTheGpu) {
 
 TEST_F(RescoringDevice, AnOverflowWithoutFallbackIsUnsupported) {
   const FakeCuda cuda("overflow");
-  config.rescorer.fallback_device = "none";
+  config.rescorer.fallback_device = FallbackDevice::none;
   const auto lenient = open();
   for (int i = 0; i < 5; ++i) expect_first_stage(search(lenient), "beyond the range of fp16");
   config.rescorer.on_error = OnError::fail;

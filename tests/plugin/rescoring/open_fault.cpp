@@ -89,7 +89,7 @@ TEST(RescoringOpen, MessagesGoToTheLogFileAndNeverToStandardOutput) {
   const SmallIndex index(ten_documents({"1", "2"}));
   const TemporaryFolder folder;
   Config config = with_module();
-  config.log.level = "debug";
+  config.log.level = LogLevel::debug;
   config.log.file = (folder.path() / "relucent.log").string();
   ::testing::internal::CaptureStdout();
   {

@@ -18,7 +18,7 @@ RescoredTopDocsPtr search(const SmallIndex& index, const Config& config, const s
 
 Config with_model() {
   Config config = small_config();
-  config.rescorer.device = "cpu";
+  config.rescorer.device = Device::cpu();
   return config;
 }
 

@@ -87,7 +87,7 @@ class StoredTokenIds : public ::testing::Test {
   Config config() const {
     Config config;
     config.rescorer.timeout_ms = 0;
-    config.log.level = "warning";
+    config.log.level = LogLevel::warning;
     config.log.file = (folder.path() / "log").string();
     return config;
   }

@@ -63,8 +63,8 @@ void check_set(const Set& set) {
   builder->close();
 
   Config config;
-  config.rescorer.device = "cpu";
-  config.rescorer.precision = "fp32";
+  config.rescorer.device = Device::cpu();
+  config.rescorer.precision = Precision::fp32;
   config.rescorer.timeout_ms = 0;
   const auto searcher = openSearcher(folder.path() / "index", config);
   std::vector<RescoredTopDocsPtr> answers;
