@@ -42,7 +42,7 @@ Key switch_key(std::string section, std::string name, Access access, std::string
   return key;
 }
 
-// For std::int32_t and std::optional<std::int32_t>.
+// For std::int32_t, std::optional<std::int32_t> and durations, which are counted in their own unit.
 template <class Access>
 Key whole_number_key(std::string section, std::string name, Access access, WholeNumber range, std::string meaning) {
   std::string allowed = "whole number, " + std::to_string(range.low) + " to " + std::to_string(range.high);
@@ -53,12 +53,19 @@ Key whole_number_key(std::string section, std::string name, Access access, Whole
     if constexpr (requires { field.has_value(); }) {
       if (!field) return {};
       return static_cast<std::int64_t>(*field);
+    } else if constexpr (requires { field.count(); }) {
+      return static_cast<std::int64_t>(field.count());
     } else {
       return static_cast<std::int64_t>(field);
     }
   };
   key.set = [access](Config& config, const Value& value) {
-    access(config) = static_cast<std::int32_t>(std::get<std::int64_t>(value));
+    auto& field = access(config);
+    if constexpr (requires { field.count(); }) {
+      field = std::remove_reference_t<decltype(field)>(std::get<std::int64_t>(value));
+    } else {
+      field = static_cast<std::int32_t>(std::get<std::int64_t>(value));
+    }
   };
   key.is_allowed = [range](const Value& value) {
     const std::int64_t number = std::get<std::int64_t>(value);
@@ -213,7 +220,7 @@ std::vector<Key> make_schema() {
           "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
                  "The answer ends before the first hit whose combined score is lower; unset keeps all."),
-      whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout_ms), {0, largest},
+      whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout), {0, largest},
                        "Deadline in milliseconds of everything after BM25; past it, on_error decides; 0 is no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),

@@ -153,7 +153,7 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
     chosen = [options] {
       auto& settings = options->pipeline;
       if (options->config.empty()) {
-        settings.config.rescorer.timeout_ms = 0;
+        settings.config.rescorer.timeout = {};
       } else {
         settings.config = load_profile_file(options->config);
       }

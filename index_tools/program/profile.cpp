@@ -80,7 +80,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   if (flags.device) rescorer.device = parse_device(*flags.device);
   if (flags.precision) rescorer.precision = parse_precision(*flags.precision);
   if (flags.threads) rescorer.threads = *flags.threads;
-  if (flags.timeout_ms) rescorer.timeout_ms = *flags.timeout_ms;
+  if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
   if (flags.attention_window) rescorer.attention_window = *flags.attention_window;
   if (flags.window) rescorer.window = *flags.window;
   check_config(config);

@@ -31,7 +31,7 @@ class CrossEncoderScorer final : public Scorer {
       const PairScore& pair = pairs.documents.at(i);
       scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated};
     }
-    return {pairs.tokenize_ms, pairs.device_ms, reason};
+    return {pairs.times, reason};
   }
 
   std::uint64_t tokenizer() const override {

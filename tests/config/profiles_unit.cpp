@@ -59,10 +59,10 @@ TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
 
 // A deadline that suits one machine leaves another with BM25's order.
 TEST(ConfigProfiles, NoneHasADeadline) {
-  EXPECT_EQ(Config().rescorer.timeout_ms, 0);
+  EXPECT_EQ(Config().rescorer.timeout.count(), 0);
   for (const auto& file : std::filesystem::directory_iterator("config")) {
     if (file.path().extension() != ".toml") continue;
-    EXPECT_EQ(load_config(file.path()).rescorer.timeout_ms, 0) << file.path();
+    EXPECT_EQ(load_config(file.path()).rescorer.timeout.count(), 0) << file.path();
   }
 }
 

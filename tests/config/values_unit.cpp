@@ -30,7 +30,7 @@ Config far_from_the_defaults() {
   rescorer.rescore_weight = -1e-300;
   rescorer.normalize = Normalize::sigmoid;
   rescorer.min_score = -3.0;
-  rescorer.timeout_ms = 1500;
+  rescorer.timeout = std::chrono::milliseconds(1500);
   rescorer.on_error = OnError::fail;
   rescorer.long_documents = LongDocumentMode::sump;
   rescorer.chunk = 300;

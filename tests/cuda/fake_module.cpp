@@ -79,7 +79,7 @@ class FakeBackend final : public Backend {
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
                              const StopSignal& stop) const override {
     score(batch, logits, stop);
-    return {0.125, 1'000'000 * batch.documents.size()};
+    return {std::chrono::microseconds(125), 1'000'000 * batch.documents.size()};
   }
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
                              std::span<const std::int32_t> document) const override {

@@ -93,7 +93,7 @@ class NumberScorer : public Scorer {
 inline Config small_config() {
   Config config;
   config.first_stage.analyzer = AnalyzerKind::whitespace;
-  config.rescorer.timeout_ms = 0;
+  config.rescorer.timeout = std::chrono::milliseconds(0);
   config.log.level = LogLevel::off;
   return config;
 }

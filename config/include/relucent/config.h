@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -56,8 +57,8 @@ struct RescorerConfig {
   double query_weight = 1.0;    ///< of the first-stage score
   double rescore_weight = 1.0;  ///< of the logit
   Normalize normalize = Normalize::none;
-  std::optional<double> min_score;  ///< hits whose combined score is lower are dropped
-  std::int32_t timeout_ms = 0;      ///< of everything after BM25; 0: no limit
+  std::optional<double> min_score;       ///< hits whose combined score is lower are dropped
+  std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   std::int32_t chunk = 225;

@@ -62,9 +62,9 @@ TEST_F(RescoringDevice, AGpuThatWorksAnswersAndTellsItsTime) {
   const FakeCuda cuda;
   const auto answer = search(open());
   EXPECT_FALSE(answer->degraded) << answer->reason;
-  EXPECT_EQ(answer->milliseconds.device, 0.125);
+  EXPECT_EQ(answer->times.device, std::chrono::microseconds(125));
   expect_same(answer, on_the_cpu());
-  EXPECT_EQ(on_the_cpu()->milliseconds.device, 0);
+  EXPECT_EQ(on_the_cpu()->times.device.count(), 0);
   EXPECT_NE(to_utf8(open()->explain(query, 3)->toString()).find("cuda:0 (Fake GPU, sm_90"), std::string::npos);
 }
 
@@ -78,7 +78,7 @@ TEST_F(RescoringDevice, AFailureIsAnsweredByTheCpuAndTheNextSearchTriesTheGpuAga
   }
   const auto again = search(searcher);
   EXPECT_FALSE(again->degraded) << again->reason;
-  EXPECT_EQ(again->milliseconds.device, 0.125);
+  EXPECT_EQ(again->times.device, std::chrono::microseconds(125));
 }
 
 TEST_F(RescoringDevice, WithoutFallbackAFailureGivesTheFirstStagesOrderOrAnError) {
@@ -153,7 +153,7 @@ TEST_F(RescoringDevice, TheCpuStandsInForAPrecisionThatItLacks) {
 }
 
 TEST_F(RescoringDevice, ADeadlineMissedOnTheCpuSaysBothReasons) {
-  config.rescorer.timeout_ms = 1;
+  config.rescorer.timeout = std::chrono::milliseconds(1);
   config.rescorer.model = "model/relucent-minilm-l6-w4";
   const FakeCuda cuda("fail_score");
   const auto answer = search(open());  // loading the CPU's model takes longer
@@ -166,7 +166,7 @@ TEST_F(RescoringDevice, AutoTakesTheGpuAndFallsBackFromItToo) {
   {
     const FakeCuda cuda;
     const auto searcher = open();
-    EXPECT_EQ(search(searcher)->milliseconds.device, 0.125);
+    EXPECT_EQ(search(searcher)->times.device, std::chrono::microseconds(125));
     const FakeCuda broken("fail_score");
     expect_from_cpu(search(searcher), "is out of memory");
   }
@@ -233,7 +233,7 @@ TEST_F(RescoringDevice, WhileTheModelIsLoadedAnewOtherSearchesAreAnsweredByTheCp
 TEST_F(RescoringDevice, ASearchWithADeadlineDoesNotWaitForAModelThatIsLoaded) {
   const WatchedCuda watched;
   const FakeCuda cuda("fail_score");
-  config.rescorer.timeout_ms = 60'000;
+  config.rescorer.timeout = std::chrono::milliseconds(60'000);
   auto searcher = open();
   for (int i = 0; i < 3; ++i) expect_from_cpu(search(searcher), "is out of memory");
   const FakeCuda slow("wait_make");
@@ -251,7 +251,7 @@ TEST_F(RescoringDevice, WithoutTheCpuASearchWaitsForALoadUntilItsDeadlineOnly) {
   const WatchedCuda watched;
   const FakeCuda cuda("fail_score");
   config.rescorer.fallback_device = FallbackDevice::none;
-  config.rescorer.timeout_ms = 300;
+  config.rescorer.timeout = std::chrono::milliseconds(300);
   auto searcher = open();
   for (int i = 0; i < 3; ++i) expect_first_stage(search(searcher), "");
   const FakeCuda slow("wait_make");

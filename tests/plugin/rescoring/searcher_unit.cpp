@@ -34,7 +34,7 @@ TEST_F(RescoringSearcherTest, SearchThroughAnIndexSearcherPtrIsRescored) {
   EXPECT_EQ(documents_of(answer), (Documents{4, 1, 0, 3, 5, 2, 6, 7, 8, 9}));
   EXPECT_EQ(answer->queryText, "some words");
   EXPECT_EQ(answer->queryTextSource, QueryTextSource::query);
-  EXPECT_GT(answer->milliseconds.firstStage, 0);
+  EXPECT_GT(answer->times.first_stage.count(), 0);
 }
 
 TEST_F(RescoringSearcherTest, ThePageAskedForDoesNotChangeTheWindow) {

@@ -86,7 +86,7 @@ class StoredTokenIds : public ::testing::Test {
 
   Config config() const {
     Config config;
-    config.rescorer.timeout_ms = 0;
+    config.rescorer.timeout = std::chrono::milliseconds(0);
     config.log.level = LogLevel::warning;
     config.log.file = (folder.path() / "log").string();
     return config;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,7 +42,7 @@ struct BackendInfo {
 
 /// What a call cost on an accelerator; zeros where there is none.
 struct DeviceCost {
-  double milliseconds = 0;  ///< from the ids to the logits by the device's own clock, both copies included
+  std::chrono::nanoseconds time{0};  ///< from the ids to the logits by the device's own clock, both copies included
   std::uint64_t bytes = 0;  ///< memory of the device that the call's activations took at most; weights not counted
 };
 
