@@ -10,6 +10,7 @@
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -36,14 +37,7 @@ class Rewrite : public ::testing::Test {
   }
   template <typename Work>
   static void refused(ErrorKind kind, const std::string& text, Work work) {
-    try {
-      work();
-      ADD_FAILURE() << "accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-      EXPECT_FALSE(error.remedy().empty());
-    }
+    EXPECT_FALSE(expect_error(kind, text, [&] { work(); }).remedy().empty());
   }
 };
 
@@ -222,13 +216,7 @@ TEST(DefaultModel, IsBesideTheLibraryOrWhereTheVariableSays) {
     EXPECT_EQ(default_model(), folder.path());
   }
   const Variable wrong("RELUCENT_MODEL", (folder / "absent").string());
-  try {
-    default_model();
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::io);
-    EXPECT_NE(std::string(error.what()).find("RELUCENT_MODEL"), std::string::npos);
-  }
+  expect_error(ErrorKind::io, "RELUCENT_MODEL", [&] { default_model(); });
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "kernels/cpu/vector_kernels.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
+#include "tests/support/expect_error.h"
 
 namespace relucent::testing {
 
@@ -96,20 +97,6 @@ class RandomModel {
   std::mt19937 random_;
   std::vector<std::unique_ptr<std::vector<float>>> owned_;
 };
-
-/// Expects the action to throw an Error of this kind whose text has all the words.
-template <typename Action>
-void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    for (const std::string& word : words) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << " lacks " << word;
-    }
-  }
-}
 
 /// A query and documents that own their ids.
 struct Pairs {

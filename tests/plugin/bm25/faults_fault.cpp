@@ -10,25 +10,13 @@
 #include <thread>
 
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Runs `work`, which must throw an Error of this kind that names `place`.
-template <typename Work>
-void expect_error(ErrorKind kind, const std::string& place, Work&& work) {
-  try {
-    work();
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
-    EXPECT_FALSE(error.problem().empty());
-  }
-}
 
 TEST(FirstStageFaults, MissingFolderAndFolderWithoutIndex) {
   TemporaryFolder folder;

@@ -8,6 +8,7 @@
 
 #include "relucent/rescore_query.h"
 #include "tests/support/cuda_support.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -131,12 +132,7 @@ TEST_F(RescoringDevice, AnAbsentGpuWithoutFallbackIsTheFirstStagesOrderOrAnError
   expect_first_stage(search(searcher), "CUDA driver: there is none");
   EXPECT_FALSE(to_utf8(searcher->explain(query, 3)->toString()).empty());
   config.rescorer.on_error = OnError::fail;
-  try {
-    open();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::device);
-  }
+  expect_error(ErrorKind::device, [&] { open(); });
 }
 
 TEST_F(RescoringDevice, WhatIsNoFaultOfTheDeviceIsAnErrorWhenOpening) {
@@ -296,13 +292,7 @@ TEST_F(RescoringDevice, AnOverflowWithoutFallbackIsUnsupported) {
   const auto lenient = open();
   for (int i = 0; i < 5; ++i) expect_first_stage(search(lenient), "beyond the range of fp16");
   config.rescorer.on_error = OnError::fail;
-  try {
-    search(open());
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
-    EXPECT_NE(std::string(error.what()).find("bf16"), std::string::npos) << error.what();
-  }
+  expect_error(ErrorKind::unsupported, "bf16", [&] { search(open()); });
   const FakeCuda fits;
   EXPECT_FALSE(search(lenient)->degraded);
 }
