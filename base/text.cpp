@@ -48,6 +48,11 @@ std::string closest_name(std::string_view wrong, const std::vector<std::string>&
   return best;
 }
 
+std::string suggest_name(std::string_view wrong, const std::vector<std::string>& names) {
+  const std::string nearest = closest_name(wrong, names);
+  return nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ";
+}
+
 std::string escape_xml(std::string_view text) {
   std::string result;
   result.reserve(text.size());

@@ -32,6 +32,9 @@ std::string_view trim(std::string_view text, std::string_view white = kWhiteSpac
 /// least) are missing, added, changed or swapped with a neighbour. Empty if no name is that close.
 std::string closest_name(std::string_view wrong, const std::vector<std::string>& names);
 
+/// `did you mean "NAME"? ` with closest_name(), the beginning of a remedy; empty if no name is that close.
+std::string suggest_name(std::string_view wrong, const std::vector<std::string>& names);
+
 /// `text` for XML and HTML content and double-quoted attributes: &, <, > and " as references, control characters as
 /// U+FFFD.
 std::string escape_xml(std::string_view text);

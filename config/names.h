@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -49,12 +50,49 @@ struct Names<IndexCheck> {
       {{IndexCheck::none, "none"}, {IndexCheck::structure, "structure"}, {IndexCheck::checksums, "checksums"}}};
 };
 
+template <>
+struct Names<AnalyzerKind> {
+  static constexpr std::array<std::pair<AnalyzerKind, std::string_view>, 3> all{
+      {{AnalyzerKind::english, "english"},
+       {AnalyzerKind::whitespace, "whitespace"},
+       {AnalyzerKind::standard, "standard"}}};
+};
+
+template <>
+struct Names<FallbackDevice> {
+  static constexpr std::array<std::pair<FallbackDevice, std::string_view>, 2> all{
+      {{FallbackDevice::cpu, "cpu"}, {FallbackDevice::none, "none"}}};
+};
+
+template <>
+struct Names<LogLevel> {
+  static constexpr std::array<std::pair<LogLevel, std::string_view>, 6> all{{{LogLevel::trace, "trace"},
+                                                                             {LogLevel::debug, "debug"},
+                                                                             {LogLevel::info, "info"},
+                                                                             {LogLevel::warning, "warning"},
+                                                                             {LogLevel::error, "error"},
+                                                                             {LogLevel::off, "off"}}};
+};
+
+template <>
+struct Names<Precision> {
+  static constexpr auto all = kPrecisionNames;
+};
+
 template <class Enum>
 constexpr std::string_view name_of(Enum value) noexcept {
   for (const auto& [candidate, name] : Names<Enum>::kAll) {
     if (candidate == value) return name;
   }
   return "";
+}
+
+template <class Enum>
+constexpr std::optional<Enum> value_of(std::string_view name) noexcept {
+  for (const auto& [value, candidate] : Names<Enum>::all) {
+    if (candidate == name) return value;
+  }
+  return std::nullopt;
 }
 
 }  // namespace relucent::config

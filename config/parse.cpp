@@ -79,7 +79,7 @@ void read_key(const Key& key, const toml::node& node, std::string_view name, Con
          "allowed: " + key.allowed);
   }
   if (!key.is_allowed(value)) {
-    fail(name, node.source(), key.name + " = " + to_toml_value(value) + " is not allowed", "allowed: " + key.allowed);
+    fail(name, node.source(), key.name + " = " + to_toml_value(value) + " is not allowed", key.remedy(value));
   }
   key.set(config, value);
 }

@@ -1,10 +1,10 @@
 #include "config/schema.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "config/names.h"
 #include "relucent/threads.h"
 
@@ -27,21 +27,6 @@ Text any_path(std::string allowed) {
   return {std::move(allowed), [](const std::string&) { return true; }, true};
 }
 
-Text one_of(const std::vector<std::string>& names) {
-  std::string allowed;
-  for (const auto& name : names) allowed += (allowed.empty() ? "" : " | ") + name;
-  return {allowed,
-          [names](const std::string& value) { return std::find(names.begin(), names.end(), value) != names.end(); }};
-}
-
-bool is_device(const std::string& value) {
-  if (value == "auto" || value == "ref" || value == "cpu" || value == "cuda") return true;
-  const std::string_view prefix = "cuda:";
-  if (!value.starts_with(prefix)) return false;
-  const std::string_view number = std::string_view(value).substr(prefix.size());
-  return !number.empty() && number.size() <= 3 && number.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 std::string plain(double value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr;
@@ -57,7 +42,7 @@ Key switch_key(std::string section, std::string name, Access access, std::string
   return key;
 }
 
-// For std::int32_t and std::optional<std::int32_t>.
+// For std::int32_t, std::optional<std::int32_t> and durations, which are counted in their own unit.
 template <class Access>
 Key whole_number_key(std::string section, std::string name, Access access, WholeNumber range, std::string meaning) {
   std::string allowed = "whole number, " + std::to_string(range.low) + " to " + std::to_string(range.high);
@@ -68,12 +53,19 @@ Key whole_number_key(std::string section, std::string name, Access access, Whole
     if constexpr (requires { field.has_value(); }) {
       if (!field) return {};
       return static_cast<std::int64_t>(*field);
+    } else if constexpr (requires { field.count(); }) {
+      return static_cast<std::int64_t>(field.count());
     } else {
       return static_cast<std::int64_t>(field);
     }
   };
   key.set = [access](Config& config, const Value& value) {
-    access(config) = static_cast<std::int32_t>(std::get<std::int64_t>(value));
+    auto& field = access(config);
+    if constexpr (requires { field.count(); }) {
+      field = std::remove_reference_t<decltype(field)>(std::get<std::int64_t>(value));
+    } else {
+      field = static_cast<std::int32_t>(std::get<std::int64_t>(value));
+    }
   };
   key.is_allowed = [range](const Value& value) {
     const std::int64_t number = std::get<std::int64_t>(value);
@@ -121,19 +113,36 @@ template <class Access>
 Key choice_key(std::string section, std::string name, Access access, std::string meaning) {
   using Enum = std::remove_reference_t<decltype(access(std::declval<Config&>()))>;
   std::vector<std::string> names;
-  names.reserve(Names<Enum>::kAll.size());
   for (const auto& entry : Names<Enum>::kAll) names.emplace_back(entry.second);
-  Text rule = one_of(names);
-  Key key{std::move(section), std::move(name), Type::text, rule.allowed, std::move(meaning), false, {}, {}, {}};
+  Key key{std::move(section), std::move(name), Type::text, join(names, " | "), std::move(meaning), false, {}, {}, {}};
   key.get = [access](const Config& config) -> Value {
     return std::string(name_of(access(const_cast<Config&>(config))));
   };
   key.set = [access](Config& config, const Value& value) {
-    for (const auto& [candidate, candidate_name] : Names<Enum>::kAll) {
-      if (candidate_name == std::get<std::string>(value)) access(config) = candidate;
-    }
+    access(config) = value_of<Enum>(std::get<std::string>(value)).value();
   };
-  key.is_allowed = [passes = rule.passes](const Value& value) { return passes(std::get<std::string>(value)); };
+  key.is_allowed = [](const Value& value) { return value_of<Enum>(std::get<std::string>(value)).has_value(); };
+  key.suggest = [names](const std::string& wrong) { return suggest_name(wrong, names); };
+  return key;
+}
+
+template <class Access>
+Key device_key(std::string section, std::string name, Access access, std::string meaning) {
+  Key key{std::move(section),
+          std::move(name),
+          Type::text,
+          "auto | ref | cpu | cuda:N | cuda",
+          std::move(meaning),
+          false,
+          {},
+          {},
+          {}};
+  key.get = [access](const Config& config) -> Value { return to_string(access(const_cast<Config&>(config))); };
+  key.set = [access](Config& config, const Value& value) {
+    access(config) = parse_device(std::get<std::string>(value));
+  };
+  key.is_allowed = [](const Value& value) { return device_from(std::get<std::string>(value)).has_value(); };
+  key.suggest = suggest_device;
   return key;
 }
 
@@ -167,8 +176,8 @@ std::vector<Key> make_schema() {
                  "BM25's k1: how slowly a repeated term's weight saturates."),
       number_key("first_stage", "b", FIELD(first_stage.b), {0, 1},
                  "BM25's b: how much long documents are marked down; 0 is not at all."),
-      text_key("first_stage", "analyzer", FIELD(first_stage.analyzer), one_of({"english", "whitespace", "standard"}),
-               "How text becomes terms; must be what the index was made with."),
+      choice_key("first_stage", "analyzer", FIELD(first_stage.analyzer),
+                 "How text becomes terms; must be what the index was made with."),
       whole_number_key("first_stage", "hits", FIELD(first_stage.hits), {1, 1'000'000},
                        "How many hits the program asks for where no number is given."),
 
@@ -178,16 +187,16 @@ std::vector<Key> make_schema() {
                "What scores the candidates: the built-in cross-encoder or a module of your own."),
       text_key("rescorer", "model", FIELD(rescorer.model), any_path("a folder's path, or empty"),
                "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
-      text_key(
-          "rescorer", "device", FIELD(rescorer.device), {"auto | ref | cpu | cuda:N | cuda", is_device},
+      device_key(
+          "rescorer", "device", FIELD(rescorer.device),
           "Where the model runs; auto takes a GPU where one works, else the CPU; cuda:N is GPU number N, cuda spreads "
           "queries over all GPUs of the first one's kind; ref is slow plain code."),
-      text_key(
-          "rescorer", "fallback_device", FIELD(rescorer.fallback_device), one_of({"cpu", "none"}),
+      choice_key(
+          "rescorer", "fallback_device", FIELD(rescorer.fallback_device),
           "What answers where the GPU is absent or fails, marked degraded: the CPU, whose model is loaded at the first "
           "failure, or nothing, so that on_error decides."),
-      text_key(
-          "rescorer", "precision", FIELD(rescorer.precision), one_of({"auto", "fp32", "tf32", "bf16", "fp16", "int8"}),
+      choice_key(
+          "rescorer", "precision", FIELD(rescorer.precision),
           "What the model computes in; auto is the fastest that holds the documented tolerances. fp16 and tf32 need a "
           "GPU, int8 the CPU."),
       whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, kMaxThreads},
@@ -211,7 +220,7 @@ std::vector<Key> make_schema() {
           "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
                  "The answer ends before the first hit whose combined score is lower; unset keeps all."),
-      whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout_ms), {0, largest},
+      whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout), {0, largest},
                        "Deadline in milliseconds of everything after BM25; past it, on_error decides; 0 is no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),
@@ -229,8 +238,7 @@ std::vector<Key> make_schema() {
                        "Most chunks of a document that are read (maxp, sump): the first and those that share most with "
                        "the query; 0 is all."),
 
-      text_key("log", "level", FIELD(log.level), one_of({"trace", "debug", "info", "warning", "error", "off"}),
-               "The least serious message that is written."),
+      choice_key("log", "level", FIELD(log.level), "The least serious message that is written."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),
                "Where messages go; empty is standard error."),
   };
@@ -243,6 +251,11 @@ std::vector<Key> make_schema() {
 const std::vector<Key>& schema() {
   static const std::vector<Key> keys = make_schema();
   return keys;
+}
+
+std::string Key::remedy(const Value& wrong) const {
+  const auto* text = std::get_if<std::string>(&wrong);
+  return (suggest && text != nullptr ? suggest(*text) : "") + "allowed: " + allowed;
 }
 
 std::string_view section_meaning(std::string_view section) {
@@ -278,5 +291,12 @@ std::string_view to_string(Normalize value) noexcept { return config::name_of(va
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }
+std::string_view to_string(AnalyzerKind value) noexcept { return config::name_of(value); }
+std::string_view to_string(FallbackDevice value) noexcept { return config::name_of(value); }
+std::string_view to_string(LogLevel value) noexcept { return config::name_of(value); }
+
+std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept {
+  return config::value_of<AnalyzerKind>(name);
+}
 
 }  // namespace relucent

@@ -27,6 +27,10 @@ struct Key {
   std::function<Value(const Config&)> get;
   std::function<void(Config&, const Value&)> set;  ///< the value has the key's type and is_allowed
   std::function<bool(const Value&)> is_allowed;
+  std::function<std::string(const std::string& wrong)> suggest = {};  ///< "did you mean ..."; for names alone
+
+  /// What to write instead of a value that is not allowed.
+  std::string remedy(const Value& wrong) const;
 };
 
 /// Every key, sections together, in the order of documentation.

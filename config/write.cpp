@@ -87,7 +87,7 @@ void check_config(const Config& config) {
     if (std::holds_alternative<std::monostate>(value)) continue;
     if (!key.is_allowed(value)) {
       throw Error(ErrorKind::usage, "[" + key.section + "] " + key.name,
-                  config::to_toml_value(value) + " is not allowed", "allowed: " + key.allowed);
+                  config::to_toml_value(value) + " is not allowed", key.remedy(value));
     }
   }
   if (const auto conflict = config::find_conflict(config); conflict.key != nullptr) {

@@ -22,7 +22,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
   try {
     for (const cuda::DeviceInfo& device : cuda::devices(false)) {
       BackendOptions on_gpu = options;
-      on_gpu.device = "cuda:" + std::to_string(device.index);
+      on_gpu.device = Device::cuda(device.index);
       try {
         return cuda::make_backend(description, weights, on_gpu);
       } catch (const Error& error) {  // perhaps the next one
@@ -49,18 +49,17 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
                 "is " + std::to_string(options.threads) + ", not 0 to " + std::to_string(kMaxThreads),
                 "0 means every core");
   }
-  const std::string& device = options.device;
-  if (device == "ref") {
-    if (options.precision != Precision::automatic && options.precision != Precision::fp32) {
-      throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
-                  "is not one of the reference backend", "use precision = \"auto\" or \"fp32\"");
-    }
-    return ref::make_backend(description, weights);
+  switch (options.device.kind) {
+    case Device::Kind::automatic: return make_best_backend(description, weights, options);
+    case Device::Kind::cpu: return cpu::make_backend(description, weights, options);
+    case Device::Kind::cuda: return cuda::make_backend(description, weights, options);
+    case Device::Kind::ref: break;
   }
-  if (device == "cpu") return cpu::make_backend(description, weights, options);
-  if (device == "auto") return make_best_backend(description, weights, options);
-  if (cuda::names_device(device)) return cuda::make_backend(description, weights, options);
-  throw Error(ErrorKind::usage, "device " + device, "is not known", "the devices are auto, ref, cpu, cuda and cuda:N");
+  if (options.precision != Precision::automatic && options.precision != Precision::fp32) {
+    throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
+                "is not one of the reference backend", "use precision = \"auto\" or \"fp32\"");
+  }
+  return ref::make_backend(description, weights);
 }
 
 std::string describe(const BackendInfo& info) {

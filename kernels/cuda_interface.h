@@ -10,7 +10,7 @@
 namespace relucent::cuda {
 
 /// Raised whenever Module, or a type that passes through it, changes.
-inline constexpr int kModuleAbi = 2;
+inline constexpr int kModuleAbi = 3;
 
 /// One GPU as the driver tells it.
 struct DeviceInfo {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string_view>
 
 #include "relucent/error.h"
@@ -117,10 +116,9 @@ auto in_module(const char* operation, Work&& work) -> decltype(work()) {
   }
 }
 
-/// The N of "cuda:N"; nothing for "cuda".
-std::optional<int> index_of(const std::string& device) {
-  if (!device.starts_with(kPrefix)) return std::nullopt;
-  return std::atoi(device.c_str() + kPrefix.size());
+/// The N of "cuda:N", the first of "cuda:N,M".
+int first_index_of(const BackendInfo& info) {
+  return info.device.starts_with(kPrefix) ? std::atoi(info.device.c_str() + kPrefix.size()) : 0;
 }
 
 std::string list(const std::vector<DeviceInfo>& devices) {
@@ -132,19 +130,19 @@ std::string list(const std::vector<DeviceInfo>& devices) {
   return text.empty() ? "no GPU" : text;
 }
 
-void require_usable(const std::string& name) {
+void require_usable(const Device& wanted) {
   const std::vector<DeviceInfo> all = devices(false);
-  const std::optional<int> wanted = index_of(name);
+  const std::string name = to_string(wanted);
   bool usable = false;
   for (const DeviceInfo& device : all) {
-    if (wanted && device.index != *wanted) continue;
-    if (wanted && !device.problem.empty()) {
+    if (wanted.gpu && device.index != *wanted.gpu) continue;
+    if (wanted.gpu && !device.problem.empty()) {
       refuse("device " + name, device.name + ": " + device.problem, kUseTheCpu);
     }
     usable = usable || device.problem.empty();
   }
   if (usable) return;
-  const std::string problem = wanted ? "is not there" : "no GPU is usable";
+  const std::string problem = wanted.gpu ? "is not there" : "no GPU is usable";
   refuse("device " + name, problem + ": this machine has " + list(all),
          "take another one, or " + std::string(kUseTheCpu));
 }
@@ -170,19 +168,12 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
   require_usable(options.device);
   auto backend =
       in_module("making the CUDA backend", [&] { return module().make_backend(description, weights, options); });
-  if (!backend) refuse("device " + options.device, "the CUDA module made no backend", kReport);
+  if (!backend) refuse("device " + to_string(options.device), "the CUDA module made no backend", kReport);
   return backend;
 }
 
-bool names_device(const std::string& device) {
-  if (device == "cuda") return true;
-  if (!device.starts_with(kPrefix)) return false;
-  const std::string_view number = std::string_view(device).substr(kPrefix.size());
-  return !number.empty() && number.size() <= 3 && number.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 double measure_peak(const BackendInfo& info) {
-  const int index = index_of(info.device).value_or(0);
+  const int index = first_index_of(info);
   return in_module("measuring the GPU's peak", [&] { return module().measure_peak(index, info.precision); });
 }
 

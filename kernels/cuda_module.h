@@ -21,9 +21,6 @@ std::vector<DeviceInfo> devices(bool free_memory);
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options);
 
-/// Whether `device` is "cuda", or "cuda:N" with a number N that a machine may have.
-bool names_device(const std::string& device);
-
 /// As Module::measure_peak, of the first GPU of a backend's BackendInfo::device.
 double measure_peak(const BackendInfo& info);
 

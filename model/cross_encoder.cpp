@@ -19,10 +19,6 @@ constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bou
 
 constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 [[noreturn]] void bad_option(const std::string& problem, const std::string& remedy) {
   throw Error(ErrorKind::usage, "cross-encoder options", problem, remedy);
 }
@@ -148,7 +144,7 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     }
     const ScoringBatch part{tokenizer_->cls_id(), batch.query, std::span(sequences).subspan(begin, end - begin)};
     const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
-    scores.device_ms += cost.milliseconds;
+    scores.times.device += cost.time;
     scores.device_bytes = std::max(scores.device_bytes, cost.bytes);
     begin = end;
   }
@@ -161,7 +157,7 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   scores.documents.resize(documents.size());
   auto start = std::chrono::steady_clock::now();
   const TokenizedBatch batch = tokenize(query, documents, stop, scores);
-  scores.tokenize_ms = milliseconds_since(start);
+  scores.times.tokenize = time_since(start);
   if (documents.empty()) return scores;
 
   start = std::chrono::steady_clock::now();
@@ -173,7 +169,7 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
     }
   }
   batch.combine(logits, options_.long_documents, scores.documents);
-  scores.encode_ms = milliseconds_since(start);
+  scores.times.encode = time_since(start);
   return scores;
 }
 

@@ -7,6 +7,21 @@
 #include "relucent/error.h"
 
 namespace relucent {
+namespace {
+
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace: return spdlog::level::trace;
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warning: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: return spdlog::level::off;
+  }
+  return spdlog::level::warn;
+}
+
+}  // namespace
 
 Log::Log(const LogConfig& config) {
   spdlog::sink_ptr sink;
@@ -21,7 +36,7 @@ Log::Log(const LogConfig& config) {
     }
   }
   logger_ = std::make_shared<spdlog::logger>("relucent", std::move(sink));
-  logger_->set_level(spdlog::level::from_str(config.level));
+  logger_->set_level(level_of(config.level));
   logger_->flush_on(spdlog::level::warn);
 }
 

@@ -12,6 +12,7 @@
 #include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_builder.h"
+#include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -98,7 +99,7 @@ std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
     }
   });
 
-  std::vector<double> ours_ms, stock_ms;
+  std::vector<std::chrono::nanoseconds> our_times, stock_times;
   double postings = 0;
   for (int i = 0; i < settings.queries; ++i) {
     const auto& words = queries[static_cast<std::size_t>(i)];
@@ -106,11 +107,11 @@ std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
     for (const std::string& word : words) {
       postings += reader->docFreq(Lucene::newLucene<Lucene::Term>(L"contents", Lucene::StringUtils::toUnicode(word)));
     }
-    std::vector<double> a, b;
+    std::vector<std::chrono::nanoseconds> a, b;
     for (int round = 0; round < settings.rounds; ++round) {
-      const auto time = [&](const Lucene::IndexSearcherPtr& searcher, std::vector<double>& samples) {
+      const auto time = [&](const Lucene::IndexSearcherPtr& searcher, std::vector<std::chrono::nanoseconds>& samples) {
         Lucene::TopDocsPtr hits;
-        samples.push_back(time_ms([&] { hits = searcher->search(query, settings.hits); }));
+        samples.push_back(time_of([&] { hits = searcher->search(query, settings.hits); }));
         if (hits->totalHits < hits->scoreDocs.size()) {
           throw Error(ErrorKind::internal, {}, "a search returned more hits than it counted");
         }
@@ -123,13 +124,15 @@ std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
         time(ours, a);
       }
     }
-    ours_ms.push_back(summarize("", a).median_ms);
-    stock_ms.push_back(summarize("", b).median_ms);
+    our_times.push_back(summarize("", a).median);
+    stock_times.push_back(summarize("", b).median);
   }
-  Measurement mine = summarize("bm25 relucent", ours_ms), theirs = summarize("bm25 lucene++ own scoring", stock_ms);
+  Measurement mine = summarize("bm25 relucent", our_times),
+              theirs = summarize("bm25 lucene++ own scoring", stock_times);
   const double a_query = postings / settings.queries;
-  mine.figures = {
-      {"documents", settings.documents}, {"postings_per_query", a_query}, {"ratio", theirs.median_ms / mine.median_ms}};
+  mine.figures = {{"documents", settings.documents},
+                  {"postings_per_query", a_query},
+                  {"ratio", in_milliseconds(theirs.median) / in_milliseconds(mine.median)}};
   theirs.figures = {{"documents", settings.documents}, {"postings_per_query", a_query}};
   return {mine, theirs};
 }

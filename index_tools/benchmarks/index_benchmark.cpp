@@ -21,6 +21,7 @@
 #include "index_tools/indexing/interrupt.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
+#include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -96,7 +97,7 @@ void index_by_lucene(const fs::path& input, const fs::path& index) {
 }
 
 struct Sample {
-  double ms = 0;
+  std::chrono::nanoseconds time{0};
   double peak_mb = 0;
 };
 
@@ -104,7 +105,7 @@ struct Sample {
 Sample sample(const std::function<void()>& work) {
   std::cout.flush();
   Sample result;
-  result.ms = time_ms([&] {
+  result.time = time_of([&] {
     const pid_t child = ::fork();
     if (child < 0) throw Error(ErrorKind::io, "bench index", std::string("no new process: ") + std::strerror(errno));
     if (child == 0) {
@@ -130,16 +131,16 @@ Sample sample(const std::function<void()>& work) {
 
 Measurement measurement_of(const std::string& name, const std::vector<Sample>& samples, std::int64_t documents,
                            std::int64_t bytes) {
-  std::vector<double> times;
+  std::vector<std::chrono::nanoseconds> times;
   double peak_mb = 0;
   for (const Sample& each : samples) {
-    times.push_back(each.ms);
+    times.push_back(each.time);
     peak_mb = std::max(peak_mb, each.peak_mb);
   }
   Measurement result = summarize(name, times);
   result.figures = {{"documents", static_cast<double>(documents)},
                     {"megabytes", static_cast<double>(bytes) / 1e6},
-                    {"mb_per_s", static_cast<double>(bytes) / 1e3 / result.median_ms},
+                    {"mb_per_s", static_cast<double>(bytes) / 1e3 / in_milliseconds(result.median)},
                     {"peak_rss_mb", peak_mb}};
   return result;
 }
@@ -157,7 +158,7 @@ std::vector<Measurement> run(const IndexBenchmark& settings, std::ostream& log) 
     const auto timed = [&](std::vector<Sample>& samples, const char* name, const std::function<void()>& work) {
       if (index_tools::InterruptGuard::interrupted()) throw Error(ErrorKind::interrupted, "bench index", "interrupted");
       samples.push_back(sample(work));
-      log << name << ": " << samples.back().ms / 1e3 << " s\n";
+      log << name << ": " << in_milliseconds(samples.back().time) / 1e3 << " s\n";
       fs::remove_all(index);
     };
     timed(ours, "relucent", [&] { index_by_relucent(input, index, settings.threads); });
@@ -166,7 +167,8 @@ std::vector<Measurement> run(const IndexBenchmark& settings, std::ostream& log) 
   std::vector<Measurement> result = {measurement_of("index relucent", ours, settings.documents, bytes)};
   if (settings.stock) {
     result.push_back(measurement_of("index lucene++ standard analyzer", stock, settings.documents, bytes));
-    result.front().figures.emplace_back("ratio", result.back().median_ms / result.front().median_ms);
+    result.front().figures.emplace_back("ratio",
+                                        in_milliseconds(result.back().median) / in_milliseconds(result.front().median));
   }
   return result;
 }

@@ -10,21 +10,23 @@
 #include <ostream>
 #include <thread>
 
+#include "relucent/times.h"
+
 namespace relucent::benchmarks {
 
-Measurement summarize(std::string name, std::vector<double> samples_ms) {
-  std::sort(samples_ms.begin(), samples_ms.end());
-  const std::size_t n = samples_ms.size();
+Measurement summarize(std::string name, std::vector<std::chrono::nanoseconds> samples) {
+  std::sort(samples.begin(), samples.end());
+  const std::size_t n = samples.size();
   Measurement result;
   result.name = std::move(name);
   result.runs = static_cast<int>(n);
-  result.min_ms = samples_ms.front();
-  result.max_ms = samples_ms.back();
-  result.median_ms = n % 2 == 1 ? samples_ms[n / 2] : (samples_ms[n / 2 - 1] + samples_ms[n / 2]) / 2;
+  result.min = samples.front();
+  result.max = samples.back();
+  result.median = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
   return result;
 }
 
-double percentile(std::vector<double> samples, double share) {
+std::chrono::nanoseconds percentile(std::vector<std::chrono::nanoseconds> samples, double share) {
   std::sort(samples.begin(), samples.end());
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
   return samples[std::clamp<std::size_t>(rank, 1, samples.size()) - 1];
@@ -59,18 +61,21 @@ MemoryUse memory_use() {
   return use;
 }
 
-double time_ms(const std::function<void()>& work) {
+std::chrono::nanoseconds time_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return time_since(start);
 }
 
 void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json) {
   if (json) {
     auto rows = nlohmann::ordered_json::array();
     for (const Measurement& m : measurements) {
-      nlohmann::ordered_json row = {
-          {"name", m.name}, {"median_ms", m.median_ms}, {"min_ms", m.min_ms}, {"max_ms", m.max_ms}, {"runs", m.runs}};
+      nlohmann::ordered_json row = {{"name", m.name},
+                                    {"median_ms", in_milliseconds(m.median)},
+                                    {"min_ms", in_milliseconds(m.min)},
+                                    {"max_ms", in_milliseconds(m.max)},
+                                    {"runs", m.runs}};
       for (const auto& [name, value] : m.figures) row[name] = value;
       rows.push_back(std::move(row));
     }
@@ -84,9 +89,9 @@ void report(std::ostream& out, const std::vector<Measurement>& measurements, boo
       << "  median ms     min ms     max ms   runs\n";
   for (const Measurement& m : measurements) {
     out << std::left << std::setw(static_cast<int>(width)) << m.name;
-    number(m.median_ms);
-    number(m.min_ms);
-    number(m.max_ms);
+    number(in_milliseconds(m.median));
+    number(in_milliseconds(m.min));
+    number(in_milliseconds(m.max));
     out << std::setw(7) << m.runs;
     for (const auto& [name, value] : m.figures) {
       out << "  " << name << ' ' << std::setprecision(value >= 100 ? 0 : 2) << value << std::setprecision(3);

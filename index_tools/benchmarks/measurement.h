@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -11,17 +12,17 @@ namespace relucent::benchmarks {
 /// One line of a benchmark's report.
 struct Measurement {
   std::string name;
-  double median_ms = 0, min_ms = 0, max_ms = 0;
+  std::chrono::nanoseconds median{0}, min{0}, max{0};
   int runs = 0;
   /// Further figures in the order to print them: "gflop_per_s", "postings", ...
   std::vector<std::pair<std::string, double>> figures;
 };
 
-/// Median, minimum and maximum of `samples_ms` (not empty; sorted in place).
-Measurement summarize(std::string name, std::vector<double> samples_ms);
+/// Median, minimum and maximum of `samples` (not empty; sorted in place).
+Measurement summarize(std::string name, std::vector<std::chrono::nanoseconds> samples);
 
 /// The smallest of `samples` (not empty) that at least `share` of them do not exceed; 0 < share <= 1.
-double percentile(std::vector<double> samples, double share);
+std::chrono::nanoseconds percentile(std::vector<std::chrono::nanoseconds> samples, double share);
 
 /// Calls work(client) on `clients` threads at once; after all have ended, throws what the first of them threw, if any
 /// did.
@@ -34,8 +35,8 @@ struct MemoryUse {
 /// This process's memory as /proc tells it; zeros where it does not.
 MemoryUse memory_use();
 
-/// Milliseconds that `work` takes.
-double time_ms(const std::function<void()>& work);
+/// How long `work` takes.
+std::chrono::nanoseconds time_of(const std::function<void()>& work);
 
 /// A table for people, or with `json` an array of objects with name, median_ms, min_ms, max_ms, runs and the figures.
 void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json);

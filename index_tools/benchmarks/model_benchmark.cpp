@@ -10,6 +10,7 @@
 
 #include "relucent/error.h"
 #include "relucent/kernels/peak.h"
+#include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -40,10 +41,12 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
   return text;
 }
 
+double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
 struct Scored {
-  std::vector<double> total_ms, tokenize_ms, encode_ms, device_ms;  // of every run of every client
-  std::uint64_t device_bytes = 0;                                   // that a call took at most
-  double wall_ms = 0;
+  std::vector<std::chrono::nanoseconds> total, tokenize, encode, device;  // of every run of every client
+  std::uint64_t device_bytes = 0;                                         // that a call took at most
+  std::chrono::nanoseconds wall{0};
   // After the first tenth of the runs, when buffers have grown to what they need, and after the last.
   MemoryUse early, late;
 };
@@ -52,19 +55,19 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
                           std::span<const std::string_view> documents, const ModelBenchmark& settings) {
   std::vector<Scored> of_client(static_cast<std::size_t>(settings.clients));
   Scored all;
-  all.wall_ms = time_ms([&] {
+  all.wall = time_of([&] {
     run_clients(settings.clients, [&](int client) {
       Scored& mine = of_client[static_cast<std::size_t>(client)];
-      for (auto* samples : {&mine.total_ms, &mine.tokenize_ms, &mine.encode_ms, &mine.device_ms}) {
+      for (auto* samples : {&mine.total, &mine.tokenize, &mine.encode, &mine.device}) {
         samples->reserve(static_cast<std::size_t>(settings.runs));
       }
       for (int run = 0; run < settings.runs; ++run) {
         if (client == 0 && run == settings.runs / 10) all.early = memory_use();
         PairScores scores;
-        mine.total_ms.push_back(time_ms([&] { scores = encoder.score(query, documents); }));
-        mine.tokenize_ms.push_back(scores.tokenize_ms);
-        mine.encode_ms.push_back(scores.encode_ms);
-        mine.device_ms.push_back(scores.device_ms);
+        mine.total.push_back(time_of([&] { scores = encoder.score(query, documents); }));
+        mine.tokenize.push_back(scores.times.tokenize);
+        mine.encode.push_back(scores.times.encode);
+        mine.device.push_back(scores.times.device);
         mine.device_bytes = std::max(mine.device_bytes, scores.device_bytes);
         if (scores.documents.front().tokens != settings.tokens) {
           throw Error(ErrorKind::usage, "bench model",
@@ -77,10 +80,10 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
   });
   all.late = memory_use();
   for (const Scored& one : of_client) {
-    all.total_ms.insert(all.total_ms.end(), one.total_ms.begin(), one.total_ms.end());
-    all.tokenize_ms.insert(all.tokenize_ms.end(), one.tokenize_ms.begin(), one.tokenize_ms.end());
-    all.encode_ms.insert(all.encode_ms.end(), one.encode_ms.begin(), one.encode_ms.end());
-    all.device_ms.insert(all.device_ms.end(), one.device_ms.begin(), one.device_ms.end());
+    all.total.insert(all.total.end(), one.total.begin(), one.total.end());
+    all.tokenize.insert(all.tokenize.end(), one.tokenize.begin(), one.tokenize.end());
+    all.encode.insert(all.encode.end(), one.encode.begin(), one.encode.end());
+    all.device.insert(all.device.end(), one.device.begin(), one.device.end());
     all.device_bytes = std::max(all.device_bytes, one.device_bytes);
   }
   return all;
@@ -88,8 +91,8 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
 
 /// What a GPU itself took, and how near to its peak that is.
 Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per_s, int candidates) {
-  Measurement row = summarize("  device", scored.device_ms);
-  const double rate = gflop * 1e3 / row.median_ms;
+  Measurement row = summarize("  device", scored.device);
+  const double rate = gflop / in_seconds(row.median);
   row.figures = {{"gflop_per_s", rate},
                  {"peak_gflop_per_s", peak_gflop_per_s},
                  {"share_of_peak", rate / peak_gflop_per_s},
@@ -131,7 +134,7 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   }
   const auto folder = settings.model.empty() ? default_model() : settings.model;
   std::shared_ptr<const CrossEncoder> encoder;
-  const double load_ms = time_ms([&] { encoder = CrossEncoder::load(folder, settings.options); });
+  const std::chrono::nanoseconds load = time_of([&] { encoder = CrossEncoder::load(folder, settings.options); });
   const auto words = whole_words(folder);
   std::uint32_t state = 1;
   const std::string query = text_of(words, settings.query_tokens, state);
@@ -147,38 +150,38 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
     if (!out.flush()) throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written");
   }
   const std::vector<std::string_view> views(documents.begin(), documents.end());
-  const double first_ms = time_ms([&] { encoder->score(query, views); });
+  const std::chrono::nanoseconds first = time_of([&] { encoder->score(query, views); });
   const Scored scored = score_from_clients(*encoder, query, views, settings);
   const BackendInfo& backend = encoder->backend();
   const std::string what = backend.device + ' ' + to_string(backend.precision) + ' ' + backend.instruction_set + ' ' +
                            std::to_string(settings.candidates) + 'x' + std::to_string(settings.tokens);
   const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
                                          settings.tokens - settings.query_tokens - 2);
-  Measurement whole = summarize("model " + what, scored.total_ms);
+  Measurement whole = summarize("model " + what, scored.total);
   // With several clients a query waits for others, so the rate is that of all together.
-  const auto queries = static_cast<double>(scored.total_ms.size());
-  const double rate = gflop * 1e3 / (settings.clients == 1 ? whole.median_ms : scored.wall_ms / queries);
+  const auto queries = static_cast<double>(scored.total.size());
+  const double rate = gflop / (settings.clients == 1 ? in_seconds(whole.median) : in_seconds(scored.wall) / queries);
   whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", rate}};
   const double peak = 1e-9 * measured_peak(backend);
-  const bool on_gpu = percentile(scored.device_ms, 0.5) > 0;
+  const bool on_gpu = percentile(scored.device, 0.5).count() > 0;
   if (peak > 0 && !on_gpu) {
     whole.figures.insert(whole.figures.end(), {{"peak_gflop_per_s", peak}, {"share_of_peak", rate / peak}});
   }
   // Fewer runs have no such tail.
   if (queries >= 100) {
     whole.figures.insert(whole.figures.end(), {{"clients", settings.clients},
-                                               {"queries_per_s", 1e3 * queries / scored.wall_ms},
-                                               {"p95_ms", percentile(scored.total_ms, 0.95)},
-                                               {"p99_ms", percentile(scored.total_ms, 0.99)}});
+                                               {"queries_per_s", queries / in_seconds(scored.wall)},
+                                               {"p95_ms", in_milliseconds(percentile(scored.total, 0.95))},
+                                               {"p99_ms", in_milliseconds(percentile(scored.total, 0.99))}});
   }
   whole.figures.insert(whole.figures.end(), {{"rss_mb", scored.late.resident_mb},
                                              {"rss_growth_mb", scored.late.resident_mb - scored.early.resident_mb},
                                              {"peak_rss_mb", scored.late.peak_mb}});
-  std::vector<Measurement> rows = {whole, summarize("  tokenize", scored.tokenize_ms),
-                                   summarize("  encode", scored.encode_ms)};
+  std::vector<Measurement> rows = {whole, summarize("  tokenize", scored.tokenize),
+                                   summarize("  encode", scored.encode)};
   if (on_gpu) rows.push_back(device_row(scored, gflop, peak, settings.candidates));
-  rows.push_back(summarize("  load", {load_ms}));
-  rows.push_back(summarize("  first query", {first_ms}));
+  rows.push_back(summarize("  load", {load}));
+  rows.push_back(summarize("  first query", {first}));
   return rows;
 }
 

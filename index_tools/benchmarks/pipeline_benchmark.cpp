@@ -16,7 +16,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   const auto topics = index_tools::read_topics(settings.topics);
   const auto searcher = openSearcher(settings.index, settings.config);
   // Whole searches, and their parts as RescoredTopDocs reports them.
-  std::vector<double> whole, parse, first_stage, fetch, tokenize, encode, device, combine;
+  std::vector<std::chrono::nanoseconds> whole, parse, first_stage, fetch, tokenize, encode, device, combine;
   double rescored = 0, degraded = 0;
   // One search before: the first one loads what the index and the model load late.
   searcher->search(makeTextQuery(topics.front().title, settings.config), settings.hits);
@@ -24,16 +24,16 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
     for (const index_tools::Topic& topic : topics) {
       Lucene::QueryPtr query;
       Lucene::TopDocsPtr hits;
-      parse.push_back(time_ms([&] { query = makeTextQuery(topic.title, settings.config); }));
-      whole.push_back(parse.back() + time_ms([&] { hits = searcher->search(query, settings.hits); }));
+      parse.push_back(time_of([&] { query = makeTextQuery(topic.title, settings.config); }));
+      whole.push_back(parse.back() + time_of([&] { hits = searcher->search(query, settings.hits); }));
       const auto account = boost::dynamic_pointer_cast<RescoredTopDocs>(hits);
       if (!account) continue;
-      first_stage.push_back(account->milliseconds.firstStage);
-      fetch.push_back(account->milliseconds.fetch);
-      tokenize.push_back(account->milliseconds.tokenize);
-      encode.push_back(account->milliseconds.encode);
-      device.push_back(account->milliseconds.device);
-      combine.push_back(account->milliseconds.combine);
+      first_stage.push_back(account->times.first_stage);
+      fetch.push_back(account->times.fetch);
+      tokenize.push_back(account->times.tokenize);
+      encode.push_back(account->times.encode);
+      device.push_back(account->times.device);
+      combine.push_back(account->times.combine);
       rescored += account->rescored;
       degraded += account->degraded ? 1 : 0;
     }
@@ -47,7 +47,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   result.push_back(summarize("  fetch text", std::move(fetch)));
   result.push_back(summarize("  tokenize", std::move(tokenize)));
   result.push_back(summarize("  encode", std::move(encode)));
-  if (percentile(device, 0.5) > 0) result.push_back(summarize("  of it device", std::move(device)));
+  if (percentile(device, 0.5).count() > 0) result.push_back(summarize("  of it device", std::move(device)));
   result.push_back(summarize("  combine", std::move(combine)));
   return result;
 }

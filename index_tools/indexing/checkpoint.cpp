@@ -65,7 +65,7 @@ std::map<std::string, std::string> to_user_data(const Checkpoint& checkpoint) {
                                {"id_field", checkpoint.fields.id_field},
                                {"text_field", checkpoint.fields.text_field},
                                {"contents_field", checkpoint.fields.contents_field},
-                               {"analyzer", checkpoint.analyzer}};
+                               {"analyzer", to_string(checkpoint.analyzer)}};
   return {{kCheckpointKey, data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
 }
 
@@ -91,7 +91,12 @@ Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, 
     checkpoint.fields.id_field = data.at("id_field").get<std::string>();
     checkpoint.fields.text_field = data.at("text_field").get<std::string>();
     checkpoint.fields.contents_field = data.at("contents_field").get<std::string>();
-    checkpoint.analyzer = data.at("analyzer").get<std::string>();
+    const auto analyzer = analyzer_from(data.at("analyzer").get<std::string>());
+    if (!analyzer) {
+      throw Error(ErrorKind::invalid_data, place, "the checkpoint in the index names an unknown analyzer",
+                  "restore the index from a copy, or index into another folder");
+    }
+    checkpoint.analyzer = *analyzer;
     for (const auto& input : data.at("inputs")) {
       checkpoint.inputs.push_back({input.at("path").get<std::string>(), input.at("size").get<std::int64_t>(),
                                    input.at("modified_ns").get<std::int64_t>(),

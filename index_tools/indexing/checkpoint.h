@@ -40,7 +40,7 @@ struct Checkpoint {
   std::vector<std::string> names;  ///< patterns given instead of the corpus's own
   std::vector<InputFingerprint> inputs;
   IndexConfig fields;  ///< the names; no path
-  std::string analyzer;
+  AnalyzerKind analyzer = AnalyzerKind::english;
 };
 
 /// Throws Error `io`.

@@ -13,6 +13,7 @@
 #include "index_tools/indexing/progress.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
+#include "relucent/times.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -53,7 +54,7 @@ class IndexRun {
     summary_.documents = checkpoint_.documents;
     summary_.totals = builder_->totals();
     for (const auto& [name, entry] : manifest.files) summary_.index_bytes += entry.size;
-    summary_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    summary_.time = time_since(started);
     return std::move(summary_);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -48,7 +49,7 @@ struct IndexSummary {
   std::int64_t input_files = 0, input_bytes = 0, left_out_files = 0;
   std::vector<std::string> broken_links;  ///< InputFiles::broken_links, passed over
   std::int64_t index_bytes = 0;
-  double seconds = 0;
+  std::chrono::nanoseconds time{0};
 };
 
 /// Indexes a corpus, committing every so often. Whatever ends it, the index is sound at its last commit. Throws Error:

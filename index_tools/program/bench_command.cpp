@@ -21,7 +21,7 @@ struct Options {
   benchmarks::Bm25Benchmark bm25;
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
-  std::string precision = "auto", config;
+  std::string device = "auto", precision = "auto", config;
   int attention_window = -2;  // below -1: as the checkpoint says
   bool json = false;
 };
@@ -41,8 +41,7 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->footer("Example:\n  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32");
   auto& model = options->model;
   command->add_option("--model", model.model, "Checkpoint folder (default: the bundled one)");
-  command->add_option("--device", model.options.backend.device, "auto | ref | cpu | cuda:N | cuda")
-      ->capture_default_str();
+  command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
       ->capture_default_str();
   command->add_option("--instruction-set", model.options.backend.instruction_set,
@@ -65,6 +64,7 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->callback([&chosen, options] {
     chosen = [options] {
       auto& settings = options->model;
+      settings.options.backend.device = parse_device(options->device);
       settings.options.backend.precision = parse_precision(options->precision);
       settings.options.max_length = settings.tokens;
       if (options->attention_window >= -1) settings.options.attention_window = options->attention_window;
@@ -153,7 +153,7 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
     chosen = [options] {
       auto& settings = options->pipeline;
       if (options->config.empty()) {
-        settings.config.rescorer.timeout_ms = 0;
+        settings.config.rescorer.timeout = {};
       } else {
         settings.config = load_profile_file(options->config);
       }

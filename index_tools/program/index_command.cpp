@@ -16,6 +16,7 @@
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/threads.h"
+#include "relucent/times.h"
 
 namespace relucent::program {
 namespace {
@@ -56,7 +57,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"links_skipped", summary.broken_links},
                            {"token_ids_of", job.token_ids_of.string()},
                            {"index_bytes", summary.index_bytes},
-                           {"seconds", summary.seconds}};
+                           {"seconds", in_milliseconds(summary.time) / 1000}};
   if (official > 0) result["official_documents"] = official;
   return result;
 }
@@ -75,7 +76,7 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
             << counted(summary.totals.documents_with_tokens, "document", "documents") << ", "
             << format_bytes(summary.index_bytes) << " on disk\n"
             << "  " << counted(summary.input_files, "file", "files") << ", " << format_bytes(summary.input_bytes)
-            << ", " << std::llround(summary.seconds * 10) / 10.0 << " s\n";
+            << ", " << std::llround(in_milliseconds(summary.time) / 100) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
     std::cout << "  " << counted(summary.left_out_files, "other file", "other files") << " in the folders left out\n";
   }

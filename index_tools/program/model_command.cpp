@@ -147,7 +147,7 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
   command->callback([&chosen, options] {
     chosen = [options] {
       BackendOptions backend;
-      backend.device = options->device;
+      backend.device = parse_device(options->device);
       backend.precision = parse_precision(options->precision);
       backend.threads = options->threads;
       const CheckpointCheck check = check_checkpoint(chosen_folder(*options), backend);

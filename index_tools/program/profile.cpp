@@ -75,12 +75,12 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   RescorerConfig& rescorer = config.rescorer;
   if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kMaxWindow;
   // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
-  if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = "error";
+  if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = LogLevel::error;
   if (flags.model) rescorer.model = *flags.model;
-  if (flags.device) rescorer.device = *flags.device;
-  if (flags.precision) rescorer.precision = *flags.precision;
+  if (flags.device) rescorer.device = parse_device(*flags.device);
+  if (flags.precision) rescorer.precision = parse_precision(*flags.precision);
   if (flags.threads) rescorer.threads = *flags.threads;
-  if (flags.timeout_ms) rescorer.timeout_ms = *flags.timeout_ms;
+  if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
   if (flags.attention_window) rescorer.attention_window = *flags.attention_window;
   if (flags.window) rescorer.window = *flags.window;
   check_config(config);

@@ -23,6 +23,7 @@
 #include "relucent/error.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/scorer.h"
+#include "relucent/times.h"
 
 namespace relucent::program {
 namespace {
@@ -107,8 +108,7 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
                      const std::stop_token& stop, Tally& tally) {
   StopSignal signal;
   signal.stop = stop;
-  if (config.timeout_ms > 0)
-    signal.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(config.timeout_ms);
+  if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
   std::vector<Candidate> candidates;
   candidates.reserve(query.candidates.size());
   for (const RerankCandidate& candidate : query.candidates) {
@@ -124,12 +124,12 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
   return result;
 }
 
-void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, double seconds,
+void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, std::chrono::nanoseconds time,
                const std::string& scorer, const std::filesystem::path& output) {
   std::fprintf(stderr, "Reranked %s candidates of %s queries%s in %.1f s (%.1f ms a query) with %s -> %s\n",
                index_tools::with_commas(tally.scored).c_str(), index_tools::with_commas(input.queries.size()).c_str(),
-               dataset.empty() ? "" : (" of " + dataset).c_str(), seconds,
-               1000 * seconds / static_cast<double>(input.queries.size()), scorer.c_str(), output.c_str());
+               dataset.empty() ? "" : (" of " + dataset).c_str(), in_milliseconds(time) / 1000,
+               in_milliseconds(time) / static_cast<double>(input.queries.size()), scorer.c_str(), output.c_str());
   if (tally.without_text > 0) {
     std::fprintf(stderr, "%zu candidates without text stand below the others of their query\n", tally.without_text);
   }
@@ -182,8 +182,8 @@ int run(const RerankOptions& asked) {
     }
   }
   output.commit();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (!options.quiet) summarize(input, dataset, tally, seconds, scorer->describe(), output_name);
+  const std::chrono::nanoseconds time = time_since(started);
+  if (!options.quiet) summarize(input, dataset, tally, time, scorer->describe(), output_name);
   if (tally.degraded == 0) return ok;
   std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
             << " queries were not answered as configured, " << tally.in_first_stage_order

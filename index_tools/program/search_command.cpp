@@ -145,9 +145,9 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
     no_words += result.no_words ? 1 : 0;
     no_hits += result.hits.empty() ? 1 : 0;
   }
-  const auto line = [&results](const char* name, double SearchResult::*part) {
+  const auto line = [&results](const char* name, const auto& time_of) {
     std::vector<double> times;
-    for (const SearchResult& result : results) times.push_back(result.*part);
+    for (const SearchResult& result : results) times.push_back(in_milliseconds(time_of(result)));
     std::sort(times.begin(), times.end());
     const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
     std::fprintf(stderr, "  %-12s mean %9.2f  median %9.2f  95 %% %9.2f  longest %9.2f ms\n", name, mean,
@@ -157,15 +157,18 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   if (jobs > 1) std::fprintf(stderr, ", %d at once", jobs);
   if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of stop words alone)", no_hits, no_words);
   std::fprintf(stderr, "; time per query:\n");
-  line("all", &SearchResult::total_ms);
-  line("parse", &SearchResult::parse_ms);
-  line("BM25", &SearchResult::first_stage_ms);
+  const auto part = [&line](const char* name, std::chrono::nanoseconds StageTimes::*stage) {
+    line(name, [stage](const SearchResult& result) { return result.times.*stage; });
+  };
+  line("all", [](const SearchResult& result) { return result.total; });
+  part("parse", &StageTimes::parse);
+  part("BM25", &StageTimes::first_stage);
   if (!results.front().rescoring) return;
-  line("fetch text", &SearchResult::fetch_ms);
-  line("tokenize", &SearchResult::tokenize_ms);
-  line("encode", &SearchResult::encode_ms);
-  if (results.front().device_ms > 0) line("of it device", &SearchResult::device_ms);
-  line("combine", &SearchResult::combine_ms);
+  part("fetch text", &StageTimes::fetch);
+  part("tokenize", &StageTimes::tokenize);
+  part("encode", &StageTimes::encode);
+  if (results.front().times.device.count() > 0) part("of it device", &StageTimes::device);
+  part("combine", &StageTimes::combine);
 }
 
 /// Where the answers to topics go: a run, JSON, a rerank file; to files or standard output.
@@ -230,7 +233,7 @@ class TopicAnswers {
 int jobs_for(const SearchOptions& options, const Config& config) {
   if (options.jobs > 0) return options.jobs;
   if (!config.rescorer.enabled) return available_cores();
-  return config.rescorer.timeout_ms > 0 ? 1 : std::min(available_cores(), kRescoringJobs);
+  return config.rescorer.timeout.count() > 0 ? 1 : std::min(available_cores(), kRescoringJobs);
 }
 
 int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config) {

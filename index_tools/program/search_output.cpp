@@ -70,7 +70,7 @@ std::string heading(const SearchResult& result) {
   if (result.degraded) text += " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
   char time[32];
-  std::snprintf(time, sizeof time, ", %.0f ms", result.total_ms);
+  std::snprintf(time, sizeof time, ", %.0f ms", in_milliseconds(result.total));
   return text + time;
 }
 
@@ -143,10 +143,12 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"truncated", hit.truncated},
                             {"text", hit.text}});
   }
-  json["milliseconds"] = {{"parse", result.parse_ms},     {"first_stage", result.first_stage_ms},
-                          {"fetch", result.fetch_ms},     {"tokenize", result.tokenize_ms},
-                          {"encode", result.encode_ms},   {"device", result.device_ms},
-                          {"combine", result.combine_ms}, {"total", result.total_ms}};
+  const StageTimes& times = result.times;
+  json["milliseconds"] = {
+      {"parse", in_milliseconds(times.parse)},     {"first_stage", in_milliseconds(times.first_stage)},
+      {"fetch", in_milliseconds(times.fetch)},     {"tokenize", in_milliseconds(times.tokenize)},
+      {"encode", in_milliseconds(times.encode)},   {"device", in_milliseconds(times.device)},
+      {"combine", in_milliseconds(times.combine)}, {"total", in_milliseconds(result.total)}};
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
@@ -162,13 +164,16 @@ void print_json_error(std::ostream& out, const std::string& query, const std::st
 std::string timings_line(const SearchResult& result) {
   std::array<char, 300> line{};
   std::array<char, 40> device{};
-  if (result.device_ms > 0) std::snprintf(device.data(), device.size(), " (device %.2f ms)", result.device_ms);
+  const StageTimes& times = result.times;
+  if (times.device.count() > 0)
+    std::snprintf(device.data(), device.size(), " (device %.2f ms)", in_milliseconds(times.device));
   std::snprintf(
       line.data(), line.size(),
       "parse %.2f ms, BM25 %.2f ms, fetch text %.2f ms, tokenize %.2f ms, encode %.2f ms%s, combine %.2f ms, all "
       "%.2f ms",
-      result.parse_ms, result.first_stage_ms, result.fetch_ms, result.tokenize_ms, result.encode_ms, device.data(),
-      result.combine_ms, result.total_ms);
+      in_milliseconds(times.parse), in_milliseconds(times.first_stage), in_milliseconds(times.fetch),
+      in_milliseconds(times.tokenize), in_milliseconds(times.encode), device.data(), in_milliseconds(times.combine),
+      in_milliseconds(result.total));
   return line.data();
 }
 

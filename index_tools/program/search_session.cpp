@@ -25,10 +25,6 @@ namespace {
 using Texts = SearchSession::Texts;
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 const char* name_of(RescoredHit::Status status) {
   switch (status) {
     case RescoredHit::Status::rescored: return "rescored";
@@ -86,12 +82,9 @@ struct SearchSession::Implementation {
     result.status = to_string(rescored->status);
     result.degraded = rescored->degraded;
     result.reason = rescored->reason;
-    result.first_stage_ms = rescored->milliseconds.firstStage;
-    result.fetch_ms = rescored->milliseconds.fetch;
-    result.tokenize_ms = rescored->milliseconds.tokenize;
-    result.encode_ms = rescored->milliseconds.encode;
-    result.device_ms = rescored->milliseconds.device;
-    result.combine_ms = rescored->milliseconds.combine;
+    const std::chrono::nanoseconds parse = result.times.parse;  // of the user's syntax, too
+    result.times = rescored->times;
+    result.times.parse = parse;
   }
 
   /// The id, and the text if one is asked for.
@@ -163,20 +156,20 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts
   result.rescoring = self.config.rescorer.enabled;
   if (result.rescoring) result.status = to_string(RescoreStatus::no_hits);
   const RescoreQueryPtr parsed = self.parse(query);
-  result.parse_ms = milliseconds_since(start);
+  result.times.parse = time_since(start);
   result.no_words = has_no_words(parsed->inner());
   if (result.no_words) return result;
   self.guarded(ErrorKind::io, self.index, "searching", "check the index with `relucent verify`", [&] {
     const auto searching = Clock::now();
     const Lucene::TopDocsPtr found = self.searcher->search(parsed, n);
-    result.first_stage_ms = milliseconds_since(searching);
+    result.times.first_stage = time_since(searching);
     self.describe(found, result);
     std::int64_t rank = 0;
     const StoredFields stored(self.searcher);
     const std::vector<WantedField> wanted = self.wanted_fields(texts);
     for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, wanted));
   });
-  result.total_ms = milliseconds_since(start);
+  result.total = time_since(start);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "relucent/config.h"
+#include "relucent/times.h"
 
 namespace relucent::program {
 
@@ -40,8 +41,8 @@ struct SearchResult {
   bool query_truncated = false;
   bool degraded = false;
   std::string reason;  ///< why it is degraded (the CPU answered for a GPU) or in the first stage's order
-  double parse_ms = 0, first_stage_ms = 0, fetch_ms = 0, tokenize_ms = 0, encode_ms = 0, device_ms = 0, combine_ms = 0;
-  double total_ms = 0;  ///< from the text to the hits, stored ids and texts read included
+  StageTimes times;
+  std::chrono::nanoseconds total{0};  ///< from the text to the hits, stored ids and texts read included
 };
 
 /// An index opened for searching through openSearcher() and the engine's own search(). Any number of threads may use it

@@ -1,7 +1,6 @@
 #include "kernels/cuda/cuda_backend.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <exception>
 #include <string>
@@ -55,15 +54,13 @@ Element element_of(Precision precision) {
   return Element::f32;
 }
 
-/// The GPUs that `name`, "cuda:N" or "cuda", means.
-std::vector<DeviceInfo> chosen(const std::string& name) {
+/// The GPUs that `wanted`, of kind `cuda`, means.
+std::vector<DeviceInfo> chosen(const Device& wanted) {
   const std::vector<DeviceInfo> all = devices(false);
   std::vector<DeviceInfo> found;
   std::string problems;
-  int index = -1;
-  if (name.size() > 5) std::from_chars(name.data() + 5, name.data() + name.size(), index);
   for (const DeviceInfo& info : all) {
-    if (index >= 0 && info.index != index) continue;
+    if (wanted.gpu && info.index != *wanted.gpu) continue;
     if (!info.problem.empty()) {
       problems += (problems.empty() ? "" : "; ") + device_name(info.index) + " " + info.problem;
     } else if (found.empty() || (info.name == found.front().name)) {
@@ -76,7 +73,7 @@ std::vector<DeviceInfo> chosen(const std::string& name) {
                            : "there is no such GPU, but " + std::to_string(all.size()) + " other" +
                                  (all.size() == 1 ? "" : "s");
   }
-  throw Error(ErrorKind::device, name, problems,
+  throw Error(ErrorKind::device, to_string(wanted), problems,
               "`relucent model info --device` lists the devices; device = \"cpu\" works");
 }
 

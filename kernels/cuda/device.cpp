@@ -89,10 +89,10 @@ void Stream::wait() {
   check(cudaStreamSynchronize(stream_), device_, "running the model");
 }
 
-double Stream::milliseconds() const {
-  float elapsed = 0;
-  check(cudaEventElapsedTime(&elapsed, start_, stop_), device_, "reading the clock");
-  return elapsed;
+std::chrono::nanoseconds Stream::elapsed() const {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, start_, stop_), device_, "reading the clock");
+  return std::chrono::round<std::chrono::nanoseconds>(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
 }  // namespace relucent::cuda

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -76,7 +77,7 @@ class Stream {
   /// The same on the way out of a failure; what CUDA says of it is not news.
   void settle() noexcept;
   /// Between start_clock() and stop_clock(), once both are waited for.
-  double milliseconds() const;
+  std::chrono::nanoseconds elapsed() const;
 
  private:
   void destroy() noexcept;

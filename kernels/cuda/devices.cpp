@@ -135,7 +135,8 @@ double measure_peak(int device, Precision precision) {
     product.run(x.data(), y.data(), size, stream);
     stream.stop_clock();
     stream.wait();
-    if (run > 0) best = std::max(best, 2.0 * size * size * size / (stream.milliseconds() * 1e-3));
+    if (run > 0)
+      best = std::max(best, 2.0 * size * size * size / std::chrono::duration<double>(stream.elapsed()).count());
   }
   return best;
 }

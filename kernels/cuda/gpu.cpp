@@ -212,7 +212,7 @@ DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const 
       workspace->stream.wait();
       const float* const results = reinterpret_cast<const float*>(workspace->results.data());
       std::copy_n(results, chunk.size.sequences, logits.begin() + static_cast<std::ptrdiff_t>(chunk.first));
-      cost.milliseconds += workspace->stream.milliseconds();
+      cost.time += workspace->stream.elapsed();
       const std::uint64_t bytes = on.encoder.activation_bytes(chunk.size) + ChunkTables(chunk.size).bytes;
       cost.bytes = std::max(cost.bytes, bytes);
     }

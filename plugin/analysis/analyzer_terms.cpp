@@ -47,7 +47,7 @@ class AnalyzerTerms : public analysis::TermSource {
 }  // namespace
 
 std::unique_ptr<analysis::TermSource> make_term_source(const FirstStageConfig& first_stage) {
-  if (first_stage.analyzer == "english") return std::make_unique<analysis::EnglishTerms>();
+  if (first_stage.analyzer == AnalyzerKind::english) return std::make_unique<analysis::EnglishTerms>();
   return std::make_unique<AnalyzerTerms>(make_analyzer(first_stage));
 }
 

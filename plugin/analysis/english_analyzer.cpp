@@ -45,12 +45,12 @@ Lucene::TokenStreamPtr EnglishAnalyzer::reusableTokenStream(const Lucene::String
 }
 
 Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage) {
-  if (first_stage.analyzer == "english") return Lucene::newLucene<EnglishAnalyzer>();
-  if (first_stage.analyzer == "whitespace") return Lucene::newLucene<Lucene::WhitespaceAnalyzer>();
-  if (first_stage.analyzer == "standard") {
-    return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
+  switch (first_stage.analyzer) {
+    case AnalyzerKind::english: return Lucene::newLucene<EnglishAnalyzer>();
+    case AnalyzerKind::whitespace: return Lucene::newLucene<Lucene::WhitespaceAnalyzer>();
+    case AnalyzerKind::standard: return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
   }
-  throw Error(ErrorKind::usage, "[first_stage] analyzer", "there is no analyzer \"" + first_stage.analyzer + "\"",
+  throw Error(ErrorKind::usage, "[first_stage] analyzer", "is none of the enumeration's values",
               "use english, whitespace or standard");
 }
 

@@ -77,10 +77,10 @@ struct BM25Searcher::Implementation {
                   "set [index] contents_field");
     }
     if (data && data->analyzer != first_stage.analyzer) {
-      throw Error(
-          ErrorKind::usage, folder,
-          "the index was made with the analyzer \"" + data->analyzer + "\", not \"" + first_stage.analyzer + "\"",
-          "set [first_stage] analyzer to the index's");
+      throw Error(ErrorKind::usage, folder,
+                  "the index was made with the analyzer \"" + std::string(to_string(data->analyzer)) + "\", not \"" +
+                      std::string(to_string(first_stage.analyzer)) + "\"",
+                  "set [first_stage] analyzer to the index's");
     }
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);

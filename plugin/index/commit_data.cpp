@@ -32,7 +32,7 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   put(kPrefix + "id_field", data.fields.id_field);
   put(kPrefix + "text_field", data.fields.text_field);
   put(kPrefix + "contents_field", data.fields.contents_field);
-  put(kPrefix + "analyzer", data.analyzer);
+  put(kPrefix + "analyzer", std::string(to_string(data.analyzer)));
   put(kPrefix + "segments", data.segments);
   put(kPrefix + "documents", std::to_string(data.totals.documents));
   put(kPrefix + "documents_with_tokens", std::to_string(data.totals.documents_with_tokens));
@@ -65,7 +65,13 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   data.fields.id_field = own["id_field"];
   data.fields.text_field = own["text_field"];
   data.fields.contents_field = own["contents_field"];
-  data.analyzer = own["analyzer"];
+  const auto analyzer = analyzer_from(own["analyzer"]);
+  if (!analyzer) {
+    throw Error(ErrorKind::invalid_data, place,
+                "the commit's \"" + kPrefix + "analyzer\" is not known: \"" + own["analyzer"] + "\"",
+                "restore the index from a copy, or rebuild it with this version");
+  }
+  data.analyzer = *analyzer;
   data.segments = own["segments"];
   const auto number = [&](const char* key) {
     const std::string& text = own[key];

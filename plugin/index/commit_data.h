@@ -16,7 +16,7 @@ namespace relucent {
 /// What IndexBuilder writes into a commit beside the caller's own data.
 struct CommitData {
   IndexConfig fields;  ///< the three field names
-  std::string analyzer;
+  AnalyzerKind analyzer = AnalyzerKind::english;
   std::string segments;  ///< bm25::segments_identity at the commit
   IndexBuilder::Totals totals;
   std::uint64_t tokenizer = 0;     ///< Tokenizer::fingerprint() of the stored token ids; 0: there are none

@@ -171,7 +171,8 @@ void Builder::read_last_commit() {
       fields.contents_field != options_.fields.contents_field || data->analyzer != options_.first_stage.analyzer) {
     throw Error(ErrorKind::usage, place,
                 "the index has the fields " + fields.id_field + ", " + fields.text_field + ", " +
-                    fields.contents_field + " and the analyzer " + data->analyzer + ", not what is configured now",
+                    fields.contents_field + " and the analyzer " + std::string(to_string(data->analyzer)) +
+                    ", not what is configured now",
                 "use the same [index] and [first_stage] settings as when it was made");
   }
   check_token_ids(*data);

@@ -14,7 +14,7 @@ PairDocument document_of(const Candidate& candidate) {
 
 class CrossEncoderScorer final : public Scorer {
  public:
-  explicit CrossEncoderScorer(const RescorerConfig& config) : device_(config.device), encoders_(config) {}
+  explicit CrossEncoderScorer(const RescorerConfig& config) : device_(to_string(config.device)), encoders_(config) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -31,7 +31,7 @@ class CrossEncoderScorer final : public Scorer {
       const PairScore& pair = pairs.documents.at(i);
       scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated};
     }
-    return {pairs.tokenize_ms, pairs.device_ms, reason};
+    return {pairs.times, reason};
   }
 
   std::uint64_t tokenizer() const override {

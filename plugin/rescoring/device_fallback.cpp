@@ -31,7 +31,9 @@ Error while_standing_in(const Error& error, const std::string& why) {
 }  // namespace
 
 DeviceFallback::DeviceFallback(const RescorerConfig& config)
-    : config_(config), configured_([this] { return load_configured(); }), stand_in_([this] { return load("cpu"); }) {
+    : config_(config),
+      configured_([this] { return load_configured(); }),
+      stand_in_([this] { return load(Device::cpu()); }) {
   try {
     configured_.load_now();
   } catch (const Error& error) {
@@ -41,13 +43,12 @@ DeviceFallback::DeviceFallback(const RescorerConfig& config)
   }
 }
 
-std::shared_ptr<const CrossEncoder> DeviceFallback::load(const std::string& device) const {
+std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) const {
   CrossEncoderOptions options;
   options.backend.device = device;
-  options.backend.precision = parse_precision(config_.precision);
+  options.backend.precision = config_.precision;
   // Status in, the CPU computes as it does best what it cannot compute as the GPU does.
-  const Precision asked = options.backend.precision;
-  const bool only_on_gpus = asked == Precision::fp16 || asked == Precision::tf32;
+  const bool only_on_gpus = config_.precision == Precision::fp16 || config_.precision == Precision::tf32;
   if (device != config_.device && only_on_gpus) options.backend.precision = Precision::automatic;
   options.backend.threads = config_.threads;
   options.max_length = config_.max_length;
@@ -146,7 +147,7 @@ DeviceFallback::Answer DeviceFallback::score(std::string_view query, std::span<c
     const std::lock_guard lock(mutex_);
     if (absent_) failure = copy_of(*absent_);
   }
-  if (!failure) failure = Error(ErrorKind::device, "device " + config_.device, "is being loaded");
+  if (!failure) failure = Error(ErrorKind::device, "device " + to_string(config_.device), "is being loaded");
   if (!may_fall_back()) throw *failure;
   try {
     return {stand_in(stop)->score_documents(query, documents, stop),

@@ -36,9 +36,9 @@ class DeviceFallback {
   std::string problem() const;
 
  private:
-  std::shared_ptr<const CrossEncoder> load(const std::string& device) const;
+  std::shared_ptr<const CrossEncoder> load(const Device& device) const;
   std::shared_ptr<const CrossEncoder> load_configured() const;
-  bool may_fall_back() const { return config_.fallback_device == "cpu"; }
+  bool may_fall_back() const { return config_.fallback_device == FallbackDevice::cpu; }
   bool may_load() const;
   std::shared_ptr<const CrossEncoder> configured(const StopSignal& stop) const;
   std::shared_ptr<const CrossEncoder> stand_in(const StopSignal& stop) const;

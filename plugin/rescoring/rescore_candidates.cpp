@@ -11,10 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
 
 std::vector<double> first_stage_scores(std::span<const Candidate> candidates) {
@@ -54,9 +50,9 @@ void score_window(const Scorer& scorer, std::string_view query, std::span<const 
   std::vector<CandidateScore> scores(with_text.size());
   const auto start = Clock::now();
   ScoringStats account = scorer.timed_score(query, with_text, scores, stop);
-  result.milliseconds.tokenize = account.tokenize;
-  result.milliseconds.encode = milliseconds_since(start) - account.tokenize;
-  result.milliseconds.device = account.device;
+  result.times.tokenize = account.times.tokenize;
+  result.times.encode = time_since(start) - account.times.tokenize;
+  result.times.device = account.times.device;
   result.degraded = !account.fallback.empty();
   result.reason = std::move(account.fallback);
   for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
@@ -70,7 +66,7 @@ void combine_scores(std::span<const Candidate> candidates, const CombineRule& ru
   for (const auto& score : result.scores) logits.push_back(score ? std::optional(score->score) : std::nullopt);
   result.order = rule(first_stage_scores(candidates), logits);
   require_valid(result.order, candidates.size());
-  result.milliseconds.combine = milliseconds_since(start);
+  result.times.combine = time_since(start);
 }
 
 /// What a scorer module or a host's rule throws, as an Error.
@@ -130,7 +126,7 @@ RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view que
     const std::string reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
     RescoredCandidates failed = first_stage_order(first_stage_scores(candidates), RescoreStatus::failed, reason);
     failed.failure = error.kind();
-    failed.milliseconds = result.milliseconds;
+    failed.times = result.times;
     return failed;
   }
 }

@@ -37,7 +37,7 @@ Lucene::LuceneObjectPtr RescoreQuery::clone(const Lucene::LuceneObjectPtr& other
       Lucene::Query::clone(other ? other : newLucene<RescoreQuery>(inner_, text_)));
   copy->inner_ = boost::dynamic_pointer_cast<Lucene::Query>(inner_->clone());
   copy->text_ = text_;
-  copy->parseMilliseconds = parseMilliseconds;
+  copy->parseTime = parseTime;
   return copy;
 }
 

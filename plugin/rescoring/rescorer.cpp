@@ -91,11 +91,8 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
     if (score && score->query_truncated) answer->queryTruncated = true;
   }
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());
-  answer->milliseconds.fetch = result.fetch;
-  answer->milliseconds.tokenize = rescored.milliseconds.tokenize;
-  answer->milliseconds.encode = rescored.milliseconds.encode;
-  answer->milliseconds.device = rescored.milliseconds.device;
-  answer->milliseconds.combine = rescored.milliseconds.combine;
+  answer->times = rescored.times;
+  answer->times.fetch = result.fetch;
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include "plugin/rescoring/query_text.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
+#include "relucent/times.h"
 
 namespace relucent {
 
@@ -56,8 +57,7 @@ Lucene::QueryPtr RescoringQueryParser::TopLevelQuery(const Lucene::String& query
   if (!inner) inner = newBooleanQuery(false);  // nothing but stop words
   // What was typed then is syntax ("ban*", "*:*"), not words for a model to read.
   const auto query = newLucene<RescoreQuery>(inner, matches_by_rule_alone(inner) ? std::string() : text_);
-  query->parseMilliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started_).count();
+  query->parseTime = time_since(started_);
   return query;
 }
 

@@ -21,14 +21,14 @@ using Clock = std::chrono::steady_clock;
 struct QueryText {
   ModelQuery asked;
   QueryTextSource source = QueryTextSource::none;
-  double parse_milliseconds = 0;
+  std::chrono::nanoseconds parse{0};
 };
 
 QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
   if (const auto rescore = find_rescore_query(query)) {
-    return {{rescore->text(), {}}, QueryTextSource::query, rescore->parseMilliseconds};
+    return {{rescore->text(), {}}, QueryTextSource::query, rescore->parseTime};
   }
-  if (const std::string* text = QueryTextScope::current()) return {{*text, {}}, QueryTextSource::scope, 0};
+  if (const std::string* text = QueryTextScope::current()) return {{*text, {}}, QueryTextSource::scope, {}};
   QueryText result;
   for (const auto& term : terms_in_order(query, to_lucene(config.index.contents_field))) {
     result.asked.stems.push_back(to_utf8(term));
@@ -36,7 +36,7 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
     result.source = QueryTextSource::terms;
   }
   // The other analyzers leave words whole.
-  if (config.first_stage.analyzer != "english") result.asked.stems.clear();
+  if (config.first_stage.analyzer != AnalyzerKind::english) result.asked.stems.clear();
   return result;
 }
 
@@ -71,13 +71,13 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   const auto start = Clock::now();
   const Lucene::TopDocsPtr first =
       BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.window));
-  const double first_stage = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  const std::chrono::nanoseconds first_stage = time_since(start);
 
   const QueryText query = text_of(weights.query, rescorer_->config());
   const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.asked, n);
   answer->queryTextSource = answer->status == RescoreStatus::no_query_text ? QueryTextSource::none : query.source;
-  answer->milliseconds.parse = query.parse_milliseconds;
-  answer->milliseconds.firstStage = first_stage;
+  answer->times.parse = query.parse;
+  answer->times.first_stage = first_stage;
   const Log& log = rescorer_->implementation_->log;
   if (query.source == QueryTextSource::terms) {
     std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
@@ -87,14 +87,14 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
     });
   }
   if (log.wants_debug()) {
-    const auto& ms = answer->milliseconds;
+    const StageTimes& times = answer->times;
+    const auto ms = [](std::chrono::nanoseconds time) { return std::to_string(in_milliseconds(time)); };
     log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) +
               "): " + std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
               std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
               " truncated" + (answer->queryTruncated ? ", the query too" : "") + "; ms: first stage " +
-              std::to_string(ms.firstStage) + ", fetch " + std::to_string(ms.fetch) + ", tokenize " +
-              std::to_string(ms.tokenize) + ", encode " + std::to_string(ms.encode) + ", combine " +
-              std::to_string(ms.combine));
+              ms(times.first_stage) + ", fetch " + ms(times.fetch) + ", tokenize " + ms(times.tokenize) + ", encode " +
+              ms(times.encode) + ", combine " + ms(times.combine));
   }
   return answer;
 }

@@ -16,13 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-StopSignal deadline_after(std::int32_t milliseconds) {
+StopSignal deadline_after(std::chrono::milliseconds timeout) {
   StopSignal stop;
-  if (milliseconds > 0) stop.deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+  if (timeout.count() > 0) stop.deadline = Clock::now() + timeout;
   return stop;
 }
 
@@ -70,7 +66,7 @@ RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, 
 
 RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                                 const CombineRule& combine_rule, SecondStageResult& result) {
-  const StopSignal stop = deadline_after(stage.config.rescorer.timeout_ms);
+  const StopSignal stop = deadline_after(stage.config.rescorer.timeout);
   const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
   const auto start = Clock::now();
   CandidateTexts texts;
@@ -86,7 +82,7 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
     failed.failure = error.kind();
     return failed;
   }
-  result.fetch = milliseconds_since(start);
+  result.fetch = time_since(start);
   return rescore_candidates(stage.scorer, result.query_text, candidates_of(result.hits, texts), stage.config.rescorer,
                             stop, [&](auto scores, auto logits) {
                               return with_errors("second stage", "rescoring the hits",

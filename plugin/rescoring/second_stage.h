@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -23,10 +24,10 @@ struct ModelQuery {
 
 /// Everything the second stage found out about one query's hits.
 struct SecondStageResult {
-  std::vector<FirstStageHit> hits;  ///< in first-stage order
-  RescoredCandidates rescored;      ///< its indices are into hits
-  std::string query_text;           ///< as the model got it
-  double fetch = 0;                 ///< milliseconds of reading the stored fields
+  std::vector<FirstStageHit> hits;    ///< in first-stage order
+  RescoredCandidates rescored;        ///< its indices are into hits
+  std::string query_text;             ///< as the model got it
+  std::chrono::nanoseconds fetch{0};  ///< reading the stored fields
 };
 
 /// What is said once per rescorer, however often it is seen.

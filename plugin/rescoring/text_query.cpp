@@ -16,6 +16,7 @@
 #include "plugin/lucene_errors.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
+#include "relucent/times.h"
 
 namespace relucent {
 namespace {
@@ -55,8 +56,7 @@ RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config) {
       words->getClauses().add(newLucene<Lucene::BooleanClause>(clause, Lucene::BooleanClause::SHOULD));
     }
     const auto query = newLucene<RescoreQuery>(words, text);
-    query->parseMilliseconds =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    query->parseTime = time_since(start);
     return query;
   });
 }

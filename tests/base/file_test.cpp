@@ -9,6 +9,7 @@
 #include "base/file/atomic_file.h"
 #include "base/file/file_io.h"
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
 namespace relucent::testing {
@@ -23,14 +24,7 @@ std::size_t entries(const fs::path& folder) {
 }
 
 std::string message_of(const std::function<void()>& action, ErrorKind kind = ErrorKind::io) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
+  return expect_error(kind, action).what();
 }
 
 TEST(AtomicFile, AppearsOnlyWhenCommitted) {

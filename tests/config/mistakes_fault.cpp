@@ -6,6 +6,7 @@
 
 #include "relucent/config.h"
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 
 namespace relucent {
 namespace {
@@ -21,15 +22,10 @@ class ConfigMistakes : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(ConfigMistakes, AreErrorsWithFileLineColumnAndRemedy) {
   const Mistake& mistake = GetParam();
-  try {
-    parse_config(mistake.text, "my.toml");
-    FAIL() << "accepted: " << mistake.text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
-    EXPECT_EQ(error.place(), std::string("my.toml:") + mistake.place) << error.what();
-    EXPECT_NE(error.problem().find(mistake.problem), std::string::npos) << error.what();
-    EXPECT_NE(error.remedy().find(mistake.remedy), std::string::npos) << error.what();
-  }
+  const Error error = testing::expect_error(ErrorKind::invalid_data, [&] { parse_config(mistake.text, "my.toml"); });
+  EXPECT_EQ(error.place(), std::string("my.toml:") + mistake.place) << error.what();
+  EXPECT_NE(error.problem().find(mistake.problem), std::string::npos) << error.what();
+  EXPECT_NE(error.remedy().find(mistake.remedy), std::string::npos) << error.what();
 }
 
 const Mistake kMistakes[] = {
@@ -65,6 +61,13 @@ const Mistake kMistakes[] = {
     {"[rescorer]\ndevice = \"cuda:\"\n", "2:10", "cuda:", "cuda:N"},
     {"[rescorer]\ndevice = \"cuda:-1\"\n", "2:10", "cuda:-1", "cuda:N"},
     {"[rescorer]\ndevice = \"cudas\"\n", "2:10", "cudas", "cuda:N"},
+    {"[rescorer]\ndevice = \"cuda:1000\"\n", "2:10", "cuda:1000", "cuda:N"},
+    {"[rescorer]\ndevice = \"gpu\"\n", "2:10", "\"gpu\"", "did you mean \"cuda\"? allowed: auto | "},
+    {"[rescorer]\ndevice = \"cup\"\n", "2:10", "\"cup\"", "did you mean \"cpu\"?"},
+    {"[rescorer]\nprecision = \"fp23\"\n", "2:13", "\"fp23\"", "did you mean \"fp32\"? allowed: auto | fp32 | "},
+    {"[rescorer]\nlong_documents = \"max\"\n", "2:18", "\"max\"", "did you mean \"maxp\"?"},
+    {"[first_stage]\nanalyzer = \"englich\"\n", "2:12", "\"englich\"", "did you mean \"english\"? allowed: english | "},
+    {"[log]\nlevel = \"warn\"\n", "2:9", "\"warn\"", "allowed: trace | debug | info | warning | error | off"},
     {"[rescorer]\nfallback_device = \"ref\"\n", "2:19", "\"ref\"", "cpu | none"},
     {"[rescorer]\nfallback = \"cpu\"\n", "2:1", "unknown key \"fallback\"", "known: "},
     {"[rescorer]\nprecision = \"half\"\n", "2:13", "\"half\"", "fp16"},
@@ -98,14 +101,9 @@ TEST(ConfigMistakesAcrossFiles, AStrideAboveTheDefaultChunkNamesTheFile) {
 TEST(ConfigMistakesAcrossFiles, UnreadableFilesAreInputOutputErrors) {
   const auto folder = std::filesystem::path(::testing::TempDir());
   for (const auto& path : {folder / "relucent_no_such_profile.toml", folder}) {
-    try {
-      load_config(path);
-      FAIL() << path;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::io);
-      EXPECT_EQ(error.place(), path.string());
-      EXPECT_FALSE(error.remedy().empty());
-    }
+    const Error error = testing::expect_error(ErrorKind::io, [&] { load_config(path); });
+    EXPECT_EQ(error.place(), path.string());
+    EXPECT_FALSE(error.remedy().empty());
   }
 }
 
@@ -129,13 +127,14 @@ TEST(ConfigMistakesAcrossFiles, AConfigFilledInByAProgramIsCheckedByTheSameRules
   EXPECT_THROW(check_config(config), Error);
   config = {};
   config.rescorer.window = 0;
-  try {
-    check_config(config);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
-    EXPECT_EQ(error.place(), "[rescorer] window");
-  }
+  const Error error = testing::expect_error(ErrorKind::usage, [&] { check_config(config); });
+  EXPECT_EQ(error.place(), "[rescorer] window");
+  config = {};
+  config.rescorer.device = Device::cuda(-1);
+  EXPECT_THROW(check_config(config), Error);
+  config = {};
+  config.log.level = static_cast<LogLevel>(99);
+  EXPECT_THROW(check_config(config), Error);
   config = {};
   config.rescorer.chunk = 3;
   EXPECT_THROW(check_config(config), Error);

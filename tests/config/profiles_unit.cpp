@@ -45,9 +45,9 @@ TEST(ConfigProfiles, DefaultProfileIsTheBuiltInDefaultsWithEveryKey) {
 }
 
 TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
-  EXPECT_EQ(load_config("config/cpu.toml").rescorer.device, "cpu");
-  EXPECT_EQ(load_config("config/cuda.toml").rescorer.device, "cuda:0");
-  EXPECT_EQ(load_config("config/cuda.toml").rescorer.fallback_device, "cpu");
+  EXPECT_EQ(load_config("config/cpu.toml").rescorer.device, Device::cpu());
+  EXPECT_EQ(load_config("config/cuda.toml").rescorer.device, Device::cuda(0));
+  EXPECT_EQ(load_config("config/cuda.toml").rescorer.fallback_device, FallbackDevice::cpu);
   EXPECT_FALSE(load_config("config/bm25.toml").rescorer.enabled);
   EXPECT_EQ(load_config("config/long-documents.toml").rescorer.long_documents, LongDocumentMode::maxp);
   const RescorerConfig fusion = load_config("config/fusion.toml").rescorer;
@@ -59,10 +59,10 @@ TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
 
 // A deadline that suits one machine leaves another with BM25's order.
 TEST(ConfigProfiles, NoneHasADeadline) {
-  EXPECT_EQ(Config().rescorer.timeout_ms, 0);
+  EXPECT_EQ(Config().rescorer.timeout.count(), 0);
   for (const auto& file : std::filesystem::directory_iterator("config")) {
     if (file.path().extension() != ".toml") continue;
-    EXPECT_EQ(load_config(file.path()).rescorer.timeout_ms, 0) << file.path();
+    EXPECT_EQ(load_config(file.path()).rescorer.timeout.count(), 0) << file.path();
   }
 }
 

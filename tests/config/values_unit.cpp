@@ -13,14 +13,14 @@ namespace {
 Config far_from_the_defaults() {
   Config config;
   config.index = {"some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true, IndexCheck::checksums};
-  config.first_stage = {1.2, 0.75, "whitespace", 7};
+  config.first_stage = {1.2, 0.75, AnalyzerKind::whitespace, 7};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;
   rescorer.module = "./ücker.so";
   rescorer.model = "model";
-  rescorer.device = "cuda:12";
-  rescorer.fallback_device = "none";
-  rescorer.precision = "tf32";
+  rescorer.device = Device::cuda(12);
+  rescorer.fallback_device = FallbackDevice::none;
+  rescorer.precision = Precision::tf32;
   rescorer.threads = 3;
   rescorer.window = 50;
   rescorer.max_length = 256;
@@ -30,13 +30,13 @@ Config far_from_the_defaults() {
   rescorer.rescore_weight = -1e-300;
   rescorer.normalize = Normalize::sigmoid;
   rescorer.min_score = -3.0;
-  rescorer.timeout_ms = 1500;
+  rescorer.timeout = std::chrono::milliseconds(1500);
   rescorer.on_error = OnError::fail;
   rescorer.long_documents = LongDocumentMode::sump;
   rescorer.chunk = 300;
   rescorer.stride = 150;
   rescorer.max_chunks = 5;
-  config.log = {"off", "a.log"};
+  config.log = {LogLevel::off, "a.log"};
   return config;
 }
 
@@ -75,7 +75,7 @@ TEST(ConfigValues, ANumberNeedsNoDecimalPoint) {
 TEST(ConfigValues, KeysMayBeDottedAndSectionsInline) {
   const Config config = parse_config("rescorer.window = 7\nlog = {level = \"info\"}", "test");
   EXPECT_EQ(config.rescorer.window, 7);
-  EXPECT_EQ(config.log.level, "info");
+  EXPECT_EQ(config.log.level, LogLevel::info);
 }
 
 TEST(ConfigValues, RelativePathsAreTakenFromTheProfilesFolder) {
@@ -101,6 +101,23 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
   EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
   EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");
+  EXPECT_EQ(to_string(AnalyzerKind::standard), "standard");
+  EXPECT_EQ(to_string(FallbackDevice::none), "none");
+  EXPECT_EQ(to_string(LogLevel::warning), "warning");
+  EXPECT_EQ(analyzer_from("whitespace"), AnalyzerKind::whitespace);
+  EXPECT_EQ(analyzer_from("klingon"), std::nullopt);
+}
+
+TEST(ConfigValues, EveryNameOfADeviceIsReadOnce) {
+  const std::pair<const char*, Device> devices[] = {{"auto", Device::automatic()}, {"ref", Device::ref()},
+                                                    {"cpu", Device::cpu()},        {"cuda", Device::every_gpu()},
+                                                    {"cuda:0", Device::cuda(0)},   {"cuda:123", Device::cuda(123)}};
+  for (const auto& [name, device] : devices) {
+    const Config config = parse_config("[rescorer]\ndevice = \"" + std::string(name) + "\"\n", "test");
+    EXPECT_EQ(config.rescorer.device, device) << name;
+    EXPECT_EQ(to_string(device), name);
+  }
+  EXPECT_EQ(parse_config("[rescorer]\ndevice = \"cuda:07\"\n", "test").rescorer.device, Device::cuda(7));
 }
 
 }  // namespace

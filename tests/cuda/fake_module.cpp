@@ -57,7 +57,7 @@ std::vector<DeviceInfo> devices(bool free_memory) {
 class FakeBackend final : public Backend {
  public:
   FakeBackend(std::unique_ptr<Backend> cpu, const BackendOptions& options) : cpu_(std::move(cpu)) {
-    info_.device = options.device == "cuda" ? "cuda:0,1" : options.device;
+    info_.device = options.device == Device::every_gpu() ? "cuda:0,1" : to_string(options.device);
     info_.precision = options.precision == Precision::automatic ? Precision::fp16 : options.precision;
     info_.instruction_set = "sm_90";
     info_.device_name = "Fake GPU";
@@ -79,7 +79,7 @@ class FakeBackend final : public Backend {
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
                              const StopSignal& stop) const override {
     score(batch, logits, stop);
-    return {0.125, 1'000'000 * batch.documents.size()};
+    return {std::chrono::microseconds(125), 1'000'000 * batch.documents.size()};
   }
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
                              std::span<const std::int32_t> document) const override {
@@ -95,11 +95,11 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
                                       const BackendOptions& options) {
   note("make");
   if (told("wait_make")) wait_at_gate();
-  if (told("fail_make")) throw Error(ErrorKind::device, options.device, "is out of memory", "free some");
+  if (told("fail_make")) throw Error(ErrorKind::device, to_string(options.device), "is out of memory", "free some");
   if (told("refuse")) throw Error(ErrorKind::unsupported, "head size 48", "is not one of the CUDA backend");
   if (told("null")) return nullptr;
   BackendOptions cpu = options;
-  cpu.device = "cpu";
+  cpu.device = Device::cpu();
   cpu.precision = Precision::fp32;
   return std::make_unique<FakeBackend>(create_backend(description, weights, cpu), options);
 }

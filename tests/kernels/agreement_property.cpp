@@ -13,7 +13,7 @@ class AgreesWithReference : public OnEveryWay {};
 INSTANTIATE_TEST_SUITE_P(Ways, AgreesWithReference, ::testing::ValuesIn(ways()),
                          [](const auto& way) { return name_of(way.param); });
 
-const BackendOptions kReference{"ref", Precision::fp32, 1, ""};
+const BackendOptions kReference{Device::ref(), Precision::fp32, 1, ""};
 
 AttentionPattern pattern_of(unsigned flags, std::optional<std::int32_t> window) {
   AttentionPattern pattern;

@@ -10,7 +10,7 @@
 namespace relucent::testing {
 namespace {
 
-BackendOptions device(const std::string& name) { return {name, Precision::automatic, 1, ""}; }
+BackendOptions device(const std::string& name) { return {parse_device(name), Precision::automatic, 1, ""}; }
 
 TEST(CreateBackend, ChoosesTheDevice) {
   const auto none = no_cuda_module();
@@ -18,7 +18,7 @@ TEST(CreateBackend, ChoosesTheDevice) {
   EXPECT_EQ(model.on(device("ref"))->info().device, "ref");
   EXPECT_EQ(model.on(device("cpu"))->info().device, "cpu");
   EXPECT_EQ(model.on(device("auto"))->info().device, "cpu");
-  EXPECT_GE(model.on({"cpu", Precision::automatic, 0, ""})->info().threads, 1);
+  EXPECT_GE(model.on({Device::cpu(), Precision::automatic, 0, ""})->info().threads, 1);
   for (const char* name : {"cuda:0", "cuda:7", "cuda"}) {
     expect_error(ErrorKind::device, {"RELUCENT_CUDA_MODULE", "names no file"}, [&] { model.on(device(name)); });
   }
@@ -30,21 +30,25 @@ TEST(CreateBackend, ChoosesTheDevice) {
 TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
   const RandomModel model({});
   for (const Precision precision : {Precision::int8, Precision::bf16}) {
-    expect_error(ErrorKind::unsupported, {to_string(precision), "fp32"}, [&] { model.on({"ref", precision, 1, ""}); });
+    expect_error(ErrorKind::unsupported, {to_string(precision), "fp32"}, [&] {
+      model.on({Device::ref(), precision, 1, ""});
+    });
   }
   for (const Precision precision : {Precision::fp16, Precision::tf32}) {
     for (const char* device : {"ref", "cpu"}) {
       expect_error(ErrorKind::unsupported, {to_string(precision), "auto"}, [&] {
-        model.on({device, precision, 1, ""});
+        model.on({parse_device(device), precision, 1, ""});
       });
     }
   }
-  expect_error(ErrorKind::usage, {"threads", "-1"}, [&] { model.on({"cpu", Precision::fp32, -1, ""}); });
-  expect_error(ErrorKind::usage, {"threads", "1000000"}, [&] { model.on({"cpu", Precision::fp32, 1'000'000, ""}); });
-  expect_error(ErrorKind::usage, {"sse9", "plain"}, [&] { model.on({"cpu", Precision::fp32, 1, "sse9"}); });
+  expect_error(ErrorKind::usage, {"threads", "-1"}, [&] { model.on({Device::cpu(), Precision::fp32, -1, ""}); });
+  expect_error(ErrorKind::usage, {"threads", "1000000"}, [&] {
+    model.on({Device::cpu(), Precision::fp32, 1'000'000, ""});
+  });
+  expect_error(ErrorKind::usage, {"sse9", "plain"}, [&] { model.on({Device::cpu(), Precision::fp32, 1, "sse9"}); });
   for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
     try {
-      EXPECT_EQ(model.on({"cpu", Precision::automatic, 1, level})->info().instruction_set, level);
+      EXPECT_EQ(model.on({Device::cpu(), Precision::automatic, 1, level})->info().instruction_set, level);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::device);
       EXPECT_NE(std::string(error.what()).find("plain"), std::string::npos) << "says what there is";

@@ -74,7 +74,7 @@ class CudaFailures : public ::testing::Test {
   }
 
   std::unique_ptr<Backend> make(const std::string& device = "cuda:0") const {
-    return model_.on({device, Precision::automatic, 1, ""});
+    return model_.on({parse_device(device), Precision::automatic, 1, ""});
   }
 
   /// The error of kind `device` that the action ends with; empty if it succeeds. Any other error is the test's failure.
@@ -393,7 +393,8 @@ TEST_F(CudaFailures, ActivationsBeyondFp16AreUnsupportedAndNoFailureOfTheDevice)
     layer.intermediate.bias.data = reinterpret_cast<const std::byte*>(large.data());
   }
   const Pairs pairs = random_pairs(model, 3, {4, 5});
-  const auto fp16 = model.on({"cuda:0", Precision::fp16, 1, ""}), bf16 = model.on({"cuda:0", Precision::bf16, 1, ""});
+  const auto fp16 = model.on({Device::cuda(0), Precision::fp16, 1, ""}),
+             bf16 = model.on({Device::cuda(0), Precision::bf16, 1, ""});
   const auto launches = [&](const Backend& backend) {
     emulator::clear_calls();
     try {
@@ -406,7 +407,7 @@ TEST_F(CudaFailures, ActivationsBeyondFp16AreUnsupportedAndNoFailureOfTheDevice)
     return emulator::calls().at("cudaLaunchKernel");
   };
   // Another GPU would not give anything else.
-  EXPECT_EQ(launches(*model.on({"cuda", Precision::fp16, 1, ""})), launches(*fp16)) << "asked twice";
+  EXPECT_EQ(launches(*model.on({Device::every_gpu(), Precision::fp16, 1, ""})), launches(*fp16)) << "asked twice";
   for (const float logit : pairs.logits(*bf16)) EXPECT_TRUE(std::isfinite(logit));
 }
 
@@ -459,7 +460,7 @@ TEST_F(CudaFailures, WhileThePeakIsMeasuredAreErrors) {
 TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
   const auto refusal = [](const RandomModel& model, Precision precision) -> std::string {
     try {
-      model.on({"cuda:0", precision, 1, ""});
+      model.on({Device::cuda(0), precision, 1, ""});
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
       return error.what();

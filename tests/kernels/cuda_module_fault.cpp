@@ -15,7 +15,7 @@ namespace relucent::testing {
 namespace {
 
 BackendOptions on(const std::string& device, Precision precision = Precision::automatic) {
-  return {device, precision, 1, ""};
+  return {parse_device(device), precision, 1, ""};
 }
 
 class CudaModule : public ::testing::Test {
@@ -133,10 +133,10 @@ TEST_F(CudaModule, ItsBackendScoresAndTellsTheCost) {
   std::vector<std::span<const std::int32_t>> views(pairs.documents.begin(), pairs.documents.end());
   std::vector<float> logits(2);
   const DeviceCost cost = gpu->score_with_cost({1, pairs.query, views}, logits);
-  EXPECT_EQ(cost.milliseconds, 0.125);
+  EXPECT_EQ(cost.time, std::chrono::microseconds(125));
   EXPECT_EQ(cost.bytes, 2'000'000U);
   const DeviceCost none = model.on(on("cpu"))->score_with_cost({1, pairs.query, views}, logits);
-  EXPECT_EQ(none.milliseconds, 0);
+  EXPECT_EQ(none.time.count(), 0);
 }
 
 TEST_F(CudaModule, AutoTakesTheCpuForWhatTheGpuRefuses) {
@@ -150,7 +150,7 @@ TEST_F(CudaModule, AutoTakesTheCpuForWhatTheGpuRefuses) {
   }
   const FakeCuda cuda;
   EXPECT_EQ(model.on(on("auto", Precision::int8))->info().device, "cpu");
-  EXPECT_EQ(model.on({"auto", Precision::automatic, 1, "plain"})->info().instruction_set, "plain");
+  EXPECT_EQ(model.on({Device::automatic(), Precision::automatic, 1, "plain"})->info().instruction_set, "plain");
 }
 
 TEST_F(CudaModule, IsLoadedOnceByManyThreads) {

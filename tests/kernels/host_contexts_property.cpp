@@ -54,7 +54,7 @@ class HostContexts : public ::testing::Test {
     if (!driver_.found() || driver_.count(&gpus_) != 0 || gpus_ == 0) GTEST_SKIP() << "SKIPPED: there is no GPU";
   }
   std::unique_ptr<Backend> make(const std::string& device) const {
-    return model_.on({device, Precision::automatic, 1, ""});
+    return model_.on({parse_device(device), Precision::automatic, 1, ""});
   }
 
   Driver driver_;

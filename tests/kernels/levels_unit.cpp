@@ -125,9 +125,9 @@ TEST(AutomaticPrecision, IsThatOfTheBackendAndOneThatIsNamedIsNotMeasured) {
   const RandomModel model({});
   for (const VectorKernels* level : all_levels()) {
     const Precision wanted = cpu::automatic_arithmetic(*level) == Arithmetic::bf16 ? Precision::bf16 : Precision::fp32;
-    EXPECT_EQ(model.on({"cpu", Precision::automatic, 1, level->name})->info().precision, wanted) << level->name;
+    EXPECT_EQ(model.on({Device::cpu(), Precision::automatic, 1, level->name})->info().precision, wanted) << level->name;
     for (const Precision named : {Precision::fp32, Precision::bf16, Precision::int8}) {
-      EXPECT_EQ(model.on({"cpu", named, 1, level->name})->info().precision, named) << level->name;
+      EXPECT_EQ(model.on({Device::cpu(), named, 1, level->name})->info().precision, named) << level->name;
     }
   }
 }
@@ -149,7 +149,7 @@ TEST(LevelsOfSixteenLanes, GiveTheSameLogitsToTheBit) {
   for (const VectorKernels* level : all_levels()) {
     if (level->lanes != 16) continue;
     const auto logits = [&](Precision precision) {
-      return pairs.logits(*model.on({"cpu", precision, 1, level->name}));
+      return pairs.logits(*model.on({Device::cpu(), precision, 1, level->name}));
     };
     const auto expect_same = [&](Precision precision, std::vector<float>& known) {
       const std::vector<float> found = logits(precision);

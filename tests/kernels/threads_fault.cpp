@@ -9,6 +9,7 @@
 #include "kernels/cpu/thread_pool.h"
 #include "relucent/error.h"
 #include "relucent/kernels/peak.h"
+#include "tests/support/expect_error.h"
 
 namespace {
 
@@ -32,13 +33,8 @@ namespace {
 template <typename Work>
 void expect_refusal(int left, Work&& work) {
   threads_left = left;
-  try {
-    work();
-    ADD_FAILURE() << "with " << left << " threads";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::io);
-    EXPECT_EQ(error.place(), "threads");
-  }
+  const Error error = testing::expect_error(ErrorKind::io, [&] { work(); });
+  EXPECT_EQ(error.place(), "threads");
   threads_left = -1;
 }
 

@@ -6,6 +6,7 @@
 #include "model/families/bert.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -146,13 +147,8 @@ TEST(PublishedConfig, APlainCrossEncodersIsUnderstood) {
 TEST(PublishedConfig, AModelWithoutAScoringHeadIsRefused) {
   const std::filesystem::path folder = test_data() / "models/lightning-ir-test-model";
   RELUCENT_NEEDS(folder);
-  try {
-    inspect_checkpoint(folder);
-    ADD_FAILURE() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    EXPECT_EQ(error.problem(), "the architecture BertModel is not known");
-  }
+  const Error error = expect_error(ErrorKind::unsupported, [&] { inspect_checkpoint(folder); });
+  EXPECT_EQ(error.problem(), "the architecture BertModel is not known");
 }
 
 }  // namespace

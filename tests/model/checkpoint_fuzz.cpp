@@ -48,7 +48,7 @@ void fuzz(const char* name, std::size_t reach, int rounds, unsigned seed) {
     write_file(folder / name, bytes);
     try {
       CrossEncoderOptions options;
-      options.backend.device = "ref";
+      options.backend.device = Device::ref();
       const auto model = CrossEncoder::load(folder.path(), options);
       const std::string_view document = "a b c";
       const float logit = model->score("q", {&document, 1}).documents[0].logit;

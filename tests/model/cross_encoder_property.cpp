@@ -10,6 +10,7 @@
 #include "model/input/document_chunks.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -30,7 +31,7 @@ class TinyCrossEncoder : public ::testing::Test {
 
   static CrossEncoderOptions plain(LongDocuments mode = LongDocuments::truncate) {
     CrossEncoderOptions options;
-    options.backend.device = "ref";
+    options.backend.device = Device::ref();
     options.long_documents = mode;
     return options;
   }
@@ -155,20 +156,14 @@ TEST_F(TinyCrossEncoder, BadOptionsAreRefused) {
   const auto refused = [&](auto change) {
     CrossEncoderOptions options = plain();
     change(options);
-    try {
-      load(options);
-      ADD_FAILURE() << "accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
-      EXPECT_FALSE(error.remedy().empty());
-    }
+    EXPECT_FALSE(expect_error(ErrorKind::usage, [&] { load(options); }).remedy().empty());
   };
   for (const int length : {-1, 1, 3, 65, 4096}) refused([&](auto& options) { options.max_length = length; });
   refused([](auto& options) { options.attention_window = -2; });
   refused([](auto& options) { options.chunk = 0; });
   refused([](auto& options) { options.stride = 0; });
   refused([](auto& options) { options.stride = options.chunk + 1; });
-  refused([](auto& options) { options.backend.device = "tpu"; });
+  expect_error(ErrorKind::usage, "tpu", [] { parse_device("tpu"); });
 }
 
 TEST_F(TinyCrossEncoder, TheWindowOverrideIsTheWindowOfTheConfig) {
@@ -324,22 +319,12 @@ TEST_F(TinyCrossEncoder, AStopSignalEndsTheWork) {
   const std::vector<std::string_view> documents(10, "a b c");
   StopSignal late;
   late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
-  try {
-    model->score("q", documents, late);
-    ADD_FAILURE() << "scored after its deadline";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::deadline);
-  }
+  expect_error(ErrorKind::deadline, [&] { model->score("q", documents, late); });
   std::stop_source source;
   source.request_stop();
   StopSignal stopped;
   stopped.stop = source.get_token();
-  try {
-    model->score("q", documents, stopped);
-    ADD_FAILURE() << "scored after a stop";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::interrupted);
-  }
+  expect_error(ErrorKind::interrupted, [&] { model->score("q", documents, stopped); });
 }
 
 TEST_F(TinyCrossEncoder, AScoreThatIsNoNumberIsAnError) {
@@ -347,13 +332,8 @@ TEST_F(TinyCrossEncoder, AScoreThatIsNoNumberIsAnError) {
   const float infinite = INFINITY;
   std::memcpy(checkpoint.tensors["classifier.bias"].bytes.data(), &infinite, sizeof infinite);
   checkpoint.write(folder.path());
-  try {
-    score(*load(plain()), "q", "a");
-    ADD_FAILURE() << "scored";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
-    EXPECT_EQ(error.place(), folder.path().string());
-  }
+  const Error error = expect_error(ErrorKind::invalid_data, [&] { score(*load(plain()), "q", "a"); });
+  EXPECT_EQ(error.place(), folder.path().string());
 }
 
 TEST_F(TinyCrossEncoder, ThreadsAtOnceGiveTheSameBits) {

@@ -9,6 +9,7 @@
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -34,18 +35,13 @@ class FaultyCheckpoint : public ::testing::Test {
   /// whose problem holds `problem` and which has a remedy.
   void refused(ErrorKind kind, const std::string& file, const std::string& place, const std::string& problem,
                const std::string& remedy = {}) {
-    try {
-      CrossEncoder::load(folder);
-      ADD_FAILURE() << "loaded";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-      const std::string path = file.empty() ? folder.string() : (folder / file).string();
-      EXPECT_TRUE(error.place().starts_with(path)) << error.what();
-      EXPECT_NE(error.place().find(place), std::string::npos) << error.what();
-      EXPECT_NE(error.problem().find(problem), std::string::npos) << error.what();
-      EXPECT_FALSE(error.remedy().empty()) << error.what();
-      EXPECT_NE(error.remedy().find(remedy), std::string::npos) << error.what();
-    }
+    const Error error = expect_error(kind, [&] { CrossEncoder::load(folder); });
+    const std::string path = file.empty() ? folder.string() : (folder / file).string();
+    EXPECT_TRUE(error.place().starts_with(path)) << error.what();
+    EXPECT_NE(error.place().find(place), std::string::npos) << error.what();
+    EXPECT_NE(error.problem().find(problem), std::string::npos) << error.what();
+    EXPECT_FALSE(error.remedy().empty()) << error.what();
+    EXPECT_NE(error.remedy().find(remedy), std::string::npos) << error.what();
   }
 
   void weights_refused(const std::string& bytes, const std::string& place, const std::string& problem,

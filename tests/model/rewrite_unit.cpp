@@ -10,6 +10,7 @@
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -30,20 +31,13 @@ class Rewrite : public ::testing::Test {
   }
   static float logit(const fs::path& folder) {
     CrossEncoderOptions options;
-    options.backend.device = "ref";
+    options.backend.device = Device::ref();
     const std::string_view document = "a b c d";
     return CrossEncoder::load(folder, options)->score("q x", {&document, 1}).documents[0].logit;
   }
   template <typename Work>
   static void refused(ErrorKind kind, const std::string& text, Work work) {
-    try {
-      work();
-      ADD_FAILURE() << "accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), kind) << error.what();
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-      EXPECT_FALSE(error.remedy().empty());
-    }
+    EXPECT_FALSE(expect_error(kind, text, [&] { work(); }).remedy().empty());
   }
 };
 
@@ -83,7 +77,7 @@ TEST_F(Rewrite, AnExtendedCheckpointTakesLongerInputs) {
   EXPECT_EQ(read_file(to / "vocab.txt"), read_file(from / "vocab.txt"));
   EXPECT_FALSE(fs::exists(to / "pytorch_model.bin"));
   for (const TensorSummary& tensor : info.tensors) EXPECT_NE(tensor.name, "bert.embeddings.position_ids");
-  const CheckpointCheck check = check_checkpoint(to, {.device = "ref", .instruction_set = {}});
+  const CheckpointCheck check = check_checkpoint(to, {.device = Device::ref(), .instruction_set = {}});
   EXPECT_EQ(check.logits.size(), 3U);
 }
 
@@ -181,12 +175,12 @@ TEST_F(Rewrite, AWriteThatFailsIsNamedAndNothingIsLeftBehind) {
 }
 
 TEST_F(Rewrite, CheckFindsAWeightThatIsNoNumber) {
-  EXPECT_EQ(check_checkpoint(from, {.device = "ref", .instruction_set = {}}).backend.device, "ref");
+  EXPECT_EQ(check_checkpoint(from, {.device = Device::ref(), .instruction_set = {}}).backend.device, "ref");
   const float nan = NAN;
   std::memcpy(checkpoint.tensors["bert.pooler.dense.weight"].bytes.data() + 12, &nan, sizeof nan);
   checkpoint.write(from);
   refused(ErrorKind::invalid_data, "tensor bert.pooler.dense.weight: element 3 is not a finite number",
-          [&] { check_checkpoint(from, {.device = "ref", .instruction_set = {}}); });
+          [&] { check_checkpoint(from, {.device = Device::ref(), .instruction_set = {}}); });
 }
 
 TEST(DataTypes, NamesThereAndBack) {
@@ -222,13 +216,7 @@ TEST(DefaultModel, IsBesideTheLibraryOrWhereTheVariableSays) {
     EXPECT_EQ(default_model(), folder.path());
   }
   const Variable wrong("RELUCENT_MODEL", (folder / "absent").string());
-  try {
-    default_model();
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::io);
-    EXPECT_NE(std::string(error.what()).find("RELUCENT_MODEL"), std::string::npos);
-  }
+  expect_error(ErrorKind::io, "RELUCENT_MODEL", [&] { default_model(); });
 }
 
 }  // namespace

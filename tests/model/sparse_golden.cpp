@@ -53,7 +53,7 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
 
   BackendOptions options() const {
     BackendOptions result;
-    result.device = GetParam().name;
+    result.device = parse_device(GetParam().name);
     result.precision = GetParam().precision;
     result.instruction_set = GetParam().instruction_set;
     return result;
@@ -61,7 +61,7 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
 
   static BackendOptions exact() {
     BackendOptions result;
-    result.device = "cpu";
+    result.device = relucent::Device::cpu();
     result.precision = Precision::fp32;
     return result;
   }

@@ -98,7 +98,7 @@ class TrainedGolden : public ::testing::Test {
   /// Null, with the reason printed, where this machine has no such backend.
   static std::shared_ptr<const CrossEncoder> load(const std::string& device, Precision precision, int threads = 0) {
     CrossEncoderOptions options;
-    options.backend.device = device;
+    options.backend.device = parse_device(device);
     options.backend.precision = precision;
     options.backend.threads = threads;
     try {

@@ -17,6 +17,7 @@
 #include "kernels/cpu/vector_kernels.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
+#include "tests/support/expect_error.h"
 
 namespace relucent::testing {
 
@@ -97,20 +98,6 @@ class RandomModel {
   std::vector<std::unique_ptr<std::vector<float>>> owned_;
 };
 
-/// Expects the action to throw an Error of this kind whose text has all the words.
-template <typename Action>
-void expect_error(ErrorKind kind, const std::vector<std::string>& words, const Action& action) {
-  try {
-    action();
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    for (const std::string& word : words) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << " lacks " << word;
-    }
-  }
-}
-
 /// A query and documents that own their ids.
 struct Pairs {
   std::vector<std::int32_t> query;
@@ -150,11 +137,11 @@ struct Way {
   BackendOptions options;
   double tolerance = 0;
 
-  bool on_gpu() const { return options.device != "cpu"; }
+  bool on_gpu() const { return options.device.kind == Device::Kind::cuda; }
 };
 
 inline std::string name_of(const Way& way) {
-  std::string name = way.on_gpu() ? way.options.device : way.options.instruction_set;
+  std::string name = way.on_gpu() ? to_string(way.options.device) : way.options.instruction_set;
   std::replace(name.begin(), name.end(), ':', '_');
   return name + '_' + to_string(way.options.precision);
 }
@@ -167,15 +154,15 @@ inline std::vector<Way> ways(int threads = 2) {
   std::vector<Way> all;
   if (const char* device = std::getenv("RELUCENT_TEST_DEVICE")) {
     for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
-      all.push_back({{device, precision, threads, ""}, precision == Precision::fp32 ? 1e-4 : 5e-2});
+      all.push_back({{parse_device(device), precision, threads, ""}, precision == Precision::fp32 ? 1e-4 : 5e-2});
     }
     return all;
   }
   const auto add = [&](const std::string& level) {
-    all.push_back({{"cpu", Precision::fp32, threads, level}, 1e-4});
-    all.push_back({{"cpu", Precision::bf16, threads, level}, 5e-2});
+    all.push_back({{Device::cpu(), Precision::fp32, threads, level}, 1e-4});
+    all.push_back({{Device::cpu(), Precision::bf16, threads, level}, 5e-2});
     // Made-up weights are harder than trained ones: their rows' widest elements are far from the others.
-    all.push_back({{"cpu", Precision::int8, threads, level}, 2e-1});
+    all.push_back({{Device::cpu(), Precision::int8, threads, level}, 2e-1});
   };
   for (const cpu::VectorKernels* level : all_levels()) add(level->name);
   return all;

@@ -92,9 +92,9 @@ class NumberScorer : public Scorer {
 
 inline Config small_config() {
   Config config;
-  config.first_stage.analyzer = "whitespace";
-  config.rescorer.timeout_ms = 0;
-  config.log.level = "off";
+  config.first_stage.analyzer = AnalyzerKind::whitespace;
+  config.rescorer.timeout = std::chrono::milliseconds(0);
+  config.log.level = LogLevel::off;
   return config;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "relucent/device.h"
 #include "relucent/export.h"
 #include "relucent/index_check.h"
 
@@ -16,6 +18,9 @@ enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, fail };
 enum class LongDocumentMode { truncate, maxp, firstp, sump };
+enum class AnalyzerKind { english, whitespace, standard };
+enum class FallbackDevice { cpu, none };
+enum class LogLevel { trace, debug, info, warning, error, off };
 
 struct IndexConfig {
   std::string path;                           ///< where no index is named otherwise
@@ -31,19 +36,19 @@ struct IndexConfig {
 struct FirstStageConfig {
   double k1 = 0.9;
   double b = 0.4;
-  std::string analyzer = "english";  ///< english | whitespace | standard: as the index was made
-  std::int32_t hits = 100;           ///< how many the program asks for where nothing else is said
+  AnalyzerKind analyzer = AnalyzerKind::english;  ///< as the index was made
+  std::int32_t hits = 100;                        ///< how many the program asks for where nothing else is said
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
 
 struct RescorerConfig {
   bool enabled = true;
-  std::string module = "cross-encoder";          ///< built in, or the path of a shared object
-  std::string model;                             ///< checkpoint folder; empty: the bundled one
-  std::string device = "auto";                   ///< auto | ref | cpu | cuda:N | cuda
-  std::string fallback_device = "cpu";           ///< cpu | none: what answers where a GPU fails
-  std::string precision = "auto";                ///< auto | fp32 | tf32 | bf16 | fp16 | int8
+  std::string module = "cross-encoder";  ///< built in, or the path of a shared object
+  std::string model;                     ///< checkpoint folder; empty: the bundled one
+  Device device;
+  FallbackDevice fallback_device = FallbackDevice::cpu;  ///< what answers where a GPU fails
+  Precision precision = Precision::automatic;
   std::int32_t threads = 0;                      ///< 0: every core this process may use
   std::int32_t window = 100;                     ///< rescore window: how many hits are rescored
   std::int32_t max_length = 0;                   ///< 0: as the checkpoint says
@@ -52,8 +57,8 @@ struct RescorerConfig {
   double query_weight = 1.0;    ///< of the first-stage score
   double rescore_weight = 1.0;  ///< of the logit
   Normalize normalize = Normalize::none;
-  std::optional<double> min_score;  ///< hits whose combined score is lower are dropped
-  std::int32_t timeout_ms = 0;      ///< of everything after BM25; 0: no limit
+  std::optional<double> min_score;       ///< hits whose combined score is lower are dropped
+  std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   std::int32_t chunk = 225;
@@ -64,8 +69,8 @@ struct RescorerConfig {
 };
 
 struct LogConfig {
-  std::string level = "warning";  ///< trace | debug | info | warning | error | off
-  std::string file;               ///< empty: standard error
+  LogLevel level = LogLevel::warning;  ///< the least serious message that is written
+  std::string file;                    ///< empty: standard error
 
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
@@ -98,6 +103,11 @@ RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
+RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;
+RELUCENT_API std::string_view to_string(FallbackDevice value) noexcept;
+RELUCENT_API std::string_view to_string(LogLevel value) noexcept;
+/// The analyzer of that name, as indexes record it; nothing for an unknown one.
+RELUCENT_API std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept;
 
 /// One key's documentation; docs/configuration.md and `relucent config show` are made from it.
 struct ConfigKey {

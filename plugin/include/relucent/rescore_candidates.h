@@ -13,6 +13,7 @@
 #include "relucent/export.h"
 #include "relucent/scorer.h"
 #include "relucent/stop.h"
+#include "relucent/times.h"
 
 namespace relucent {
 
@@ -36,12 +37,7 @@ struct RescoredCandidates {
   bool degraded = false;              ///< failed, or scored by something else than configured
   std::string reason;                 ///< why it is degraded or not rescored, with the remedy where there is one
   std::optional<ErrorKind> failure;   ///< of what `failed`
-
-  /// Milliseconds; `tokenize` where the scorer says it, `encode` the rest of its time, `device` what a GPU took of
-  /// that.
-  struct Times {
-    double tokenize = 0, encode = 0, device = 0, combine = 0;
-  } milliseconds;
+  StageTimes times;                   ///< tokenize, encode, device and combine
 };
 
 /// From first-stage scores and logits to an order; combine() unless a host has a rule of its own.

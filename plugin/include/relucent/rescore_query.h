@@ -4,6 +4,7 @@
 
 #include <Query.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,7 @@ class RELUCENT_API RescoreQuery : public Lucene::Query {
   const std::string& text() const noexcept { return text_; }
 
   /// How long parsing took, where a RescoringQueryParser made it; reported in RescoredTopDocs.
-  double parseMilliseconds = 0;
+  std::chrono::nanoseconds parseTime{0};
 
   using Lucene::Query::toString;
   Lucene::String toString(const Lucene::String& field) override;

@@ -11,6 +11,7 @@
 
 #include "relucent/export.h"
 #include "relucent/rescore_candidates.h"
+#include "relucent/times.h"
 
 namespace relucent {
 
@@ -70,12 +71,9 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   bool queryTruncated = false;     ///< the model did not see the end of the query
   std::int32_t belowMinScore = 0;  ///< hits that min_score dropped, of those within reach of this search
 
-  /// Milliseconds. parse is known where RescoringQueryParser made the query, firstStage where a RescoringSearcher
-  /// searched; fetch is reading the stored fields. tokenize is known where the scorer says it; encode is the rest of
-  /// its time, device what a GPU itself took of that.
-  struct Timings {
-    double parse = 0, firstStage = 0, fetch = 0, tokenize = 0, encode = 0, device = 0, combine = 0;
-  } milliseconds;
+  /// parse is known where RescoringQueryParser or makeTextQuery() made the query, first_stage where a RescoringSearcher
+  /// searched.
+  StageTimes times;
 };
 using RescoredTopDocsPtr = boost::shared_ptr<RescoredTopDocs>;
 

@@ -11,6 +11,7 @@
 #include "relucent/config.h"
 #include "relucent/export.h"
 #include "relucent/stop.h"
+#include "relucent/times.h"
 
 namespace relucent {
 
@@ -38,10 +39,9 @@ struct CandidateScore {
   bool query_truncated = false;  ///< the end of the query was not seen
 };
 
-/// How a call went, as far as a scorer knows. Times are in milliseconds.
+/// How a call went, as far as a scorer knows.
 struct ScoringStats {
-  double tokenize = 0;        ///< making tokens of the texts
-  double device = 0;          ///< an accelerator's own time, from token ids to scores
+  StageTimes times = {};      ///< tokenize and device; the second stage measures the rest
   std::string fallback = {};  ///< why something else than what is configured gave the scores; empty where it did not
 };
 
@@ -74,7 +74,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 3;
+inline constexpr int kScorerAbi = 4;
 
 }  // namespace relucent
 

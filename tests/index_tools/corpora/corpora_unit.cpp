@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent {
@@ -156,14 +157,9 @@ TEST(Cord19, NamesWhatIsMalformed) {
 }
 
 TEST(Cord19, AFileWithoutItsColumnsIsRefused) {
-  try {
-    read_text("cord19", "id,text\n1,a\n");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
-    EXPECT_TRUE(error.place().ends_with("input:1")) << error.place();
-    EXPECT_NE(error.problem().find("cord_uid"), std::string::npos);
-  }
+  const Error error = testing::expect_error(ErrorKind::invalid_data, [&] { read_text("cord19", "id,text\n1,a\n"); });
+  EXPECT_TRUE(error.place().ends_with("input:1")) << error.place();
+  EXPECT_NE(error.problem().find("cord_uid"), std::string::npos);
 }
 
 TEST(Cord19, FullTextsThatCannotBeReadAreNamed) {

@@ -10,25 +10,16 @@
 #include "base/file/unique_fd.h"
 #include "base/utf8.h"
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent {
 namespace {
 
+using testing::expect_error;
 using testing::pack;
 using testing::read_corpus;
 using testing::TemporaryFolder;
-
-template <typename Action>
-Error error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return {ErrorKind::internal, "", ""};
-}
 
 std::string many_lines() {
   std::mt19937 random(1);
@@ -42,8 +33,7 @@ TEST(BadInput, MissingFilesFoldersAndPatternsAreNamed) {
   for (const char* name : {"absent.tsv", "absent*.tsv", "empty-folder"}) {
     std::filesystem::create_directory(folder / "empty-folder");
     const std::string path = (folder / name).string();
-    const Error error = error_of([&] { read_corpus("tsv", {path}); });
-    EXPECT_EQ(error.kind(), ErrorKind::io);
+    const Error error = expect_error(ErrorKind::io, [&] { read_corpus("tsv", {path}); });
     EXPECT_EQ(error.place(), path);
     EXPECT_FALSE(error.remedy().empty());
   }
@@ -58,8 +48,7 @@ TEST(BadInput, ASocketIsRefused) {
   path.copy(address.sun_path, path.size());
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
   ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  const Error error = error_of([&] { read_corpus("tsv", {path}); });
-  EXPECT_EQ(error.kind(), ErrorKind::io);
+  const Error error = expect_error(ErrorKind::io, [&] { read_corpus("tsv", {path}); });
   EXPECT_NE(error.place().find(path), std::string::npos) << error.what();
 }
 
@@ -74,8 +63,7 @@ TEST(BadInput, CutOffArchivesAreErrorsNamingTheFile) {
       const auto part = folder.write(
           "part",
           std::string_view(bytes).substr(0, static_cast<std::size_t>(share * static_cast<double>(bytes.size()))));
-      const Error error = error_of([&] { read_corpus("tsv", {part.string()}); });
-      EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+      const Error error = expect_error(ErrorKind::invalid_data, [&] { read_corpus("tsv", {part.string()}); });
       EXPECT_NE(error.place().find(part.string()), std::string::npos) << error.what();
       EXPECT_NE(error.place().find("byte"), std::string::npos) << error.what();
     }
@@ -83,7 +71,7 @@ TEST(BadInput, CutOffArchivesAreErrorsNamingTheFile) {
   pack(folder / "whole.tar", "ustar", "", {{"docs.tsv", text}});
   const std::string bytes = testing::bytes_of(folder / "whole.tar");
   const auto part = folder.write("part.tar", std::string_view(bytes).substr(0, bytes.size() / 2));
-  const Error error = error_of([&] { read_corpus("tsv", {part.string()}); });
+  const Error error = expect_error(ErrorKind::invalid_data, [&] { read_corpus("tsv", {part.string()}); });
   EXPECT_NE(error.place().find("part.tar:docs.tsv"), std::string::npos) << error.what();
 }
 
@@ -126,15 +114,15 @@ TEST(BadInput, GzipMembersFollowEachOtherAndNothingElseDoes) {
   EXPECT_EQ(read_corpus("tsv", {folder.write("both", members).string()}).documents.size(), 2u);
   EXPECT_EQ(read_corpus("tsv", {folder.write("padded", members + std::string(512, '\0')).string()}).documents.size(),
             2u);
-  const Error error = error_of([&] { read_corpus("tsv", {folder.write("more", members + "more").string()}); });
-  EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+  const Error error = expect_error(ErrorKind::invalid_data,
+                                   [&] { read_corpus("tsv", {folder.write("more", members + "more").string()}); });
 }
 
 TEST(BadInput, AnArchiveWithoutTheCorpussFilesSaysWhatItWanted) {
   const TemporaryFolder folder;
   pack(folder / "x.tar", "ustar", "", {{"other.bin", "x"}});
-  const Error error = error_of([&] { read_corpus("msmarco-passage", {(folder / "x.tar").string()}); });
-  EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+  const Error error =
+      expect_error(ErrorKind::invalid_data, [&] { read_corpus("msmarco-passage", {(folder / "x.tar").string()}); });
   EXPECT_NE(error.problem().find("collection*.tsv"), std::string::npos) << error.what();
 }
 
@@ -147,18 +135,17 @@ TEST(BadInput, TooManyLayersAreRefused) {
     bytes = testing::bytes_of(folder / "x.tar");
     name = "x.tar";
   }
-  EXPECT_EQ(error_of([&] { read_corpus("tsv", {(folder / "x.tar").string()}); }).kind(), ErrorKind::invalid_data);
+  expect_error(ErrorKind::invalid_data, [&] { read_corpus("tsv", {(folder / "x.tar").string()}); });
 }
 
 TEST(BadInput, StrictMakesTheFirstMalformedRecordAnErrorWithItsLine) {
-  const Error error = error_of([] { testing::read_text("tsv", "1\tone\n2\ttwo\nbroken\n", true); });
-  EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+  const Error error =
+      expect_error(ErrorKind::invalid_data, [] { testing::read_text("tsv", "1\tone\n2\ttwo\nbroken\n", true); });
   EXPECT_TRUE(error.place().ends_with("input:3")) << error.place();
 }
 
 TEST(BadInput, AFileOfAnotherFormatIsGivenUpEarly) {
-  const Error error = error_of([] { testing::read_text("jsonl", many_lines()); });
-  EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+  const Error error = expect_error(ErrorKind::invalid_data, [] { testing::read_text("jsonl", many_lines()); });
   EXPECT_NE(error.problem().find("most records are malformed"), std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent {
@@ -171,13 +172,8 @@ TEST(CorpusReader, ReadsATenMegabyteDocument) {
 
 TEST(Corpora, AreFoundByNameAndAnUnknownOneListsThem) {
   for (const auto& corpus : index_tools::corpora()) EXPECT_EQ(&index_tools::find_corpus(corpus.id), &corpus);
-  try {
-    index_tools::find_corpus("msmarco");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
-    EXPECT_NE(error.remedy().find("msmarco-passage"), std::string::npos);
-  }
+  const Error error = testing::expect_error(ErrorKind::usage, [&] { index_tools::find_corpus("msmarco"); });
+  EXPECT_NE(error.remedy().find("msmarco-passage"), std::string::npos);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "index_tools/indexing/verify.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
@@ -163,13 +164,7 @@ std::string described(const VerifyReport& report) {
 }
 
 void expect_refused(IndexJob job) {
-  try {
-    run_index(job);
-    ADD_FAILURE() << "replaced";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
-    EXPECT_NE(std::string(error.what()).find(job.index.string()), std::string::npos) << error.what();
-  }
+  testing::expect_error(ErrorKind::usage, job.index.string(), [&] { run_index(job); });
 }
 
 TEST(ForeignIndexes, AreSoundAndAreNotReplaced) {

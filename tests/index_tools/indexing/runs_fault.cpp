@@ -11,24 +11,15 @@
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/verify.h"
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent::index_tools {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::expect_error;
 using testing::TemporaryFolder;
-
-template <typename Action>
-Error error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return {ErrorKind::internal, "", ""};
-}
 
 std::string lines(int count, int first = 0) {
   std::mt19937 random(5);
@@ -95,8 +86,7 @@ TEST_F(IndexRuns, AFinishedIndexIsSoundAndCounted) {
 TEST_F(IndexRuns, AnExistingIndexIsNotTouchedUnlessAsked) {
   folder_.write("docs.tsv", lines(10));
   run_index(job());
-  const Error error = error_of([&] { run_index(job()); });
-  EXPECT_EQ(error.kind(), ErrorKind::usage);
+  const Error error = expect_error(ErrorKind::usage, [&] { run_index(job()); });
   EXPECT_NE(error.remedy().find("--resume"), std::string::npos) << error.what();
   EXPECT_NE(error.remedy().find("--overwrite"), std::string::npos) << error.what();
   EXPECT_TRUE(verify().sound());
@@ -113,8 +103,7 @@ TEST_F(IndexRuns, InterruptedAnywhereItGoesOnToTheSameResult) {
       part.threads = threads;
       int asked = 0;
       part.interrupted = [&] { return asked++ == stop_after; };
-      const Error error = error_of([&] { run_index(part); });
-      EXPECT_EQ(error.kind(), ErrorKind::interrupted);
+      const Error error = expect_error(ErrorKind::interrupted, [&] { run_index(part); });
       EXPECT_NE(error.remedy().find("--resume"), std::string::npos);
       const VerifyReport unfinished = verify();
       EXPECT_TRUE(unfinished.sound());
@@ -156,13 +145,12 @@ TEST_F(IndexRuns, ResumingRefusesOtherInputCorpusAndSettings) {
   IndexJob part = job();
   int asked = 0;
   part.interrupted = [&] { return asked++ == 150; };
-  error_of([&] { run_index(part); });
+  expect_error(ErrorKind::interrupted, [&] { run_index(part); });
 
   IndexJob rest = job();
   rest.start = IndexJob::Start::resume;
   const auto refused = [&](const IndexJob& other) {
-    const Error error = error_of([&] { run_index(other); });
-    EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
+    const Error error = expect_error(ErrorKind::usage, [&] { run_index(other); });
     return std::string(error.what());
   };
   IndexJob other = rest;
@@ -195,18 +183,17 @@ TEST_F(IndexRuns, ResumingWithLessInputThanIndexedIsAnError) {
   IndexJob part = job();
   int asked = 0;
   part.interrupted = [&] { return asked++ == 150; };
-  error_of([&] { run_index(part); });
+  expect_error(ErrorKind::interrupted, [&] { run_index(part); });
   folder_.write("docs.tsv", lines(100));
   IndexJob rest = job();
   rest.start = IndexJob::Start::resume;
   rest.any_input = true;
-  EXPECT_EQ(error_of([&] { run_index(rest); }).kind(), ErrorKind::invalid_data);
+  expect_error(ErrorKind::invalid_data, [&] { run_index(rest); });
 }
 
 TEST_F(IndexRuns, DuplicateIdsAreDealtWithAsAsked) {
   folder_.write("docs.tsv", "a\tone\nb\ttwo\na\tthree\nb\tfour\nc\tfive\n");
-  const Error error = error_of([&] { run_index(job()); });
-  EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+  const Error error = expect_error(ErrorKind::invalid_data, [&] { run_index(job()); });
   EXPECT_TRUE(error.place().ends_with("docs.tsv:3")) << error.place();
   EXPECT_NE(error.remedy().find("skip-later"), std::string::npos);
 
@@ -236,8 +223,7 @@ TEST_F(IndexRuns, AFewMalformedRecordsAreSkippedAndMoreAreAnError) {
   folder_.write("docs.tsv", lines(500) + "broken\n");
   IndexJob again = job();
   again.start = IndexJob::Start::overwrite;
-  const Error error = error_of([&] { run_index(again); });
-  EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
+  const Error error = expect_error(ErrorKind::invalid_data, [&] { run_index(again); });
   EXPECT_NE(error.problem().find("docs.tsv:501"), std::string::npos) << error.what();
   EXPECT_NE(find(verify(), "progress", Check::Status::note), nullptr);
   again.start = IndexJob::Start::resume;
@@ -248,7 +234,7 @@ TEST_F(IndexRuns, AFewMalformedRecordsAreSkippedAndMoreAreAnError) {
 
 TEST_F(IndexRuns, InputWithoutADocumentIsAnError) {
   folder_.write("docs.tsv", "\n\n");
-  EXPECT_EQ(error_of([&] { run_index(job()); }).kind(), ErrorKind::invalid_data);
+  expect_error(ErrorKind::invalid_data, [&] { run_index(job()); });
 }
 
 TEST_F(IndexRuns, VerifyComparesWithTheWholeCorpusWhenAsked) {
@@ -266,7 +252,7 @@ TEST_F(IndexRuns, VerifyComparesWithTheWholeCorpusWhenAsked) {
   ASSERT_NE(corpus, nullptr);
   EXPECT_EQ(corpus->detail, "partial: 1 of the 11,429 documents of vaswani");
   EXPECT_NE(find(verify("cranfield"), "corpus", Check::Status::mismatch), nullptr);
-  EXPECT_EQ(error_of([&] { verify("no-such-corpus"); }).kind(), ErrorKind::usage);
+  expect_error(ErrorKind::usage, [&] { verify("no-such-corpus"); });
 }
 
 TEST_F(IndexRuns, VerifyFindsAFlippedByteAnywhereInEveryFile) {
@@ -316,7 +302,7 @@ TEST_F(IndexRuns, VerifyFindsMissingAndCutOffFiles) {
 }
 
 TEST_F(IndexRuns, VerifyOfNothingIsAnError) {
-  EXPECT_EQ(error_of([&] { verify(); }).kind(), ErrorKind::io);
+  expect_error(ErrorKind::io, [&] { verify(); });
   fs::create_directory(folder_ / "index");
   const VerifyReport report = [&] {
     try {

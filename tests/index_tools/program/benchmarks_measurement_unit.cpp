@@ -3,7 +3,6 @@
 
 #include <barrier>
 #include <cstring>
-#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -13,15 +12,16 @@ namespace relucent::benchmarks {
 namespace {
 
 TEST(Percentile, IsTheNearestRankWhateverTheOrder) {
-  std::vector<double> samples(200);
-  std::iota(samples.rbegin(), samples.rend(), 1.0);  // 200, 199, ..., 1
-  EXPECT_EQ(percentile(samples, 0.50), 100);
-  EXPECT_EQ(percentile(samples, 0.95), 190);
-  EXPECT_EQ(percentile(samples, 0.99), 198);
-  EXPECT_EQ(percentile(samples, 1.00), 200);
-  EXPECT_EQ(percentile({7, 3}, 0.01), 3);
-  EXPECT_EQ(percentile({7, 3}, 0.51), 7);
-  EXPECT_EQ(percentile({7}, 0.99), 7);
+  using std::chrono::nanoseconds;
+  std::vector<nanoseconds> samples;
+  for (int i = 200; i > 0; --i) samples.emplace_back(i);
+  EXPECT_EQ(percentile(samples, 0.50), nanoseconds(100));
+  EXPECT_EQ(percentile(samples, 0.95), nanoseconds(190));
+  EXPECT_EQ(percentile(samples, 0.99), nanoseconds(198));
+  EXPECT_EQ(percentile(samples, 1.00), nanoseconds(200));
+  EXPECT_EQ(percentile({nanoseconds(7), nanoseconds(3)}, 0.01), nanoseconds(3));
+  EXPECT_EQ(percentile({nanoseconds(7), nanoseconds(3)}, 0.51), nanoseconds(7));
+  EXPECT_EQ(percentile({nanoseconds(7)}, 0.99), nanoseconds(7));
 }
 
 TEST(Clients, RunAtTheSameTime) {

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   builder->close();
 
   relucent::Config config;
-  config.rescorer.timeout_ms = 0;
+  config.rescorer.timeout = std::chrono::milliseconds(0);
   const auto searcher = relucent::openSearcher(folder, config);
   const auto parser = Lucene::newLucene<relucent::RescoringQueryParser>(config);
   const auto hits = searcher->search(parser->parse(L"how do I keep bread fresh"), 10);

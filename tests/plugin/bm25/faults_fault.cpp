@@ -10,25 +10,13 @@
 #include <thread>
 
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Runs `work`, which must throw an Error of this kind that names `place`.
-template <typename Work>
-void expect_error(ErrorKind kind, const std::string& place, Work&& work) {
-  try {
-    work();
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(place), std::string::npos) << error.what();
-    EXPECT_FALSE(error.problem().empty());
-  }
-}
 
 TEST(FirstStageFaults, MissingFolderAndFolderWithoutIndex) {
   TemporaryFolder folder;
@@ -177,15 +165,15 @@ TEST(FirstStageFaults, WrongFieldOrAnalyzerIsSaid) {
   expect_error(ErrorKind::usage, "contents",
                [&] { Lucene::newLucene<BM25Searcher>(open_reader(folder.path()), FirstStageConfig{}, fields); });
   FirstStageConfig first_stage;
-  first_stage.analyzer = "whitespace";
+  first_stage.analyzer = AnalyzerKind::whitespace;
   expect_error(ErrorKind::usage, "english",
                [&] { Lucene::newLucene<BM25Searcher>(open_reader(folder.path()), first_stage, IndexConfig{}); });
-  first_stage.analyzer = "klingon";
-  expect_error(ErrorKind::usage, "klingon", [&] { make_analyzer(first_stage); });
+  first_stage.analyzer = static_cast<AnalyzerKind>(99);
+  expect_error(ErrorKind::usage, "[first_stage] analyzer", [&] { make_analyzer(first_stage); });
 }
 
 TEST(FirstStageFaults, OtherAnalyzersIndexAndSearch) {
-  for (const char* analyzer : {"whitespace", "standard"}) {
+  for (const AnalyzerKind analyzer : {AnalyzerKind::whitespace, AnalyzerKind::standard}) {
     TemporaryFolder folder;
     IndexBuilder::Options options;
     options.first_stage.analyzer = analyzer;
@@ -193,8 +181,8 @@ TEST(FirstStageFaults, OtherAnalyzersIndexAndSearch) {
     const auto searcher =
         Lucene::newLucene<BM25Searcher>(open_reader(folder.path()), options.first_stage, IndexConfig{});
     EXPECT_EQ(searcher->statistics().sum_total_term_freq, 5);
-    EXPECT_EQ(search(searcher, term_query("Running"), 10).total, analyzer[0] == 'w' ? 1 : 0);
-    EXPECT_EQ(search(searcher, term_query("running"), 10).total, analyzer[0] == 'w' ? 1 : 2);
+    EXPECT_EQ(search(searcher, term_query("Running"), 10).total, analyzer == AnalyzerKind::whitespace ? 1 : 0);
+    EXPECT_EQ(search(searcher, term_query("running"), 10).total, analyzer == AnalyzerKind::whitespace ? 1 : 2);
   }
 }
 

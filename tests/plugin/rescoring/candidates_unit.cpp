@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "relucent/rescore_candidates.h"
+#include "tests/support/expect_error.h"
 
 namespace relucent::testing {
 namespace {
@@ -85,12 +86,8 @@ TEST(RescoreCandidates, AnInterruptIsNeverAnAnswer) {
   source.request_stop();
   StopSignal stop;
   stop.stop = source.get_token();
-  try {
-    rescore_candidates(LengthScorer(), "query", candidates(), config(), stop);
-    FAIL() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::interrupted);
-  }
+  expect_error(ErrorKind::interrupted,
+               [&] { rescore_candidates(LengthScorer(), "query", candidates(), config(), stop); });
 }
 
 TEST(RescoreCandidates, AMissedDeadlineIsAFailure) {

@@ -5,6 +5,7 @@
 
 #include "relucent/combine.h"
 #include "relucent/error.h"
+#include "tests/support/expect_error.h"
 
 namespace relucent {
 namespace {
@@ -122,13 +123,10 @@ TEST(RescoringCombine, MinScoreCutsTheListBeforeTheFirstLowerScore) {
 
 TEST(RescoringCombine, ScoresThatAreNotFiniteAreErrorsThatNameTheCandidate) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  try {
+  const Error error = testing::expect_error(ErrorKind::invalid_data, [&] {
     combine(std::vector{2.0, 1.0}, Logits{1.F, nan}, {});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
-    EXPECT_EQ(error.place(), "candidate 2");
-  }
+  });
+  EXPECT_EQ(error.place(), "candidate 2");
   EXPECT_THROW(combine(std::vector{2.0, std::nan("")}, Logits{1.F}, {}), Error);
   EXPECT_THROW(combine(std::vector{2.0}, Logits{3e38F}, mode(ScoreMode::replace, 1, 1e6)), Error);
   EXPECT_THROW(combine(std::vector{2.0}, Logits{1.F, 1.F}, {}), Error);

@@ -59,7 +59,7 @@ TEST(RescoringDeadlines, AreSeenWhileWhiteSpaceIsSteppedOver) {
 TEST(RescoringDeadlines, NameTheStepThatWasTooLong) {
   const SmallIndex index({{"long", megabytes(32, "bread keeps fresh in a paper bag; "), "word"}});
   Config config = small_config();
-  config.rescorer.timeout_ms = 1;
+  config.rescorer.timeout = std::chrono::milliseconds(1);
   const auto answer = rescored(rescoring_searcher(index, config, std::make_shared<NumberScorer>())
                                    ->search(newLucene<RescoreQuery>(term_query("word"), "bread"), 1));
   EXPECT_EQ(answer->status, RescoreStatus::failed);

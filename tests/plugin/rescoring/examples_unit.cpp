@@ -107,7 +107,7 @@ TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
 
   // The scores are the model's, for the words that the query holds.
   Config config;
-  config.rescorer.timeout_ms = 0;
+  config.rescorer.timeout = std::chrono::milliseconds(0);
   const auto scorer = make_scorer(config.rescorer);
   const std::string text =
       "Store bread in a paper bag or a bread box at room temperature to keep it from drying out and going stale.";

@@ -64,7 +64,7 @@ TEST_F(RescoringFailures, AThrowingScorerGivesTheFirstStagesOrder) {
 }
 
 TEST_F(RescoringFailures, AScorerThatWatchesTheDeadlineIsStoppedByIt) {
-  config.rescorer.timeout_ms = 20;
+  config.rescorer.timeout = std::chrono::milliseconds(20);
   scorer->before = [](const StopSignal& stop) {
     for (;;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -75,13 +75,13 @@ TEST_F(RescoringFailures, AScorerThatWatchesTheDeadlineIsStoppedByIt) {
 }
 
 TEST_F(RescoringFailures, AScorerThatComesTooLateIsNotUsed) {
-  config.rescorer.timeout_ms = 20;
+  config.rescorer.timeout = std::chrono::milliseconds(20);
   scorer->before = [](const StopSignal&) { std::this_thread::sleep_for(std::chrono::milliseconds(40)); };
   expect_first_stage("rescoring", query, scorer);
 }
 
 TEST_F(RescoringFailures, WithoutADeadlineASlowScorerIsWaitedFor) {
-  config.rescorer.timeout_ms = 0;
+  config.rescorer.timeout = std::chrono::milliseconds(0);
   scorer->before = [](const StopSignal& stop) {
     EXPECT_FALSE(stop.deadline);
     std::this_thread::sleep_for(std::chrono::milliseconds(40));

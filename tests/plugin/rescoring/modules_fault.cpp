@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "relucent/rescore_query.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -20,45 +21,40 @@ std::string built(const std::string& name) {
   return (std::filesystem::path(RELUCENT_MODULES) / name).replace_extension(".so").string();
 }
 
-void expect_error(const std::string& path, ErrorKind kind, const std::string& problem) {
-  try {
-    make_scorer(module(path));
-    ADD_FAILURE() << path << " was accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(problem), std::string::npos) << error.what();
-  }
+void refused(const std::string& path, ErrorKind kind, const std::string& problem) {
+  SCOPED_TRACE(path);
+  expect_error(kind, problem, [&] { make_scorer(module(path)); });
 }
 
 TEST(RescoringModules, AMissingFileIsAnErrorThatNamesItsWholePath) {
-  expect_error("no/such/module.so", ErrorKind::io,
-               (std::filesystem::current_path() / "no/such/module.so: there is no such scorer module").string());
-  expect_error("cross-encodr", ErrorKind::io, "cross-encoder");
-  expect_error("/tmp", ErrorKind::io, "/tmp");
+  refused("no/such/module.so", ErrorKind::io,
+          (std::filesystem::current_path() / "no/such/module.so: there is no such scorer module").string());
+  refused("cross-encodr", ErrorKind::io, "cross-encoder");
+  refused("/tmp", ErrorKind::io, "/tmp");
 }
 
 TEST(RescoringModules, AFileThatIsNoSharedObjectIsAnError) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "text.so";
   std::ofstream(file) << "not a shared object";
-  expect_error(file.string(), ErrorKind::invalid_data, "cannot be loaded");
+  refused(file.string(), ErrorKind::invalid_data, "cannot be loaded");
 }
 
 TEST(RescoringModules, MissingSymbolsAreNamed) {
-  expect_error(built("rescoring_module_no_symbols"), ErrorKind::invalid_data, "does not export relucent_scorer_abi");
-  expect_error(built("rescoring_module_no_factory"), ErrorKind::invalid_data, "does not export relucent_make_scorer");
+  refused(built("rescoring_module_no_symbols"), ErrorKind::invalid_data, "does not export relucent_scorer_abi");
+  refused(built("rescoring_module_no_factory"), ErrorKind::invalid_data, "does not export relucent_make_scorer");
 }
 
 TEST(RescoringModules, AnotherInterfaceNumberIsRefused) {
-  expect_error(built("rescoring_module_other_abi"), ErrorKind::invalid_data,
-               "was built for scorer interface " + std::to_string(kScorerAbi + 1));
+  refused(built("rescoring_module_other_abi"), ErrorKind::invalid_data,
+          "was built for scorer interface " + std::to_string(kScorerAbi + 1));
 }
 
 TEST(RescoringModules, WhatAConstructorThrowsComesOutAsError) {
-  expect_error(built("rescoring_module_throws"), ErrorKind::invalid_data, "the module's own complaint");
-  expect_error(built("rescoring_module_throws_error"), ErrorKind::unsupported, "needs a newer machine; buy one");
-  expect_error(built("rescoring_module_throws_integer"), ErrorKind::invalid_data, "something unknown");
-  expect_error(built("rescoring_module_returns_null"), ErrorKind::invalid_data, "returned no scorer");
+  refused(built("rescoring_module_throws"), ErrorKind::invalid_data, "the module's own complaint");
+  refused(built("rescoring_module_throws_error"), ErrorKind::unsupported, "needs a newer machine; buy one");
+  refused(built("rescoring_module_throws_integer"), ErrorKind::invalid_data, "something unknown");
+  refused(built("rescoring_module_returns_null"), ErrorKind::invalid_data, "returned no scorer");
 }
 
 TEST(RescoringModules, AModuleOfOnesOwnScoresTheHits) {

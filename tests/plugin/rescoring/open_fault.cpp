@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -9,15 +10,8 @@ namespace {
 
 using namespace testing;
 
-void expect_error(const std::function<void()>& work, ErrorKind kind, const std::string& part) {
-  try {
-    work();
-    ADD_FAILURE() << "no error about " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    EXPECT_FALSE(error.remedy().empty()) << error.what();
-  }
+void refused(const std::function<void()>& work, ErrorKind kind, const std::string& part) {
+  EXPECT_FALSE(expect_error(kind, part, work).remedy().empty()) << part;
 }
 
 Config with_module() {
@@ -44,14 +38,14 @@ TEST(RescoringOpen, AProfileMayNameTheIndex) {
   std::ofstream(profile) << "[index]\npath = \"" << std::filesystem::relative(index.folder(), folder.path()).string()
                          << "\"\n[first_stage]\nanalyzer = \"whitespace\"\n[rescorer]\nenabled = false\n";
   EXPECT_EQ(openSearcher("", profile)->maxDoc(), 10);
-  expect_error([&] { openSearcher("", Config()); }, ErrorKind::usage, "no index is named");
+  refused([&] { openSearcher("", Config()); }, ErrorKind::usage, "no index is named");
 }
 
 TEST(RescoringOpen, MissingForeignAndCorruptIndexesAreErrors) {
-  expect_error([] { openSearcher("/no/such/index", with_module()); }, ErrorKind::io, "/no/such/index");
+  refused([] { openSearcher("/no/such/index", with_module()); }, ErrorKind::io, "/no/such/index");
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "notes.txt") << "no index";
-  expect_error([&] { openSearcher(folder.path(), with_module()); }, ErrorKind::invalid_data, folder.path().string());
+  refused([&] { openSearcher(folder.path(), with_module()); }, ErrorKind::invalid_data, folder.path().string());
 
   const SmallIndex index(ten_documents({"1", "2"}));
   for (const auto& entry : std::filesystem::directory_iterator(index.folder())) {
@@ -64,32 +58,32 @@ TEST(RescoringOpen, AMisspeltTextFieldIsAnErrorThatListsTheFields) {
   const SmallIndex index(ten_documents({"1", "2"}));
   Config config = with_module();
   config.index.text_field = "body";
-  expect_error([&] { openSearcher(index.folder(), config); }, ErrorKind::usage, "only: contents, id, text");
+  refused([&] { openSearcher(index.folder(), config); }, ErrorKind::usage, "only: contents, id, text");
 }
 
 TEST(RescoringOpen, AMissingModelIsAnErrorThatNamesItsFolder) {
   const SmallIndex index(ten_documents({"1", "2"}));
   Config config = small_config();
   config.rescorer.model = "/no/such/model";
-  expect_error([&] { openSearcher(index.folder(), config); }, ErrorKind::io, "/no/such/model");
+  refused([&] { openSearcher(index.folder(), config); }, ErrorKind::io, "/no/such/model");
 }
 
 TEST(RescoringOpen, WrongConfigurationsAreErrors) {
   const SmallIndex index(ten_documents({"1", "2"}));
   Config config = with_module();
   config.rescorer.window = 0;
-  expect_error([&] { openSearcher(index.folder(), config); }, ErrorKind::usage, "[rescorer] window");
-  expect_error([&] { openSearcher(index.folder(), "/no/such/profile.toml"); }, ErrorKind::io, "/no/such/profile.toml");
+  refused([&] { openSearcher(index.folder(), config); }, ErrorKind::usage, "[rescorer] window");
+  refused([&] { openSearcher(index.folder(), "/no/such/profile.toml"); }, ErrorKind::io, "/no/such/profile.toml");
   config = with_module();
   config.log.file = "/dev/null/x.log";
-  expect_error([&] { openSearcher(index.folder(), config); }, ErrorKind::io, "/dev/null/x.log");
+  refused([&] { openSearcher(index.folder(), config); }, ErrorKind::io, "/dev/null/x.log");
 }
 
 TEST(RescoringOpen, MessagesGoToTheLogFileAndNeverToStandardOutput) {
   const SmallIndex index(ten_documents({"1", "2"}));
   const TemporaryFolder folder;
   Config config = with_module();
-  config.log.level = "debug";
+  config.log.level = LogLevel::debug;
   config.log.file = (folder.path() / "relucent.log").string();
   ::testing::internal::CaptureStdout();
   {

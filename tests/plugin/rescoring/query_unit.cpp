@@ -78,7 +78,7 @@ TEST(RescoringQueryParserTest, ParseThroughTheBaseClassKeepsTheText) {
     const auto query = dynamic_pointer_cast<RescoreQuery>(base->parse(to_lucene(text)));
     ASSERT_TRUE(query) << text;
     EXPECT_EQ(query->text(), text);
-    EXPECT_GT(query->parseMilliseconds, 0);
+    EXPECT_GT(query->parseTime.count(), 0);
   }
 }
 

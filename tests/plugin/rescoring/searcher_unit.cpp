@@ -34,7 +34,7 @@ TEST_F(RescoringSearcherTest, SearchThroughAnIndexSearcherPtrIsRescored) {
   EXPECT_EQ(documents_of(answer), (Documents{4, 1, 0, 3, 5, 2, 6, 7, 8, 9}));
   EXPECT_EQ(answer->queryText, "some words");
   EXPECT_EQ(answer->queryTextSource, QueryTextSource::query);
-  EXPECT_GT(answer->milliseconds.firstStage, 0);
+  EXPECT_GT(answer->times.first_stage.count(), 0);
 }
 
 TEST_F(RescoringSearcherTest, ThePageAskedForDoesNotChangeTheWindow) {
@@ -94,13 +94,13 @@ TEST_F(RescoringSearcherTest, StemsBecomeWordsOfTheTextsOnlyWithTheEnglishAnalyz
                           {"c", "1 Nothing", "revolut"}});
   const auto query = newLucene<Lucene::BooleanQuery>();
   for (const char* term : {"caus", "revolut", "zzz"}) query->add(term_query(term), Lucene::BooleanClause::SHOULD);
-  config.first_stage.analyzer = "english";
+  config.first_stage.analyzer = AnalyzerKind::english;
   const auto answer = rescored(rescoring_searcher(stems, config, scorer)->search(query, 10));
   EXPECT_EQ(answer->queryText, "causes revolution zzz");
   EXPECT_EQ(answer->queryTextSource, QueryTextSource::terms);
   EXPECT_EQ(scorer->queries.back(), "causes revolution zzz");
   EXPECT_EQ(rescored(rescoring_searcher(stems, config, scorer)->search(query, 1))->queryText, answer->queryText);
-  config.first_stage.analyzer = "whitespace";
+  config.first_stage.analyzer = AnalyzerKind::whitespace;
   EXPECT_EQ(rescored(rescoring_searcher(stems, config, scorer)->search(query, 10))->queryText, "caus revolut zzz");
 }
 

@@ -18,7 +18,7 @@ RescoredTopDocsPtr search(const SmallIndex& index, const Config& config, const s
 
 Config with_model() {
   Config config = small_config();
-  config.rescorer.device = "cpu";
+  config.rescorer.device = Device::cpu();
   return config;
 }
 
@@ -57,7 +57,7 @@ TEST(RescoringTexts, ADocumentOfTenMegabytesDoesNotOutlastTheDeadlineByMuch) {
   const SmallIndex index(ten_documents({long_text(10'000'000), long_text(10'000'000), long_text(10'000'000)}));
   Config config = with_model();
   config.rescorer.long_documents = LongDocumentMode::maxp;
-  config.rescorer.timeout_ms = 100;
+  config.rescorer.timeout = std::chrono::milliseconds(100);
   const auto start = std::chrono::steady_clock::now();
   const auto answer = search(index, config, "how to keep bread fresh");
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

@@ -63,9 +63,9 @@ void check_set(const Set& set) {
   builder->close();
 
   Config config;
-  config.rescorer.device = "cpu";
-  config.rescorer.precision = "fp32";
-  config.rescorer.timeout_ms = 0;
+  config.rescorer.device = Device::cpu();
+  config.rescorer.precision = Precision::fp32;
+  config.rescorer.timeout = std::chrono::milliseconds(0);
   const auto searcher = openSearcher(folder.path() / "index", config);
   std::vector<RescoredTopDocsPtr> answers;
   for (const auto& [id, text] : set.queries) {

@@ -26,7 +26,7 @@ using namespace testing;
 /// A searcher's log, as a test reads it.
 class LogFile {
  public:
-  LogConfig config() const { return {"warning", (folder_ / "relucent.log").string()}; }
+  LogConfig config() const { return {LogLevel::warning, (folder_ / "relucent.log").string()}; }
   std::string text() const {
     std::ostringstream text;
     text << std::ifstream(folder_ / "relucent.log").rdbuf();

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "relucent/device.h"
 #include "relucent/export.h"
 #include "relucent/kernels/encoder.h"
 #include "relucent/stop.h"
@@ -28,10 +30,6 @@ struct HiddenStates {
   float logit = 0;
 };
 
-/// What products are computed in; sums are fp32 (int8: exact). tf32 and fp16 are the CUDA backend's alone, int8 the
-/// CPU's.
-enum class Precision { automatic, fp32, tf32, bf16, fp16, int8 };
-
 struct BackendInfo {
   std::string device;  ///< "ref", "cpu", "cuda:0"; "cuda:0,1" where queries are spread over several GPUs
   Precision precision = Precision::fp32;
@@ -44,12 +42,12 @@ struct BackendInfo {
 
 /// What a call cost on an accelerator; zeros where there is none.
 struct DeviceCost {
-  double milliseconds = 0;  ///< from the ids to the logits by the device's own clock, both copies included
+  std::chrono::nanoseconds time{0};  ///< from the ids to the logits by the device's own clock, both copies included
   std::uint64_t bytes = 0;  ///< memory of the device that the call's activations took at most; weights not counted
 };
 
 struct BackendOptions {
-  std::string device = "auto";  ///< auto | ref | cpu | cuda:N | cuda (every usable GPU of the first one's kind)
+  Device device;
   Precision precision = Precision::automatic;
   int threads = 0;              ///< 0: as many as this process may use
   std::string instruction_set;  ///< empty: the best the machine has; for tests: a level to force
@@ -81,16 +79,12 @@ class RELUCENT_API Backend {
 };
 
 /// Makes the backend that `options` names, with the weights converted to its own form (the views may go away
-/// afterwards). Throws Error: `usage` for an unknown device or instruction set, `device` for one that is absent,
+/// afterwards). Throws Error: `usage` for an unknown instruction set, `device` for one that is absent,
 /// `unsupported` for a description or precision it cannot run, `invalid_data` for shapes that do not fit.
 RELUCENT_API std::unique_ptr<Backend> create_backend(const EncoderDescription& description,
                                                      const EncoderWeights& weights, const BackendOptions& options);
 
 /// One line for people: "cpu (amx, bf16, 2 threads)", "cuda:0 (NVIDIA H100 80GB HBM3, sm_90, fp16)".
 RELUCENT_API std::string describe(const BackendInfo& info);
-
-RELUCENT_API const char* to_string(Precision precision) noexcept;
-/// "auto", "fp32", "tf32", "bf16", "fp16", "int8"; throws Error of kind `usage` for anything else.
-RELUCENT_API Precision parse_precision(const std::string& name);
 
 }  // namespace relucent

@@ -12,6 +12,7 @@
 #include "relucent/export.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/tokenizer.h"
+#include "relucent/times.h"
 
 namespace relucent {
 
@@ -49,9 +50,8 @@ struct PairScores {
   std::vector<PairScore> documents;  ///< in the order given
   std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
   bool query_truncated = false;      ///< the query had more than 30 word pieces
-  double tokenize_ms = 0, encode_ms = 0;
-  double device_ms = 0;            ///< of encode_ms a GPU's own time, from ids to logits; 0 on a CPU
-  std::uint64_t device_bytes = 0;  ///< of a GPU's memory that the activations took at most; 0 on a CPU
+  StageTimes times;                  ///< tokenize, encode and device
+  std::uint64_t device_bytes = 0;    ///< of a GPU's memory that the activations took at most; 0 on a CPU
 };
 
 /// A checkpoint with its tokenizer and a backend: text in, logits out. Thread-safe.
