@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "index_tools/corpora/corpus_reader.h"
-#include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/id_set.h"
+#include "index_tools/indexing/progress_record.h"
 
 namespace relucent::index_tools {
 

@@ -42,7 +42,7 @@ class IndexRun {
     const auto started = std::chrono::steady_clock::now();
     open_input();
     open_index();
-    if (!checkpoint_.complete) {
+    if (!progress_record_.complete) {
       add_documents();
       finish();
     }
@@ -50,7 +50,7 @@ class IndexRun {
     const Manifest manifest = make_manifest(job_.index);
     write_manifest(job_.index, manifest);
 
-    summary_.documents = checkpoint_.documents;
+    summary_.documents = progress_record_.documents;
     summary_.totals = builder_->totals();
     for (const auto& [name, entry] : manifest.files) summary_.index_bytes += entry.size;
     summary_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -70,12 +70,12 @@ class IndexRun {
     }
     summary_.input_files = static_cast<std::int64_t>(input_.files.size());
     for (const InputFile& file : input_.files) summary_.input_bytes += file.size;
-    checkpoint_.corpus = corpus_.id;
-    checkpoint_.duplicates = job_.duplicates;
-    checkpoint_.names = job_.names;
-    checkpoint_.inputs = fingerprints_of(input_.files);
-    checkpoint_.fields = job_.fields;
-    checkpoint_.analyzer = job_.first_stage.analyzer;
+    progress_record_.corpus = corpus_.id;
+    progress_record_.duplicates = job_.duplicates;
+    progress_record_.names = job_.names;
+    progress_record_.inputs = fingerprints_of(input_.files);
+    progress_record_.fields = job_.fields;
+    progress_record_.analyzer = job_.first_stage.analyzer;
   }
 
   // Only a person who says so twice loses what another program wrote.
@@ -116,17 +116,18 @@ class IndexRun {
     const IndexBuilder::Mode mode = open_builder(options);
     if (mode == IndexBuilder::Mode::append) {
       summary_.recovered = builder_->recovered();
-      const Checkpoint before = checkpoint_from(builder_->committed(), place());
-      check_same_run(before, checkpoint_, place(), job_.any_input);
+      const ProgressRecord before = progress_record_from(builder_->committed(), place());
+      check_same_run(before, progress_record_, place(), job_.any_input);
       if (before.documents != builder_->totals().documents) {
         throw Error(ErrorKind::invalid_data, place(),
                     "holds " + std::to_string(builder_->totals().documents) + " documents, not the " +
-                        std::to_string(before.documents) + " of its checkpoint: another program has changed it",
+                        std::to_string(before.documents) +
+                        " that its progress record states: another program has changed it",
                     "index into another folder");
       }
-      checkpoint_.documents = summary_.resumed_from = before.documents;
-      checkpoint_.complete = before.complete && !job_.any_input;
-      if (checkpoint_.complete) return;
+      progress_record_.documents = summary_.resumed_from = before.documents;
+      progress_record_.complete = before.complete && !job_.any_input;
+      if (progress_record_.complete) return;
     }
     remove_manifest(job_.index);
     if (mode != IndexBuilder::Mode::append) commit();  // so that there is something to resume
@@ -134,11 +135,11 @@ class IndexRun {
 
   void add_documents() {
     CorpusReader reader(corpus_, input_.files, job_.names, job_.strict);
-    DocumentFeed feed(reader, job_.duplicates, checkpoint_.documents, job_.interrupted);
+    DocumentFeed feed(reader, job_.duplicates, progress_record_.documents, job_.interrupted);
     Progress progress("indexing", Progress::Unit::bytes, reader.parts().total_bytes(), job_.quiet);
     for (Document document; feed.next(document);) {
       add_document(document);
-      progress.update(checkpoint_.documents, reader.parts().bytes_read());
+      progress.update(progress_record_.documents, reader.parts().bytes_read());
     }
     if (feed.still_to_pass_over() > 0) {
       throw Error(ErrorKind::invalid_data, place(),
@@ -153,22 +154,22 @@ class IndexRun {
   void add_document(const Document& document) {
     if (job_.interrupted && job_.interrupted()) stop();
     guarded([&] { builder_->add(document.id, document.text); });
-    ++checkpoint_.documents;
+    ++progress_record_.documents;
     text_bytes_ += static_cast<std::int64_t>(document.text.size());
-    if (checkpoint_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
+    if (progress_record_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
   }
 
   [[noreturn]] void stop() {
     commit();
     builder_.reset();  // not closed: nobody wants to wait for merges now
     throw Error(ErrorKind::interrupted, place(),
-                "interrupted; " + with_commas(checkpoint_.documents) + " documents are indexed and safe",
+                "interrupted; " + with_commas(progress_record_.documents) + " documents are indexed and safe",
                 "run the same command with --resume to go on");
   }
 
   void commit() {
-    guarded([&] { builder_->commit(to_user_data(checkpoint_)); });
-    committed_ = checkpoint_.documents;
+    guarded([&] { builder_->commit(to_user_data(progress_record_)); });
+    committed_ = progress_record_.documents;
     text_bytes_ = 0;
   }
 
@@ -198,18 +199,18 @@ class IndexRun {
                   std::string(share) + ": " + report.malformed_summary(),
                   "fix the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
     }
-    if (checkpoint_.documents == 0) {
+    if (progress_record_.documents == 0) {
       throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
                   "holds no document of the corpus " + corpus_.id, "is it " + corpus_.format + "?");
     }
-    checkpoint_.complete = true;
+    progress_record_.complete = true;
     commit();
   }
 
   const IndexJob& job_;
   const Corpus& corpus_;
   InputFiles input_;
-  Checkpoint checkpoint_;
+  ProgressRecord progress_record_;
   std::optional<std::int64_t> committed_;  // documents at the last commit
   std::int64_t text_bytes_ = 0;            // added since
   std::unique_ptr<IndexBuilder> builder_;

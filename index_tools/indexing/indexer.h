@@ -8,7 +8,7 @@
 
 #include "index_tools/corpora/corpora.h"
 #include "index_tools/corpora/read_report.h"
-#include "index_tools/indexing/checkpoint.h"
+#include "index_tools/indexing/progress_record.h"
 #include "relucent/config.h"
 #include "relucent/index_builder.h"
 

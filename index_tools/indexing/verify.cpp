@@ -7,11 +7,11 @@
 #include "base/file/file_io.h"
 #include "base/text.h"
 #include "index_tools/corpora/corpora.h"
-#include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/indexing/progress_record.h"
 #include "index_tools/indexing/stored_token_ids.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
@@ -155,28 +155,28 @@ class Verification {
 
   void check_contents() {
     const auto user_data = committed_user_data(job_.index);
-    std::optional<Checkpoint> checkpoint;
-    if (user_data.contains(kCheckpointKey)) {
-      checkpoint = checkpoint_from(user_data, job_.index.string());
-      fields_ = checkpoint->fields;
-      first_stage_.analyzer = checkpoint->analyzer;
-      report_.corpus = checkpoint->corpus;
+    std::optional<ProgressRecord> record;
+    if (user_data.contains(kProgressKey)) {
+      record = progress_record_from(user_data, job_.index.string());
+      fields_ = record->fields;
+      first_stage_.analyzer = record->analyzer;
+      report_.corpus = record->corpus;
     } else {
       add("progress", Status::note, "the index was not made by `relucent index`");
     }
     check_lengths();
     const IndexContents contents = read_contents(job_.index, fields_, first_stage_, job_.quiet);
     report_.documents = contents.documents;
-    if (checkpoint) {
-      check_documents(*checkpoint, contents);
+    if (record) {
+      check_documents(*record, contents);
     } else {
       add("documents", Status::ok, with_commas(contents.documents) + " documents");
     }
     // What `relucent index` never does, other programs may do on purpose.
-    const Status fault = checkpoint ? Status::damaged : Status::note;
+    const Status fault = record ? Status::damaged : Status::note;
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable", fault);
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
-    check_repeated(contents, !checkpoint || checkpoint->duplicates == Duplicates::keep);
+    check_repeated(contents, !record || record->duplicates == Duplicates::keep);
     check_token_ids();
     check_statistics(contents);
     check_corpus(contents.documents);
@@ -196,18 +196,18 @@ class Verification {
     }
   }
 
-  void check_documents(const Checkpoint& checkpoint, const IndexContents& contents) {
-    if (!checkpoint.complete) {
+  void check_documents(const ProgressRecord& record, const IndexContents& contents) {
+    if (!record.complete) {
       add("progress", Status::note,
-          "indexing is unfinished after " + with_commas(checkpoint.documents) +
+          "indexing is unfinished after " + with_commas(record.documents) +
               " documents; `relucent index ... --resume` goes on");
     }
-    if (contents.documents + contents.deleted == checkpoint.documents) {
+    if (contents.documents + contents.deleted == record.documents) {
       if (contents.deleted > 0) add("documents", Status::note, with_commas(contents.deleted) + " were deleted later");
       add("documents", Status::ok, with_commas(contents.documents) + " documents, as recorded");
     } else {
       add("documents", Status::damaged,
-          with_commas(contents.documents) + " documents, but " + with_commas(checkpoint.documents) + " were indexed");
+          with_commas(contents.documents) + " documents, but " + with_commas(record.documents) + " were indexed");
     }
   }
 

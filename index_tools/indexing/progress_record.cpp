@@ -1,4 +1,4 @@
-#include "index_tools/indexing/checkpoint.h"
+#include "index_tools/indexing/progress_record.h"
 
 #include <nlohmann/json.hpp>
 
@@ -50,62 +50,62 @@ std::vector<InputFingerprint> fingerprints_of(const std::vector<InputFile>& file
   return fingerprints;
 }
 
-std::map<std::string, std::string> to_user_data(const Checkpoint& checkpoint) {
+std::map<std::string, std::string> to_user_data(const ProgressRecord& record) {
   nlohmann::json inputs = nlohmann::json::array();
-  for (const InputFingerprint& input : checkpoint.inputs) {
+  for (const InputFingerprint& input : record.inputs) {
     inputs.push_back(
         {{"path", input.path}, {"size", input.size}, {"modified_ns", input.modified_ns}, {"head", to_hex(input.head)}});
   }
-  const nlohmann::json data = {{"corpus", checkpoint.corpus},
-                               {"documents", checkpoint.documents},
-                               {"complete", checkpoint.complete},
-                               {"duplicates", to_string(checkpoint.duplicates)},
-                               {"names", checkpoint.names},
+  const nlohmann::json data = {{"corpus", record.corpus},
+                               {"documents", record.documents},
+                               {"complete", record.complete},
+                               {"duplicates", to_string(record.duplicates)},
+                               {"names", record.names},
                                {"inputs", inputs},
-                               {"id_field", checkpoint.fields.id_field},
-                               {"text_field", checkpoint.fields.text_field},
-                               {"contents_field", checkpoint.fields.contents_field},
-                               {"analyzer", checkpoint.analyzer}};
-  return {{kCheckpointKey, data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+                               {"id_field", record.fields.id_field},
+                               {"text_field", record.fields.text_field},
+                               {"contents_field", record.fields.contents_field},
+                               {"analyzer", record.analyzer}};
+  return {{kProgressKey, data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
 }
 
-Checkpoint checkpoint_from(const std::map<std::string, std::string>& user_data, const std::string& place) {
-  const auto found = user_data.find(kCheckpointKey);
+ProgressRecord progress_record_from(const std::map<std::string, std::string>& user_data, const std::string& place) {
+  const auto found = user_data.find(kProgressKey);
   if (found == user_data.end()) {
     throw Error(ErrorKind::invalid_data, place, "the index was not made by `relucent index`",
                 "index into another folder");
   }
   if (too_deep_in_json(found->second)) {
     throw Error(ErrorKind::invalid_data, place,
-                "the checkpoint in the index nests deeper than " + std::to_string(kMaxNesting) + " levels",
+                "the progress record in the index nests deeper than " + std::to_string(kMaxNesting) + " levels",
                 "index again with --overwrite");
   }
   try {
     const auto data = nlohmann::json::parse(found->second);
-    Checkpoint checkpoint;
-    checkpoint.corpus = data.at("corpus").get<std::string>();
-    checkpoint.documents = data.at("documents").get<std::int64_t>();
-    checkpoint.complete = data.at("complete").get<bool>();
-    checkpoint.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
-    checkpoint.names = data.at("names").get<std::vector<std::string>>();
-    checkpoint.fields.id_field = data.at("id_field").get<std::string>();
-    checkpoint.fields.text_field = data.at("text_field").get<std::string>();
-    checkpoint.fields.contents_field = data.at("contents_field").get<std::string>();
-    checkpoint.analyzer = data.at("analyzer").get<std::string>();
+    ProgressRecord record;
+    record.corpus = data.at("corpus").get<std::string>();
+    record.documents = data.at("documents").get<std::int64_t>();
+    record.complete = data.at("complete").get<bool>();
+    record.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
+    record.names = data.at("names").get<std::vector<std::string>>();
+    record.fields.id_field = data.at("id_field").get<std::string>();
+    record.fields.text_field = data.at("text_field").get<std::string>();
+    record.fields.contents_field = data.at("contents_field").get<std::string>();
+    record.analyzer = data.at("analyzer").get<std::string>();
     for (const auto& input : data.at("inputs")) {
-      checkpoint.inputs.push_back({input.at("path").get<std::string>(), input.at("size").get<std::int64_t>(),
-                                   input.at("modified_ns").get<std::int64_t>(),
-                                   from_hex(input.at("head").get<std::string>(), place)});
+      record.inputs.push_back({input.at("path").get<std::string>(), input.at("size").get<std::int64_t>(),
+                               input.at("modified_ns").get<std::int64_t>(),
+                               from_hex(input.at("head").get<std::string>(), place)});
     }
-    return checkpoint;
+    return record;
   } catch (const nlohmann::json::exception& reason) {
     throw Error(ErrorKind::invalid_data, place,
-                std::string("the checkpoint in the index cannot be read: ") + reason.what(),
+                std::string("the progress record in the index cannot be read: ") + reason.what(),
                 "restore the index from a copy, or index into another folder");
   }
 }
 
-void check_same_run(const Checkpoint& before, const Checkpoint& now, const std::string& place, bool any_input) {
+void check_same_run(const ProgressRecord& before, const ProgressRecord& now, const std::string& place, bool any_input) {
   const auto refuse = [&](const std::string& problem, const std::string& remedy) {
     throw Error(ErrorKind::usage, place, problem, remedy);
   };
