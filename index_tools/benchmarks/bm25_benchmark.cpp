@@ -57,7 +57,7 @@ void write_file(const std::filesystem::path& name, const std::function<void(std:
   std::ofstream file(name);
   if (file) write(file);
   file.close();
-  if (!file) throw Error(ErrorKind::io, name.string(), "the file cannot be written", "check the folder and the space");
+  if (!file) throw Error(ErrorKind::io, name.string(), "cannot be written", "check the directory and the free space");
 }
 
 void write_texts(const Bm25Benchmark& settings, std::ostream& file) {

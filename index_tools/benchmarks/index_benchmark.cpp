@@ -32,8 +32,8 @@ class WorkFolder {
   explicit WorkFolder(const fs::path& parent) {
     std::string name = ((parent.empty() ? fs::temp_directory_path() : parent) / "relucent-bench-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::io, name, std::string("the folder cannot be made: ") + std::strerror(errno),
-                  "name another one");
+      throw Error(ErrorKind::io, name, std::string("the directory cannot be created: ") + std::strerror(errno),
+                  "choose another --folder");
     }
     path_ = name;
   }
@@ -63,7 +63,7 @@ std::int64_t write_collection(const fs::path& file, std::int64_t documents) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   // To the disk before anything is timed.
   if (!written || descriptor < 0 || ::fsync(descriptor) != 0) {
-    throw Error(ErrorKind::io, file.string(), "cannot be written", "free some space or name another --folder");
+    throw Error(ErrorKind::io, file.string(), "cannot be written", "free some space, or choose another --folder");
   }
   ::close(descriptor);
   return bytes;
@@ -109,7 +109,8 @@ Sample sample(const std::function<void()>& work) {
   Sample result;
   result.ms = time_ms([&] {
     const pid_t child = ::fork();
-    if (child < 0) throw Error(ErrorKind::io, "bench index", std::string("no new process: ") + std::strerror(errno));
+    if (child < 0)
+      throw Error(ErrorKind::io, "bench index", std::string("cannot start a process: ") + std::strerror(errno));
     if (child == 0) {
       try {
         work();

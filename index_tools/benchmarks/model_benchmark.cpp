@@ -18,7 +18,8 @@ namespace {
 std::vector<std::string> whole_words(const std::filesystem::path& model) {
   const auto file = model / "vocab.txt";
   std::ifstream in(file);
-  if (!in) throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark makes its texts from it");
+  if (!in)
+    throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark generates its texts from this file");
   std::vector<std::string> words;
   for (std::string line; std::getline(in, line);) {
     if (line.size() >= 3 && std::all_of(line.begin(), line.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
@@ -26,7 +27,7 @@ std::vector<std::string> whole_words(const std::filesystem::path& model) {
     }
   }
   if (words.empty())
-    throw Error(ErrorKind::invalid_data, file.string(), "holds no plain word of three letters or more");
+    throw Error(ErrorKind::invalid_data, file.string(), "contains no plain word of three letters or more");
   return words;
 }
 

@@ -77,7 +77,8 @@ class IcuConverter {
     converter_.reset(::ucnv_open(name, &status));
     ::ucnv_setToUCallBack(converter_.get(), skip_errors ? UCNV_TO_U_CALLBACK_SKIP : UCNV_TO_U_CALLBACK_STOP, nullptr,
                           nullptr, nullptr, &status);
-    if (U_FAILURE(status)) throw Error(ErrorKind::unsupported, name, "ICU has no such charset", "install ICU's data");
+    if (U_FAILURE(status))
+      throw Error(ErrorKind::unsupported, name, "ICU does not know this charset", "install ICU's data files");
   }
 
   // Nothing where a byte is malformed and errors are not skipped.

@@ -67,8 +67,8 @@ class Cord19Reader : public DocumentReader {
       const auto found = std::find(fields_.begin(), fields_.end(), kNames[i]);
       if (found == fields_.end()) {
         throw Error(ErrorKind::invalid_data, lines_.part() + ":" + std::to_string(records_.line()),
-                    std::string("the first line names no column ") + kNames[i],
-                    "give metadata.csv of the CORD-19 release of 2020-05-19 or later");
+                    std::string("the header line has no column ") + kNames[i],
+                    "use metadata.csv from the CORD-19 release of 2020-05-19 or later");
       }
       columns_[i] = static_cast<std::size_t>(found - fields_.begin());
     }
@@ -132,8 +132,8 @@ std::unique_ptr<DocumentReader> read_cord19_fulltext(LineReader& lines) {
   std::error_code failure;
   const fs::path metadata = fs::absolute(lines.part(), failure);
   if (failure || !fs::is_regular_file(metadata, failure)) {
-    throw Error(ErrorKind::invalid_data, lines.part(), "lies in an archive, where its full texts cannot be looked up",
-                "unpack the release and its document_parses.tar.gz, and give the folder");
+    throw Error(ErrorKind::invalid_data, lines.part(), "is inside an archive, where its full texts cannot be looked up",
+                "unpack the release and its document_parses.tar.gz, then pass the directory");
   }
   return std::make_unique<Cord19Reader>(lines, metadata.parent_path());
 }

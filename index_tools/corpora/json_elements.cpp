@@ -32,7 +32,7 @@ JsonElements::JsonElements(ByteStream& bytes, const std::string& part, ReadRepor
 
 void JsonElements::fail(const std::string& problem) const {
   throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(line_),
-              problem + " (after element " + std::to_string(number_) + ")", "fetch or make the file again");
+              problem + " (after element " + std::to_string(number_) + ")", "download or recreate the file");
 }
 
 int JsonElements::peek() {
@@ -99,7 +99,7 @@ std::string JsonElements::read_value() {
 
 // Goes to the first element of the outermost object's array.
 void JsonElements::find_member() {
-  if (peek() != '{') fail("the text is no JSON object");
+  if (peek() != '{') fail("the text is not a JSON object");
   take();
   for (;;) {
     skip_white();
@@ -110,7 +110,7 @@ void JsonElements::find_member() {
     take();
     skip_white();
     if (name == "\"" + member_ + "\"") {
-      if (peek() != '[') fail("the member \"" + member_ + "\" is no array");
+      if (peek() != '[') fail("the member \"" + member_ + "\" is not an array");
       return;
     }
     read_value();

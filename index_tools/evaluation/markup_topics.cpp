@@ -108,7 +108,8 @@ class MarkupReader {
       use(*tag, open);
     }
     if (in_topic_)
-      bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </top> or </topic>");
+      bad_line(file_, line_of(topic_begin_), "the topic that begins here is not closed",
+               "close it with </top> or </topic>");
     return {xml_ ? TopicFormat::trec_xml : TopicFormat::trec, std::move(topics_)};
   }
 
@@ -124,7 +125,7 @@ class MarkupReader {
       if (!rest.starts_with(start)) return std::nullopt;
       const std::size_t close = rest.find(end, start.size());
       if (close == std::string_view::npos)
-        bad_line(file_, line_of(open), std::string(start) + " does not end", "close it: " + std::string(end));
+        bad_line(file_, line_of(open), std::string(start) + " is not closed", "close it with " + std::string(end));
       place_ = open + close + end.size();
       return rest.substr(start.size(), close - start.size());
     };
@@ -165,8 +166,8 @@ class MarkupReader {
     field_ = nullptr;
     if (tag.name == "top" || tag.name == "topic") {
       if (in_topic_)
-        bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end",
-                 "close it: </" + tag.name + ">");
+        bad_line(file_, line_of(topic_begin_), "the topic that begins here is not closed",
+                 "close it with </" + tag.name + ">");
       xml_ = tag.name == "topic";
       in_topic_ = true;
       topic_begin_ = place;
@@ -230,7 +231,7 @@ class MarkupReader {
     if (topic_.id.empty())
       bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
     if (topic_.id.find(' ') != std::string::npos)
-      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " has blanks in it");
+      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " contains white space");
     if (topic_.title.empty() && topic_.description.empty()) {
       bad_line(file_, line, "topic " + topic_.id + " has neither a title nor a description", "add <title> or <query>");
     }

@@ -173,9 +173,9 @@ void require_grades_on_scale(const Qrels& qrels, const std::vector<Measure>& mea
         if (grade <= measure.max_grade) continue;
         throw Error(
             ErrorKind::invalid_data, "query " + query + ", docno " + docno,
-            "the grade " + std::to_string(grade) + " is above the scale of " + measure.name + ", which ends at " +
+            "grade " + std::to_string(grade) + " exceeds the scale of " + measure.name + ", whose highest grade is " +
                 std::to_string(measure.max_grade),
-            "name the highest grade of these judgments, for instance ERR(max_rel=" + std::to_string(grade) + ")@20");
+            "state the highest grade of these judgments, for example ERR(max_rel=" + std::to_string(grade) + ")@20");
       }
     }
   }

@@ -29,8 +29,9 @@ struct OutputFile::Implementation {
 
   [[noreturn]] void fail(const char* operation, int code) const {
     throw Error(ErrorKind::io, file.string(), std::string("cannot be ") + operation + ": " + std::strerror(code),
-                code == ENOSPC || code == EDQUOT ? "free some space, or choose another place"
-                                                 : "check the folder and its permissions, or choose another place");
+                code == ENOSPC || code == EDQUOT
+                    ? "free some space, or choose another location"
+                    : "check the directory and its permissions, or choose another location");
   }
 
   void write_all(const char* bytes, std::size_t count) {
@@ -86,7 +87,7 @@ OutputFile::OutputFile(const std::filesystem::path& file) : implementation_(std:
   std::error_code problem;
   const auto status = std::filesystem::status(file, problem);
   if (std::filesystem::is_directory(status)) {
-    throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+    throw Error(ErrorKind::io, file.string(), "is a directory", "pass a file in it");
   }
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     self.descriptor = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
@@ -122,7 +123,7 @@ void OutputFile::commit() {
   self.descriptor = -1;
   if (::close(descriptor) != 0) self.fail("written", errno);
   if (!self.temporary.empty() && ::rename(self.temporary.c_str(), self.file.c_str()) != 0)
-    self.fail("put in place", errno);
+    self.fail("moved into place", errno);
   self.committed = true;
 }
 

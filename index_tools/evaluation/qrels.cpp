@@ -15,7 +15,7 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::string_view kQrelsFormats =
-    "write TREC lines (qid iteration docno grade), SMART lines (qid docno grade), NPL's records or JSON lines";
+    "use TREC lines (qid iteration docno grade), SMART lines (qid docno grade), NPL records or JSON lines";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 
@@ -75,13 +75,13 @@ struct Reader {
     const std::size_t count = trec || weighted ? 4 : 3;
     if (fields.size() != count) {
       bad_line(file, number,
-               "has " + std::to_string(fields.size()) + " columns where the first line has " + std::to_string(count),
+               "has " + std::to_string(fields.size()) + " columns, but the first line has " + std::to_string(count),
                kQrelsFormats);
     }
     if (weighted) return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
     std::int64_t grade = 0;
     if (!parse_whole_number(fields.back(), grade)) {
-      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is no whole number", kQrelsFormats);
+      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is not a whole number", kQrelsFormats);
     }
     add(fields[0], trec ? fields[1] : "0", trec ? fields[2] : fields[1], grade, number);
   }
@@ -94,7 +94,7 @@ struct Reader {
     } else if (fields.size() == 1) {
       npl_query = fields[0];
     } else {
-      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where a query's number should stand",
+      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where a query number is expected",
                "end each query's documents with a line \"/\"");
     }
   }
@@ -112,14 +112,14 @@ struct Reader {
       return weighted ? QrelsFormat::smart : QrelsFormat::trec;
     }
     if (fields.size() == 3) return fields[2] == "score" ? QrelsFormat::beir : QrelsFormat::smart;
-    bad_line(file, number, "is no judgment: " + excerpt(text), kQrelsFormats);
+    bad_line(file, number, "is not a judgment: " + excerpt(text), kQrelsFormats);
   }
 
   void json(const std::string& text, std::int64_t number) {
     const JsonRecord record = parse_record(text, file, number);
     const JsonRecord* grade = find_field(record, {"relevance", "rel", "grade", "label"});
     if (grade == nullptr || !grade->is_number_integer()) {
-      bad_line(file, number, "has no whole number \"relevance\"",
+      bad_line(file, number, "\"relevance\" is missing or not a whole number",
                "write {\"qid\": ..., \"docno\": ..., \"relevance\": 1}");
     }
     const JsonRecord* iteration = find_field(record, {"iteration"});
@@ -150,7 +150,7 @@ JudgmentFile read_judgment_file(const std::filesystem::path& file) {
   Reader reader{file};
   reader.read(lines);
   if (reader.result.judgments.empty()) {
-    throw Error(ErrorKind::invalid_data, input_name(file), "holds no judgment", std::string(kQrelsFormats));
+    throw Error(ErrorKind::invalid_data, input_name(file), "contains no judgments", std::string(kQrelsFormats));
   }
   return std::move(reader.result);
 }

@@ -28,10 +28,9 @@ void for_each_line(const std::filesystem::path& file, const LineUse& use) {
   if (!named_descriptor(file, STDIN_FILENO)) {
     std::error_code problem;
     const auto status = std::filesystem::status(file, problem);
-    if (!std::filesystem::exists(status))
-      throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
+    if (!std::filesystem::exists(status)) throw Error(ErrorKind::io, file.string(), "no such file", "check the path");
     if (std::filesystem::is_directory(status)) {
-      throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+      throw Error(ErrorKind::io, file.string(), "is a directory", "pass a file in it");
     }
   }
   InputParts parts({InputFile{file}}, {"*"});
@@ -85,8 +84,8 @@ void require_word(std::string_view word, std::string_view what, std::string_view
   const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; };
   if (!word.empty() && std::none_of(word.begin(), word.end(), blank)) return;
   throw Error(ErrorKind::invalid_data, std::string(what) + " " + excerpt(word),
-              word.empty() ? "is empty" : "holds a blank, which " + std::string(holder) + " cannot",
-              "give it another name, or write JSON lines");
+              word.empty() ? "is empty" : "contains white space, which " + std::string(holder) + " cannot hold",
+              "rename it, or write JSON lines");
 }
 
 void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem, std::string_view remedy) {

@@ -29,8 +29,8 @@ auto readable(const std::filesystem::path& index, Work&& work) {
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::io, index.string(), "reading it: out of memory",
-                "free some memory, or raise its limit (ulimit -v)");
+    throw Error(ErrorKind::io, index.string(), "out of memory while reading the index",
+                "free some memory, or raise the limit (ulimit -v)");
   } catch (const Lucene::LuceneException& reason) {
     throw damaged(to_utf8(reason.getError()));
   } catch (const std::exception& reason) {

@@ -83,12 +83,13 @@ class IndexRun {
     const Origin origin = origin_of(job_.index);
     if (job_.force || origin == Origin::none || origin == Origin::own) return;
     const bool overwrite = job_.start == IndexJob::Start::overwrite;
-    throw Error(
-        ErrorKind::usage, place(),
-        origin == Origin::unknown
-            ? "the folder holds an index too damaged to tell whether `relucent index` wrote it"
-            : "the folder holds an index that `relucent index` did not write, or that another program has changed",
-        overwrite ? "name another folder; with --force as well, what is there is destroyed" : "name another folder");
+    throw Error(ErrorKind::usage, place(),
+                origin == Origin::unknown
+                    ? "the directory contains an index too damaged to tell whether `relucent index` wrote it"
+                    : "the directory contains an index that `relucent index` did not write, or that another program "
+                      "has changed",
+                overwrite ? "choose another directory; adding --force destroys the index that is there"
+                          : "choose another directory");
   }
 
   IndexBuilder::Mode open_builder(const IndexBuilder::Options& options) {
@@ -101,8 +102,8 @@ class IndexRun {
       const Origin origin = error.kind() == ErrorKind::invalid_data ? origin_of(job_.index) : Origin::other;
       if (origin != Origin::own && origin != Origin::unknown) throw;
       throw Error(error.kind(), error.place(), error.problem(),
-                  origin == Origin::own ? "restore it from a copy, or index again with --overwrite"
-                                        : "restore it from a copy; if `relucent index` wrote it, index again with "
+                  origin == Origin::own ? "restore it from a copy, or rebuild it with --overwrite"
+                                        : "restore it from a copy; if `relucent index` wrote it, rebuild it with "
                                           "--overwrite --force");
     }
   }
@@ -120,10 +121,10 @@ class IndexRun {
       check_same_run(before, progress_record_, place(), job_.any_input);
       if (before.documents != builder_->totals().documents) {
         throw Error(ErrorKind::invalid_data, place(),
-                    "holds " + std::to_string(builder_->totals().documents) + " documents, not the " +
+                    "contains " + std::to_string(builder_->totals().documents) + " documents, not the " +
                         std::to_string(before.documents) +
                         " that its progress record states: another program has changed it",
-                    "index into another folder");
+                    "index into another directory");
       }
       progress_record_.documents = summary_.resumed_from = before.documents;
       progress_record_.complete = before.complete && !job_.any_input;
@@ -143,8 +144,8 @@ class IndexRun {
     }
     if (feed.still_to_pass_over() > 0) {
       throw Error(ErrorKind::invalid_data, place(),
-                  "holds " + std::to_string(feed.still_to_pass_over()) + " documents more than the input has now",
-                  "give the same input as before, or index again with --overwrite");
+                  "contains " + std::to_string(feed.still_to_pass_over()) + " more documents than the input has now",
+                  "pass the same input as before, or rebuild the index with --overwrite");
     }
     summary_.report = reader.report();
     summary_.duplicates = feed.duplicates();
@@ -164,7 +165,7 @@ class IndexRun {
     builder_.reset();  // not closed: nobody wants to wait for merges now
     throw Error(ErrorKind::interrupted, place(),
                 "interrupted; " + with_commas(progress_record_.documents) + " documents are indexed and safe",
-                "run the same command with --resume to go on");
+                "run the same command with --resume to continue");
   }
 
   void commit() {
@@ -181,7 +182,8 @@ class IndexRun {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::io) throw;
       std::string problem = error.problem();
-      if (committed_) problem += " (the index stands at its last commit: " + with_commas(*committed_) + " documents)";
+      if (committed_)
+        problem += " (the index is intact up to its last commit: " + with_commas(*committed_) + " documents)";
       std::string remedy = error.remedy();
       if (committed_) remedy += (remedy.empty() ? "" : "; ") + std::string("then run the same command with --resume");
       throw Error(error.kind(), error.place(), problem, remedy);
@@ -195,13 +197,14 @@ class IndexRun {
       builder_->close();
       char share[64];
       std::snprintf(share, sizeof share, "%.3g %% of the records are malformed", 100 * report.malformed_share());
-      throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
-                  std::string(share) + ": " + report.malformed_summary(),
-                  "fix the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
+      throw Error(
+          ErrorKind::invalid_data, input_name(input_.files.front().path),
+          std::string(share) + ": " + report.malformed_summary(),
+          "fix the input and rebuild the index with --overwrite, or accept them with --resume --max-malformed PERCENT");
     }
     if (progress_record_.documents == 0) {
       throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
-                  "holds no document of the corpus " + corpus_.id, "is it " + corpus_.format + "?");
+                  "contains no document of the corpus " + corpus_.id, "check --input; expected " + corpus_.format);
     }
     progress_record_.complete = true;
     commit();

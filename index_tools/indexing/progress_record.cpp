@@ -34,7 +34,7 @@ Duplicates duplicates_from(const std::string& name) {
   for (const Duplicates each : {Duplicates::error, Duplicates::skip_later, Duplicates::keep}) {
     if (name == to_string(each)) return each;
   }
-  throw Error(ErrorKind::usage, "--duplicates " + name, "no such policy", "choose error, skip-later or keep");
+  throw Error(ErrorKind::usage, "--duplicates " + name, "unknown policy", "choose error, skip-later or keep");
 }
 
 std::vector<InputFingerprint> fingerprints_of(const std::vector<InputFile>& files) {
@@ -72,13 +72,13 @@ std::map<std::string, std::string> to_user_data(const ProgressRecord& record) {
 ProgressRecord progress_record_from(const std::map<std::string, std::string>& user_data, const std::string& place) {
   const auto found = user_data.find(kProgressKey);
   if (found == user_data.end()) {
-    throw Error(ErrorKind::invalid_data, place, "the index was not made by `relucent index`",
-                "index into another folder");
+    throw Error(ErrorKind::invalid_data, place, "the index was not written by `relucent index`",
+                "index into another directory");
   }
   if (too_deep_in_json(found->second)) {
     throw Error(ErrorKind::invalid_data, place,
                 "the progress record in the index nests deeper than " + std::to_string(kMaxNesting) + " levels",
-                "index again with --overwrite");
+                "rebuild the index with --overwrite");
   }
   try {
     const auto data = nlohmann::json::parse(found->second);
@@ -101,7 +101,7 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
   } catch (const nlohmann::json::exception& reason) {
     throw Error(ErrorKind::invalid_data, place,
                 std::string("the progress record in the index cannot be read: ") + reason.what(),
-                "restore the index from a copy, or index into another folder");
+                "restore the index from a copy, or index into another directory");
   }
 }
 
@@ -110,38 +110,39 @@ void check_same_run(const ProgressRecord& before, const ProgressRecord& now, con
     throw Error(ErrorKind::usage, place, problem, remedy);
   };
   if (before.corpus != now.corpus) {
-    refuse("was begun with --corpus " + before.corpus + ", not " + now.corpus,
+    refuse("was started with --corpus " + before.corpus + ", not " + now.corpus,
            "resume with the same corpus, or replace the index with --overwrite");
   }
   if (before.duplicates != now.duplicates) {
-    refuse(std::string("was begun with --duplicates ") + to_string(before.duplicates),
+    refuse(std::string("was started with --duplicates ") + to_string(before.duplicates),
            "resume with the same setting, or replace the index with --overwrite");
   }
   if (before.names != now.names) {
-    refuse("was begun with other --names patterns", "resume with the same ones, or replace the index with --overwrite");
+    refuse("was started with other --names patterns",
+           "resume with the same ones, or replace the index with --overwrite");
   }
   if (any_input) return;
   const std::string remedy =
-      "give the same input as before, replace the index with --overwrite, or take it as it is with --force-resume";
+      "pass the same input as before, replace the index with --overwrite, or accept the change with --force-resume";
   if (before.inputs.size() != now.inputs.size()) {
-    refuse("was begun with " + std::to_string(before.inputs.size()) + " input files, now there are " +
+    refuse("was started with " + std::to_string(before.inputs.size()) + " input files, but now there are " +
                std::to_string(now.inputs.size()),
            remedy);
   }
   for (std::size_t i = 0; i < now.inputs.size(); ++i) {
     const InputFingerprint &old_file = before.inputs[i], &new_file = now.inputs[i];
     if (old_file.size == InputFingerprint::kStream || new_file.size == InputFingerprint::kStream) {
-      refuse("input " + input_name(new_file.path) + " is a stream, which cannot be compared with the one before",
+      refuse("input " + input_name(new_file.path) + " is a stream, which cannot be compared with the earlier input",
              "if it is the same, resume with --force-resume; otherwise replace the index with --overwrite");
     }
     const char* difference = old_file.size != new_file.size                 ? "size"
                              : old_file.head != new_file.head               ? "content"
-                             : old_file.modified_ns != new_file.modified_ns ? "time of change"
+                             : old_file.modified_ns != new_file.modified_ns ? "modification time"
                                                                             : nullptr;
     if (difference == nullptr) continue;
     const std::string name =
-        old_file.path == new_file.path ? new_file.path : new_file.path + " (then " + old_file.path + ")";
-    refuse("input " + name + " has another " + difference + " than when indexing began", remedy);
+        old_file.path == new_file.path ? new_file.path : new_file.path + " (previously " + old_file.path + ")";
+    refuse(std::string("the ") + difference + " of input " + name + " has changed since indexing began", remedy);
   }
 }
 

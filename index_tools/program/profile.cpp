@@ -28,8 +28,8 @@ std::string text_of_stream(const std::string& file) {
   for (std::size_t count; (count = stream.read(buffer, sizeof buffer)) > 0;) {
     text.append(buffer, count);
     if (text.size() > kMaxProfile) {
-      throw Error(ErrorKind::invalid_data, index_tools::input_name(file), "is larger than 1 MiB, which no profile is",
-                  "name a TOML file");
+      throw Error(ErrorKind::invalid_data, index_tools::input_name(file),
+                  "is larger than 1 MiB, the limit for a profile", "pass a TOML file");
     }
   }
   return text;
@@ -54,16 +54,19 @@ Profile read_profile(const std::string& file) {
 
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--config", flags.config, "Profile (TOML); see `relucent config show`")->type_name("FILE");
-  command.add_option("--model", flags.model, "Checkpoint folder (default: the bundled one)")->type_name("DIR");
+  command.add_option("--model", flags.model, "Checkpoint directory (default: the bundled checkpoint)")
+      ->type_name("DIR");
   command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
   command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");
-  command.add_option("--threads", flags.threads, "Threads of the model (default: every core)")->type_name("N");
-  command.add_option("--attention-window", flags.attention_window, "w; -1: unlimited (default: the checkpoint's)")
+  command.add_option("--threads", flags.threads, "Model threads (default: every core)")->type_name("N");
+  command
+      .add_option("--attention-window", flags.attention_window,
+                  "Attention window; -1: unlimited (default: the checkpoint's)")
       ->type_name("W");
-  command.add_option("--window", flags.window, "How many hits are rescored")->type_name("N");
+  command.add_option("--window", flags.window, "Number of hits to rescore")->type_name("N");
   command
       .add_option("--timeout-ms", flags.timeout_ms,
-                  "Deadline of a query's rescoring; 0: none (default: none, unless the profile sets one)")
+                  "Deadline for rescoring a query; 0: none (default: none unless the profile sets one)")
       ->type_name("MS");
 }
 

@@ -59,7 +59,7 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
     names.push_back(command->get_name());
   }
   const std::string nearest = closest_name(given, names);
-  return "there is no command \"" + given + "\"; " +
+  return "unknown command \"" + given + "\"; " +
          (nearest.empty() ? "the commands are " + join(names) : "did you mean \"" + nearest + "\"?");
 }
 
@@ -141,9 +141,9 @@ int run_program(int argc, char** argv) {
     return report(error.path1().string() + ": " + error.code().message() + "; check the path and its permissions",
                   failed);
   } catch (const std::exception& error) {
-    return report(std::string(error.what()) + "; this was not expected, please report it", failed);
+    return report(std::string(error.what()) + "; this is unexpected; please report it", failed);
   } catch (...) {
-    return report("something unknown went wrong; please report it", failed);
+    return report("unknown error; please report it", failed);
   }
 }
 

@@ -86,7 +86,7 @@ class Unanswered {
   /// Throws where not one of the `asked` queries of `place` was answered: that is a failure of the whole command.
   void throw_if_all(std::size_t asked, const std::string& place) const {
     if (count_ == 0 || count_ < asked) return;
-    throw Error(*first_kind_, place, "no query could be answered", "see the reason above");
+    throw Error(*first_kind_, place, "no query could be answered", "see the error above");
   }
 
   /// Says how many there were.
@@ -104,7 +104,7 @@ class Unanswered {
 // Queries from a person or, without a terminal, one a line.
 int answer_lines(SearchSession& session, const SearchOptions& options) {
   const bool person = is_terminal(STDIN_FILENO);
-  if (person) std::cerr << "A question on each line; an empty line or Ctrl-D ends.\n";
+  if (person) std::cerr << "Enter one question per line; an empty line or Ctrl-D ends the session.\n";
   int code = ok;
   std::size_t asked = 0;
   Unanswered unanswered;
@@ -154,7 +154,7 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   };
   std::fprintf(stderr, "%zu queries", results.size());
   if (jobs > 1) std::fprintf(stderr, ", %d at once", jobs);
-  if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of stop words alone)", no_hits, no_words);
+  if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of them stop words only)", no_hits, no_words);
   std::fprintf(stderr, "; time per query:\n");
   line("all", &SearchResult::total_ms);
   line("parse", &SearchResult::parse_ms);
@@ -163,7 +163,7 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   line("fetch text", &SearchResult::fetch_ms);
   line("tokenize", &SearchResult::tokenize_ms);
   line("encode", &SearchResult::encode_ms);
-  if (results.front().device_ms > 0) line("of it device", &SearchResult::device_ms);
+  if (results.front().device_ms > 0) line("on device", &SearchResult::device_ms);
   line("combine", &SearchResult::combine_ms);
 }
 
@@ -283,22 +283,23 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
 
 int run(const SearchOptions& options) {
   if (!options.query.empty() && !options.topics.empty()) {
-    throw Error(ErrorKind::usage, "search", "a query and --topics cannot go together", "choose one");
+    throw Error(ErrorKind::usage, "search", "a query and --topics cannot be combined", "choose one");
   }
   if (!options.run.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--run", "needs --topics, whose ids stand in a run",
-                "name a topics file, or use --json");
+    throw Error(ErrorKind::usage, "--run", "needs --topics, which provides the query ids of a run",
+                "pass a topics file, or use --json");
   }
   if (!options.rerank_file.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, whose ids stand in it", "name a topics file");
+    throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, which provides its query ids",
+                "pass a topics file");
   }
   if (options.rerank_file == "-" && (options.json || options.run == "-")) {
     throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
                 "write one of them to a file");
   }
   if (options.jobs > 0 && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--jobs", "needs --topics, of which several are answered at once",
-                "name a topics file, or leave it away");
+    throw Error(ErrorKind::usage, "--jobs", "needs --topics, of which it answers several at once",
+                "pass a topics file, or omit --jobs");
   }
   std::string query;
   for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
@@ -310,7 +311,7 @@ int run(const SearchOptions& options) {
   if (options.b) config.first_stage.b = *options.b;
   check_config(config);
   if (options.index.empty() && config.index.path.empty()) {
-    throw Error(ErrorKind::usage, "--index", "is missing", "give --index DIR, or [index] path in the profile");
+    throw Error(ErrorKind::usage, "--index", "is missing", "pass --index DIR, or set [index] path in the profile");
   }
   // Other rerankers are to be fed with what the first stage finds.
   if (options.no_rescore || !options.rerank_file.empty()) config.rescorer.enabled = false;
@@ -333,47 +334,46 @@ int run(const SearchOptions& options) {
 void add_search(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("search", "Search an index and rescore the hits");
   auto options = std::make_shared<SearchOptions>();
-  command->add_option("QUERY", options->query, "The question; without one, a question a line from standard input");
-  command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")
+  command->add_option("QUERY", options->query,
+                      "The question (default: read questions from standard input, one per line)");
+  command->add_option("--index", options->index, "Index directory (default: the profile's [index] path)")
       ->type_name("DIR");
   command
       ->add_option("--topics", options->topics,
                    "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV); \"-\": standard input")
       ->type_name("FILE");
   command
-      ->add_option("--run,--output", options->run,
-                   "Write a TREC run of the topics; \"-\" or nothing: to standard output")
+      ->add_option("--run,--output", options->run, "Write a TREC run of the topics; \"-\" (default): standard output")
       ->type_name("FILE");
   command
       ->add_option("--rerank-file", options->rerank_file,
                    "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other "
-                   "rerankers; \"-\": to standard output; implies --no-rescore")
+                   "rerankers; \"-\": standard output; implies --no-rescore")
       ->type_name("FILE");
   add_topic_text_flag(*command, options->topic_text);
   command
       ->add_option("--hits", options->hits,
-                   "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
+                   "Number of hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   command
-      ->add_option(
-          "--jobs", options->jobs,
-          "Topics answered at once (default: one per core; with rescoring at most 4, and 1 where a deadline is "
-          "set)")
+      ->add_option("--jobs", options->jobs,
+                   "Topics answered at once (default: one per core; with rescoring at most 4, and 1 if a deadline is "
+                   "set)")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxJobs));
   command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
       ->type_name("NUMBER");
   command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
       ->type_name("NUMBER");
-  command->add_flag("--no-rescore,--bm25", options->no_rescore, "BM25 alone");
+  command->add_flag("--no-rescore,--bm25", options->no_rescore, "Search with BM25 only");
   command->add_option("--syntax", options->syntax, "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
       ->capture_default_str()
       ->check(CLI::IsMember({"words", "lucene"}));
   add_profile_flags(*command, options->profile);
-  command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();
-  command->add_flag("--timings", options->timings, "Say on standard error how long each step took");
-  command->add_flag("--json", options->json, "Print a JSON object a query, on one line");
+  command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
+  command->add_flag("--json", options->json, "Print one JSON object per query, one per line");
   command->footer(
       "Example:\n"
       "  relucent search --index my.index \"why is the sky blue\"\n"

@@ -80,7 +80,7 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
   const bool styles = style.styles;
   out << styled(styles, kBold, shortened(printable(result.query), style.columns)) << "\n";
   if (result.no_words) {
-    out << "No hits: the query has only stop words and signs, which the index leaves out.\n";
+    out << "No hits: the query has only stop words and punctuation, which are not indexed.\n";
     return;
   }
   if (result.hits.empty()) {
@@ -130,7 +130,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = result.reason;
-  if (result.no_words) json["note"] = "the query has only stop words and signs, which the index leaves out";
+  if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
   json["hits"] = Json::array();
   for (const SearchHit& hit : result.hits) {
     json["hits"].push_back({{"rank", hit.rank},

@@ -65,11 +65,12 @@ struct SearchSession::Implementation {
 
   RescoreQueryPtr parse(std::string_view text) const {
     if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
-    return guarded(ErrorKind::usage, "query", "parsing", "escape signs with \\, or leave --syntax lucene away", [&] {
-      RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
-                                  make_analyzer(config.first_stage));
-      return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
-    });
+    return guarded(
+        ErrorKind::usage, "query", "parsing", "escape special characters with \\, or omit --syntax lucene", [&] {
+          RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
+                                      make_analyzer(config.first_stage));
+          return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
+        });
   }
 
   void describe(const Lucene::TopDocsPtr& found, SearchResult& result) const {
@@ -108,7 +109,7 @@ struct SearchSession::Implementation {
     if (!id || id->empty()) {
       throw Error(ErrorKind::usage, index,
                   "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
-                  "set [index] id_field in a profile to the stored field with the documents' ids");
+                  "set [index] id_field in a profile to the stored field that holds the documents' ids");
     }
     hit.id = *id;
     if (with_text) hit.text = stored_text(document, config.index.text_field).value_or("");
