@@ -11,7 +11,7 @@
 
 namespace relucent::index_tools {
 
-/// A kind of file's formats and their names on a command line.
+/// The formats of one kind of file and their names on a command line.
 template <typename Format, std::size_t count>
 using FormatNames = std::array<std::pair<std::string_view, Format>, count>;
 
@@ -35,7 +35,7 @@ Format format_named(const FormatNames<Format, count>& names, std::string_view na
   throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name), "choose from " + all);
 }
 
-/// A name's ending with its dot, that of a compression before it left aside: ".tsv" of "topics.tsv.gz".
+/// The extension with its dot, ignoring ".gz": ".tsv" for "topics.tsv.gz".
 inline std::string ending_of(const std::filesystem::path& file) {
   const std::filesystem::path name = file.filename();
   return (name.extension() == ".gz" ? name.stem() : name).extension().string();
