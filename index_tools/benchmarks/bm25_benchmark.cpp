@@ -51,7 +51,7 @@ Lucene::QueryPtr disjunction(const std::vector<std::string>& words) {
   return query;
 }
 
-/// Calls write(file) unless the name is empty.
+/// Opens the file and calls write(file), unless the name is empty.
 void write_file(const std::filesystem::path& name, const std::function<void(std::ostream&)>& write) {
   if (name.empty()) return;
   std::ofstream file(name);

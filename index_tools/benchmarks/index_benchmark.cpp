@@ -49,7 +49,7 @@ class WorkFolder {
   fs::path path_;
 };
 
-/// The size of the texts, ids left out.
+/// Writes the collection; returns the size of the texts without ids.
 std::int64_t write_collection(const fs::path& file, std::int64_t documents) {
   GeneratedCollection collection;
   std::ofstream out(file, std::ios::binary);
@@ -61,7 +61,7 @@ std::int64_t write_collection(const fs::path& file, std::int64_t documents) {
   }
   const bool written = static_cast<bool>(out.flush());
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  // To the disk before anything is timed.
+  // Sync to disk before anything is timed.
   if (!written || descriptor < 0 || ::fsync(descriptor) != 0) {
     throw Error(ErrorKind::io, file.string(), "cannot be written", "free some space, or choose another --folder");
   }
@@ -103,7 +103,7 @@ struct Sample {
   double peak_mb = 0;
 };
 
-/// In a process of its own, so that its memory is only its own.
+/// Runs in a child process, to measure only its memory.
 Sample sample(const std::function<void()>& work) {
   std::cout.flush();
   Sample result;

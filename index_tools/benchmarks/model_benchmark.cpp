@@ -14,7 +14,7 @@
 namespace relucent::benchmarks {
 namespace {
 
-// Words that are one word piece each.
+// Words that consist of one word piece each.
 std::vector<std::string> whole_words(const std::filesystem::path& model) {
   const auto file = model / "vocab.txt";
   std::ifstream in(file);
@@ -42,10 +42,10 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
 }
 
 struct Scored {
-  std::vector<double> total_ms, tokenize_ms, encode_ms, device_ms;  // of every run of every client
-  std::uint64_t device_bytes = 0;                                   // that a call took at most
+  std::vector<double> total_ms, tokenize_ms, encode_ms, device_ms;  // one per run of every client
+  std::uint64_t device_bytes = 0;                                   // maximum over all calls
   double wall_ms = 0;
-  // After the first tenth of the runs, when buffers have grown to what they need, and after the last.
+  // Memory after the first tenth of the runs, when buffers have reached their size, and after the last.
   MemoryUse early, late;
 };
 
@@ -87,7 +87,7 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
   return all;
 }
 
-/// What a GPU itself took, and how near to its peak that is.
+/// The GPU's own time, and its share of the peak rate.
 Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per_s, int candidates) {
   Measurement row = summarize("  device", scored.device_ms);
   const double rate = gflop * 1e3 / row.median_ms;
@@ -156,7 +156,7 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
                                          settings.tokens - settings.query_tokens - 2);
   Measurement whole = summarize("model " + what, scored.total_ms);
-  // With several clients a query waits for others, so the rate is that of all together.
+  // With several clients a query waits for others, so the rate covers all clients together.
   const auto queries = static_cast<double>(scored.total_ms.size());
   const double rate = gflop * 1e3 / (settings.clients == 1 ? whole.median_ms : scored.wall_ms / queries);
   whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", rate}};
@@ -165,7 +165,7 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   if (peak > 0 && !on_gpu) {
     whole.figures.insert(whole.figures.end(), {{"peak_gflop_per_s", peak}, {"share_of_peak", rate / peak}});
   }
-  // Fewer runs have no such tail.
+  // Percentiles need enough runs.
   if (queries >= 100) {
     whole.figures.insert(whole.figures.end(), {{"clients", settings.clients},
                                                {"queries_per_s", 1e3 * queries / scored.wall_ms},

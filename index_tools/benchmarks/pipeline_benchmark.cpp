@@ -15,10 +15,10 @@ namespace relucent::benchmarks {
 std::vector<Measurement> run(const PipelineBenchmark& settings) {
   const auto topics = index_tools::read_topics(settings.topics);
   const auto searcher = openSearcher(settings.index, settings.config);
-  // Whole searches, and their parts as RescoredTopDocs reports them.
+  // Times of whole searches, and of their parts as RescoredTopDocs reports them.
   std::vector<double> whole, parse, first_stage, fetch, tokenize, encode, device, combine;
   double rescored = 0, degraded = 0;
-  // One search before: the first one loads what the index and the model load late.
+  // One warm-up search, because index and model load lazily.
   searcher->search(makeTextQuery(topics.front().title, settings.config), settings.hits);
   for (int round = 0; round < settings.rounds; ++round) {
     for (const index_tools::Topic& topic : topics) {

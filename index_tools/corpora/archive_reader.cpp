@@ -19,7 +19,7 @@ constexpr int kMaxGzipLayers = 3;
 }  // namespace
 
 struct ArchiveReader::Implementation {
-  // Gzip is seen through by our own stream, which compares checksums; everything else by libarchive.
+  // Our own stream decompresses gzip, because it verifies checksums; libarchive handles everything else.
   std::vector<std::unique_ptr<ByteStream>> layers;
   ByteStream* source;
   std::string name;

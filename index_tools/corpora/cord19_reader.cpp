@@ -21,7 +21,7 @@ enum Column : std::size_t { kId, kTitle, kAbstract, kPmcFiles, kPdfFiles, kColum
 constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abstract", "pmc_json_files",
                                                       "pdf_json_files"};
 
-// The file's bytes; false where there is no such file of a sensible size.
+// The file's bytes; false if there is no such file of a sensible size.
 bool read_file(const fs::path& path, std::string& bytes) {
   std::error_code failure;
   const std::uintmax_t size = fs::file_size(path, failure);
@@ -46,7 +46,7 @@ void use_newlines(std::string& text) {
 
 class Cord19Reader : public DocumentReader {
  public:
-  /// @param parses  the folder that full texts are found from; empty for none
+  /// @param parses  the folder that full-text paths are relative to; empty for none
   Cord19Reader(LineReader& lines, fs::path parses) : lines_(lines), records_(lines), parses_(std::move(parses)) {}
 
   bool next(Document& document) override {
@@ -78,7 +78,7 @@ class Cord19Reader : public DocumentReader {
 
   const std::string& field(Column column) const { return fields_[columns_[column]]; }
 
-  // What is wrong with the record; null if nothing.
+  // The problem with the record; null if there is none.
   const char* read(Document& document) {
     if (fields_.size() != width_) return "not as many fields as the first line has";
     document.id = field(kId);

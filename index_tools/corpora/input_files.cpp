@@ -37,7 +37,7 @@ std::string_view without_compression(std::string_view name) {
   return stem;
 }
 
-// The end of a path with so many names in it, or the whole path where it has fewer.
+// The last `count` components of a path, or the whole path if it has fewer.
 std::string_view last_parts(std::string_view path, std::ptrdiff_t count) {
   std::size_t from = path.size();
   while (count-- > 0 && from != std::string_view::npos && from > 0) from = path.find_last_of('/', from - 1);
@@ -70,7 +70,7 @@ class FolderFiles {
   };
 
   explicit FolderFiles(const fs::path& folder) {
-    // A link to a folder that holds this one leads in a circle, too.
+    // A link to a folder that contains this one is circular, too.
     std::error_code failure;
     for (fs::path above = fs::canonical(folder, failure); !failure && above.has_relative_path();) {
       above = above.parent_path();

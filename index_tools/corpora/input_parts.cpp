@@ -9,7 +9,7 @@
 namespace relucent::index_tools {
 namespace {
 
-// Packed more often than this is taken for an archive made to do harm.
+// Deeper nesting is treated as a malicious archive.
 constexpr std::size_t kMaxLevels = 5;
 
 class EntryStream : public ByteStream {

@@ -54,8 +54,8 @@ void JsonElements::skip_white() {
   while (is_white(peek())) take();
 }
 
-// Bytes of the buffer that mean nothing to read_value(), which looks at quotes, and within strings at backslashes,
-// outside at brackets.
+// Number of buffered bytes that read_value() can skip. It looks at quotes, at backslashes within strings, and at
+// brackets outside.
 std::size_t JsonElements::span_within(bool in_string) const {
   const Marks& marks = in_string ? kWithinString : kOutsideString;
   std::size_t i = begin_;
@@ -63,7 +63,7 @@ std::size_t JsonElements::span_within(bool in_string) const {
   return i - begin_;
 }
 
-// One value, whatever is in it: to its closing bracket or quote, or for a number or a word to what follows.
+// One value of any kind: up to its closing bracket or quote, or, for a number or a word, up to what follows.
 std::string JsonElements::read_value() {
   std::string value;
   int depth = 0;

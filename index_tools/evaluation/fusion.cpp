@@ -49,7 +49,7 @@ double highest_above_0(const RankedQuery& query, double highest) {
               "normalize by min-max, or fuse with rrf");
 }
 
-// What each hit, best first, adds to its document's score, before the weight.
+// The unweighted contribution of each hit, best first, to its document's score.
 std::vector<double> normalized(const RankedQuery& query, ScoreNormalization normalization) {
   std::vector<double> scores;
   for (const RunHit& hit : query.hits) {
@@ -80,7 +80,7 @@ std::vector<double> normalized(const RankedQuery& query, ScoreNormalization norm
       const double mean = std::accumulate(scores.begin(), scores.end(), 0.0) / count;
       double squares = 0;
       for (const double score : scores) squares += (score - mean) * (score - mean);
-      // Rounding of the mean must not make variance out of equal scores.
+      // Rounding errors of the mean must not turn equal scores into variance.
       scaled(mean, highest > lowest ? std::sqrt(squares / count) : 0);
       break;
     }
@@ -97,7 +97,7 @@ std::vector<double> summands(const RankedQuery& query, const FusionOptions& opti
   return result;
 }
 
-// From the smallest on: the sum does not depend on the order of the runs.
+// Adds in ascending order, so that the sum does not depend on the order of the runs.
 double sum_of(std::vector<double>& parts) {
   std::sort(parts.begin(), parts.end());
   return std::accumulate(parts.begin(), parts.end(), 0.0);

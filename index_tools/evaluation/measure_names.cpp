@@ -73,7 +73,7 @@ double between_0_and_1(std::string_view digits, std::string_view name) {
   return value;
 }
 
-// Takes what stands in parentheses out of `rest`: parameters between commas.
+// Removes the parentheses from `rest` and parses the parameters in them, separated by commas.
 std::string take_parentheses(std::string& rest, std::string_view name) {
   const std::size_t open = rest.find('(');
   if (open == std::string::npos) return {};
@@ -103,7 +103,7 @@ void read_parameter(std::string_view text, const Known& known, std::string_view 
   if (measure.max_grade > 30) unknown(name, "has a max_rel above 30");
 }
 
-// The pieces between commas, those inside of parentheses aside.
+// The pieces between commas outside of parentheses.
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> pieces;
   std::size_t begin = 0;
@@ -134,12 +134,12 @@ std::string_view measure_names() noexcept {
 Measure parse_measure(std::string_view name) {
   Measure measure;
   measure.name = trim(name);
-  std::erase(measure.name, ' ');  // a name is one word in the lines that are printed
+  std::erase(measure.name, ' ');  // printed names must be a single word
   std::string rest = measure.name;
   std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return std::tolower(c); });
   const std::string parameters = take_parentheses(rest, name);
 
-  // The cutoff stands behind '@', or behind the last '_' or '.' where only digits follow.
+  // The cutoff follows '@', or the last '_' or '.' if only digits follow that.
   std::string_view base = rest, cutoff;
   bool has_cutoff = false;
   std::size_t cut = rest.find('@');
@@ -159,7 +159,7 @@ Measure parse_measure(std::string_view name) {
   if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");
   if (has_cutoff) {
     measure.cutoff = positive(cutoff, name, "a cutoff");
-    if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval is asked for P.10 and prints P_10
+    if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval accepts P.10 and prints P_10
       measure.name[measure.name.find('.' + std::string(cutoff))] = '_';
     }
   }

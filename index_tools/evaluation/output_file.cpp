@@ -16,7 +16,7 @@
 namespace relucent::index_tools {
 
 struct OutputFile::Implementation {
-  std::filesystem::path file, temporary;  // temporary is empty where the file is written to directly
+  std::filesystem::path file, temporary;  // temporary is empty if the file is written to directly
   int descriptor = -1;
   archive* compressor = nullptr;
   bool committed = false;
@@ -50,7 +50,7 @@ struct OutputFile::Implementation {
     compressor = archive_write_new();
     archive_write_set_format_raw(compressor);
     archive_write_add_filter_gzip(compressor);
-    // The same bytes for the same content: no time of writing in the header.
+    // No timestamp in the header, so that the same content gives the same bytes.
     archive_write_set_filter_option(compressor, "gzip", "timestamp", nullptr);
     archive_write_set_bytes_in_last_block(compressor, 1);
     if (archive_write_open_fd(compressor, descriptor) != ARCHIVE_OK) fail("written", EIO);
@@ -80,7 +80,7 @@ OutputFile::OutputFile(const std::filesystem::path& file) : implementation_(std:
   auto& self = *implementation_;
   self.file = file;
   if (const auto named = named_descriptor(file, STDOUT_FILENO)) {
-    // Not opened by its name: that would begin at the start of a file that a shell has redirected to.
+    // Not opened by name: that would start at the beginning of a file that a shell has redirected to.
     self.descriptor = duplicate_descriptor(*named, file.native() == "-" ? "standard output" : file.string());
     return;
   }
@@ -92,7 +92,7 @@ OutputFile::OutputFile(const std::filesystem::path& file) : implementation_(std:
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     self.descriptor = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    // Through a link to the file itself, so that the link stays one.
+    // Follow a link to the file itself, so that the link is kept.
     const auto target = std::filesystem::exists(status) ? std::filesystem::canonical(file, problem) : file;
     self.file = problem ? file : target;
     self.temporary = self.file;

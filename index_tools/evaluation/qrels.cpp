@@ -24,7 +24,7 @@ bool is_zero(std::string_view field) {
   return parse_number(field, value) && value == 0;
 }
 
-// Four columns of SMART's, such as CACM's "01 1410  0 0": as TREC's they would judge a document 0 again and again.
+// SMART's four columns, such as CACM's "01 1410  0 0". Read as TREC, they would judge document 0 repeatedly.
 bool is_smart(const Lines& lines) {
   bool numbered = false;
   for (const auto& [number, line] : lines) {
@@ -36,7 +36,7 @@ bool is_smart(const Lines& lines) {
   return numbered;
 }
 
-// "0046" is the document that its collection calls 46.
+// "0046" is document 46 of its collection.
 std::string_view without_leading_zeros(std::string_view field) {
   const bool digits = std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (digits) field.remove_prefix(std::min(field.find_first_not_of('0'), field.size() - 1));
@@ -47,7 +47,7 @@ struct Reader {
   const std::filesystem::path& file;
   JudgmentFile result = {};
   bool form_known = false;
-  bool weighted = false;  // SMART's four columns, the last two without a meaning here
+  bool weighted = false;  // SMART's four columns, of which the last two are ignored
   std::string npl_query = {};
   std::unordered_map<std::string, std::unordered_set<std::string>> seen = {};
 

@@ -42,7 +42,7 @@ std::string_view to_string(QrelsFormat format) noexcept {
 
 QrelsFormat parse_qrels_format(std::string_view name) { return format_named(kQrelsFormatNames, name, "judgment"); }
 
-std::optional<QrelsFormat> qrels_form_of(const std::filesystem::path& file) {
+std::optional<QrelsFormat> qrels_format_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
   if (ending == ".jsonl") return QrelsFormat::jsonl;
   if (ending == ".tsv") return QrelsFormat::beir;

@@ -16,7 +16,7 @@ std::string_view to_string(QrelsFormat format) noexcept;
 QrelsFormat parse_qrels_format(std::string_view name);
 /// The format that a file name implies: .jsonl, .tsv (BEIR), .rel (SMART), .qrels and .trec (TREC); nothing for
 /// other names.
-std::optional<QrelsFormat> qrels_form_of(const std::filesystem::path& file);
+std::optional<QrelsFormat> qrels_format_of(const std::filesystem::path& file);
 
 /// Formats judgments in their order. SMART and BEIR omit the iteration.
 /// Throws Error `invalid_data` for an id that contains white space (except in JSONL).

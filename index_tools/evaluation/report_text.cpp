@@ -12,12 +12,12 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Characters of UTF-8; what is printed here takes one column each.
+// Number of UTF-8 characters; each takes one column here.
 std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Words of the first column to the left, everything else to the right.
+// Aligns the first column left and all others right.
 std::string aligned(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -63,7 +63,7 @@ std::string comparison_tables(const Report& report) {
   return text;
 }
 
-// † and ≈, filled up with blanks so that the figures stay below one another.
+// † and ≈, padded with blanks to keep the figures aligned.
 std::string marks(const Report& report, std::size_t run, std::size_t measure) {
   if (report.comparisons.empty()) return {};
   const auto& tests = run == 0 ? std::nullopt : report.comparisons[run - 1].tests[measure];

@@ -41,7 +41,7 @@ class RerankInputReader {
     } else {
       candidate.score = score->get<double>();
     }
-    // Records without a rank stay behind those with one, in the order of the lines.
+    // Records without a rank follow those with one, in the order of the lines.
     candidate.rank = std::numeric_limits<std::int64_t>::max();
     if (const JsonRecord* rank = stated(record, "rank"); rank != nullptr) {
       if (!rank->is_number_integer())

@@ -16,7 +16,7 @@ std::string_view to_string(RunFormat format) noexcept;
 /// Throws Error `usage` for an unknown name.
 RunFormat parse_run_format(std::string_view name);
 /// The format that a file name implies: .jsonl, .tsv (MS MARCO), .run and .trec (TREC); nothing for other names.
-std::optional<RunFormat> run_form_of(const std::filesystem::path& file);
+std::optional<RunFormat> run_format_of(const std::filesystem::path& file);
 
 /// What determines a run's order.
 enum class RunOrder {

@@ -66,7 +66,7 @@ bool parse_number(std::string_view field, double& value) noexcept {
   const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
   if (end != field.data() + field.size() || field.empty()) return false;
   if (status == std::errc::result_out_of_range) {
-    // Too small for a double is 0; too large is no score.
+    // A number too small for a double is 0; one too large is not a score.
     const std::size_t exponent = field.find_first_of("eE");
     value = 0;
     return exponent != std::string_view::npos && exponent + 1 < field.size() && field[exponent + 1] == '-';
@@ -95,9 +95,9 @@ void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_
 std::string excerpt(std::string_view text) {
   constexpr std::size_t longest = 60;
   std::string piece(text.substr(0, longest));
-  replace_malformed_utf8(piece);  // the cut may have gone through a character
+  replace_malformed_utf8(piece);  // the cut may have split a character
   for (char& c : piece) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';  // nothing in a file shall steer a terminal
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';  // file content must not control the terminal
   }
   return "\"" + piece + (text.size() > longest ? "...\"" : "\"");
 }

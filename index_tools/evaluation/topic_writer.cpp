@@ -19,8 +19,7 @@ constexpr FormatNames<TopicFormat, 5> kTopicFormatNames = {{{"trec", TopicFormat
                                                             {"jsonl", TopicFormat::jsonl},
                                                             {"tsv", TopicFormat::tsv}}};
 
-// TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is
-// written as one.
+// Programs that read TREC's SGML may not know entities, so only text that looks like an entity or a tag is escaped.
 std::string sgml_text(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,7 +36,7 @@ std::string sgml_text(std::string_view text) {
   return result;
 }
 
-// A title that looks as if it began with the label that readers drop gets one to be dropped.
+// Readers drop a label at the start of a title. A title that seems to start with one gets an extra label to drop.
 std::string title_label(std::string_view title) {
   std::string start(title.substr(0, 6));
   for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -70,7 +69,7 @@ std::string smart(const Topic& topic, std::size_t number) {
         "would be renumbered: SMART readers number topics by position, and it is number " + std::to_string(number),
         "choose another format, which keeps its id");
   }
-  // A text that would be taken for a command of the format stands behind a blank.
+  // A leading blank keeps a text from being read as a command of the format.
   return ".I " + topic.id + "\n.W\n" + (topic.title.starts_with('.') ? " " : "") + topic.title + "\n";
 }
 
@@ -97,7 +96,7 @@ std::string_view to_string(TopicFormat format) noexcept {
 
 TopicFormat parse_topic_format(std::string_view name) { return format_named(kTopicFormatNames, name, "topic"); }
 
-std::optional<TopicFormat> topic_form_of(const std::filesystem::path& file) {
+std::optional<TopicFormat> topic_format_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
   if (ending == ".tsv") return TopicFormat::tsv;
   if (ending == ".jsonl") return TopicFormat::jsonl;

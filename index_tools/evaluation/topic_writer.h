@@ -17,7 +17,7 @@ std::string_view to_string(TopicFormat format) noexcept;
 TopicFormat parse_topic_format(std::string_view name);
 /// The format that a file name implies, ignoring a compression suffix: .tsv, .jsonl, .xml, .qry (SMART), .trec;
 /// nothing for other names.
-std::optional<TopicFormat> topic_form_of(const std::filesystem::path& file);
+std::optional<TopicFormat> topic_format_of(const std::filesystem::path& file);
 
 /// Whether a format can hold descriptions and narratives.
 bool carries_descriptions(TopicFormat format) noexcept;

@@ -18,7 +18,7 @@ constexpr std::string_view kTopicFormats = "use TREC, TREC XML, SMART, NPL, JSON
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 
-// ".W", ".A" and so on: a letter alone, or with text behind it on the same line.
+// ".W", ".A" and so on: a letter alone, or followed by text on the same line.
 bool starts_section(std::string_view line) {
   return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' &&
          (line.size() == 2 || trim(line.substr(2, 1)).empty());
@@ -42,7 +42,7 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
     if (starts_section(line)) text = line[1] == 'W';
     if (text) topics.back().title += (starts_section(line) ? line.substr(2) : line) + "\n";
   }
-  // A last .I line that nothing follows marks the end: ".I 0" in CACM, ".I" in MED.
+  // A final .I line with nothing after it marks the end: ".I 0" in CACM, ".I" in MED.
   if (bare) topics.pop_back();
   for (std::size_t i = 0; i < topics.size(); ++i) {
     topics[i].title = collapse_blanks(topics[i].title);
@@ -54,7 +54,7 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
 
 bool ends_npl_record(std::string_view line) { return trim(line) == "/"; }
 
-// A number alone on its line, and a line "/" somewhere behind it.
+// A number alone on its line, and a line "/" somewhere after it.
 bool is_npl(const Lines& lines, std::string_view first) {
   return split_fields(first).size() == 1 &&
          std::any_of(lines.begin(), lines.end(), [](const auto& line) { return ends_npl_record(line.second); });

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kDuplicateExamples = 5;
 
-// A damaged index makes Lucene++ and the standard library throw all sorts of things.
+// On a damaged index Lucene++ and the standard library throw many types of exceptions.
 template <typename Work>
 auto readable(const std::filesystem::path& index, Work&& work) {
   const auto damaged = [&](const std::string& reason) {

@@ -30,7 +30,7 @@ bool has_commit(const std::filesystem::path& index) {
 IndexBuilder::Mode mode_of(const IndexJob& job) {
   if (job.start == IndexJob::Start::overwrite) return IndexBuilder::Mode::overwrite;
   if (job.start == IndexJob::Start::fresh || !has_commit(job.index)) return IndexBuilder::Mode::create;
-  // Without a document: the run was stopped before it had any.
+  // A commit without documents comes from a run that stopped before it indexed any.
   return index_files(job.index).documents > 0 ? IndexBuilder::Mode::append : IndexBuilder::Mode::overwrite;
 }
 
@@ -78,7 +78,7 @@ class IndexRun {
     progress_record_.analyzer = job_.first_stage.analyzer;
   }
 
-  // Only a person who says so twice loses what another program wrote.
+  // Another program's index is only destroyed if the user confirms with both flags.
   void protect_others() const {
     const Origin origin = origin_of(job_.index);
     if (job_.force || origin == Origin::none || origin == Origin::own) return;
@@ -131,7 +131,7 @@ class IndexRun {
       if (progress_record_.complete) return;
     }
     remove_manifest(job_.index);
-    if (mode != IndexBuilder::Mode::append) commit();  // so that there is something to resume
+    if (mode != IndexBuilder::Mode::append) commit();  // so that the run can be resumed
   }
 
   void add_documents() {
@@ -162,7 +162,7 @@ class IndexRun {
 
   [[noreturn]] void stop() {
     commit();
-    builder_.reset();  // not closed: nobody wants to wait for merges now
+    builder_.reset();  // not closed: that would wait for merges
     throw Error(ErrorKind::interrupted, place(),
                 "interrupted; " + with_commas(progress_record_.documents) + " documents are indexed and safe",
                 "run the same command with --resume to continue");
@@ -174,7 +174,7 @@ class IndexRun {
     text_bytes_ = 0;
   }
 
-  // Adds to an error of the index what is safe and how to go on.
+  // Adds to an error of the index what is safe and how to continue.
   template <typename Step>
   void guarded(Step&& step) {
     try {

@@ -39,7 +39,7 @@ bool names_progress_record(const fs::path& list) {
 
 Origin origin_of(const fs::path& index) {
   const std::vector<std::string> lists = segments_files(index);
-  // A finished index: whoever has changed it since has written a newer list.
+  // A finished index: a program that changed it since has written a newer segments file.
   if (const auto manifest = readable_manifest(index)) {
     if (lists.empty() || manifest->files.contains(lists.front())) return Origin::own;
   }

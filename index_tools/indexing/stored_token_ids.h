@@ -11,7 +11,7 @@ namespace relucent::index_tools {
 /// The state of an index's stored token ids, determined by reading all of them.
 struct StoredTokenIds {
   std::string tokenizer;    ///< its fingerprint in hexadecimal; empty if no token ids are stored
-  bool made_again = false;  ///< recomputed from the texts: the model has the same tokenizer
+  bool recomputed = false;  ///< recomputed from the texts: the model has the same tokenizer
   IndexContents::Faults unreadable, different;
 };
 

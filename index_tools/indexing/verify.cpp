@@ -48,7 +48,7 @@ class Verification {
     report_.checks.push_back({name, status, detail});
   }
 
-  // Whether the files are fit to be read.
+  // Whether the files are safe to read.
   bool check_files() {
     std::optional<Manifest> manifest;
     try {
@@ -88,7 +88,7 @@ class Verification {
     return true;
   }
 
-  // Of files without recorded checksums: whether Lucene++ can read them at all.
+  // For files without recorded checksums: whether Lucene++ can read them at all.
   bool check_structure() {
     try {
       for (const std::string& damage : find_damage(job_.index)) add("structure", Status::damaged, damage);
@@ -118,7 +118,7 @@ class Verification {
     }
   }
 
-  // Of an index that is not finished, or another program's: what the last commit says of its files.
+  // For an unfinished index, or another program's: what the last commit records about its files.
   Manifest recorded_files() {
     const IndexFiles files = index_files(job_.index);
     if (!files.damage.empty()) {
@@ -173,7 +173,7 @@ class Verification {
     } else {
       add("documents", Status::ok, with_commas(contents.documents) + " documents");
     }
-    // What `relucent index` never does, other programs may do on purpose.
+    // Other programs may intend what `relucent index` never does.
     const Status fault = record ? Status::damaged : Status::note;
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable", fault);
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
@@ -234,7 +234,7 @@ class Verification {
     const StoredTokenIds stored = read_token_ids(job_.index, fields_, job_.model, job_.quiet);
     if (stored.tokenizer.empty()) return;
     check_faults("token ids", stored.unreadable, "with unreadable token ids", "every document has token ids");
-    if (stored.made_again) {
+    if (stored.recomputed) {
       check_faults("token ids", stored.different, "whose token ids do not match their texts",
                    "they match what the tokenizer " + stored.tokenizer + " makes of the texts");
     } else {

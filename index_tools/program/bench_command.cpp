@@ -22,7 +22,7 @@ struct Options {
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
   std::string precision = "auto", config;
-  int attention_window = -2;  // below -1: as the checkpoint says
+  int attention_window = -2;  // below -1: the checkpoint's
   bool json = false;
 };
 

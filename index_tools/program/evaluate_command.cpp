@@ -40,7 +40,7 @@ void require_two_runs(const EvaluateOptions& options, const char* flag) {
   throw Error(ErrorKind::usage, flag, "needs at least two runs", "list them after --run: --run A.run B.run");
 }
 
-// A count's differences are not what a plot is for.
+// The first measure that is not a count: differences of counts are not worth plotting.
 std::size_t plotted_measure(const std::vector<Measure>& measures) {
   const auto first =
       std::find_if(measures.begin(), measures.end(), [](const Measure& measure) { return !measure.is_count(); });

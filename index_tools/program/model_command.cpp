@@ -32,7 +32,7 @@ std::string shape_of(const TensorSummary& tensor) {
   return text + "]";
 }
 
-// Layers may differ; mostly they do not.
+// Layers may have different windows, but rarely do.
 std::string window_of(const CheckpointInfo& info) {
   std::string text;
   bool alike = true;

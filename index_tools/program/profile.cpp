@@ -15,12 +15,12 @@ namespace {
 constexpr std::int32_t kMaxWindow = 100000;
 constexpr std::size_t kMaxProfile = 1 << 20;  // bytes
 
-// Whether the profile itself has a key: a Config no longer tells it from a default.
+// Whether the profile itself sets a key, which a Config cannot tell.
 bool states(const toml::table& profile, const char* section, const char* key) {
   return profile[section][key].node() != nullptr;
 }
 
-// A pipe or standard input can be read once, and a profile in it has no folder that its paths are relative to.
+// A pipe or standard input can be read only once, and a profile from it has no folder for relative paths.
 std::string text_of_stream(const std::string& file) {
   index_tools::FileStream stream(file);
   std::string text;
@@ -45,7 +45,7 @@ Profile read_profile(const std::string& file) {
   std::error_code ignored;
   const bool stream = index_tools::named_descriptor(file, STDIN_FILENO) ||
                       (std::filesystem::exists(file, ignored) && std::filesystem::is_fifo(file, ignored));
-  if (!stream) return {load_config(file), toml::parse_file(file)};  // load_config has read it before: it is sound
+  if (!stream) return {load_config(file), toml::parse_file(file)};  // load_config has validated it
   const std::string text = text_of_stream(file);
   return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }
@@ -77,7 +77,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   Config config = profile.config;
   RescorerConfig& rescorer = config.rescorer;
   if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kMaxWindow;
-  // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
+  // The commands themselves report degraded answers; the library's log would repeat that on the same terminal.
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = "error";
   if (flags.model) rescorer.model = *flags.model;
   if (flags.device) rescorer.device = *flags.device;

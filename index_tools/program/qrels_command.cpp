@@ -46,7 +46,7 @@ int show(const QrelsOptions& options) {
 
 QrelsFormat form_of(const QrelsOptions& options) {
   if (!options.format.empty()) return index_tools::parse_qrels_format(options.format);
-  const std::optional<QrelsFormat> format = index_tools::qrels_form_of(options.to);
+  const std::optional<QrelsFormat> format = index_tools::qrels_format_of(options.to);
   if (format) return *format;
   throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
               "choose one: --to trec, smart, jsonl or beir");

@@ -41,10 +41,10 @@ struct RerankOptions {
 struct Tally {
   std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0;
   std::size_t degraded = 0, in_first_stage_order = 0;
-  std::string reason;  // of the first degraded query
+  std::string reason;  // reason of the first degraded query
 };
 
-// In TIRA's sandbox these variables name the input's folder and the output's.
+// In TIRA's sandbox these variables name the input and output folders.
 std::string from_environment(std::initializer_list<const char*> variables) {
   for (const char* variable : variables) {
     if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
@@ -67,7 +67,7 @@ RerankOptions with_tiras_folders(RerankOptions options) {
   return options;
 }
 
-// A folder in TIRA's way gets run.txt. What is not there yet is a file where its name has an extension.
+// As in TIRA, an output folder gets run.txt. A new name with an extension is a file, one without is a folder.
 std::filesystem::path output_file(const RerankOptions& options) {
   const std::filesystem::path output = options.output;
   if (index_tools::named_descriptor(output, STDOUT_FILENO)) return output;
@@ -164,7 +164,7 @@ int run(const RerankOptions& asked) {
                     std::string(to_string(config.rescorer.score_mode)) + "\" requires",
                 "add the first stage's scores, or use score_mode = \"replace\"");
   }
-  // Before the long work: a place that cannot be written to is better known now.
+  // Opened before the long work, to fail early if it is not writable.
   create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
   const auto scorer = make_scorer(config.rescorer);

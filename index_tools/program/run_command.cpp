@@ -90,7 +90,7 @@ int check(const RunOptions& options) {
 
 RunFormat form_of(const RunOptions& options) {
   if (!options.format.empty()) return index_tools::parse_run_format(options.format);
-  const std::optional<RunFormat> format = index_tools::run_form_of(options.to);
+  const std::optional<RunFormat> format = index_tools::run_format_of(options.to);
   if (format) return *format;
   throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
               "choose one: --to trec, msmarco or jsonl");

@@ -29,13 +29,13 @@ struct FuseOptions {
 RunFormat form_of(const FuseOptions& options) {
   if (!options.format.empty()) return index_tools::parse_run_format(options.format);
   if (options.output == "-") return RunFormat::trec;
-  const std::optional<RunFormat> format = index_tools::run_form_of(options.output);
+  const std::optional<RunFormat> format = index_tools::run_format_of(options.output);
   if (format) return *format;
   throw Error(ErrorKind::usage, options.output, "has a name that does not imply a format",
               "choose one: --to trec, msmarco or jsonl");
 }
 
-// What a reader of the result may not expect: queries that not every run has.
+// Warns about queries that are missing from some runs.
 void note_missing_queries(const std::vector<index_tools::Run>& runs, const FuseOptions& options) {
   std::set<std::string> all;
   for (const index_tools::Run& run : runs) all.insert(run.query_order.begin(), run.query_order.end());

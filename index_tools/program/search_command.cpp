@@ -36,13 +36,13 @@ struct SearchOptions {
   std::string index, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
-  int jobs = 0;  // 0: as jobs_for() finds
+  int jobs = 0;  // 0: chosen by jobs_for()
   std::optional<double> k1, b;
   ProfileFlags profile;
   bool no_rescore = false, timings = false, json = false;
 };
 
-// The order is BM25's then, though nothing failed.
+// The order is BM25's, although nothing failed.
 void note_not_rescored(const SearchResult& result, const std::string& query) {
   if (result.degraded || (result.status != "no_query_text" && result.status != "no_hit_text")) return;
   std::cout.flush();
@@ -69,10 +69,10 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   return degraded;
 }
 
-/// Queries that got no answer. One of them does not end the others: it is reported, and the rest is answered.
+/// Queries that could not be answered. They are reported, and the others are still answered.
 class Unanswered {
  public:
-  /// Reports the failure of `query`, a topic's name for instance; of many only the first. Interruptions are rethrown.
+  /// Reports the failure of `query`, for example a topic's name, up to kReported times. Rethrows interruptions.
   void add(const std::string& query, const Error& error) {
     if (error.kind() == ErrorKind::interrupted) throw error;
     if (!first_kind_) first_kind_ = error.kind();
@@ -83,13 +83,13 @@ class Unanswered {
 
   std::size_t count() const { return count_; }
 
-  /// Throws where not one of the `asked` queries of `place` was answered: that is a failure of the whole command.
+  /// Throws if none of the `asked` queries of `place` was answered, because then the whole command has failed.
   void throw_if_all(std::size_t asked, const std::string& place) const {
     if (count_ == 0 || count_ < asked) return;
     throw Error(*first_kind_, place, "no query could be answered", "see the error above");
   }
 
-  /// Says how many there were.
+  /// Reports their number.
   void summarize(std::size_t asked) const {
     if (count_ == 0) return;
     std::cerr << "relucent: degraded: " << count_ << " of " << asked << " queries could not be answered\n";
@@ -101,7 +101,7 @@ class Unanswered {
   std::optional<ErrorKind> first_kind_;
 };
 
-// Queries from a person or, without a terminal, one a line.
+// Queries from standard input, one per line, with a prompt on a terminal.
 int answer_lines(SearchSession& session, const SearchOptions& options) {
   const bool person = is_terminal(STDIN_FILENO);
   if (person) std::cerr << "Enter one question per line; an empty line or Ctrl-D ends the session.\n";
@@ -167,10 +167,10 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   line("combine", &SearchResult::combine_ms);
 }
 
-/// Where the answers to topics go: a run, JSON, a rerank file; to files or standard output.
+/// Writes the answers to topics as a run, as JSON or as a rerank file, to files or standard output.
 class TopicAnswers {
  public:
-  // Before the long work: a place that cannot be written to is better known now.
+  // Opened before the long work, to fail early if a file is not writable.
   explicit TopicAnswers(const SearchOptions& options) : options_(options) {
     if (!options.run.empty() && options.run != "-") run_ = std::make_unique<index_tools::OutputFile>(options.run);
     if (!options.rerank_file.empty()) rerank_ = std::make_unique<index_tools::OutputFile>(options.rerank_file);
@@ -198,14 +198,14 @@ class TopicAnswers {
     }
   }
 
-  /// A topic without an answer: a run and a rerank file have no line of it, JSON says why.
+  /// A topic without an answer: runs and rerank files omit it, JSON states why.
   void add_failure(const index_tools::Topic& topic, index_tools::TopicText text, const Error& error) {
     if (!options_.json) return;
     std::string query;
     try {
       query = index_tools::topic_text(topic, text);
     } catch (const Error&) {
-      // that is why: the topic has no such text
+      // the reason is that the topic has no such text
     }
     print_json_error(std::cout, query, topic.id, error.what());
   }
@@ -222,8 +222,8 @@ class TopicAnswers {
   bool run_to_output_ = false;
 };
 
-// Topics answered at once. Rescoring shares one set of threads among all searches: a few of these keep it busy while
-// others read from the index. More searches at once take longer each, which a deadline must not see.
+// Topics answered concurrently. All searches share one set of rescoring threads: a few of them keep it busy while
+// others read from the index. Concurrent searches take longer each, which must not count against a deadline.
 int jobs_for(const SearchOptions& options, const Config& config) {
   if (options.jobs > 0) return options.jobs;
   if (!config.rescorer.enabled) return available_cores();
@@ -266,7 +266,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       note_not_rescored(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
-      result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
+      result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only needed for counting from here on
       results.push_back(std::move(result));
     }
   }
@@ -313,11 +313,11 @@ int run(const SearchOptions& options) {
   if (options.index.empty() && config.index.path.empty()) {
     throw Error(ErrorKind::usage, "--index", "is missing", "pass --index DIR, or set [index] path in the profile");
   }
-  // Other rerankers are to be fed with what the first stage finds.
+  // A rerank file holds the first stage's hits for other rerankers.
   if (options.no_rescore || !options.rerank_file.empty()) config.rescorer.enabled = false;
   const QuerySyntax syntax = options.syntax == "lucene" ? QuerySyntax::lucene : QuerySyntax::words;
 
-  // Answering leaves nothing behind, except a run, which is put in order first.
+  // Only topics write files, which must be cleaned up on an interrupt.
   if (options.topics.empty()) exit_when_interrupted();
   SearchSession session(options.index, config, syntax);
   if (const std::string notice = session.index_notice(); !notice.empty()) {

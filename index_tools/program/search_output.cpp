@@ -54,8 +54,8 @@ std::string marked(const Snippet& snippet, bool styles) {
 
 bool in_first_stage_order(const SearchResult& result) { return result.rescoring && result.rescored == 0; }
 
-/// Why the order is the first stage's, for people. What is degraded may also have been rescored: on the CPU, for a GPU
-/// that failed.
+/// A readable reason why the order is the first stage's. Degraded results may also be rescored, on the CPU after a GPU
+/// failed.
 const char* why_not_rescored(const SearchResult& result) {
   if (result.degraded) return "degraded";
   if (result.status == "no_query_text") return "not rescored: the query has no text for the model";

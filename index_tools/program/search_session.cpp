@@ -49,7 +49,7 @@ struct SearchSession::Implementation {
   QuerySyntax syntax;
   Lucene::IndexSearcherPtr searcher;
 
-  // Lucene++'s exceptions say little: what was being done belongs to them.
+  // Lucene++'s exceptions say little, so the operation is added to the message.
   template <typename Work>
   auto guarded(ErrorKind kind, const std::string& place, const char* operation, const char* remedy, Work&& work) const
       -> std::invoke_result_t<Work> {

@@ -92,13 +92,13 @@ int show(const TopicsOptions& options) {
 
 TopicFormat form_of(const TopicsOptions& options) {
   if (!options.format.empty()) return index_tools::parse_topic_format(options.format);
-  const std::optional<TopicFormat> format = index_tools::topic_form_of(options.to);
+  const std::optional<TopicFormat> format = index_tools::topic_format_of(options.to);
   if (format) return *format;
   throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
               "choose one: --to trec, xml, smart, jsonl or tsv");
 }
 
-// The texts that are neither the query nor have a place of their own.
+// The texts that are neither the query nor supported by the format.
 std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicFormat format) {
   const bool carried = index_tools::carries_descriptions(format);
   std::string text;

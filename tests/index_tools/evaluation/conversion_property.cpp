@@ -70,13 +70,13 @@ TEST(TopicConversion, WhatAFormCannotHoldIsRefused) {
 }
 
 TEST(TopicConversion, NamesSayTheForm) {
-  EXPECT_EQ(topic_form_of("a/b.tsv.gz"), TopicFormat::tsv);
-  EXPECT_EQ(topic_form_of("b.xml"), TopicFormat::trec_xml);
-  EXPECT_EQ(topic_form_of("topics.txt"), std::nullopt);
+  EXPECT_EQ(topic_format_of("a/b.tsv.gz"), TopicFormat::tsv);
+  EXPECT_EQ(topic_format_of("b.xml"), TopicFormat::trec_xml);
+  EXPECT_EQ(topic_format_of("topics.txt"), std::nullopt);
   for (const TopicFormat format : kTopicFormats) EXPECT_EQ(parse_topic_format(to_string(format)), format);
   error_of(ErrorKind::usage, [] { parse_topic_format("sgml"); });
-  EXPECT_EQ(qrels_form_of("x.rel"), QrelsFormat::smart);
-  EXPECT_EQ(run_form_of("x.tsv"), RunFormat::msmarco);
+  EXPECT_EQ(qrels_format_of("x.rel"), QrelsFormat::smart);
+  EXPECT_EQ(run_format_of("x.tsv"), RunFormat::msmarco);
 }
 
 TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
