@@ -298,7 +298,7 @@ int run(const SearchOptions& options) {
                 "write one of them to a file");
   }
   if (options.jobs > 0 && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--jobs", "needs --topics, of which it answers several at once",
+    throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
                 "pass a topics file, or omit --jobs");
   }
   std::string query;
