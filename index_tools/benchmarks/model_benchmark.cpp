@@ -27,7 +27,8 @@ std::vector<std::string> whole_words(const std::filesystem::path& model) {
     }
   }
   if (words.empty())
-    throw Error(ErrorKind::invalid_data, file.string(), "contains no plain word of three letters or more");
+    throw Error(ErrorKind::invalid_data, file.string(), "contains no plain word of three letters or more",
+                "choose another --model");
   return words;
 }
 
@@ -145,7 +146,9 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
     for (const std::string& document : documents) {
       out << nlohmann::json{{"query", query}, {"text", document}}.dump() << '\n';
     }
-    if (!out.flush()) throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written");
+    if (!out.flush())
+      throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written",
+                  "check the directory and the free space");
   }
   const std::vector<std::string_view> views(documents.begin(), documents.end());
   const double first_ms = time_ms([&] { encoder->score(query, views); });

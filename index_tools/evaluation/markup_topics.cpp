@@ -232,7 +232,7 @@ class MarkupReader {
     if (topic_.id.empty())
       bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
     if (topic_.id.find(' ') != std::string::npos)
-      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " contains white space");
+      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " contains white space", "remove it");
     if (topic_.title.empty() && topic_.description.empty()) {
       bad_line(file_, line, "topic " + topic_.id + " has neither a title nor a description", "add <title> or <query>");
     }

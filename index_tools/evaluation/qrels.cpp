@@ -131,7 +131,7 @@ struct Reader {
   void add(std::string_view query, std::string_view iteration, std::string_view docno, std::int64_t grade,
            std::int64_t number) {
     if (grade < std::numeric_limits<int>::min() || grade > std::numeric_limits<int>::max()) {
-      bad_line(file, number, "the grade " + std::to_string(grade) + " is out of range");
+      bad_line(file, number, "the grade " + std::to_string(grade) + " is out of range", "use a 32-bit integer");
     }
     if (!seen[std::string(query)].emplace(docno).second) {
       bad_line(file, number, "judges document " + excerpt(docno) + " a second time for query " + excerpt(query),

@@ -37,7 +37,8 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
       continue;
     }
     if (trim(line).empty()) continue;
-    if (topics.empty()) bad_line(file, number, "comes before the first .I line: " + excerpt(line));
+    if (topics.empty())
+      bad_line(file, number, "comes before the first .I line: " + excerpt(line), "begin each topic with a .I line");
     bare = false;
     if (starts_section(line)) text = line[1] == 'W';
     if (text) topics.back().title += (starts_section(line) ? line.substr(2) : line) + "\n";
