@@ -52,13 +52,13 @@ Lucene::QueryPtr disjunction(const std::vector<std::string>& words) {
   return query;
 }
 
-/// Calls write(file) unless the name is empty.
+/// Opens the file and calls write(file), unless the name is empty.
 void write_file(const std::filesystem::path& name, const std::function<void(std::ostream&)>& write) {
   if (name.empty()) return;
   std::ofstream file(name);
   if (file) write(file);
   file.close();
-  if (!file) throw Error(ErrorKind::io, name.string(), "the file cannot be written", "check the folder and the space");
+  if (!file) throw Error(ErrorKind::io, name.string(), "cannot be written", "check the directory and the free space");
 }
 
 void write_texts(const Bm25Benchmark& settings, std::ostream& file) {

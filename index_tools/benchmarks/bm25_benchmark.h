@@ -9,19 +9,19 @@
 namespace relucent::benchmarks {
 
 struct Bm25Benchmark {
-  std::filesystem::path index;  ///< where the generated index is kept; made on the first run
+  std::filesystem::path index;  ///< where the generated index is kept; built on the first run
   int documents = 1'000'000;
   int queries = 200;
   int terms = 4;
   int hits = 100;
   int rounds = 5;
-  /// For other programs, where not empty: the texts and the queries, a line each, and a line a query of how many
-  /// documents match, then document and score (the float's bits in hexadecimal) of each hit.
+  /// Output for other programs unless empty: the texts and the queries, one per line, and one line per query with the
+  /// number of matching documents, then document and score (the float's bits in hexadecimal) of each hit.
   std::filesystem::path write_texts, write_queries, write_hits;
 };
 
 /// Times top-k BM25 by BM25Searcher against Lucene++'s own IndexSearcher over the same generated index, query by query
-/// in alternating order, one thread; a sample is a query, its time the median of `rounds`. Progress goes to `log`.
+/// in alternating order on one thread. A sample is one query's median time over `rounds`. Progress goes to `log`.
 std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log);
 
 }  // namespace relucent::benchmarks

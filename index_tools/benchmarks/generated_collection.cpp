@@ -13,7 +13,7 @@ constexpr double kRankOffset = 30;
 constexpr double kMeanLogLength = 3.6, kSpreadLogLength = 0.42;  // a mean of 40 tokens
 constexpr std::size_t kSlices = 1024;
 
-// The rank in syllables of consonant and vowel, closed by "k": 0 = "bak", 1 = "bek", ...
+// Spells the rank in consonant-vowel syllables with a final "k": 0 = "bak", 1 = "bek", ...
 std::string word_of_rank(std::size_t rank) {
   constexpr char consonants[] = "bdfghlmnprstvz", vowels[] = "aeiou";
   std::string word;

@@ -6,20 +6,20 @@
 
 namespace relucent::benchmarks {
 
-/// Documents and queries made from a fixed seed with the statistics of MS MARCO passages after stop words: about 40
-/// indexed tokens a document (log-normal), 300,000 different words, word frequencies ~ 1 / (rank + 30). Words end in
-/// "k", so that the stemmer leaves them alone. The same seed gives the same text on every machine.
+/// Documents and queries generated from a fixed seed with the statistics of MS MARCO passages without stop words: about
+/// 40 indexed tokens per document (log-normal), 300,000 distinct words, word frequencies ~ 1 / (rank + 30). Words end
+/// in "k", so that the stemmer leaves them alone. The same seed gives the same text on every machine.
 class GeneratedCollection {
  public:
   explicit GeneratedCollection(std::uint64_t seed = 1);
 
   /// The next document's text.
   std::string next_document();
-  /// A document's words as a writer would set them: with stop words between them, sentences, marks and now and then a
-  /// letter beyond ASCII; about 330 bytes.
+  /// A document's words as natural-looking text: with stop words, sentences, punctuation and an occasional non-ASCII
+  /// character; about 330 bytes.
   std::string next_passage();
   /// A query of `terms` words: the first from the 100 most frequent (the "what" and "how" of real queries), the others
-  /// as they occur in documents.
+  /// with the frequencies of documents.
   std::vector<std::string> next_query(int terms);
 
  private:

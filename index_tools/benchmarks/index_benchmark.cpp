@@ -33,8 +33,8 @@ class WorkFolder {
   explicit WorkFolder(const fs::path& parent) {
     std::string name = ((parent.empty() ? fs::temp_directory_path() : parent) / "relucent-bench-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::io, name, std::string("the folder cannot be made: ") + std::strerror(errno),
-                  "name another one");
+      throw Error(ErrorKind::io, name, std::string("the directory cannot be created: ") + std::strerror(errno),
+                  "choose another --folder");
     }
     path_ = name;
   }
@@ -50,7 +50,7 @@ class WorkFolder {
   fs::path path_;
 };
 
-/// The size of the texts, ids left out.
+/// Writes the collection; returns the size of the texts without ids.
 std::int64_t write_collection(const fs::path& file, std::int64_t documents) {
   GeneratedCollection collection;
   std::ofstream out(file, std::ios::binary);
@@ -61,7 +61,7 @@ std::int64_t write_collection(const fs::path& file, std::int64_t documents) {
     out << i << '\t' << text << '\n';
   }
   if (!out.flush()) {
-    throw Error(ErrorKind::io, file.string(), "cannot be written", "free some space or name another --folder");
+    throw Error(ErrorKind::io, file.string(), "cannot be written", "free some space, or choose another --folder");
   }
   sync_file(file);  // before anything is timed
   return bytes;
@@ -101,13 +101,14 @@ struct Sample {
   double peak_mb = 0;
 };
 
-/// In a process of its own, so that its memory is only its own.
+/// Runs in a child process, to measure only its memory.
 Sample sample(const std::function<void()>& work) {
   std::cout.flush();
   Sample result;
   result.time = time_of([&] {
     const pid_t child = ::fork();
-    if (child < 0) throw Error(ErrorKind::io, "bench index", std::string("no new process: ") + std::strerror(errno));
+    if (child < 0)
+      throw Error(ErrorKind::io, "bench index", std::string("cannot start a process: ") + std::strerror(errno));
     if (child == 0) {
       try {
         work();

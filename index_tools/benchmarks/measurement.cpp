@@ -54,7 +54,7 @@ MemoryUse memory_use() {
   MemoryUse use;
   std::ifstream status("/proc/self/status");
   for (std::string key; status >> key; std::getline(status, key)) {
-    double kib = 0;  // as /proc counts, whatever it calls them
+    double kib = 0;  // /proc counts in KiB, although it prints "kB"
     if (key == "VmRSS:" && status >> kib) use.resident_mb = kib * 1024 / 1e6;
     if (key == "VmHWM:" && status >> kib) use.peak_mb = kib * 1024 / 1e6;
   }

@@ -24,21 +24,20 @@ Measurement summarize(std::string name, std::vector<std::chrono::nanoseconds> sa
 /// The smallest of `samples` (not empty) that at least `share` of them do not exceed; 0 < share <= 1.
 std::chrono::nanoseconds percentile(std::vector<std::chrono::nanoseconds> samples, double share);
 
-/// Calls work(client) on `clients` threads at once; after all have ended, throws what the first of them threw, if any
-/// did.
+/// Calls work(client) on `clients` threads concurrently. After all have ended, rethrows the first exception, if any.
 void run_clients(int clients, const std::function<void(int client)>& work);
 
 struct MemoryUse {
   double resident_mb = 0, peak_mb = 0;
 };
 
-/// This process's memory as /proc tells it; zeros where it does not.
+/// This process's memory according to /proc; zeros if unavailable.
 MemoryUse memory_use();
 
 /// How long `work` takes.
 std::chrono::nanoseconds time_of(const std::function<void()>& work);
 
-/// A table for people, or with `json` an array of objects with name, median_ms, min_ms, max_ms, runs and the figures.
+/// Prints a table, or with `json` an array of objects with name, median_ms, min_ms, max_ms, runs and the figures.
 void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json);
 
 }  // namespace relucent::benchmarks

@@ -15,11 +15,12 @@
 namespace relucent::benchmarks {
 namespace {
 
-// Words that are one word piece each.
+// Words that consist of one word piece each.
 std::vector<std::string> whole_words(const std::filesystem::path& model) {
   const auto file = model / "vocab.txt";
   std::ifstream in(file);
-  if (!in) throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark makes its texts from it");
+  if (!in)
+    throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark generates its texts from this file");
   std::vector<std::string> words;
   for (std::string line; std::getline(in, line);) {
     if (line.size() >= 3 && std::all_of(line.begin(), line.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
@@ -27,7 +28,8 @@ std::vector<std::string> whole_words(const std::filesystem::path& model) {
     }
   }
   if (words.empty())
-    throw Error(ErrorKind::invalid_data, file.string(), "holds no plain word of three letters or more");
+    throw Error(ErrorKind::invalid_data, file.string(), "contains no plain word of three letters or more",
+                "choose another --model");
   return words;
 }
 
@@ -44,10 +46,10 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
 double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
 struct Scored {
-  std::vector<std::chrono::nanoseconds> total, tokenize, encode, device;  // of every run of every client
-  std::uint64_t device_bytes = 0;                                         // that a call took at most
+  std::vector<std::chrono::nanoseconds> total, tokenize, encode, device;  // one per run of every client
+  std::uint64_t device_bytes = 0;                                         // maximum over all calls
   std::chrono::nanoseconds wall{0};
-  // After the first tenth of the runs, when buffers have grown to what they need, and after the last.
+  // Memory after the first tenth of the runs, when buffers have reached their size, and after the last.
   MemoryUse early, late;
 };
 
@@ -89,7 +91,7 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
   return all;
 }
 
-/// What a GPU itself took, and how near to its peak that is.
+/// The GPU's own time, and its share of the peak rate.
 Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per_s, int candidates) {
   Measurement row = summarize("  device", scored.device);
   const double rate = gflop / in_seconds(row.median);
@@ -147,7 +149,9 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
     for (const std::string& document : documents) {
       out << nlohmann::json{{"query", query}, {"text", document}}.dump() << '\n';
     }
-    if (!out.flush()) throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written");
+    if (!out.flush())
+      throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written",
+                  "check the directory and the free space");
   }
   const std::vector<std::string_view> views(documents.begin(), documents.end());
   const std::chrono::nanoseconds first = time_of([&] { encoder->score(query, views); });
@@ -158,7 +162,7 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
                                          settings.tokens - settings.query_tokens - 2);
   Measurement whole = summarize("model " + what, scored.total);
-  // With several clients a query waits for others, so the rate is that of all together.
+  // With several clients a query waits for others, so the rate covers all clients together.
   const auto queries = static_cast<double>(scored.total.size());
   const double rate = gflop / (settings.clients == 1 ? in_seconds(whole.median) : in_seconds(scored.wall) / queries);
   whole.figures = {{"threads", backend.threads}, {"gflop", gflop}, {"gflop_per_s", rate}};
@@ -167,7 +171,7 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   if (peak > 0 && !on_gpu) {
     whole.figures.insert(whole.figures.end(), {{"peak_gflop_per_s", peak}, {"share_of_peak", rate / peak}});
   }
-  // Fewer runs have no such tail.
+  // Percentiles need enough runs.
   if (queries >= 100) {
     whole.figures.insert(whole.figures.end(), {{"clients", settings.clients},
                                                {"queries_per_s", queries / in_seconds(scored.wall)},

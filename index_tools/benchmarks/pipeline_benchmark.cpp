@@ -18,7 +18,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   // Whole searches, and their parts as RescoredTopDocs reports them.
   std::vector<std::chrono::nanoseconds> whole, parse, first_stage, fetch, tokenize, encode, device, combine;
   double rescored = 0, degraded = 0;
-  // One search before: the first one loads what the index and the model load late.
+  // One warm-up search, because index and model load lazily.
   searcher->search(makeTextQuery(topics.front().title, settings.config), settings.hits);
   for (int round = 0; round < settings.rounds; ++round) {
     for (const index_tools::Topic& topic : topics) {

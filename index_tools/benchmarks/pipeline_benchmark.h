@@ -11,7 +11,7 @@ namespace relucent::benchmarks {
 
 struct PipelineBenchmark {
   std::filesystem::path index;
-  std::filesystem::path topics;  ///< any topics file; every query once a round
+  std::filesystem::path topics;  ///< any topics file; every query once per round
   Config config;
   int hits = 100;
   int rounds = 1;

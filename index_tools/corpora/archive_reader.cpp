@@ -19,7 +19,7 @@ constexpr int kMaxGzipLayers = 3;
 }  // namespace
 
 struct ArchiveReader::Implementation {
-  // Gzip is seen through by our own stream, which compares checksums; everything else by libarchive.
+  // Our own stream decompresses gzip, because it verifies checksums; libarchive handles everything else.
   std::vector<std::unique_ptr<ByteStream>> layers;
   ByteStream* source;
   std::string name;
@@ -66,8 +66,8 @@ struct ArchiveReader::Implementation {
     place += ": byte " + std::to_string(entry_bytes);
     throw Error(
         ErrorKind::invalid_data, place,
-        std::string("the archive is damaged or cut off (") + (reason != nullptr ? reason : "no reason given") + ")",
-        "fetch or make the file again");
+        std::string("the archive is damaged or truncated (") + (reason != nullptr ? reason : "no reason given") + ")",
+        "download or recreate the file");
   }
 };
 
@@ -109,7 +109,7 @@ bool ArchiveReader::next_entry() {
     if (::archive_entry_filetype(entry) != AE_IFREG) continue;
     const char* path = ::archive_entry_pathname_utf8(entry);
     if (path == nullptr) path = ::archive_entry_pathname(entry);
-    self.entry = path != nullptr ? path : "(entry without a readable name)";
+    self.entry = path != nullptr ? path : "(entry with an unreadable name)";
     return true;
   }
 }

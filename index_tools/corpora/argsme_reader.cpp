@@ -21,7 +21,7 @@ class ArgsMeReader : public DocumentReader {
   }
 
  private:
-  // What is wrong with the argument; null if nothing.
+  // The problem with the argument; null if there is none.
   const char* read(Document& document) {
     nlohmann::json record;
     if (const char* problem = parse_json_object(argument_, record)) return problem;

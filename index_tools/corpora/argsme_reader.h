@@ -4,8 +4,9 @@
 
 namespace relucent::index_tools {
 
-/// args.me (debateorg.json and the like): one JSON object whose `arguments` may be gigabytes. The id is `id`, the text
-/// the texts of the premises joined by spaces, a space, and the conclusion. A place counts arguments, not lines.
+/// args.me (debateorg.json and its siblings): one JSON object whose `arguments` may take gigabytes. The id is `id`; the
+/// text is the premises' texts joined by spaces, a space, and the conclusion. Error locations count arguments, not
+/// lines.
 std::unique_ptr<DocumentReader> read_argsme(const CorpusPart& part);
 
 }  // namespace relucent::index_tools

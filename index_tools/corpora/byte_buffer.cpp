@@ -11,7 +11,7 @@ constexpr std::size_t kKeptCapacity = 8 * 1024 * 1024;
 
 bool ByteBuffer::more() {
   if (ended_) return false;
-  // Moving costs at most as much as what was consumed before.
+  // Moving costs at most as many bytes as were consumed before.
   if (begin_ >= buffer_.size() - begin_) {
     buffer_.erase(0, begin_);
     begin_ = 0;

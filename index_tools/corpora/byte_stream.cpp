@@ -26,9 +26,9 @@ FileStream::FileStream(const std::filesystem::path& file) : name_(input_name(fil
   struct stat status {};
   const bool known = ::fstat(file_.get(), &status) == 0;
   if (!known || S_ISDIR(status.st_mode) || S_ISBLK(status.st_mode)) {
-    throw Error(ErrorKind::io, name_, "is neither a file nor a pipe", "name a file, a folder or a pattern");
+    throw Error(ErrorKind::io, name_, "is neither a file nor a pipe", "pass a file, a directory or a pattern");
   }
-  // Standard input may be in the middle of a file, whose start is then not the input's.
+  // Standard input may start in the middle of a file.
   seekable_ = S_ISREG(status.st_mode) && !named_descriptor(file, STDIN_FILENO);
 }
 

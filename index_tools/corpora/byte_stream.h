@@ -9,7 +9,7 @@
 
 namespace relucent::index_tools {
 
-/// How much the readers ask for at a time.
+/// How many bytes readers request at a time.
 inline constexpr std::size_t kReadBytes = 256 * 1024;
 
 /// A sequence of bytes read once from front to back. One thread at a time.
@@ -18,7 +18,7 @@ class ByteStream {
   virtual ~ByteStream() = default;
   /// Reads 1 to `capacity` bytes and returns how many; 0 at the end. Throws Error naming the file.
   virtual std::size_t read(char* buffer, std::size_t capacity) = 0;
-  /// Moves to a place, as lseek(2) does, and returns it from the start; -1 where the stream cannot.
+  /// Seeks like lseek(2) and returns the offset from the start; -1 if the stream cannot seek.
   virtual std::int64_t seek(std::int64_t offset, int whence);
   virtual bool seekable() const { return false; }
 };
@@ -26,13 +26,14 @@ class ByteStream {
 /// A file on disk, a pipe or a terminal; "-" is standard input.
 class FileStream : public ByteStream {
  public:
-  /// Waits for the other end of a named pipe. Throws Error `io` where the file cannot be opened, is a folder or a disk.
+  /// Waits for the other end of a named pipe. Throws Error `io` if the file cannot be opened, or is a directory or a
+  /// disk.
   explicit FileStream(const std::filesystem::path& file);
 
   std::size_t read(char* buffer, std::size_t capacity) override;
   std::int64_t seek(std::int64_t offset, int whence) override;
   bool seekable() const override { return seekable_; }
-  /// Bytes from where reading began to what is read next.
+  /// Bytes read so far, counted from where reading began.
   std::int64_t position() const noexcept { return position_; }
 
  private:

@@ -38,7 +38,7 @@ struct CodecAlias {
 #include "index_tools/corpora/charset_tables.inc"
 
 constexpr std::string_view kWideCodecs[] = {"utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"};
-// Codecs that are left to ICU, the nearest converter where it has none of that name.
+// Codecs decoded by ICU, with the closest converter if it has none of that name.
 constexpr CodecAlias kIcuCodecs[] = {
     {"big5hkscs", "Big5-HKSCS"},       {"hz", "HZ-GB-2312"},
     {"iso2022_jp", "ISO-2022-JP"},     {"iso2022_jp_1", "ISO-2022-JP-1"},
@@ -58,10 +58,11 @@ class IcuConverter {
     converter_.reset(::ucnv_open(name, &status));
     ::ucnv_setToUCallBack(converter_.get(), skip_errors ? UCNV_TO_U_CALLBACK_SKIP : UCNV_TO_U_CALLBACK_STOP, nullptr,
                           nullptr, nullptr, &status);
-    if (U_FAILURE(status)) throw Error(ErrorKind::unsupported, name, "ICU has no such charset", "install ICU's data");
+    if (U_FAILURE(status))
+      throw Error(ErrorKind::unsupported, name, "ICU does not know this charset", "install ICU's data files");
   }
 
-  // Nothing where a byte is malformed and errors are not skipped.
+  // Nothing if a byte is malformed and errors are not skipped.
   std::optional<std::u16string> decode(std::string_view bytes) {
     UErrorCode status = U_ZERO_ERROR;
     std::u16string text(bytes.size() * 2 + 16, u'\0');
@@ -108,8 +109,7 @@ std::string decode_single_byte(std::string_view bytes, const SingleByteCodec& co
   return text;
 }
 
-// Characters of pairs of bytes whose first one is 0x80 or more, made once from ICU's converter and the
-// differences.
+// Characters of byte pairs that start with 0x80 or more, built once from ICU's converter and the differences.
 class PairTable {
  public:
   PairTable(const DoubleByteCodec& codec, std::string_view differences, std::string_view prefix)
@@ -148,7 +148,7 @@ const PairTable& pairs_of(const DoubleByteCodec& codec) {
   return *table;
 }
 
-// EUC-JP's third set of characters, of three bytes.
+// EUC-JP's third character set, three bytes each.
 const PairTable& euc_jp_after_8f(const DoubleByteCodec& codec) {
   static const PairTable table(codec, "euc_jp after 8F", "\x8F");
   return table;
@@ -196,8 +196,8 @@ std::string decode_double_byte(std::string_view bytes, const DoubleByteCodec& co
   return text;
 }
 
-// Python's utf_16 and utf_32 without le or be look for a byte order mark and else take the processor's order,
-// which is little-endian wherever anybody compares.
+// Python's utf_16 and utf_32 without le or be look for a byte order mark and otherwise use the processor's byte order,
+// assumed to be little-endian.
 std::string decode_wide(std::string_view bytes, std::string_view codec) {
   const std::size_t unit = codec.starts_with("utf_16") ? 2 : 4;
   bool big = codec.ends_with("_be");
@@ -227,7 +227,7 @@ std::string decode_wide(std::string_view bytes, std::string_view codec) {
   return text;
 }
 
-// As Python's encodings.normalize_encoding() and codecs.lookup().
+// Like Python's encodings.normalize_encoding() and codecs.lookup().
 std::string codec_of(std::string_view charset) {
   std::string name;
   bool gap = false;

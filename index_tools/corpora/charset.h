@@ -6,10 +6,9 @@
 
 namespace relucent::index_tools {
 
-/// `bytes` in UTF-8, decoded as Python's `bytes.decode(charset, errors="ignore")` does, under Python's names:
-/// what is no character in the charset is dropped. Nothing where the charset is unknown. Charsets that hardly
-/// occur on web pages (ISO 2022, HZ, UTF-7, JIS X 0213, HKSCS) are decoded as ICU does; EBCDIC and Johab are
-/// unknown.
+/// Decodes `bytes` to UTF-8 like Python's `bytes.decode(charset, errors="ignore")`, with Python's charset names: bytes
+/// that are not valid in the charset are dropped. Returns nothing for an unknown charset. Charsets that are rare on web
+/// pages (ISO 2022, HZ, UTF-7, JIS X 0213, HKSCS) are decoded by ICU; EBCDIC and Johab are unknown.
 std::optional<std::string> decode_charset(std::string_view bytes, std::string_view charset);
 
 }  // namespace relucent::index_tools

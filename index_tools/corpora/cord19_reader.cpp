@@ -22,7 +22,7 @@ enum Column : std::size_t { kId, kTitle, kAbstract, kPmcFiles, kPdfFiles, kColum
 constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abstract", "pmc_json_files",
                                                       "pdf_json_files"};
 
-// The file's bytes; false where there is no such file of a sensible size.
+// The file's bytes; false if there is no such file of a sensible size.
 bool read_parse(const fs::path& path, std::string& bytes) {
   std::error_code failure;
   const std::uintmax_t size = fs::file_size(path, failure);
@@ -40,7 +40,7 @@ void use_newlines(std::string& text) {
 
 class Cord19Reader : public DocumentReader {
  public:
-  /// @param parses  the folder that full texts are found from; empty for none
+  /// @param parses  the folder that full-text paths are relative to; empty for none
   Cord19Reader(LineReader& lines, fs::path parses) : lines_(lines), records_(lines), parses_(std::move(parses)) {}
 
   bool next(Document& document) override {
@@ -61,8 +61,8 @@ class Cord19Reader : public DocumentReader {
       const auto found = std::find(fields_.begin(), fields_.end(), kNames[i]);
       if (found == fields_.end()) {
         throw Error(ErrorKind::invalid_data, lines_.part() + ":" + std::to_string(records_.line()),
-                    std::string("the first line names no column ") + kNames[i],
-                    "give metadata.csv of the CORD-19 release of 2020-05-19 or later");
+                    std::string("the header line has no column ") + kNames[i],
+                    "use metadata.csv from the CORD-19 release of 2020-05-19 or later");
       }
       columns_[i] = static_cast<std::size_t>(found - fields_.begin());
     }
@@ -72,7 +72,7 @@ class Cord19Reader : public DocumentReader {
 
   const std::string& field(Column column) const { return fields_[columns_[column]]; }
 
-  // What is wrong with the record; null if nothing.
+  // The problem with the record; null if there is none.
   const char* read(Document& document) {
     if (fields_.size() != width_) return "not as many fields as the first line has";
     document.id = field(kId);
@@ -126,8 +126,8 @@ std::unique_ptr<DocumentReader> read_cord19_fulltext(LineReader& lines) {
   std::error_code failure;
   const fs::path metadata = fs::absolute(lines.part(), failure);
   if (failure || !fs::is_regular_file(metadata, failure)) {
-    throw Error(ErrorKind::invalid_data, lines.part(), "lies in an archive, where its full texts cannot be looked up",
-                "unpack the release and its document_parses.tar.gz, and give the folder");
+    throw Error(ErrorKind::invalid_data, lines.part(), "is inside an archive, where its full texts cannot be looked up",
+                "unpack the release and its document_parses.tar.gz, then pass the directory");
   }
   return std::make_unique<Cord19Reader>(lines, metadata.parent_path());
 }

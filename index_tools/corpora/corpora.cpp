@@ -54,7 +54,7 @@ const std::vector<Corpus>& corpora() {
        read_argsme},
       {"cord19", "CORD-19 of 2020-07-16: metadata.csv", {"metadata.csv"}, 192'509, read_cord19},
       {"cord19/fulltext",
-       "CORD-19 with full texts: the release unpacked, metadata.csv beside document_parses",
+       "CORD-19 with full texts: the unpacked release, with metadata.csv next to document_parses",
        {"metadata.csv"},
        192'509,
        read_cord19_fulltext},
@@ -82,7 +82,7 @@ const std::vector<Corpus>& corpora() {
       {"clueweb12", "ClueWeb12: *.warc.gz", {"*.warc"}, 733'019'372, read_clueweb},
       {"clueweb12/b13", "ClueWeb12, category B13: *.warc.gz", {"*.warc"}, 52'343'021, read_clueweb},
       {"medline/2004",
-       "MEDLINE of TREC Genomics 2004: the four parts of XML",
+       "MEDLINE of TREC Genomics 2004: the four XML parts",
        {"*medline*", "*.xml"},
        3'672'808,
        read_medline,
@@ -93,24 +93,24 @@ const std::vector<Corpus>& corpora() {
        26'740'025,
        read_medline},
       {"pubmed",
-       "your own documents: PubMed's XML, or its display format; titles and abstracts whole",
+       "your own documents: PubMed XML or its display format, with whole titles and abstracts",
        {"*.xml", "*.txt"},
        0,
        read_pubmed},
-      {"trec", "your own documents: TREC's SGML (DOC, DOCNO)", {"*"}, 0, read_trec},
+      {"trec", "your own documents: TREC SGML (DOC, DOCNO)", {"*"}, 0, read_trec},
       {"trecweb", "your own documents: TRECweb (DOC, DOCNO, DOCHDR, HTML)", {"*"}, 0, read_trecweb},
       {"warc", "your own documents: WARC 0.18, 1.0 or 1.1 with HTML", {"*.warc"}, 0, read_warc},
       {"html",
-       "your own documents: HTML files, and text files; the id is the path",
+       "your own documents: HTML and text files; the id is the path",
        {"*.html", "*.htm", "*.xhtml", "*.txt"},
        0,
        read_html},
       {"text", "your own documents: text files; the id is the path", {"*.txt", "*.text", "*.md"}, 0, read_text},
       {"beir", "any corpus of BEIR: corpus.jsonl", {"corpus.jsonl"}, 0, read_beir},
-      {"beir/nfcorpus", "NFCorpus as BEIR has it: corpus.jsonl", {"corpus.jsonl"}, 3'633, read_beir},
+      {"beir/nfcorpus", "NFCorpus in BEIR's format: corpus.jsonl", {"corpus.jsonl"}, 3'633, read_beir},
       {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
       {"jsonl",
-       "your own documents: id, text and perhaps title",
+       "your own documents: JSON with id, text and, optionally, title",
        {"*.jsonl", "*.json", "*.jl", "*.ndjson"},
        0,
        read_jsonl},
@@ -127,7 +127,7 @@ const Corpus& find_corpus(std::string_view id) {
     if (corpus.id == id) return corpus;
     known += (known.empty() ? "" : ", ") + corpus.id;
   }
-  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "no such corpus", "known are " + known);
+  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "unknown corpus", "choose from " + known);
 }
 
 }  // namespace relucent::index_tools

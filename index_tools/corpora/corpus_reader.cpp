@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMaxId = 1024;
 
-// What makes an id unfit for run files and judgments, whose columns are separated by white space.
+// Why an id is unusable in run files and judgments, whose columns are separated by white space; null if it is usable.
 const char* problem_of_id(std::string_view id) {
   if (id.empty()) return "empty id";
   if (id.size() > kMaxId) return "id longer than 1024 bytes";
@@ -19,7 +19,7 @@ const char* problem_of_id(std::string_view id) {
 
 }  // namespace
 
-// All parts as one text; the part's name follows.
+// All parts as one text; the part's name is kept up to date.
 class CorpusReader::JoinedParts : public ByteStream {
  public:
   explicit JoinedParts(CorpusReader& reader) : reader_(reader) {}

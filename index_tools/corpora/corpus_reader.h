@@ -10,18 +10,18 @@
 
 namespace relucent::index_tools {
 
-/// All documents of a corpus's files in order. What no reader of a format need know is checked here: ids that are
-/// empty, hold white space or are very long make a malformed record. One thread at a time.
+/// All documents of a corpus's files, in order. Performs the checks that apply to every format: a record whose id is
+/// empty, contains white space or is very long is malformed. One thread at a time.
 class CorpusReader {
  public:
-  /// `corpus` outlives this. `names` replaces the corpus's own patterns for archive entries where it is not empty.
+  /// `corpus` outlives this. `names` replaces the corpus's own patterns for archive entries unless it is empty.
   CorpusReader(const Corpus& corpus, std::vector<InputFile> files, const std::vector<std::string>& names, bool strict);
 
   ~CorpusReader();
 
   /// False at the end. Throws Error: see InputParts and ReadReport::malformed().
   bool next(Document& document);
-  /// The document that next() gave last, as file:line.
+  /// Location of the last document that next() returned, as file:line.
   std::string place_of(const Document& document) const;
 
   const ReadReport& report() const { return report_; }

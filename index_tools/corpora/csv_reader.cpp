@@ -21,7 +21,7 @@ bool CsvReader::next_line(Line& line) {
   return true;
 }
 
-// Reads one line's worth of a record; whether its last field goes on in the next line.
+// Reads one line of a record; returns whether its last field continues in the next line.
 bool CsvReader::in_quotes(std::string_view text, std::vector<std::string>& fields) {
   std::size_t at = 0;
   for (;;) {

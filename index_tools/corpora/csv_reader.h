@@ -10,18 +10,18 @@
 
 namespace relucent::index_tools {
 
-/// Records of a CSV text as RFC 4180 has them and Python's csv module reads them: quoted fields may hold commas,
-/// doubled quotes and line ends; a quote within a field that does not start with one is text, and so is what follows a
-/// closing quote. Empty lines are no records. One thread at a time.
+/// Reads the records of a CSV text (RFC 4180) as Python's csv module does: quoted fields may contain commas, doubled
+/// quotes and line ends; a quote in an unquoted field is text, and so is anything after a closing quote. Empty lines
+/// are skipped. One thread at a time.
 class CsvReader {
  public:
   /// `lines` outlives this.
   explicit CsvReader(LineReader& lines) : lines_(lines) {}
 
-  /// False at the end. A quote that is not closed within 4 MiB is reported as malformed; reading goes on with the next
-  /// line.
+  /// False at the end. A quote that is not closed within 4 MiB is reported as malformed; reading continues with the
+  /// next line.
   bool next(std::vector<std::string>& fields);
-  /// Where the record that next() gave last starts, from 1.
+  /// First line, from 1, of the last record that next() returned.
   std::int64_t line() const { return line_; }
 
  private:

@@ -14,23 +14,24 @@ namespace relucent::index_tools {
 struct Document {
   std::string id;
   std::string text;       ///< UTF-8; may be empty
-  std::int64_t line = 0;  ///< where its record starts, from 1; its number among the records where lines say little
+  std::int64_t line = 0;  ///< first line of its record, from 1; the record's number in formats without useful lines
 };
 
-/// One file or archive entry of a corpus, for readers that want its own bytes. What it refers to outlives the reader.
+/// One file or archive entry of a corpus, for readers that need its raw bytes. The referenced objects outlive the
+/// reader.
 struct CorpusPart {
   ByteStream& bytes;
-  const std::string& name;  ///< for people: the file, then the entries inside it
-  const std::string& path;  ///< below the input that was named, '/' between folders and entries
+  const std::string& name;  ///< for messages: the file, then the entries inside it
+  const std::string& path;  ///< relative to the input; '/' separates folders and entries
   ReadReport& report;
 };
 
 /// Reads the documents of one file or archive entry of a corpus. A malformed record is reported and skipped. To add a
-/// corpus, write one of these and a line in corpora.cpp.
+/// corpus, implement this class and add a line to corpora.cpp.
 class DocumentReader {
  public:
   virtual ~DocumentReader() = default;
-  /// False at the end. Whatever `document` held is replaced.
+  /// Overwrites `document`; false at the end.
   virtual bool next(Document& document) = 0;
 };
 

@@ -40,7 +40,7 @@ void undo_width(std::string& text, std::size_t width) {
 }  // namespace
 
 void undo_double_encoding(std::string& text) {
-  // Most texts have no such character, and this way of asking is several times faster.
+  // Most texts have no such character, and this check is several times faster.
   if (text.find('\xC2') == std::string::npos && text.find('\xC3') == std::string::npos) return;
   for (const std::size_t width : {4, 3, 2}) undo_width(text, width);
 }

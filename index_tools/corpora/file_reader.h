@@ -4,11 +4,11 @@
 
 namespace relucent::index_tools {
 
-/// A document a file; the id is its path below the input, white space and '%' written as %20 and the like.
-/// HTML: the title, a space, and the rest of the page; the page alone where there is no title. Its charset is
-/// what a byte order mark or the page says, else UTF-8. A file *.txt is read as read_text() does.
+/// One document per file; the id is the file's path below the input, with white space and '%' percent-encoded.
+/// The text of HTML is the title, a space, and the rest of the page, or the page alone if it has no title. A byte order
+/// mark or the page determines the charset, else it is UTF-8. *.txt files are read like read_text().
 std::unique_ptr<DocumentReader> read_html(const CorpusPart& part);
-/// The file as it is: UTF-8.
+/// The file as it is, in UTF-8.
 std::unique_ptr<DocumentReader> read_text(const CorpusPart& part);
 
 }  // namespace relucent::index_tools

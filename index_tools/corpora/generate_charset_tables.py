@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes charset_tables.inc: what Python's codecs decode, for decode_charset() to decode the same.
+"""Writes charset_tables.inc from Python's codecs, so that decode_charset() decodes the same way.
 
 Usage: generate_charset_tables.py > charset_tables.inc     (Python 3.11, ICU 72)
 
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-# The double-byte codecs met on web pages, and the ICU converter that is nearest to each.
+# The double-byte codecs that occur on web pages, and the closest ICU converter of each.
 DOUBLE_BYTE = {
     "big5": "windows-950-2000",
     "cp932": "ibm-943_P15A-2003",
@@ -26,8 +26,8 @@ DOUBLE_BYTE = {
     "gbk": "windows-936-2000",
     "shift_jis": "ibm-943_P15A-2003",
 }
-KEEPS_PRIVATE = {"cp932", "gb18030"}  # the others have no characters of private use
-# Codecs that the reader decodes by rule or hands to ICU whole.
+KEEPS_PRIVATE = {"cp932", "gb18030"}  # the others have no private-use characters
+# Codecs that the reader decodes by rule or leaves entirely to ICU.
 OTHER = [
     "utf_8",
     "utf_8_sig",
@@ -106,7 +106,7 @@ def is_private(text):
 
 
 def literal(characters):
-    """128 characters as a C++ UTF-16 literal; U+FFFD stands for a byte that is no character."""
+    """128 characters as a C++ UTF-16 literal; U+FFFD stands for an undecodable byte."""
     return 'u"' + "".join(f"\\x{ord(c):04X}" for c in characters) + '"'
 
 
@@ -117,7 +117,7 @@ def upper_half(codec):
 def is_single_byte(codec):
     try:
         if bytes(range(0x80)).decode(codec) != "".join(map(chr, range(0x80))):
-            return False  # EBCDIC and the like
+            return False  # EBCDIC and similar
         probe = bytes(range(0x80, 0x100)).decode(codec, "ignore")
     except (LookupError, UnicodeError, AssertionError):
         return False
@@ -125,7 +125,7 @@ def is_single_byte(codec):
 
 
 def differences(codec, converter_name, opened, decode, prefix=b""):
-    """(first, last, code point or 0): pairs that Python decodes otherwise than ICU's converter; 0 is no character."""
+    """(first, last, code point or 0): pairs that Python decodes differently from ICU's converter; 0: not a character."""
     converter = opened(converter_name)
     found = []
     for pair in range(0x8000, 0x10000):

@@ -31,7 +31,7 @@ struct GzipStream::Implementation {
 
   [[noreturn]] void fail(const std::string& reason) const {
     throw Error(ErrorKind::invalid_data, name + ": byte " + std::to_string(consumed - zlib.avail_in),
-                "the gzip data are damaged or cut off (" + reason + ")", "fetch or make the file again");
+                "the gzip data is damaged or truncated (" + reason + ")", "download or recreate the file");
   }
 
   bool fill() {
@@ -50,7 +50,7 @@ struct GzipStream::Implementation {
         if (::inflateReset(&zlib) != Z_OK) fail("internal state");
         return in_member = true;
       }
-      if (*zlib.next_in != 0) fail("something else follows");
+      if (*zlib.next_in != 0) fail("trailing bytes that are not gzip");
       ++zlib.next_in;
       --zlib.avail_in;
     }
@@ -71,7 +71,7 @@ std::size_t GzipStream::read(char* out, std::size_t capacity) {
   self.zlib.avail_out = static_cast<uInt>(capacity);
   while (self.zlib.avail_out == capacity && !self.finished) {
     if (!self.in_member && !self.next_member()) break;
-    if (!self.fill()) self.fail("the end is missing");
+    if (!self.fill()) self.fail("unexpected end");
     const int status = ::inflate(&self.zlib, Z_NO_FLUSH);
     if (status == Z_STREAM_END) {
       self.in_member = false;

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kIgnored = {"noscript", "meta", "input", "script", "style"};
 constexpr std::array<std::string_view, 2> kTextOnly = {"title", "textarea"};
-// For an end tag libxml2 looks through the open elements, for an attribute through the tag's others. Where a
-// page is made for it, this takes hours; these numbers are about ten seconds.
+// For an end tag libxml2 searches the open elements, for an attribute the tag's other attributes. A malicious page can
+// make this take hours; these limits bound it to about ten seconds.
 constexpr double kMaxElementsLookedAt = 3e9, kMaxAttributesLookedAt = 1e10;
 constexpr double kMaxDepthAnyway = 1000;
-// What lxml's feed() hands over at a time, in characters.
+// Characters that lxml's feed() passes at a time.
 constexpr std::size_t kChunkCharacters = std::size_t{1} << 19;
 
 template <typename Tags>
@@ -41,7 +41,7 @@ std::size_t white_at_start(std::string_view text) {
   return is_white(decoded.value) ? decoded.bytes : 0;
 }
 
-// ir_datasets' _join_text() without its last step: a run of spaces and line ends becomes one of them.
+// ir_datasets' _join_text() without its last step: a run of spaces and line ends becomes a single one.
 std::string with_single_spaces(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
@@ -74,7 +74,7 @@ std::size_t max_depth_allowed(std::string_view page) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Where a tag that starts at `at` ends; counts what may be attributes on the way.
+// Returns the end of the tag that starts at `at`; counts possible attributes on the way.
 std::size_t end_of_tag(std::string_view page, std::size_t at, double& attributes) {
   char before = ' ';  // the last character that is not blank
   for (; at < page.size() && page[at] != '>'; ++at) {
@@ -104,8 +104,8 @@ void check_attributes(std::string_view page) {
   }
 }
 
-// Sorts text into fields while libxml2 reads a page. No exception may pass through libxml2: it is kept until
-// the end.
+// Sorts text into fields while libxml2 reads a page. Exceptions must not pass through libxml2, so one is kept until the
+// end.
 class Extractor {
  public:
   explicit Extractor(const std::vector<HtmlField>& fields)
@@ -115,7 +115,7 @@ class Extractor {
     check_attributes(page);
     deepest_ = max_depth_allowed(page);
     htmlSAXHandler handler{};
-    handler.initialized = 1;  // SAX1, as HTML is read
+    handler.initialized = 1;  // SAX1, as for HTML
     handler.startElement = [](void* self, const xmlChar* tag, const xmlChar**) {
       guarded(self, [&](Extractor& e) { e.start(reinterpret_cast<const char*>(tag)); });
     };
@@ -131,7 +131,7 @@ class Extractor {
         ::htmlCreatePushParserCtxt(&handler, this, nullptr, 0, nullptr, XML_CHAR_ENCODING_NONE), free_context);
     if (context == nullptr) throw Error(ErrorKind::io, "", "out of memory for an HTML page");
     parser_ = context.get();
-    // In lxml's order, so that every page is read as lxml reads it.
+    // The calls in lxml's order, so that every page is read as in lxml.
     ::xmlCtxtResetPush(parser_, nullptr, 0, nullptr, "UTF-8");
     parser_->progressive = 1;
     parser_->html = 1;
@@ -192,7 +192,7 @@ class Extractor {
     if (!ignored_.empty()) return;
     std::string inner;
     if (in_text_only_ && text.find('<') != std::string_view::npos) {
-      // Tags within a title or a text area are markup nonetheless.
+      // Tags inside a title or a text area are still markup.
       static const std::vector<HtmlField> everything = {{}};
       Extractor extractor(everything);
       extractor.read(text);
@@ -209,7 +209,7 @@ class Extractor {
 
   const std::vector<HtmlField>& fields_;
   std::vector<std::string> texts_;
-  std::vector<std::vector<std::string>> open_;  // of each field, the elements that began and did not end
+  std::vector<std::vector<std::string>> open_;  // per field, the elements that are still open
   std::vector<std::string> ignored_;
   bool in_text_only_ = false;
   std::size_t depth_ = 0, deepest_ = 0;

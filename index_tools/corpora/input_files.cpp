@@ -37,7 +37,7 @@ std::string_view without_compression(std::string_view name) {
   return stem;
 }
 
-// The end of a path with so many names in it, or the whole path where it has fewer.
+// The last `count` components of a path, or the whole path if it has fewer.
 std::string_view last_parts(std::string_view path, std::ptrdiff_t count) {
   std::size_t from = path.size();
   while (count-- > 0 && from != std::string_view::npos && from > 0) from = path.find_last_of('/', from - 1);
@@ -70,7 +70,7 @@ class FolderFiles {
   };
 
   explicit FolderFiles(const fs::path& folder) {
-    // A link to a folder that holds this one leads in a circle, too.
+    // A link to a folder that contains this one is circular, too.
     std::error_code failure;
     for (fs::path above = fs::canonical(folder, failure); !failure && above.has_relative_path();) {
       above = above.parent_path();
@@ -97,7 +97,7 @@ class FolderFiles {
     if (::stat(folder.c_str(), &status) != 0) unreadable(folder, std::strerror(errno));
     const Identity identity{status.st_dev, status.st_ino};
     if (std::find(around_.begin(), around_.end(), identity) != around_.end()) {
-      broken.push_back({folder, "leads back to a folder around it", true});
+      broken.push_back({folder, "leads back to a directory that contains it", true});
       return;
     }
     around_.push_back(identity);
@@ -110,7 +110,7 @@ class FolderFiles {
       } else if (fs::is_regular_file(target)) {
         files.push_back(i->path());
       } else if (leads_nowhere(problem) && i->is_symlink(ignored)) {
-        broken.push_back({i->path(), "leads nowhere", false});
+        broken.push_back({i->path(), "its target cannot be reached", false});
       } else if (problem) {
         unreadable(i->path(), problem.message());
       }
@@ -143,8 +143,8 @@ void add_folder(const fs::path& folder, const std::vector<std::string>& patterns
   if (found.files.size() > before) return;
   std::string names;
   for (const std::string& pattern : patterns) names += (names.empty() ? "" : ", ") + pattern;
-  throw Error(ErrorKind::io, folder.string(), "the folder holds no file named like " + names,
-              "name the files themselves, or other names with --names PATTERN");
+  throw Error(ErrorKind::io, folder.string(), "the directory contains no file whose name matches " + names,
+              "pass the files themselves, or other name patterns with --names PATTERN");
 }
 
 std::vector<fs::path> expand(const std::string& pattern) {
@@ -187,12 +187,14 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const std::v
       } else {
         found.files.push_back(describe(path));
         if (pattern && found.files.back().stream) {
-          throw Error(ErrorKind::io, path.string(), "is not a regular file", "name a pipe itself, not by a pattern");
+          throw Error(ErrorKind::io, path.string(), "is not a regular file",
+                      "pass a pipe by its name, not by a pattern");
         }
       }
     }
   }
-  if (found.files.empty()) throw Error(ErrorKind::usage, "--input", "names no file", "name files, folders or patterns");
+  if (found.files.empty())
+    throw Error(ErrorKind::usage, "--input", "matches no file", "pass files, directories or patterns");
   return found;
 }
 

@@ -9,7 +9,7 @@
 namespace relucent::index_tools {
 namespace {
 
-// Packed more often than this is taken for an archive made to do harm.
+// Deeper nesting is treated as a malicious archive.
 constexpr std::size_t kMaxLevels = 5;
 
 class EntryStream : public ByteStream {
@@ -63,8 +63,8 @@ bool InputParts::next_part() {
       if (top.any_entry && !top.any_part && !files_[next_file_ - 1].found_in_folder) {
         std::string wanted;
         for (const std::string& pattern : patterns_) wanted += (wanted.empty() ? "" : ", ") + pattern;
-        throw Error(ErrorKind::invalid_data, top.name, "the archive holds no entry named like " + wanted,
-                    "name other entries with --names PATTERN");
+        throw Error(ErrorKind::invalid_data, top.name, "the archive contains no entry whose name matches " + wanted,
+                    "choose other entries with --names PATTERN");
       }
       levels_.pop_back();
       continue;
@@ -76,7 +76,7 @@ bool InputParts::next_part() {
     if (!name_matches(entry, patterns_) && !names_container(entry)) continue;
     top.any_part = true;
     if (levels_.size() == kMaxLevels) {
-      throw Error(ErrorKind::invalid_data, top.name + ":" + entry, "is packed too many times over", "unpack it first");
+      throw Error(ErrorKind::invalid_data, top.name + ":" + entry, "is nested in too many archives", "unpack it first");
     }
     auto stream = std::make_unique<EntryStream>(top.archive);
     ByteStream& bytes = *stream;

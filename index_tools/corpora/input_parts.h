@@ -11,25 +11,25 @@
 
 namespace relucent::index_tools {
 
-/// The files of a corpus one after the other, archives opened: each part is a file's or an archive entry's own bytes,
-/// however often it was packed. One thread at a time, but bytes_read() may be asked from any.
+/// The files of a corpus one after another, with archives opened: each part holds the decompressed bytes of a file or
+/// an archive entry, however deeply packed. One thread at a time, but any thread may call bytes_read().
 class InputParts : public ByteStream {
  public:
-  /// Of a container only the entries whose names match one of `patterns`, and containers within, are taken.
+  /// In a container, only nested containers and entries whose names match one of `patterns` are read.
   InputParts(std::vector<InputFile> files, std::vector<std::string> patterns);
   ~InputParts() override;
 
-  /// Moves to the next part; false after the last. Throws Error for a file that cannot be read or is damaged, and for a
-  /// container without a matching entry, unless it was merely found in a folder.
+  /// Moves to the next part; false after the last. Throws Error for an unreadable or damaged file, and for a container
+  /// without a matching entry unless it was found in a folder.
   bool next_part();
-  /// The part for people: the file, then the entries inside it, separated by ':'.
+  /// The part's name for messages: the file, then the entries inside it, separated by ':'.
   const std::string& part_name() const;
-  /// The part's path below the input that was named, then those of the entries inside it, separated by '/'.
+  /// The part's path relative to the input, then the paths of the entries inside it, separated by '/'.
   const std::string& part_path() const;
   /// The part's bytes.
   std::size_t read(char* buffer, std::size_t capacity) override;
 
-  /// Bytes of the files on disk that were used so far, of total_bytes(), which is 0 where one of them is a stream.
+  /// Bytes of the files on disk read so far, out of total_bytes(), which is 0 if one of them is a stream.
   std::int64_t bytes_read() const noexcept { return bytes_read_.load(std::memory_order_relaxed); }
   std::int64_t total_bytes() const noexcept { return total_bytes_; }
 

@@ -32,7 +32,7 @@ JsonElements::JsonElements(ByteStream& bytes, const std::string& part, ReadRepor
 
 void JsonElements::fail(const std::string& problem) const {
   throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(line_),
-              problem + " (after element " + std::to_string(number_) + ")", "fetch or make the file again");
+              problem + " (after element " + std::to_string(number_) + ")", "download or recreate the file");
 }
 
 int JsonElements::peek() {
@@ -54,8 +54,8 @@ void JsonElements::skip_white() {
   while (is_white(peek())) take();
 }
 
-// Bytes of the buffer that mean nothing to read_value(), which looks at quotes, and within strings at backslashes,
-// outside at brackets.
+// Number of buffered bytes that read_value() can skip. It looks at quotes, at backslashes within strings, and at
+// brackets outside.
 std::size_t JsonElements::span_within(bool in_string) const {
   const Marks& marks = in_string ? kWithinString : kOutsideString;
   std::size_t i = begin_;
@@ -63,7 +63,7 @@ std::size_t JsonElements::span_within(bool in_string) const {
   return i - begin_;
 }
 
-// One value, whatever is in it: to its closing bracket or quote, or for a number or a word to what follows.
+// One value of any kind: up to its closing bracket or quote, or, for a number or a word, up to what follows.
 std::string JsonElements::read_value() {
   std::string value;
   int depth = 0;
@@ -99,7 +99,7 @@ std::string JsonElements::read_value() {
 
 // Goes to the first element of the outermost object's array.
 void JsonElements::find_member() {
-  if (peek() != '{') fail("the text is no JSON object");
+  if (peek() != '{') fail("the text is not a JSON object");
   take();
   for (;;) {
     skip_white();
@@ -110,7 +110,7 @@ void JsonElements::find_member() {
     take();
     skip_white();
     if (name == "\"" + member_ + "\"") {
-      if (peek() != '[') fail("the member \"" + member_ + "\" is no array");
+      if (peek() != '[') fail("the member \"" + member_ + "\" is not an array");
       return;
     }
     read_value();

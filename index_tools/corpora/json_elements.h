@@ -11,19 +11,19 @@
 
 namespace relucent::index_tools {
 
-/// The elements of one array in a JSON text of any size, or JSON values one after the other, each as its own text.
-/// Holds one element. Only brackets and strings are looked at, so that an element that is not JSON is passed on like
-/// any other. Malformed UTF-8 is replaced by U+FFFD and counted. One thread at a time.
+/// The elements of one array in a JSON text of any size, or a sequence of JSON values, each as its own text.
+/// Holds one element at a time. Looks only at brackets and strings, so elements that are not JSON are passed on, too.
+/// Malformed UTF-8 is replaced by U+FFFD and counted. One thread at a time.
 class JsonElements {
  public:
   /// `bytes`, `part` and `report` outlive this; `part` names the text in errors.
-  /// @param member  the outermost object's member that is the array; empty where the text is an array or values
+  /// @param member  the member of the outermost object that is the array; empty if the text is an array or values
   JsonElements(ByteStream& bytes, const std::string& part, ReadReport& report, std::string member);
 
-  /// False at the end. Throws Error `invalid_data` where the member is not there or no array, where the text ends
-  /// inside an element or the array, and for an element over 64 MiB.
+  /// False at the end. Throws Error `invalid_data` if the member is missing or not an array, if the text ends inside an
+  /// element or the array, and for an element over 64 MiB.
   bool next(std::string& element);
-  /// Number of the element that next() gave last, from 1.
+  /// Number, from 1, of the last element that next() returned.
   std::int64_t number() const { return number_; }
 
  private:

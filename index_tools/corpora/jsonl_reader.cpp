@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr std::size_t kLookAhead = 64 * 1024;
 constexpr std::string_view kWhite = " \t\r\n";
 
-// A stream whose start can be looked at before it is read.
+// A stream whose start can be inspected before it is read.
 class LookAhead : public ByteStream {
  public:
   explicit LookAhead(ByteStream& bytes) : bytes_(bytes), first_(kLookAhead, '\0') {
@@ -40,7 +40,7 @@ class LookAhead : public ByteStream {
   std::size_t given_ = 0;
 };
 
-// Whether a text that starts like this is an array of objects, or objects that stand over several lines each.
+// Whether a text that starts like this is an array of objects, or objects that span several lines each.
 bool is_one_json_text(std::string_view first) {
   if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
   first.remove_prefix(std::min(first.find_first_not_of(kWhite), first.size()));
@@ -83,7 +83,7 @@ const char* take_beir(const json& record, Document& document) {
   return nullptr;
 }
 
-// Takes a record's id and text; returns what is wrong with it, null if nothing.
+// Extracts a record's id and text; returns the problem, null if there is none.
 using Take = const char* (*)(const json& record, Document& document);
 
 class JsonlReader : public DocumentReader {

@@ -48,7 +48,7 @@ bool LineReader::next(std::string& line) {
     if (newline_seen || !fill()) break;
     if (line.size() > kMaxLine) {
       throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(number_), "the line is longer than 256 MiB",
-                  "is this a text file of the corpus's format?");
+                  "check that this is a text file in the corpus's format");
     }
   }
   const bool carriage_return = !line.empty() && line.back() == '\r';

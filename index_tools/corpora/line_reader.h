@@ -12,23 +12,23 @@
 
 namespace relucent::index_tools {
 
-/// Lines of a text: LF or CRLF ends, a byte order mark at the start dropped, malformed UTF-8 replaced by U+FFFD and
-/// counted. Holds one line at a time. Throws Error `invalid_data` for a line over 256 MiB.
+/// Lines of a text that end with LF or CRLF. Drops a byte order mark at the start; replaces malformed UTF-8 by U+FFFD
+/// and counts it. Holds one line at a time. Throws Error `invalid_data` for a line over 256 MiB.
 class LineReader {
  public:
   /// All three outlive this. `part` names the text in errors.
   LineReader(ByteStream& bytes, const std::string& part, ReadReport& report);
 
-  /// False at the end. `line` comes without its end.
+  /// False at the end. `line` does not include its line end.
   bool next(std::string& line);
-  /// How the line that next() gave last ended: "\n", "\r\n", or at the end of the text "" or "\r".
+  /// The line end of the last line that next() returned: "\n", "\r\n", or at the end of the text "" or "\r".
   std::string_view line_end() const { return line_end_; }
-  /// Gives the line that next() gave last once more.
+  /// Makes next() return the last line again.
   void put_back(std::string line);
-  /// Number of the line that next() gave last, from 1.
+  /// Number, from 1, of the last line that next() returned.
   std::int64_t number() const { return number_; }
   const std::string& part() const { return part_; }
-  /// Counts the current or an earlier line's record as malformed.
+  /// Counts the record of the current or an earlier line as malformed.
   void malformed(std::string_view kind, std::int64_t line) { report_.malformed(kind, part_, line); }
 
  private:

@@ -28,7 +28,7 @@ const xmlNode* find_below(const xmlNode* node, std::string_view name) {
   return nullptr;
 }
 
-// The text before an element's first child element; nothing where there is none.
+// The text before an element's first child element; nothing if there is none.
 std::optional<std::string> leading_text(const xmlNode* element) {
   std::optional<std::string> text;
   for (const xmlNode* child = element->children; child != nullptr; child = child->next) {
@@ -63,15 +63,14 @@ std::string whole_text(const xmlNode* citation) {
   return text;
 }
 
-// ir_datasets formats both parts as Python does, which writes None for an element that starts with another
-// one or is empty.
+// ir_datasets formats both parts with Python, which writes None for an element that starts with another one or is
+// empty.
 std::string part_of_text(const xmlNode* citation, std::string_view name) {
   const xmlNode* element = find_below(citation, name);
   return element == nullptr ? std::string() : leading_text(element).value_or("None");
 }
 
-// Citations one by one, each parsed by itself, so that a file of gigabytes is never held and entities cannot
-// be defined.
+// Parses citations one by one, so that a file of gigabytes is never held in memory and entities cannot be defined.
 class XmlReader : public DocumentReader {
  public:
   XmlReader(const CorpusPart& part, ByteBuffer bytes, bool whole)
@@ -114,7 +113,7 @@ class XmlReader : public DocumentReader {
     return false;
   }
 
-  // What is wrong with it; null if nothing.
+  // The problem with it; null if there is none.
   const char* read_citation(std::string_view xml, Document& document) const {
     constexpr int options = XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_NOCDATA;
     const std::unique_ptr<xmlDoc, void (*)(xmlDocPtr)> tree(
@@ -173,7 +172,7 @@ class AbstractReader : public DocumentReader {
   bool done_ = false;
 };
 
-// "PMID- 1", "TI  - title", "AB  - abstract"; lines that start with blanks go on; an empty line ends a
+// "PMID- 1", "TI  - title", "AB  - abstract"; lines that start with blanks continue the field; an empty line ends a
 // citation.
 class DisplayReader : public DocumentReader {
  public:

@@ -38,7 +38,7 @@ class TrecFormat : public DocumentReader {
   }
 
  private:
-  // One complaint for everything up to the next record.
+  // Report everything up to the next record once.
   const char* pass_over() {
     while (lines_.next(line_)) {
       if (line_ != "<DOC>") continue;
@@ -48,7 +48,7 @@ class TrecFormat : public DocumentReader {
     return "text outside <DOC>";
   }
 
-  // What is wrong with the record; null if nothing.
+  // The problem with the record; null if there is none.
   const char* read(Document& document) {
     document.id.clear();
     text_.clear();

@@ -7,7 +7,7 @@
 namespace relucent::index_tools {
 namespace {
 
-// What a line's object has for a document.
+// The members of a line's object that form a document.
 struct Members {
   const char* id;
   std::vector<const char*> text;  // joined by a space

@@ -31,7 +31,7 @@ UniqueFd duplicate_descriptor(int descriptor, const std::string& name) {
   UniqueFd duplicate(::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (duplicate) return duplicate;
   throw Error(ErrorKind::io, name, std::string("cannot be used: ") + std::strerror(errno),
-              errno == EBADF ? "connect it to a file or a pipe, or name a file" : "");
+              errno == EBADF ? "redirect it to a file or a pipe, or pass a file name" : "");
 }
 
 std::string input_name(const std::filesystem::path& file) {

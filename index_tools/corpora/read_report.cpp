@@ -14,7 +14,7 @@ void ReadReport::malformed(std::string_view kind, std::string_view part, std::in
   const std::string place = std::string(part) + ":" + std::to_string(line);
   if (strict_) {
     throw Error(ErrorKind::invalid_data, place, "malformed record: " + std::string(kind),
-                "mend it, or leave out --strict to skip a few such records");
+                "fix it, or run without --strict to skip a few such records");
   }
   ++malformed_;
   Kind& entry = kinds_[std::string(kind)];
@@ -22,7 +22,7 @@ void ReadReport::malformed(std::string_view kind, std::string_view part, std::in
   if (entry.examples.size() < kExamples) entry.examples.push_back(place);
   if (malformed_ >= kManyMalformed && malformed_share() > 0.5) {
     throw Error(ErrorKind::invalid_data, place, "most records are malformed: " + malformed_summary(),
-                "is the file of the corpus's format?");
+                "check that the file has the corpus's format");
   }
 }
 

@@ -8,21 +8,20 @@
 
 namespace relucent::index_tools {
 
-/// What was noticed while reading: records that had to be skipped, by kind with a few places, and text that had to be
-/// mended.
+/// Problems found while reading: records that were skipped, by kind with a few locations, and text that was repaired.
 class ReadReport {
  public:
   struct Kind {
     std::int64_t count = 0;
-    std::vector<std::string> examples;  ///< the first few places: file:line
+    std::vector<std::string> examples;  ///< the first few locations: file:line
   };
 
   /// @param strict  makes malformed() throw for the first record
   explicit ReadReport(bool strict = false) : strict_(strict) {}
 
-  /// One record is skipped. `kind` says what is wrong with it in a few words, the same for all of its kind.
-  /// Throws Error `invalid_data` where the report is strict, and where more than half of many records are malformed:
-  /// the file is then something else.
+  /// Counts a skipped record. `kind` states the problem in a few words, the same for all records of its kind.
+  /// Throws Error `invalid_data` if the report is strict, and if more than half of many records are malformed, because
+  /// the file then has another format.
   void malformed(std::string_view kind, std::string_view part, std::int64_t line);
   void document() { ++documents_; }
   void empty_text() { ++empty_texts_; }
@@ -33,9 +32,9 @@ class ReadReport {
   std::int64_t empty_texts() const { return empty_texts_; }
   std::int64_t replaced_sequences() const { return replaced_; }
   const std::map<std::string, Kind, std::less<>>& kinds() const { return kinds_; }
-  /// Malformed records among all records, 0 to 1.
+  /// Share of malformed records among all records, 0 to 1.
   double malformed_share() const;
-  /// "3 records skipped: no tab (a.tsv:7, a.tsv:9, ...)"; empty where there is none.
+  /// "3 records skipped: no tab (a.tsv:7, a.tsv:9, ...)"; empty if there are none.
   std::string malformed_summary() const;
 
  private:

@@ -46,7 +46,7 @@ class SmartReader : public DocumentReader {
     return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' && stripped(line.substr(2)).empty();
   }
 
-  // Goes on to the next .I line.
+  // Advances to the next .I line.
   bool find_record() {
     bool stray = false;
     while (lines_.next(line_)) {
@@ -59,7 +59,7 @@ class SmartReader : public DocumentReader {
     return false;
   }
 
-  // Collects the sections up to the next .I line or the end; whether there was one of a document's.
+  // Collects the sections up to the next .I line or the end; returns whether there was a document section.
   bool read_sections() {
     sections_.clear();
     at_record_ = false;

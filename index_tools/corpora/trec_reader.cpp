@@ -22,7 +22,7 @@ std::size_t find_inner_start(std::string_view bytes) {
   return std::string_view::npos;
 }
 
-// The id of <DOC id="...">; empty where there is none.
+// The id of <DOC id="...">; empty if there is none.
 std::string_view id_attribute(std::string_view record) {
   constexpr std::string_view attribute = "id=\"";
   const std::string_view tag = record.substr(0, record.find('>'));
@@ -34,7 +34,7 @@ std::string_view id_attribute(std::string_view record) {
 
 class TrecReader : public DocumentReader {
  public:
-  // `fields`: of the id, then of the text's parts, which are joined by a space.
+  // `fields`: the id's, then those of the text's parts, which are joined by a space.
   TrecReader(const CorpusPart& part, std::vector<HtmlField> fields, bool drop_malformed)
       : part_(part), bytes_(part.bytes), fields_(std::move(fields)), drop_malformed_(drop_malformed) {}
 
@@ -62,7 +62,7 @@ class TrecReader : public DocumentReader {
   }
 
  private:
-  // Consumes what stands before the next record; false at the end.
+  // Consumes everything before the next record; false at the end.
   bool find_record() {
     for (;;) {
       bytes_.have(kDocumentEnd.size());

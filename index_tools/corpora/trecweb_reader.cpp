@@ -13,8 +13,8 @@ namespace {
 
 const std::string kPageStart = "<DOC>", kPageEnd = "</DOC>";
 
-// The bytes of a tag with the line end behind it, which belongs to it in these collections; 0 where the tag
-// is not there.
+// The bytes of a tag with the line end behind it, which belongs to it in these collections; 0 if there is no
+// such tag.
 std::size_t tag_length(std::string_view bytes, std::string_view tag) {
   if (!bytes.starts_with(tag)) return 0;
   const std::string_view rest = bytes.substr(tag.size());
@@ -49,7 +49,7 @@ class TrecwebReader : public DocumentReader {
         bytes_.skip_to(kPageEnd);
         continue;
       }
-      // A page may well say <DOC> somewhere, but not with a number following.
+      // A page may contain <DOC>, but not followed by a number.
       const std::string numbered = kPageStart + line_end_ + "<DOCNO>";
       for (std::size_t inner; (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
            end -= inner) {
@@ -66,8 +66,7 @@ class TrecwebReader : public DocumentReader {
   }
 
  private:
-  // Consumes what stands before the next record; false at the end. Lines end as the first one of the file
-  // does.
+  // Consumes everything before the next record; false at the end. All lines are assumed to end like the first one.
   bool find_start() {
     if (!line_end_.empty()) return bytes_.skip_to(kPageStart + line_end_);
     if (!bytes_.skip_to(kPageStart)) return false;
@@ -76,7 +75,7 @@ class TrecwebReader : public DocumentReader {
     return true;
   }
 
-  // Where </DOC> stands at the end of a line or of the file; npos where it does not.
+  // Position of a </DOC> at the end of a line or of the file; npos if there is none.
   std::size_t find_end() {
     const std::size_t end = bytes_.find(kPageEnd + line_end_);
     const std::string_view bytes = bytes_.ahead();

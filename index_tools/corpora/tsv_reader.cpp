@@ -8,7 +8,7 @@
 namespace relucent::index_tools {
 namespace {
 
-// The id is the first column, the text what begins at column `text`, its columns joined by a space.
+// The id is the first column; the text starts at column `text`, its columns joined by a space.
 struct Table {
   std::size_t columns;  // 0: two, and further tabs belong to the text
   std::size_t text;     // counted from 0
@@ -35,7 +35,7 @@ class TsvReader : public DocumentReader {
   }
 
  private:
-  // What is wrong with the line; null if nothing.
+  // The problem with the line; null if there is none.
   const char* read(Document& document) {
     const std::size_t id_end = line_.find('\t');
     if (id_end == std::string::npos) return "no tab between id and text";

@@ -27,7 +27,7 @@ class VaswaniReader : public DocumentReader {
   }
 
  private:
-  // The line that was given back by a cut-off record, or the next one.
+  // The line that a truncated record gave back, or the next one.
   bool next_line() {
     if (kept_) {
       kept_ = false;
@@ -44,7 +44,7 @@ class VaswaniReader : public DocumentReader {
   bool read_trec(std::string_view first, Document& document) {
     constexpr std::string_view open = "<DOCNO>", close = "</DOCNO>";
     if (first != "<DOC>") {
-      // One complaint for everything up to the next record.
+      // Report everything up to the next record once.
       while (lines_.next(line_)) {
         if (trim(line_, " \t") == "<DOC>") {
           kept_ = true;

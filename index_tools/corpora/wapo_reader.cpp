@@ -18,7 +18,7 @@ bool is(const json& value, std::string_view text) {
   return value.is_string() && value.get_ref<const std::string&>() == text;
 }
 
-// Where the text of a part of an article is; null where it has none.
+// The member that holds the text of a part of an article; null if it has none.
 const json& text_of(const json& part) {
   static const json null;
   const json& type = member(part, "type");
@@ -47,7 +47,7 @@ class WapoReader : public DocumentReader {
   }
 
  private:
-  // What is wrong with the line; null if nothing.
+  // The problem with the line; null if there is none.
   const char* read(Document& document) {
     json record;
     if (const char* problem = parse_json_object(line_, record)) return problem;

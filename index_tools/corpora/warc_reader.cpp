@@ -25,7 +25,7 @@ bool same_name(std::string_view a, std::string_view b) {
 
 bool known_version(std::string_view line) { return line == "WARC/0.18" || line == "WARC/1.0" || line == "WARC/1.1"; }
 
-// A record's named fields, those that are used.
+// The named fields of a record that are used.
 struct Headers {
   std::string type, trec_id, record_id;
   std::optional<std::uint64_t> length;
@@ -50,7 +50,7 @@ class WarcReader : public DocumentReader {
   }
 
  private:
-  // Consumes what stands before the next line that starts with WARC/; false at the end.
+  // Consumes everything before the next line that starts with WARC/; false at the end.
   bool find_record() {
     for (;;) {
       bytes_.have(kRecordStart.size());
@@ -60,7 +60,7 @@ class WarcReader : public DocumentReader {
     }
   }
 
-  // What is wrong with the record's headers; null if nothing. Leaves the next record's first line unread.
+  // The problem with the record's headers; null if there is none. Leaves the next record's first line unread.
   const char* read_headers() {
     headers_ = {};
     std::string line;
@@ -71,7 +71,7 @@ class WarcReader : public DocumentReader {
       bytes_.have(kRecordStart.size());
       if (bytes_.ahead().starts_with(kRecordStart)) return "no Content-Length";
       if (!bytes_.next_line(line)) return "the record is cut off";
-      // In ClueWeb09 an empty line stands between the fields of some records.
+      // Some ClueWeb09 records have an empty line between their fields.
       if (line.empty() && any_length) return headers_.length ? nullptr : "Content-Length is not a number";
       const std::size_t colon = line.find(':');
       if (colon == std::string::npos) continue;
@@ -95,12 +95,12 @@ class WarcReader : public DocumentReader {
     return value;
   }
 
-  // Whether the record is a document. Consumes its body as far as its length is to be believed: find_record() passes
-  // over what a page has beyond its Content-Length, as ir_datasets' parsers do.
+  // Whether the record is a document. Consumes its body as far as its length is credible: find_record() skips anything
+  // beyond a page's Content-Length, as ir_datasets' parsers do.
   bool read_body(Document& document) {
     const bool response = same_name(headers_.type, "response");
     if (*headers_.length > kMaxRecord) {
-      // Not skipped by its length, which may be wrong: the next line WARC/ is looked for.
+      // Its length may be wrong, so it is not used to skip the record: the reader searches for the next line WARC/.
       if (response) malformed("record over 64 MiB", document.line);
       return false;
     }
@@ -111,9 +111,9 @@ class WarcReader : public DocumentReader {
     return read;
   }
 
-  // How much of the body belongs to the record; nothing, reported, where its length leads into another record or beyond
-  // the file. ClueWeb09's published sample lacks the status lines that its lengths count, so in WARC 0.18 the body then
-  // ends there.
+  // How much of the body belongs to the record. Reports a length that reaches into another record or beyond the file
+  // and returns nothing. ClueWeb09's published sample lacks the status lines that its lengths count, so in WARC 0.18
+  // the body ends at that other record.
   std::optional<std::size_t> usable_length(std::size_t claimed, bool response, std::int64_t line) {
     const bool complete = bytes_.have(claimed);
     if (complete && ends_at(claimed)) return claimed;
@@ -124,7 +124,7 @@ class WarcReader : public DocumentReader {
     return std::nullopt;
   }
 
-  // Where within the claimed length another record starts; nothing where none does.
+  // Where another record starts within the claimed length; nothing if none does.
   std::optional<std::size_t> start_of_next_record(std::size_t claimed) {
     const std::string_view start = headers_.old_version ? "\nWARC/0.18\n" : "\nWARC/1.";
     bytes_.have(claimed + start.size());

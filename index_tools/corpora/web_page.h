@@ -5,11 +5,11 @@
 
 namespace relucent::index_tools {
 
-/// A web page in UTF-8, its charset found as ir_datasets does: the first "charset=" in the page, else in the
-/// HTTP headers, else UTF-8; unknown ones are passed over.
+/// Converts a web page to UTF-8. Finds the charset as ir_datasets does: the first "charset=" in the page, else in the
+/// HTTP headers, else UTF-8; unknown charsets are ignored.
 std::string decode_html(std::string_view page, std::string_view headers);
 
-/// The text of a page's title and body, as ir_datasets gives it for GOV, GOV2 and the ClueWebs. Throws as
+/// The text of a page's title and body, as in ir_datasets for GOV, GOV2 and the ClueWebs. Throws like
 /// html_fields().
 std::string text_of_page(std::string_view page, std::string_view headers);
 

@@ -12,14 +12,14 @@
 namespace relucent::index_tools {
 namespace {
 
-// BeautifulSoup hands markup over in pieces of so many characters. Where markup is broken, the parser's answer may
-// depend on where a piece ends.
+// BeautifulSoup passes markup in pieces of this many characters. For broken markup the result may depend on where a
+// piece ends.
 constexpr std::size_t kPieceCharacters = 512;
-// lxml opens a parser with so many bytes.
+// lxml creates a parser with this many bytes.
 constexpr std::size_t kFirstBytes = 4;
 
-// Joins the texts between two pieces of markup as BeautifulSoup does, white space alone becoming one line end or blank,
-// up to the end of the first element.
+// Joins the texts between two pieces of markup as BeautifulSoup does, turning pure white space into one line end or
+// blank, up to the end of the first element.
 class TextRuns {
  public:
   explicit TextRuns(std::string& text) : text_(text) {}
@@ -64,14 +64,14 @@ void on_comment(void* context, const xmlChar*) { runs(context).end_run(); }
 void on_instruction(void* context, const xmlChar*, const xmlChar*) { runs(context).end_run(); }
 void on_document_type(void* context, const xmlChar*, const xmlChar*, const xmlChar*) { runs(context).end_run(); }
 
-// Broken markup is usual. A start tag with something wrong in it (<a target=_blank>) opens no element in libxml2 2.12
-// and later, nor in the one that ir_datasets' records were made with; in Debian 12's 2.9.14 it does. The error names
-// the element for start tags only.
+// Broken markup is common. A faulty start tag (<a target=_blank>) opens no element in libxml2 2.12 and later, nor in
+// the version that ir_datasets' records were made with; in Debian 12's 2.9.14 it does. The error names the element for
+// start tags only.
 void on_error(void* context, xmlErrorPtr error) {
   if (error->code == XML_ERR_GT_REQUIRED && error->str1 != nullptr) runs(context).close_element();
 }
 
-// Without a handler that looks entities up none is ever expanded or fetched, but XML's own five.
+// Without a handler that resolves entities, only XML's own five are expanded, and nothing is fetched.
 xmlSAXHandler handlers() {
   xmlSAXHandler sax{};
   sax.initialized = XML_SAX2_MAGIC;
@@ -109,7 +109,7 @@ void append_xml_text(std::string_view markup, std::string& text) {
     piece = bytes_of_code_points(markup, kPieceCharacters);
     ::xmlParseChunk(parser.get(), markup.data(), static_cast<int>(piece), 0);
   }
-  // libxml2 2.9.14 loses a single last byte of text, later ones do not.
+  // libxml2 2.9.14 loses a single last byte of text; later versions do not.
   ::xmlParseChunk(parser.get(), "<", 1, 0);
   ::xmlParseChunk(parser.get(), nullptr, 0, 1);
   text_runs.end_run();

@@ -5,9 +5,9 @@
 
 namespace relucent::index_tools {
 
-/// Appends the text of markup that is read as XML with errors passed over: what BeautifulSoup(markup,
-/// "lxml-xml").get_text() gives. Hence only the first element counts, nothing where text or an entity stands before it,
-/// and names of entities beyond XML's five stand for nothing. `markup` is UTF-8; nothing outside it is ever read.
+/// Appends the text of markup that is read as XML, ignoring errors: the result of BeautifulSoup(markup,
+/// "lxml-xml").get_text(). Hence only the first element counts, nothing is appended if text or an entity precedes it,
+/// and entities other than XML's five are dropped. `markup` is UTF-8; nothing outside it is ever read.
 void append_xml_text(std::string_view markup, std::string& text);
 
 }  // namespace relucent::index_tools

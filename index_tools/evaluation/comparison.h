@@ -11,7 +11,7 @@
 
 namespace relucent::index_tools {
 
-/// Tests call a difference real, and an equivalence shown, below this p-value.
+/// Significance level: below this p-value a difference, or an equivalence, counts as shown.
 inline constexpr double kLevel = 0.05;
 
 struct EvaluatedRun {
@@ -19,7 +19,7 @@ struct EvaluatedRun {
   Evaluation evaluation;
 };
 
-/// One measure's values of two runs over the queries that both have, in the order of the ids' bytes.
+/// One measure's values for two runs over the queries that both have, in byte order of the ids.
 struct PairedValues {
   std::vector<std::string> queries;
   std::vector<double> a, b;
@@ -29,14 +29,14 @@ PairedValues paired_values(const Evaluation& a, const Evaluation& b, std::size_t
 
 /// Paired tests between two runs.
 struct Comparison {
-  std::size_t a = 0, b = 0;                       ///< places of the runs
-  std::vector<std::optional<PairedTests>> tests;  ///< one a measure; nothing for counts
+  std::size_t a = 0, b = 0;                       ///< indices of the runs
+  std::vector<std::optional<PairedTests>> tests;  ///< one per measure; nothing for counts
 };
 
-/// The first run against each other one, uncorrected for how many there are.
+/// Compares the first run with each of the others. Not corrected for the number of comparisons.
 std::vector<Comparison> compare_with_first(const std::vector<EvaluatedRun>& runs, const std::vector<Measure>& measures);
 
-/// What the tests say at kLevel.
+/// The outcomes of the tests at kLevel.
 bool differs(const PairedTests& tests) noexcept;
 bool equivalent(const PairedTests& tests) noexcept;
 /// different | different, but equivalent | equivalent | undecided | undefined

@@ -13,11 +13,11 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr double kWidth = 800, kBars = 252;              // of the drawing; height of the bars' area
-constexpr double kRight = 92, kTop = 84;                 // beside and above the bars
+constexpr double kWidth = 800, kBars = 252;              // width of the drawing; height of the bars' area
+constexpr double kRight = 92, kTop = 84;                 // margins beside and above the bars
 constexpr double kFont = 12, kTitleFont = 16;            // sizes in pixels
-constexpr std::size_t kMaxNamed = 60;                    // queries whose ids fit below their bars
-constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run and of a query's id, longer ones are shortened
+constexpr std::size_t kMaxNamed = 60;                    // maximum number of queries with ids below their bars
+constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run's name and a query's id; longer ones are shortened
 // Grey, blue and orange with a contrast of 4 to 1 or more against both white and black.
 constexpr const char *kInk = "#767676", *kFirst = "#2a7fbf", *kOther = "#c8681e";
 
@@ -36,8 +36,8 @@ struct Bar {
   return text;
 }
 
-// How wide a text can be in pixels, whatever sans-serif font shows it: the widths are those of the widest common ones
-// (Verdana, DejaVu Sans), of bold letters 1.13 times as much.
+// Upper bound of a text's width in pixels for any sans-serif font: the widths of the widest common fonts (Verdana,
+// DejaVu Sans), times 1.13 for bold.
 double text_width(std::string_view text, double font_size) {
   double ems = 0;
   for (const char c : text) {
@@ -53,7 +53,7 @@ double text_width(std::string_view text, double font_size) {
 
 constexpr double kBold = 1.13;
 
-// The text's end, as long as fits: ids and paths differ there.
+// As much of the text's end as fits, because ids and paths differ there.
 std::string shortened(const std::string& text, double font_size, double width) {
   if (text_width(text, font_size) <= width) return text;
   for (std::size_t from = 1; from < text.size(); ++from) {
@@ -71,7 +71,7 @@ std::string number_text(const char* format, double value) {
   return (value < 0 ? "−" : value > 0 ? "+" : "") + std::string(digits);
 }
 
-// The distance of grid lines: 1, 2 or 5 times a power of ten, four to eight of them.
+// The distance of grid lines: 1, 2 or 5 times a power of ten, for four to eight lines.
 double grid_step(double range) {
   const double power = std::pow(10, std::floor(std::log10(range / 4)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -116,7 +116,7 @@ class Panel {
   double y(double value) const { return top_ + kTop + kBars * (high_ - value) / (high_ - low_); }
   std::string tick(double value) const { return number_text(tick_format_, value); }
 
-  // Ids stand level where the longest fits below its bar, else upright; what is below them moves down.
+  // Ids are horizontal if the longest fits below its bar, else vertical; the caption below moves down.
   void lay_out_names() {
     if (bars_.size() > kMaxNamed) return;
     name_font_ = slot() < 11 ? 9 : 10;
@@ -216,7 +216,7 @@ class Panel {
   std::string measure_, first_, other_;
   double top_, low_ = 0, high_ = 0, step_ = 0;
   char tick_format_[16] = "%.1f";
-  double left_ = 0, below_ = 40;  // beside and below the bars
+  double left_ = 0, below_ = 40;  // margins beside and below the bars
   Names names_ = Names::none;
   double name_font_ = 10;
 };

@@ -7,10 +7,9 @@
 
 namespace relucent::index_tools {
 
-/// An SVG drawing of one measure's differences query by query: a panel for the first run against each other
-/// one, a bar a query, the highest difference first, the mean as a dashed line. Its colours are readable on
-/// white and on black. A bar's query and values show where the mouse rests. Throws Error `invalid_data` where
-/// two runs have no query in common.
+/// Draws one measure's differences query by query as SVG: one panel per comparison with the first run, one bar per
+/// query, the highest difference first, the mean as a dashed line. The colours are readable on white and on black.
+/// Tooltips show each bar's query and values. Throws Error `invalid_data` if two runs have no query in common.
 std::string difference_plot(const Report& report, std::size_t measure);
 
 }  // namespace relucent::index_tools

@@ -11,7 +11,7 @@
 
 namespace relucent::index_tools {
 
-/// A kind of file's formats and their names on a command line.
+/// The formats of one kind of file and their names on a command line.
 template <typename Format, std::size_t count>
 using FormatNames = std::array<std::pair<std::string_view, Format>, count>;
 
@@ -23,19 +23,19 @@ std::string_view name_of_format(const FormatNames<Format, count>& names, Format 
   return {};
 }
 
-/// Throws Error `usage` naming the formats for another name.
+/// @param kind  of the file, for the error: "run"
+/// Throws Error `usage` that lists the formats if `name` is unknown.
 template <typename Format, std::size_t count>
-Format format_named(const FormatNames<Format, count>& names, std::string_view name, const char* what) {
+Format format_named(const FormatNames<Format, count>& names, std::string_view name, const char* kind) {
   std::string all;
   for (const auto& [known, format] : names) {
     if (known == name) return format;
     all += (all.empty() ? "" : ", ") + std::string(known);
   }
-  throw Error(ErrorKind::usage, "format " + excerpt(name), std::string("is none that ") + what + " have",
-              "choose from " + all);
+  throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name), "choose from " + all);
 }
 
-/// A name's ending with its dot, that of a compression before it left aside: ".tsv" of "topics.tsv.gz".
+/// The extension with its dot, ignoring ".gz": ".tsv" for "topics.tsv.gz".
 inline std::string ending_of(const std::filesystem::path& file) {
   const std::filesystem::path name = file.filename();
   return (name.extension() == ".gz" ? name.stem() : name).extension().string();

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -20,23 +21,23 @@ Value value_of(std::string_view name, std::initializer_list<std::pair<std::strin
     if (known_name == name) return value;
     names += (names.empty() ? "" : ", ") + std::string(known_name);
   }
-  throw Error(ErrorKind::usage, std::string(name), std::string("is not a ") + what, "choose from " + names);
+  throw Error(ErrorKind::usage, {}, std::string("unknown ") + what + " " + excerpt(name), "choose from " + names);
 }
 
 void check(std::size_t runs, const FusionOptions& options) {
-  if (runs == 0) throw Error(ErrorKind::usage, "fusion", "has no run", "name at least one");
+  if (runs == 0) throw Error(ErrorKind::usage, "fusion", "has no runs", "pass at least one");
   if (!std::isfinite(options.k) || options.k < 0) {
-    throw Error(ErrorKind::usage, "k", "is not a number from 0", "60 is customary");
+    throw Error(ErrorKind::usage, "k", "is not a number of 0 or more", "60 is the usual value");
   }
   const auto& weights = options.weights;
   if (weights.empty()) return;
   if (weights.size() != runs) {
     throw Error(ErrorKind::usage, "weights",
-                "are " + std::to_string(weights.size()) + " for " + std::to_string(runs) + " runs", "give one per run");
+                std::to_string(weights.size()) + " given for " + std::to_string(runs) + " runs", "give one per run");
   }
   const bool any = std::any_of(weights.begin(), weights.end(), [](double weight) { return weight != 0; });
   if (!any || !std::all_of(weights.begin(), weights.end(), [](double weight) { return std::isfinite(weight); })) {
-    throw Error(ErrorKind::usage, "weights", "are not finite numbers of which at least one is not 0",
+    throw Error(ErrorKind::usage, "weights", "must be finite numbers, and at least one must not be 0",
                 "give one number per run");
   }
 }
@@ -44,17 +45,17 @@ void check(std::size_t runs, const FusionOptions& options) {
 double highest_above_0(const RankedQuery& query, double highest) {
   if (highest > 0) return highest;
   throw Error(ErrorKind::invalid_data, "query " + query.id,
-              "the highest score of a run is not above 0, so that no score can be divided by it",
-              "normalize by min-max, or fuse by rrf");
+              "a run's highest score is not above 0, so scores cannot be divided by it",
+              "normalize by min-max, or fuse with rrf");
 }
 
-// What each hit, best first, adds to its document's score, before the weight.
+// The unweighted contribution of each hit, best first, to its document's score.
 std::vector<double> normalized(const RankedQuery& query, ScoreNormalization normalization) {
   std::vector<double> scores;
   for (const RunHit& hit : query.hits) {
     if (!std::isfinite(static_cast<float>(hit.score))) {
       throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno,
-                  "the score is not finite as a 32-bit float", "fuse by rrf, or remove the line");
+                  "the score is not finite as a 32-bit float", "fuse with rrf, or remove the line");
     }
     scores.push_back(hit.score);
   }
@@ -79,7 +80,7 @@ std::vector<double> normalized(const RankedQuery& query, ScoreNormalization norm
       const double mean = std::accumulate(scores.begin(), scores.end(), 0.0) / count;
       double squares = 0;
       for (const double score : scores) squares += (score - mean) * (score - mean);
-      // Rounding of the mean must not make variance out of equal scores.
+      // Rounding errors of the mean must not turn equal scores into variance.
       scaled(mean, highest > lowest ? std::sqrt(squares / count) : 0);
       break;
     }
@@ -96,7 +97,7 @@ std::vector<double> summands(const RankedQuery& query, const FusionOptions& opti
   return result;
 }
 
-// From the smallest on: the sum does not depend on the order of the runs.
+// Adds in ascending order, so that the sum does not depend on the order of the runs.
 double sum_of(std::vector<double>& parts) {
   std::sort(parts.begin(), parts.end());
   return std::accumulate(parts.begin(), parts.end(), 0.0);
@@ -106,14 +107,14 @@ double sum_of(std::vector<double>& parts) {
 
 FusionMethod parse_fusion_method(std::string_view name) {
   return value_of<FusionMethod>(name, {{"rrf", FusionMethod::reciprocal_rank}, {"sum", FusionMethod::weighted_sum}},
-                                "method of fusion");
+                                "fusion method");
 }
 
 ScoreNormalization parse_score_normalization(std::string_view name) {
   using enum ScoreNormalization;
   return value_of<ScoreNormalization>(
       name, {{"none", none}, {"min-max", min_max}, {"max", max}, {"sum", sum}, {"z-score", z_score}, {"rank", rank}},
-      "normalization of scores");
+      "score normalization");
 }
 
 std::vector<RankedQuery> fuse(const std::vector<Run>& runs, const FusionOptions& options) {

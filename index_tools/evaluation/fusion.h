@@ -16,8 +16,8 @@ enum class FusionMethod {
   weighted_sum,
 };
 
-/// How a run's scores are made comparable with another's, query by query. Where all scores of a query are equal,
-/// min_max, sum and z_score give 0.
+/// How scores of different runs are made comparable, query by query. If all scores of a query are equal, min_max, sum
+/// and z_score give 0.
 enum class ScoreNormalization {
   none,
   min_max,  ///< (score - lowest) / (highest - lowest)
@@ -29,25 +29,25 @@ enum class ScoreNormalization {
 
 struct FusionOptions {
   FusionMethod method = FusionMethod::reciprocal_rank;
-  double k = 60;                                                   ///< of reciprocal_rank
+  double k = 60;                                                   ///< for reciprocal_rank
   std::vector<double> weights;                                     ///< one per run; empty: 1 each
-  ScoreNormalization normalization = ScoreNormalization::min_max;  ///< of weighted_sum
-  RunOrder order = RunOrder::score;                                ///< what ranks a run's hits
-  std::size_t depth = 0;                                           ///< hits of each run that are looked at, 0: all
-  std::size_t hits = 0;                                            ///< hits of the result per query, 0: all
+  ScoreNormalization normalization = ScoreNormalization::min_max;  ///< for weighted_sum
+  RunOrder order = RunOrder::score;                                ///< how a run's hits are ranked
+  std::size_t depth = 0;                                           ///< hits used per run and query; 0: all
+  std::size_t hits = 0;                                            ///< hits per query of the result; 0: all
 };
 
 /// The names on a command line: rrf, sum; none, min-max, max, sum, z-score, rank. Throw Error `usage` for others.
 FusionMethod parse_fusion_method(std::string_view name);
 ScoreNormalization parse_score_normalization(std::string_view name);
 
-/// The runs as one: every document that a run has for a query. A run without the document or without the query adds
-/// nothing. The queries come in the order of the first run, then of the second and so on. Hits are ordered by the fused
-/// score, equal ones as in trec_eval by docno, descending; documents with the same summands have the same score,
-/// whatever run each summand comes from. Throws Error: `usage` for no runs, another number of weights than of runs, and
-/// a k or weight that is not finite, a k below 0 or weights that are all 0; `invalid_data` where weighted_sum meets a
-/// score that is not finite as a 32-bit float, ScoreNormalization::max where a query's highest score is not above 0,
-/// and as ranked_queries().
+/// Fuses runs into one that has every document that any run has for a query. A run without the document or the query
+/// contributes nothing. Queries come in the order of the first run, then of the second and so on. Hits are ordered by
+/// the fused score, ties by docno, descending, as in trec_eval; documents with the same summands have the same score,
+/// whichever runs the summands come from. Throws Error: `usage` if there are no runs, if the numbers of weights and
+/// runs differ, if k or a weight is not finite, if k is below 0 or all weights are 0; `invalid_data` for a score that
+/// is not finite as a 32-bit float (weighted_sum), for a query whose highest score is not above 0
+/// (ScoreNormalization::max), and as ranked_queries() does.
 std::vector<RankedQuery> fuse(const std::vector<Run>& runs, const FusionOptions& options);
 
 }  // namespace relucent::index_tools

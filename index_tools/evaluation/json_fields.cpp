@@ -11,18 +11,18 @@ JsonRecord parse_record(const std::string& line, const std::filesystem::path& fi
     bad_line(file, number,
              "nests deeper than " + std::to_string(kMaxNesting) + " levels (at byte " + std::to_string(*place + 1) +
                  "): " + excerpt(line),
-             "remove the line, or what is nested in it");
+             "remove the line, or reduce its nesting");
   }
   JsonRecord record;
   try {
     record = JsonRecord::parse(line);
   } catch (const nlohmann::json::parse_error& error) {
     bad_line(file, number, "is not JSON (stopped at byte " + std::to_string(error.byte) + "): " + excerpt(line),
-             "every line must be one JSON object; mend or remove the line");
+             "every line must be one JSON object; fix or remove the line");
   } catch (const nlohmann::json::out_of_range&) {
-    bad_line(file, number, "holds a number that is too large: " + excerpt(line), "mend or remove the line");
+    bad_line(file, number, "contains a number that is too large: " + excerpt(line), "fix or remove the line");
   }
-  if (!record.is_object()) bad_line(file, number, "is no JSON object: " + excerpt(line), "write {\"...\": ...}");
+  if (!record.is_object()) bad_line(file, number, "is not a JSON object: " + excerpt(line), "write {\"...\": ...}");
   return record;
 }
 

@@ -12,14 +12,14 @@ namespace relucent::index_tools {
 /// One line of a JSON lines file as an object, keys in their order.
 using JsonRecord = nlohmann::ordered_json;
 
-/// Parses a line. Throws Error `invalid_data` at file:line where it is not one JSON object.
+/// Parses a line. Throws Error `invalid_data` at file:line if it is not a single JSON object.
 JsonRecord parse_record(const std::string& line, const std::filesystem::path& file, std::int64_t number);
 
-/// The first of the named fields that is there; nullptr where there is none.
+/// The first of the named fields that exists; nullptr if none does.
 const JsonRecord* find_field(const JsonRecord& record, std::initializer_list<const char*> names);
 
-/// An id: a string, or a whole number as its digits. Throws Error `invalid_data` at file:line where none of the names
-/// is there, and where the value is something else or empty.
+/// An id: a string, or a whole number as its digits. Throws Error `invalid_data` at file:line if none of the names
+/// exists, or if the value is empty or of another type.
 std::string id_field(const JsonRecord& record, std::initializer_list<const char*> names,
                      const std::filesystem::path& file, std::int64_t number);
 

@@ -57,12 +57,12 @@ std::string with_characters(std::string_view text) {
 }
 
 struct Tag {
-  std::string name;  // lower case; with '/' in front where it closes
+  std::string name;  // lower case; starts with '/' for an end tag
   std::string_view attributes;
   bool empty = false;  // <a/>
 };
 
-// The value of an attribute; nothing where there is none.
+// The value of an attribute; nothing if there is none.
 std::optional<std::string> attribute(std::string_view attributes, std::string_view name) {
   for (std::size_t i = 0; i < attributes.size();) {
     const std::size_t begin = attributes.find_first_not_of(" \t\r\n", i);
@@ -108,7 +108,8 @@ class MarkupReader {
       use(*tag, open);
     }
     if (in_topic_)
-      bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end", "close it: </top> or </topic>");
+      bad_line(file_, line_of(topic_begin_), "the topic that begins here is not closed",
+               "close it with </top> or </topic>");
     return {xml_ ? TopicFormat::trec_xml : TopicFormat::trec, std::move(topics_)};
   }
 
@@ -124,7 +125,7 @@ class MarkupReader {
       if (!rest.starts_with(start)) return std::nullopt;
       const std::size_t close = rest.find(end, start.size());
       if (close == std::string_view::npos)
-        bad_line(file_, line_of(open), std::string(start) + " does not end", "close it: " + std::string(end));
+        bad_line(file_, line_of(open), std::string(start) + " is not closed", "close it with " + std::string(end));
       place_ = open + close + end.size();
       return rest.substr(start.size(), close - start.size());
     };
@@ -152,7 +153,7 @@ class MarkupReader {
                                   "description", "question", "narr", "narrative", "topics", "subtopic", "dom",
                                   "smry",        "con",      "fac",  "def",       "nat",    "time",     "head"};
     const std::string_view bare = std::string_view(tag.name).substr(tag.name.starts_with('/') ? 1 : 0);
-    // XML has tags of its own about the topics; inside a topic an unknown one ends the field, too.
+    // XML files have further tags; inside a topic an unknown tag also ends the field.
     const bool word = !bare.empty() && std::all_of(bare.begin(), bare.end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '_' || c == '-' || c == ':';
     });
@@ -165,8 +166,8 @@ class MarkupReader {
     field_ = nullptr;
     if (tag.name == "top" || tag.name == "topic") {
       if (in_topic_)
-        bad_line(file_, line_of(topic_begin_), "the topic that begins here does not end",
-                 "close it: </" + tag.name + ">");
+        bad_line(file_, line_of(topic_begin_), "the topic that begins here is not closed",
+                 "close it with </" + tag.name + ">");
       xml_ = tag.name == "topic";
       in_topic_ = true;
       topic_begin_ = place;
@@ -182,7 +183,8 @@ class MarkupReader {
     } else if (in_topic_ && !tag.empty && nested_.empty()) {
       field_ = field_named(tag.name);
       if (field_ != nullptr && !trim(*field_).empty()) field_ = nullptr;  // the first of its kind counts
-      // What another element holds is no field of the topic; but TIREx keeps the whole of a topic in this one.
+      // The content of other elements is not a field of the topic, except TIREx's original_query, which holds the whole
+      // topic.
       if (field_named(tag.name) == nullptr && xml_ && tag.name != "original_query") nested_ = tag.name;
     }
   }
@@ -207,7 +209,7 @@ class MarkupReader {
       if (!small.starts_with(label)) continue;
       std::string_view rest = trim(std::string_view(plain).substr(label.size()));
       if (rest.starts_with(':')) return std::string(trim(rest.substr(1)));
-      // Without a colon it is a label only where it stands on a line of its own.
+      // Without a colon it is a label only on a line of its own.
       const std::size_t line_end = trim(text).find('\n');
       if (line_end != std::string_view::npos && trim(trim(text).substr(0, line_end)).size() == label.size())
         return std::string(rest);
@@ -230,7 +232,7 @@ class MarkupReader {
     if (topic_.id.empty())
       bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
     if (topic_.id.find(' ') != std::string::npos)
-      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " has blanks in it");
+      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " contains white space", "remove it");
     if (topic_.title.empty() && topic_.description.empty()) {
       bad_line(file_, line, "topic " + topic_.id + " has neither a title nor a description", "add <title> or <query>");
     }
@@ -242,8 +244,8 @@ class MarkupReader {
   std::size_t place_ = 0;
   std::vector<Topic> topics_;
   Topic topic_;
-  std::string* field_ = nullptr;  // where text goes now
-  std::string nested_;            // the element within the topic whose content is passed over
+  std::string* field_ = nullptr;  // the field that receives text now
+  std::string nested_;            // the element within the topic whose content is skipped
   bool in_topic_ = false, xml_ = false;
   std::size_t topic_begin_ = 0;
 };

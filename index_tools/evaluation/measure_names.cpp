@@ -61,7 +61,7 @@ int positive(std::string_view digits, std::string_view name, std::string_view wh
   int value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (status != std::errc() || end != digits.data() + digits.size() || value < 1) {
-    unknown(name, "has " + std::string(what) + " that is no whole number from 1");
+    unknown(name, "has " + std::string(what) + " that is not a positive whole number");
   }
   return value;
 }
@@ -69,11 +69,11 @@ int positive(std::string_view digits, std::string_view name, std::string_view wh
 double between_0_and_1(std::string_view digits, std::string_view name) {
   double value = 0;
   if (!parse_number(digits, value) || !(value > 0 && value < 1))
-    unknown(name, "has a p that is no number between 0 and 1");
+    unknown(name, "has a p that is not a number between 0 and 1");
   return value;
 }
 
-// Takes what stands in parentheses out of `rest`: parameters between commas.
+// Removes the parentheses from `rest` and parses the parameters in them, separated by commas.
 std::string take_parentheses(std::string& rest, std::string_view name) {
   const std::size_t open = rest.find('(');
   if (open == std::string::npos) return {};
@@ -81,7 +81,7 @@ std::string take_parentheses(std::string& rest, std::string_view name) {
   if (close == std::string::npos) unknown(name, "has an opening parenthesis without a closing one");
   std::string inside = rest.substr(open + 1, close - open - 1);
   rest.erase(open, close - open + 1);
-  if (trim(inside).empty()) unknown(name, "has nothing between its parentheses");
+  if (trim(inside).empty()) unknown(name, "has empty parentheses");
   return inside;
 }
 
@@ -91,8 +91,7 @@ void read_parameter(std::string_view text, const Known& known, std::string_view 
   if (key == "rel>") key = "rel";
   const unsigned parameter = key == "rel" ? rel : key == "p" ? p : key == "max_rel" ? max_rel : no_parameter;
   if (parameter == no_parameter || equals == std::string_view::npos) {
-    unknown(name,
-            "has " + excerpt(text) + " in parentheses, which is no parameter (rel=GRADE, p=NUMBER, max_rel=GRADE)");
+    unknown(name, "has the unknown parameter " + excerpt(text) + " (known: rel=GRADE, p=NUMBER, max_rel=GRADE)");
   }
   if ((known.parameters & parameter) == 0) unknown(name, "takes no parameter " + excerpt(key));
   const std::string_view value = trim(text.substr(equals + 1));
@@ -104,7 +103,7 @@ void read_parameter(std::string_view text, const Known& known, std::string_view 
   if (measure.max_grade > 30) unknown(name, "has a max_rel above 30");
 }
 
-// The pieces between commas, those inside of parentheses aside.
+// The pieces between commas outside of parentheses.
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> pieces;
   std::size_t begin = 0;
@@ -127,19 +126,20 @@ std::string_view measure_names() noexcept {
   return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k (or Recall@k), Rprec, Success@k, Bpref, ERR, ERR@k, RBP, RBP@k, "
          "Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's map, recip_rank, P_k, recall_k, ndcg, "
          "ndcg_cut_k, "
-         "success_k (or P.k ...) are the same; (rel=2) after a name counts grades from 2; RBP(p=0.95) has another "
-         "persistence than 0.8, ERR(max_rel=3) another highest grade than 4";
+         "success_k (or P.k ...) are synonyms; (rel=2) after a name counts grades of 2 and more as relevant; "
+         "RBP(p=0.95) "
+         "sets the persistence (default 0.8), ERR(max_rel=3) the highest grade (default 4)";
 }
 
 Measure parse_measure(std::string_view name) {
   Measure measure;
   measure.name = trim(name);
-  std::erase(measure.name, ' ');  // a name is one word in the lines that are printed
+  std::erase(measure.name, ' ');  // printed names must be a single word
   std::string rest = measure.name;
   std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return std::tolower(c); });
   const std::string parameters = take_parentheses(rest, name);
 
-  // The cutoff stands behind '@', or behind the last '_' or '.' where only digits follow.
+  // The cutoff follows '@', or the last '_' or '.' if only digits follow that.
   std::string_view base = rest, cutoff;
   bool has_cutoff = false;
   std::size_t cut = rest.find('@');
@@ -154,12 +154,12 @@ Measure parse_measure(std::string_view name) {
     has_cutoff = true;
   }
   const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) { return entry.name == base; });
-  if (known == kKnown.end()) unknown(name, "is not known");
+  if (known == kKnown.end()) unknown(name, "is unknown");
   if (has_cutoff && known->cutoff == Cutoff::none) unknown(name, "takes no cutoff");
   if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");
   if (has_cutoff) {
     measure.cutoff = positive(cutoff, name, "a cutoff");
-    if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval is asked for P.10 and prints P_10
+    if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval accepts P.10 and prints P_10
       measure.name[measure.name.find('.' + std::string(cutoff))] = '_';
     }
   }
@@ -177,7 +177,7 @@ std::vector<Measure> parse_measures(std::string_view names) {
     if (!name.empty()) measures.push_back(parse_measure(name));
   }
   if (measures.empty())
-    throw Error(ErrorKind::usage, "measures", "none is named", "choose from " + std::string(measure_names()));
+    throw Error(ErrorKind::usage, "measures", "none given", "choose from " + std::string(measure_names()));
   return measures;
 }
 

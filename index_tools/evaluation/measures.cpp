@@ -9,9 +9,9 @@
 namespace relucent::index_tools {
 namespace {
 
-/// A query's hits seen through its judgments.
+/// The grades of a query's hits and judgments.
 struct JudgedRanking {
-  std::vector<std::optional<int>> grades;  ///< of the hits, best first; nothing: not judged
+  std::vector<std::optional<int>> grades;  ///< per hit, best first; nothing: not judged
   std::vector<int> all_grades;             ///< of every judged document, highest first
 };
 
@@ -164,7 +164,7 @@ class QueryMeasure {
   std::size_t depth_;
 };
 
-// ERR's probabilities would exceed 1.
+// A grade above the scale would make ERR's probabilities exceed 1.
 void require_grades_on_scale(const Qrels& qrels, const std::vector<Measure>& measures) {
   for (const Measure& measure : measures) {
     if (measure.kind != Measure::Kind::expected_reciprocal_rank) continue;
@@ -173,9 +173,9 @@ void require_grades_on_scale(const Qrels& qrels, const std::vector<Measure>& mea
         if (grade <= measure.max_grade) continue;
         throw Error(
             ErrorKind::invalid_data, "query " + query + ", docno " + docno,
-            "the grade " + std::to_string(grade) + " is above the scale of " + measure.name + ", which ends at " +
+            "grade " + std::to_string(grade) + " exceeds the scale of " + measure.name + ", whose highest grade is " +
                 std::to_string(measure.max_grade),
-            "name the highest grade of these judgments, for instance ERR(max_rel=" + std::to_string(grade) + ")@20");
+            "state the highest grade of these judgments, for example ERR(max_rel=" + std::to_string(grade) + ")@20");
       }
     }
   }

@@ -26,7 +26,7 @@ struct OutputFile::Implementation {
     compressor.reset(archive_write_new());
     archive_write_set_format_raw(compressor.get());
     archive_write_add_filter_gzip(compressor.get());
-    // The same bytes for the same content: no time of writing in the header.
+    // No timestamp in the header, so that the same content gives the same bytes.
     archive_write_set_filter_option(compressor.get(), "gzip", "timestamp", nullptr);
     archive_write_set_bytes_in_last_block(compressor.get(), 1);
     if (archive_write_open_fd(compressor.get(), descriptor()) != ARCHIVE_OK) throw_io_error(file, "writing", EIO);
@@ -49,10 +49,10 @@ OutputFile::OutputFile(const std::filesystem::path& file) : implementation_(std:
   std::error_code problem;
   const auto status = std::filesystem::status(file, problem);
   if (const auto named = named_descriptor(file, STDOUT_FILENO)) {
-    // Not opened by its name: that would begin at the start of a file that a shell has redirected to.
+    // Not opened by name: that would start at the beginning of a file that a shell has redirected to.
     self.direct = duplicate_descriptor(*named, file.native() == "-" ? "standard output" : file.string());
   } else if (std::filesystem::is_directory(status)) {
-    throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+    throw Error(ErrorKind::io, file.string(), "is a directory", "pass a file in it");
   } else if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     self.direct.reset(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
     if (!self.direct) throw_io_error(file, "opening", errno);

@@ -6,22 +6,21 @@
 
 namespace relucent::index_tools {
 
-/// A file that appears whole or not at all: written under a temporary name in the same folder, then renamed. A name
-/// that ends in ".gz" is compressed. What is there and is no regular file (a pipe), and an open descriptor ("-" and
-/// /dev/stdout for standard output, /dev/fd/N) is written to directly.
-/// One thread at a time.
+/// A file that appears whole or not at all: written under a temporary name in the same folder, then renamed. A file
+/// whose name ends in ".gz" is compressed. Existing files that are not regular (pipes) and open descriptors ("-" and
+/// /dev/stdout for standard output, /dev/fd/N) are written to directly. One thread at a time.
 class OutputFile {
  public:
-  /// Throws Error `io` where the folder cannot be written to.
+  /// Throws Error `io` if the folder is not writable.
   explicit OutputFile(const std::filesystem::path& file);
-  /// Without commit(): removes what was written.
+  /// Removes the temporary file unless commit() was called.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// Throws Error `io`, for instance where the disk is full.
+  /// Throws Error `io`, for example if the disk is full.
   void write(std::string_view bytes);
-  /// Puts the file in place. Throws Error `io`.
+  /// Moves the file into place. Throws Error `io`.
   void commit();
 
  private:

@@ -15,7 +15,7 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::string_view kQrelsFormats =
-    "write TREC lines (qid iteration docno grade), SMART lines (qid docno grade), NPL's records or JSON lines";
+    "use TREC lines (qid iteration docno grade), SMART lines (qid docno grade), NPL records or JSON lines";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 
@@ -24,7 +24,7 @@ bool is_zero(std::string_view field) {
   return parse_number(field, value) && value == 0;
 }
 
-// Four columns of SMART's, such as CACM's "01 1410  0 0": as TREC's they would judge a document 0 again and again.
+// SMART's four columns, such as CACM's "01 1410  0 0". Read as TREC, they would judge document 0 repeatedly.
 bool is_smart(const Lines& lines) {
   bool numbered = false;
   for (const auto& [number, line] : lines) {
@@ -36,7 +36,7 @@ bool is_smart(const Lines& lines) {
   return numbered;
 }
 
-// "0046" is the document that its collection calls 46.
+// "0046" is document 46 of its collection.
 std::string_view without_leading_zeros(std::string_view field) {
   const bool digits = std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (digits) field.remove_prefix(std::min(field.find_first_not_of('0'), field.size() - 1));
@@ -47,7 +47,7 @@ struct Reader {
   const std::filesystem::path& file;
   JudgmentFile result = {};
   bool form_known = false;
-  bool weighted = false;  // SMART's four columns, the last two without a meaning here
+  bool weighted = false;  // SMART's four columns, of which the last two are ignored
   std::string npl_query = {};
   std::unordered_map<std::string, std::unordered_set<std::string>> seen = {};
 
@@ -75,13 +75,13 @@ struct Reader {
     const std::size_t count = trec || weighted ? 4 : 3;
     if (fields.size() != count) {
       bad_line(file, number,
-               "has " + std::to_string(fields.size()) + " columns where the first line has " + std::to_string(count),
+               "has " + std::to_string(fields.size()) + " columns, but the first line has " + std::to_string(count),
                kQrelsFormats);
     }
     if (weighted) return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
     std::int64_t grade = 0;
     if (!parse_whole_number(fields.back(), grade)) {
-      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is no whole number", kQrelsFormats);
+      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is not a whole number", kQrelsFormats);
     }
     add(fields[0], trec ? fields[1] : "0", trec ? fields[2] : fields[1], grade, number);
   }
@@ -94,7 +94,7 @@ struct Reader {
     } else if (fields.size() == 1) {
       npl_query = fields[0];
     } else {
-      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where a query's number should stand",
+      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where a query number is expected",
                "end each query's documents with a line \"/\"");
     }
   }
@@ -112,14 +112,14 @@ struct Reader {
       return weighted ? QrelsFormat::smart : QrelsFormat::trec;
     }
     if (fields.size() == 3) return fields[2] == "score" ? QrelsFormat::beir : QrelsFormat::smart;
-    bad_line(file, number, "is no judgment: " + excerpt(text), kQrelsFormats);
+    bad_line(file, number, "is not a judgment: " + excerpt(text), kQrelsFormats);
   }
 
   void json(const std::string& text, std::int64_t number) {
     const JsonRecord record = parse_record(text, file, number);
     const JsonRecord* grade = find_field(record, {"relevance", "rel", "grade", "label"});
     if (grade == nullptr || !grade->is_number_integer()) {
-      bad_line(file, number, "has no whole number \"relevance\"",
+      bad_line(file, number, "\"relevance\" is missing or not a whole number",
                "write {\"qid\": ..., \"docno\": ..., \"relevance\": 1}");
     }
     const JsonRecord* iteration = find_field(record, {"iteration"});
@@ -131,7 +131,7 @@ struct Reader {
   void add(std::string_view query, std::string_view iteration, std::string_view docno, std::int64_t grade,
            std::int64_t number) {
     if (grade < std::numeric_limits<int>::min() || grade > std::numeric_limits<int>::max()) {
-      bad_line(file, number, "the grade " + std::to_string(grade) + " is out of range");
+      bad_line(file, number, "the grade " + std::to_string(grade) + " is out of range", "use a 32-bit integer");
     }
     if (!seen[std::string(query)].emplace(docno).second) {
       bad_line(file, number, "judges document " + excerpt(docno) + " a second time for query " + excerpt(query),
@@ -150,7 +150,7 @@ JudgmentFile read_judgment_file(const std::filesystem::path& file) {
   Reader reader{file};
   reader.read(lines);
   if (reader.result.judgments.empty()) {
-    throw Error(ErrorKind::invalid_data, input_name(file), "holds no judgment", std::string(kQrelsFormats));
+    throw Error(ErrorKind::invalid_data, input_name(file), "contains no judgments", std::string(kQrelsFormats));
   }
   return std::move(reader.result);
 }

@@ -24,7 +24,7 @@ std::string line_of(const Judgment& judgment, QrelsFormat format) {
     case QrelsFormat::smart: return judgment.query + " " + judgment.docno + " " + grade + "\n";
     case QrelsFormat::beir: return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
     case QrelsFormat::npl:
-      throw Error(ErrorKind::usage, "format npl", "is only read", "choose trec, smart, jsonl or beir");
+      throw Error(ErrorKind::usage, "format npl", "can be read but not written", "choose trec, smart, jsonl or beir");
     case QrelsFormat::jsonl: break;
   }
   const JsonRecord record = {{"qid", judgment.query},
@@ -40,9 +40,9 @@ std::string_view to_string(QrelsFormat format) noexcept {
   return format == QrelsFormat::npl ? "npl" : name_of_format(kQrelsFormatNames, format);
 }
 
-QrelsFormat parse_qrels_format(std::string_view name) { return format_named(kQrelsFormatNames, name, "judgments"); }
+QrelsFormat parse_qrels_format(std::string_view name) { return format_named(kQrelsFormatNames, name, "judgment"); }
 
-std::optional<QrelsFormat> qrels_form_of(const std::filesystem::path& file) {
+std::optional<QrelsFormat> qrels_format_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
   if (ending == ".jsonl") return QrelsFormat::jsonl;
   if (ending == ".tsv") return QrelsFormat::beir;

@@ -12,14 +12,14 @@ namespace relucent::index_tools {
 
 /// The formats' names on a command line: trec, smart, jsonl, beir.
 std::string_view to_string(QrelsFormat format) noexcept;
-/// Throws Error `usage` for another name.
+/// Throws Error `usage` for an unknown name.
 QrelsFormat parse_qrels_format(std::string_view name);
-/// What a file's name asks for: .jsonl, .tsv (BEIR), .rel (SMART), .qrels and .trec (TREC); nothing for
-/// others.
-std::optional<QrelsFormat> qrels_form_of(const std::filesystem::path& file);
+/// The format that a file name implies: .jsonl, .tsv (BEIR), .rel (SMART), .qrels and .trec (TREC); nothing for
+/// other names.
+std::optional<QrelsFormat> qrels_format_of(const std::filesystem::path& file);
 
-/// Judgments in their order as a file of the format. SMART and BEIR have no place for the iteration.
-/// Throws Error `invalid_data` for an id that holds a blank (but in JSONL).
+/// Formats judgments in their order. SMART and BEIR omit the iteration.
+/// Throws Error `invalid_data` for an id that contains white space (except in JSONL).
 std::string format_judgments(const std::vector<Judgment>& judgments, QrelsFormat format);
 
 }  // namespace relucent::index_tools

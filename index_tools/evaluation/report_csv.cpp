@@ -22,7 +22,7 @@ std::string line_of(const Row& row) {
   return text + "\n";
 }
 
-// The shortest digits that give the same number.
+// The shortest digits that parse to the same number.
 std::string digits_of(double value) {
   char digits[32];
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);

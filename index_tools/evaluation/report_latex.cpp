@@ -52,7 +52,7 @@ std::string latex_marks(const Report& report, std::size_t run, std::size_t measu
   return text.empty() ? text : "$^{" + text + "}$";
 }
 
-// The highest of the runs, as it is printed: several can be the best.
+// The highest value of the runs, as printed: several can tie.
 std::string best(const Report& report, std::size_t measure) {
   double highest = 0;
   for (const EvaluatedRun& run : report.runs) highest = std::max(highest, run.evaluation.all[measure]);

@@ -13,10 +13,10 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// What is printed here takes one column per character.
+// Every character printed here takes one column.
 std::size_t columns_of(const std::string& text) { return count_code_points(text); }
 
-// Words of the first column to the left, everything else to the right.
+// Aligns the first column left and all others right.
 std::string aligned(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -62,7 +62,7 @@ std::string comparison_tables(const Report& report) {
   return text;
 }
 
-// † and ≈, filled up with blanks so that the figures stay below one another.
+// † and ≈, padded with blanks to keep the figures aligned.
 std::string marks(const Report& report, std::size_t run, std::size_t measure) {
   if (report.comparisons.empty()) return {};
   const auto& tests = run == 0 ? std::nullopt : report.comparisons[run - 1].tests[measure];

@@ -37,15 +37,15 @@ class RerankInputReader {
     if (score == nullptr) {
       input_.all_scored = false;
     } else if (!score->is_number() || !std::isfinite(score->get<double>())) {
-      bad_line(file_, number, "\"score\" is no number", "write the first stage's score");
+      bad_line(file_, number, "\"score\" is not a number", "write the first stage's score");
     } else {
       candidate.score = score->get<double>();
     }
-    // Records without a rank stay behind those with one, in the order of the lines.
+    // Records without a rank follow those with one, in the order of the lines.
     candidate.rank = std::numeric_limits<std::int64_t>::max();
     if (const JsonRecord* rank = stated(record, "rank"); rank != nullptr) {
       if (!rank->is_number_integer())
-        bad_line(file_, number, "\"rank\" is no whole number", "write the first stage's rank");
+        bad_line(file_, number, "\"rank\" is not a whole number", "write the first stage's rank");
       candidate.rank = rank->get<std::int64_t>();
     }
     if (keep_lines_) candidate.line = line;
@@ -55,7 +55,7 @@ class RerankInputReader {
 
   RerankInput finish() {
     if (input_.queries.empty()) {
-      throw Error(ErrorKind::invalid_data, input_name(file_), "holds no candidate",
+      throw Error(ErrorKind::invalid_data, input_name(file_), "contains no candidates",
                   "write JSON lines with qid, query, docno, text, rank and score");
     }
     for (RerankQuery& query : input_.queries) {
@@ -77,7 +77,7 @@ class RerankInputReader {
     const JsonRecord* value = stated(record, name);
     if (value == nullptr) return {};
     if (!value->is_string())
-      bad_line(file_, number, std::string("\"") + name + "\" is no string", "write it as a string");
+      bad_line(file_, number, std::string("\"") + name + "\" is not a string", "write it as a string");
     return value->get<std::string>();
   }
 
@@ -92,8 +92,9 @@ class RerankInputReader {
     RerankQuery& query = input_.queries[place->second];
     if (query.text != text) {
       bad_line(file_, number,
-               "query " + excerpt(id) + " reads " + excerpt(text) + " here and " + excerpt(query.text) + " before",
-               "give different queries different ids");
+               "query " + excerpt(id) + " reads " + excerpt(text) + " here but " + excerpt(query.text) +
+                   " on an earlier line",
+               "use different ids for different queries");
     }
     return query;
   }
@@ -119,11 +120,11 @@ std::filesystem::path rerank_file_in(const std::filesystem::path& folder) {
   }
   if (std::filesystem::exists(folder / "queries.jsonl")) {
     throw Error(ErrorKind::io, folder.string(),
-                "is an input to retrieve from (documents and queries.jsonl), without candidates to rerank",
+                "is an input for retrieval (documents and queries.jsonl) and has no candidates to rerank",
                 "index the documents with `relucent index` and search the queries with `relucent search --topics`");
   }
-  throw Error(ErrorKind::io, folder.string(), "holds neither rerank.jsonl.gz nor rerank.jsonl",
-              "name the folder that holds one, or the file itself");
+  throw Error(ErrorKind::io, folder.string(), "contains neither rerank.jsonl.gz nor rerank.jsonl",
+              "pass a directory that contains one, or the file itself");
 }
 
 std::string dataset_id_in(const std::filesystem::path& folder) {

@@ -11,10 +11,10 @@ namespace relucent::index_tools {
 /// One candidate of a TIREx rerank file.
 struct RerankCandidate {
   std::string docno;
-  std::string text;       ///< empty where it is missing or blank
+  std::string text;       ///< empty if missing or blank
   double score = 0;       ///< of the first stage
-  std::int64_t rank = 0;  ///< of the first stage, from 1: counted here in the order of the stated ranks
-  std::string line;       ///< the whole record, where it was asked for
+  std::int64_t rank = 0;  ///< of the first stage, from 1: counted in the order of the stated ranks
+  std::string line;       ///< the whole record, if requested
 };
 
 struct RerankQuery {
@@ -29,23 +29,23 @@ struct RerankInput {
   bool all_scored = true;  ///< every record states a score
 };
 
-/// Reads TIREx's rerank.jsonl[.gz]: an object a line with qid, query, docno, text, rank and score (rank and score may
-/// be missing: then the lines' order counts, and the score is 0). Candidates of a query need not stand together.
-/// @param keep_lines  fills RerankCandidate::line
-/// Throws Error: `io` where the file cannot be read; `invalid_data` at file:line for a record that is no JSON object,
-/// lacks an id or the query, states a blank query or another one than before for the same qid, or a document twice for
-/// a query.
+/// Reads TIREx's rerank.jsonl[.gz]: one object per line with qid, query, docno, text, rank and score (rank and score
+/// are optional: by default the order of the lines counts, and the score is 0). A query's candidates need not be
+/// adjacent.
+/// @param keep_lines  whether to fill RerankCandidate::line
+/// Throws Error: `io` if the file cannot be read; `invalid_data` at file:line for a record that is not a JSON object,
+/// lacks an id or the query, has a blank query or a different one than before for the same qid, or repeats a document
+/// of a query.
 RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines);
 
-/// The rerank file of a folder as TIRA mounts it: rerank.jsonl.gz or rerank.jsonl. Throws Error `io` where there is
-/// none.
+/// The rerank file of a folder as TIRA mounts it: rerank.jsonl.gz or rerank.jsonl. Throws Error `io` if there is none.
 std::filesystem::path rerank_file_in(const std::filesystem::path& folder);
 
-/// The data set's name that TIRA writes beside it in metadata.json ("ir_datasets_id"); empty where there is none. The
-/// name is for people, so that a file that cannot be understood is no error.
+/// The data set's name that TIRA writes to metadata.json ("ir_datasets_id") in the same folder; empty if there is none.
+/// It is for display only, so a malformed file is not an error.
 std::string dataset_id_in(const std::filesystem::path& folder);
 
-/// A candidate as a line of a rerank file, its line end included.
+/// Formats a candidate as a line of a rerank file, including its line end.
 std::string format_rerank_line(const std::string& query_id, const std::string& query, const RerankCandidate& candidate);
 
 }  // namespace relucent::index_tools

@@ -18,7 +18,7 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::string_view kRunFormats =
-    "write six columns (qid Q0 docno rank score tag), three (qid docno rank), or JSON lines";
+    "use six columns (qid Q0 docno rank score tag), three (qid docno rank), or JSON lines";
 constexpr std::string_view kColumns = "a run's columns";
 
 class RunReader {
@@ -37,14 +37,14 @@ class RunReader {
     if (run_.format == RunFormat::msmarco) return add(fields[0], ranked(fields[1], fields[2], number), {}, number);
     RunHit hit{std::string(fields[2])};
     if (!parse_number(fields[4], hit.score)) {
-      bad_line(file_, number, "the score " + excerpt(fields[4]) + " is no number", kRunFormats);
+      bad_line(file_, number, "the score " + excerpt(fields[4]) + " is not a number", kRunFormats);
     }
     if (!parse_whole_number(fields[3], hit.rank)) hit.rank = 0;
     add(fields[0], std::move(hit), fields[5], number);
   }
 
   Run finish() {
-    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, input_name(file_), "holds no hit", kRunFormats);
+    if (run_.queries.empty()) throw Error(ErrorKind::invalid_data, input_name(file_), "contains no hits", kRunFormats);
     return std::move(run_);
   }
 
@@ -58,7 +58,7 @@ class RunReader {
   RunHit ranked(std::string_view docno, std::string_view rank, std::int64_t number) const {
     RunHit hit{std::string(docno)};
     if (!parse_whole_number(rank, hit.rank) || hit.rank < 1) {
-      bad_line(file_, number, "the rank " + excerpt(rank) + " is no whole number from 1", kRunFormats);
+      bad_line(file_, number, "the rank " + excerpt(rank) + " is not a positive whole number", kRunFormats);
     }
     hit.score = 1.0 / static_cast<double>(hit.rank);
     return hit;
@@ -70,7 +70,7 @@ class RunReader {
     RunHit hit{id_field(record, {"docno", "doc_id", "docid"}, file_, number)};
     const JsonRecord* score = find_field(record, {"score"});
     if (score == nullptr || !score->is_number())
-      bad_line(file_, number, "has no number \"score\"", "add it, or remove the line");
+      bad_line(file_, number, "\"score\" is missing or not a number", "add it, or remove the line");
     hit.score = score->get<double>();
     if (const JsonRecord* rank = find_field(record, {"rank"}); rank != nullptr && rank->is_number_integer()) {
       hit.rank = rank->get<std::int64_t>();
@@ -120,7 +120,7 @@ RankedQuery with_scores_apart(const RankedQuery& query) {
   for (const RunHit& hit : result.hits) {
     if (std::isfinite(static_cast<float>(hit.score))) continue;
     throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno,
-                "the score is not finite as a 32-bit float", "look at the model and the score mode");
+                "the score is not finite as a 32-bit float", "check the model and the score mode");
   }
   std::stable_sort(result.hits.begin(), result.hits.end(),
                    [](const RunHit& a, const RunHit& b) { return a.score > b.score; });

@@ -18,13 +18,13 @@ void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
   for (const RunHit& hit : hits) {
     if (hit.rank != 0) continue;
     throw Error(ErrorKind::invalid_data, "query " + query + ", docno " + hit.docno, "has no rank",
-                "let the scores decide: --order score");
+                "order by scores instead: --order score");
   }
   std::stable_sort(hits.begin(), hits.end(), [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
   for (std::size_t i = 1; i < hits.size(); ++i) hits[i].score = std::min(hits[i].score, hits[i - 1].score);
 }
 
-// Neighbours, in trec_eval's order, whose scores are one.
+// Neighbouring hits, in trec_eval's order, with equal scores.
 std::size_t count_ties(std::vector<RunHit> hits, ScoreType type) {
   sort_as_trec_eval(hits, type);
   std::size_t ties = 0;
@@ -47,9 +47,9 @@ bool ranked_otherwise(std::vector<RunHit> hits) {
 
 std::string_view to_string(RunFormat format) noexcept { return name_of_format(kRunFormatNames, format); }
 
-RunFormat parse_run_format(std::string_view name) { return format_named(kRunFormatNames, name, "runs"); }
+RunFormat parse_run_format(std::string_view name) { return format_named(kRunFormatNames, name, "run"); }
 
-std::optional<RunFormat> run_form_of(const std::filesystem::path& file) {
+std::optional<RunFormat> run_format_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
   if (ending == ".jsonl") return RunFormat::jsonl;
   if (ending == ".tsv") return RunFormat::msmarco;

@@ -25,7 +25,7 @@ PairedTests paired_tests(std::span<const double> a, std::span<const double> b) {
     squares += deviation * deviation;
     varies = varies || a[i] - b[i] != a[0] - b[0];
   }
-  // Rounding of the mean must not make variance out of differences that are all the same.
+  // Rounding errors of the mean must not turn equal differences into variance.
   tests.standard_deviation = varies ? std::sqrt(squares / (n - 1)) : 0.0;
   tests.standard_error = *tests.standard_deviation / std::sqrt(n);
   if (!(*tests.standard_error > 0)) return tests;

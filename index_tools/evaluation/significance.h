@@ -14,7 +14,7 @@ inline constexpr double kEquivalenceBound = 0.02;
 ///   t-test: t = m / se, p_t = 2 P(T >= |t|) with n - 1 degrees of freedom;
 ///   TOST:   t_low = (m + bound) / se, p_low = P(T >= t_low); t_high = (m - bound) / se, p_high = P(T <= t_high);
 ///           p_tost = the larger of the two.
-/// Undefined (no value) for fewer than two queries or no variance.
+/// Undefined (no value) for fewer than two queries or without variance.
 struct PairedTests {
   std::size_t n = 0;
   double mean_a = 0, mean_b = 0, mean_difference = 0;

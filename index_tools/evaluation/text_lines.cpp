@@ -28,10 +28,9 @@ void for_each_line(const std::filesystem::path& file, const LineUse& use) {
   if (!named_descriptor(file, STDIN_FILENO)) {
     std::error_code problem;
     const auto status = std::filesystem::status(file, problem);
-    if (!std::filesystem::exists(status))
-      throw Error(ErrorKind::io, file.string(), "there is no such file", "check the path");
+    if (!std::filesystem::exists(status)) throw Error(ErrorKind::io, file.string(), "no such file", "check the path");
     if (std::filesystem::is_directory(status)) {
-      throw Error(ErrorKind::io, file.string(), "is a folder", "name a file in it");
+      throw Error(ErrorKind::io, file.string(), "is a directory", "pass a file in it");
     }
   }
   InputParts parts({InputFile{file}}, {"*"});
@@ -67,7 +66,7 @@ bool parse_number(std::string_view field, double& value) noexcept {
   const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
   if (end != field.data() + field.size() || field.empty()) return false;
   if (status == std::errc::result_out_of_range) {
-    // Too small for a double is 0; too large is no score.
+    // A number too small for a double is 0; one too large is not a score.
     const std::size_t exponent = field.find_first_of("eE");
     value = 0;
     return exponent != std::string_view::npos && exponent + 1 < field.size() && field[exponent + 1] == '-';
@@ -85,8 +84,8 @@ void require_word(std::string_view word, std::string_view what, std::string_view
   const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; };
   if (!word.empty() && std::none_of(word.begin(), word.end(), blank)) return;
   throw Error(ErrorKind::invalid_data, std::string(what) + " " + excerpt(word),
-              word.empty() ? "is empty" : "holds a blank, which " + std::string(holder) + " cannot",
-              "give it another name, or write JSON lines");
+              word.empty() ? "is empty" : "contains white space, which " + std::string(holder) + " cannot hold",
+              "rename it, or write JSON lines");
 }
 
 void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem, std::string_view remedy) {
@@ -96,9 +95,9 @@ void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_
 std::string excerpt(std::string_view text) {
   constexpr std::size_t longest = 60;
   std::string piece(text.substr(0, longest));
-  replace_malformed_utf8(piece);  // the cut may have gone through a character
+  replace_malformed_utf8(piece);  // the cut may have split a character
   for (char& c : piece) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';  // nothing in a file shall steer a terminal
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';  // file content must not control the terminal
   }
   return "\"" + piece + (text.size() > longest ? "...\"" : "\"");
 }

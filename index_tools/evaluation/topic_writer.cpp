@@ -19,8 +19,7 @@ constexpr FormatNames<TopicFormat, 5> kTopicFormatNames = {{{"trec", TopicFormat
                                                             {"jsonl", TopicFormat::jsonl},
                                                             {"tsv", TopicFormat::tsv}}};
 
-// TREC's SGML is read by programs that know no entities: only what would be taken for one, or for a tag, is
-// written as one.
+// Programs that read TREC's SGML may not know entities, so only text that looks like an entity or a tag is escaped.
 std::string sgml_text(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,7 +36,7 @@ std::string sgml_text(std::string_view text) {
   return result;
 }
 
-// A title that looks as if it began with the label that readers drop gets one to be dropped.
+// Readers drop a label at the start of a title. A title that seems to start with one gets an extra label to drop.
 std::string title_label(std::string_view title) {
   std::string start(title.substr(0, 6));
   for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -67,10 +66,10 @@ std::string smart(const Topic& topic, std::size_t number) {
   if (topic.id != std::to_string(number)) {
     throw Error(
         ErrorKind::invalid_data, "topic " + topic.id,
-        "is number " + std::to_string(number) + " of its file, and that is the number that SMART's readers give it",
-        "write another format, which keeps its id");
+        "would be renumbered: SMART readers number topics by position, and it is number " + std::to_string(number),
+        "choose another format, which keeps its id");
   }
-  // A text that would be taken for a command of the format stands behind a blank.
+  // A leading blank keeps a text from being read as a command of the format.
   return ".I " + topic.id + "\n.W\n" + (topic.title.starts_with('.') ? " " : "") + topic.title + "\n";
 }
 
@@ -83,8 +82,8 @@ std::string jsonl(const Topic& topic) {
 
 std::string tsv(const Topic& topic) {
   if (topic.id.starts_with('<') || topic.id.starts_with('{') || topic.id.starts_with(".I")) {
-    throw Error(ErrorKind::invalid_data, "topic " + topic.id,
-                "its id would make the file look like another format than TSV", "write JSON lines");
+    throw Error(ErrorKind::invalid_data, "topic " + topic.id, "its id would make the TSV file look like another format",
+                "write JSON lines");
   }
   return topic.id + "\t" + topic.title + "\n";
 }
@@ -95,9 +94,9 @@ std::string_view to_string(TopicFormat format) noexcept {
   return format == TopicFormat::npl ? "npl" : name_of_format(kTopicFormatNames, format);
 }
 
-TopicFormat parse_topic_format(std::string_view name) { return format_named(kTopicFormatNames, name, "topics"); }
+TopicFormat parse_topic_format(std::string_view name) { return format_named(kTopicFormatNames, name, "topic"); }
 
-std::optional<TopicFormat> topic_form_of(const std::filesystem::path& file) {
+std::optional<TopicFormat> topic_format_of(const std::filesystem::path& file) {
   const std::string ending = ending_of(file);
   if (ending == ".tsv") return TopicFormat::tsv;
   if (ending == ".jsonl") return TopicFormat::jsonl;
@@ -124,7 +123,8 @@ std::string format_topics(const std::vector<Topic>& topics, TopicFormat format) 
       case TopicFormat::trec_xml: text += trec_xml(topic); break;
       case TopicFormat::smart: text += smart(topic, number); break;
       case TopicFormat::npl:
-        throw Error(ErrorKind::usage, "format npl", "is only read", "choose trec, xml, smart, jsonl or tsv");
+        throw Error(ErrorKind::usage, "format npl", "can be read but not written",
+                    "choose trec, xml, smart, jsonl or tsv");
       case TopicFormat::jsonl: text += jsonl(topic); break;
       case TopicFormat::tsv: text += tsv(topic); break;
     }

@@ -13,19 +13,19 @@ namespace relucent::index_tools {
 
 /// The formats' names on a command line: trec, xml, smart, jsonl, tsv.
 std::string_view to_string(TopicFormat format) noexcept;
-/// Throws Error `usage` for another name.
+/// Throws Error `usage` for an unknown name.
 TopicFormat parse_topic_format(std::string_view name);
-/// What a file's name asks for, a compression's ending left aside: .tsv, .jsonl, .xml, .qry (SMART), .trec;
-/// nothing for others.
-std::optional<TopicFormat> topic_form_of(const std::filesystem::path& file);
+/// The format that a file name implies, ignoring a compression suffix: .tsv, .jsonl, .xml, .qry (SMART), .trec;
+/// nothing for other names.
+std::optional<TopicFormat> topic_format_of(const std::filesystem::path& file);
 
-/// Whether a format has a place for descriptions and narratives.
+/// Whether a format can hold descriptions and narratives.
 bool carries_descriptions(TopicFormat format) noexcept;
 
-/// Topics as a file of the format, to be read back as they are by read_topics() as far as the format has a place
-/// for their texts. Throws Error `invalid_data` naming the topic: for an id that holds a blank (but in
-/// JSONL), a topic without a title (in SMART, JSONL and TSV), and in SMART for ids other than 1, 2, 3 ...,
-/// because its readers count.
+/// Formats topics. read_topics() reads them back unchanged, as far as the format can hold their texts. Throws Error
+/// `invalid_data` naming the topic: for an id that contains white space (except in JSONL), for a topic without a title
+/// (in SMART, JSONL and TSV), and in SMART for ids other than 1, 2, 3 ..., because SMART readers number topics by
+/// position.
 std::string format_topics(const std::vector<Topic>& topics, TopicFormat format);
 
 }  // namespace relucent::index_tools

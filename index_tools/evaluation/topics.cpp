@@ -14,12 +14,11 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr std::string_view kTopicFormats =
-    "write TREC, TREC XML, SMART, NPL, JSON lines, or id, tab, query on each line";
+constexpr std::string_view kTopicFormats = "use TREC, TREC XML, SMART, NPL, JSON lines, or lines of id, tab, query";
 
 using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 
-// ".W", ".A" and so on: a letter alone, or with text behind it on the same line.
+// ".W", ".A" and so on: a letter alone, or followed by text on the same line.
 bool starts_section(std::string_view line) {
   return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' &&
          (line.size() == 2 || trim(line.substr(2, 1)).empty());
@@ -38,12 +37,13 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
       continue;
     }
     if (trim(line).empty()) continue;
-    if (topics.empty()) bad_line(file, number, "stands before the first .I line: " + excerpt(line));
+    if (topics.empty())
+      bad_line(file, number, "comes before the first .I line: " + excerpt(line), "begin each topic with a .I line");
     bare = false;
     if (starts_section(line)) text = line[1] == 'W';
     if (text) topics.back().title += (starts_section(line) ? line.substr(2) : line) + "\n";
   }
-  // A last .I line that nothing follows marks the end: ".I 0" in CACM, ".I" in MED.
+  // A final .I line with nothing after it marks the end: ".I 0" in CACM, ".I" in MED.
   if (bare) topics.pop_back();
   for (std::size_t i = 0; i < topics.size(); ++i) {
     topics[i].title = collapse_blanks(topics[i].title);
@@ -55,7 +55,7 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
 
 bool ends_npl_record(std::string_view line) { return trim(line) == "/"; }
 
-// A number alone on its line, and a line "/" somewhere behind it.
+// A number alone on its line, and a line "/" somewhere after it.
 bool is_npl(const Lines& lines, std::string_view first) {
   return split_fields(first).size() == 1 &&
          std::any_of(lines.begin(), lines.end(), [](const auto& line) { return ends_npl_record(line.second); });
@@ -77,7 +77,8 @@ std::vector<Topic> parse_npl(const Lines& lines, const std::filesystem::path& fi
       topics.back().title += line + "\n";
     } else if (!trim(line).empty()) {
       if (split_fields(line).size() != 1)
-        bad_line(file, number, "is no query number: " + excerpt(line), "begin each query with a line of its number");
+        bad_line(file, number, "is not a query number: " + excerpt(line),
+                 "begin each query with its number on a line of its own");
       topics.push_back({std::string(trim(line)), "", "", ""});
       begin = number;
     }
@@ -124,7 +125,7 @@ std::vector<Topic> parse_tsv(const Lines& lines, const std::filesystem::path& fi
     topic.title = collapse_blanks(std::string_view(line).substr(tab + 1));
     if (topic.id.empty()) bad_line(file, number, "has no id before the tab: " + excerpt(line), kTopicFormats);
     if (topic.title.empty())
-      bad_line(file, number, "topic " + topic.id + " has no query behind the tab", "add it, or remove the line");
+      bad_line(file, number, "topic " + topic.id + " has no query after the tab", "add it, or remove the line");
     topics.push_back(std::move(topic));
   }
   return topics;
@@ -153,12 +154,12 @@ TopicFile read_topic_file(const std::filesystem::path& file) {
   } else if (!first.empty()) {
     result = {TopicFormat::tsv, parse_tsv(lines, file)};
   }
-  if (result.topics.empty()) throw Error(ErrorKind::invalid_data, input_name(file), "holds no topic", kTopicFormats);
+  if (result.topics.empty())
+    throw Error(ErrorKind::invalid_data, input_name(file), "contains no topics", kTopicFormats);
   std::unordered_set<std::string_view> seen;
   for (const Topic& topic : result.topics) {
     if (!seen.insert(topic.id).second) {
-      throw Error(ErrorKind::invalid_data, input_name(file), "topic " + topic.id + " is there twice",
-                  "keep one of them");
+      throw Error(ErrorKind::invalid_data, input_name(file), "topic " + topic.id + " occurs twice", "keep one of them");
     }
   }
   return result;
@@ -171,7 +172,7 @@ const std::string& topic_text(const Topic& topic, TopicText text) {
                               : text == TopicText::description ? topic.description
                                                                : topic.narrative;
   if (chosen.empty()) {
-    throw Error(ErrorKind::invalid_data, "topic " + topic.id, "has no text of the kind asked for",
+    throw Error(ErrorKind::invalid_data, "topic " + topic.id, "lacks the requested text",
                 "choose another with --topic-text");
   }
   return chosen;

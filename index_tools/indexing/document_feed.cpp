@@ -17,7 +17,7 @@ bool DocumentFeed::next(Document& document) {
   for (; pass_over_ > 0; --pass_over_) {
     if (interrupted_ && interrupted_()) {
       throw Error(ErrorKind::interrupted, "resuming", "interrupted before anything new was indexed",
-                  "run the same command with --resume to go on");
+                  "run the same command with --resume to continue");
     }
     if (!next_distinct(document)) return false;
   }
@@ -29,7 +29,7 @@ bool DocumentFeed::next_distinct(Document& document) {
     if (policy_ == Duplicates::keep || ids_.insert(document.id)) return true;
     const std::string place = reader_.place_of(document);
     if (policy_ == Duplicates::error) {
-      throw Error(ErrorKind::invalid_data, place, "the id \"" + document.id + "\" was there before",
+      throw Error(ErrorKind::invalid_data, place, "duplicate id \"" + document.id + "\"",
                   "make ids unique, or choose --duplicates skip-later or keep");
     }
     ++duplicates_;

@@ -6,26 +6,26 @@
 #include <vector>
 
 #include "index_tools/corpora/corpus_reader.h"
-#include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/id_set.h"
+#include "index_tools/indexing/progress_record.h"
 
 namespace relucent::index_tools {
 
-/// The documents of a corpus that go into the index: duplicate ids dealt with, the first few passed over where a run is
-/// resumed. One thread at a time.
+/// The documents of a corpus that go into the index, with the duplicate policy applied. A resumed run skips the
+/// documents that are already indexed. One thread at a time.
 class DocumentFeed {
  public:
-  /// @param pass_over    how many of the documents to leave out, as indexed before
-  /// @param interrupted  asked for every document passed over; may be empty
+  /// @param pass_over    number of leading documents to skip because they are already indexed
+  /// @param interrupted  called for every skipped document; may be empty
   DocumentFeed(CorpusReader& reader, Duplicates duplicates, std::int64_t pass_over, std::function<bool()> interrupted);
 
-  /// False at the end. Throws Error: see CorpusReader; `invalid_data` for a duplicate id where that is the policy;
-  /// `interrupted` while passing over.
+  /// False at the end. Throws Error: see CorpusReader; `invalid_data` for a duplicate id under Duplicates::error;
+  /// `interrupted` while skipping.
   bool next(Document& document);
   std::int64_t duplicates() const { return duplicates_; }
   /// The first few, as "id (file:line)".
   const std::vector<std::string>& duplicate_examples() const { return duplicate_examples_; }
-  /// How many documents of pass_over the input did not have.
+  /// How many documents of pass_over are still missing from the input.
   std::int64_t still_to_pass_over() const { return pass_over_; }
 
  private:

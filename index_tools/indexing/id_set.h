@@ -7,17 +7,17 @@
 
 namespace relucent::index_tools {
 
-/// Which ids were seen, as 128-bit fingerprints: 32 to 64 bytes an id however long it is. Two different ids share one
-/// with a chance of about n²/2^129, which is none in practice.
+/// The ids seen so far, as 128-bit fingerprints: 32 to 64 bytes per id, however long it is. The probability that two of
+/// n ids collide is about n²/2^129, which is negligible.
 class IdSet {
  public:
-  /// False where the id was there already.
+  /// False if the set already contains the id.
   bool insert(std::string_view id);
   std::size_t size() const noexcept { return size_; }
 
  private:
   struct Fingerprint {
-    std::uint64_t first = 0, second = 0;  ///< both 0: a free place
+    std::uint64_t first = 0, second = 0;  ///< both 0: a free slot
     friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
   };
   static Fingerprint fingerprint_of(std::string_view id) noexcept;

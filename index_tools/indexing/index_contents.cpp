@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kDuplicateExamples = 5;
 
-// A damaged index makes Lucene++ and the standard library throw all sorts of things.
+// On a damaged index Lucene++ and the standard library throw many types of exceptions.
 template <typename Work>
 auto readable(const std::filesystem::path& index, Work&& work) {
   const auto damaged = [&](const std::string& reason) {
@@ -29,8 +29,8 @@ auto readable(const std::filesystem::path& index, Work&& work) {
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::io, index.string(), "reading it: out of memory",
-                "free some memory, or raise its limit (ulimit -v)");
+    throw Error(ErrorKind::io, index.string(), "out of memory while reading the index",
+                "free some memory, or raise the limit (ulimit -v)");
   } catch (const Lucene::LuceneException& reason) {
     throw damaged(to_utf8(reason.getError()));
   } catch (const std::exception& reason) {

@@ -31,7 +31,7 @@ bool has_commit(const std::filesystem::path& index) {
 IndexBuilder::Mode mode_of(const IndexJob& job) {
   if (job.start == IndexJob::Start::overwrite) return IndexBuilder::Mode::overwrite;
   if (job.start == IndexJob::Start::fresh || !has_commit(job.index)) return IndexBuilder::Mode::create;
-  // Without a document: the run was stopped before it had any.
+  // A commit without documents comes from a run that stopped before it indexed any.
   return index_files(job.index).documents > 0 ? IndexBuilder::Mode::append : IndexBuilder::Mode::overwrite;
 }
 
@@ -43,7 +43,7 @@ class IndexRun {
     const auto started = std::chrono::steady_clock::now();
     open_input();
     open_index();
-    if (!checkpoint_.complete) {
+    if (!progress_record_.complete) {
       add_documents();
       finish();
     }
@@ -51,7 +51,7 @@ class IndexRun {
     const Manifest manifest = make_manifest(job_.index);
     write_manifest(job_.index, manifest);
 
-    summary_.documents = checkpoint_.documents;
+    summary_.documents = progress_record_.documents;
     summary_.totals = builder_->totals();
     for (const auto& [name, entry] : manifest.files) summary_.index_bytes += entry.size;
     summary_.time = time_since(started);
@@ -71,25 +71,26 @@ class IndexRun {
     }
     summary_.input_files = static_cast<std::int64_t>(input_.files.size());
     for (const InputFile& file : input_.files) summary_.input_bytes += file.size;
-    checkpoint_.corpus = corpus_.id;
-    checkpoint_.duplicates = job_.duplicates;
-    checkpoint_.names = job_.names;
-    checkpoint_.inputs = fingerprints_of(input_.files);
-    checkpoint_.fields = job_.fields;
-    checkpoint_.analyzer = job_.first_stage.analyzer;
+    progress_record_.corpus = corpus_.id;
+    progress_record_.duplicates = job_.duplicates;
+    progress_record_.names = job_.names;
+    progress_record_.inputs = fingerprints_of(input_.files);
+    progress_record_.fields = job_.fields;
+    progress_record_.analyzer = job_.first_stage.analyzer;
   }
 
-  // Only a person who says so twice loses what another program wrote.
+  // Another program's index is only destroyed if the user confirms with both flags.
   void protect_others() const {
     const Origin origin = origin_of(job_.index);
     if (job_.force || origin == Origin::none || origin == Origin::own) return;
     const bool overwrite = job_.start == IndexJob::Start::overwrite;
-    throw Error(
-        ErrorKind::usage, place(),
-        origin == Origin::unknown
-            ? "the folder holds an index too damaged to tell whether `relucent index` wrote it"
-            : "the folder holds an index that `relucent index` did not write, or that another program has changed",
-        overwrite ? "name another folder; with --force as well, what is there is destroyed" : "name another folder");
+    throw Error(ErrorKind::usage, place(),
+                origin == Origin::unknown
+                    ? "the directory contains an index too damaged to tell whether `relucent index` wrote it"
+                    : "the directory contains an index that `relucent index` did not write, or that another program "
+                      "has changed",
+                overwrite ? "choose another directory; adding --force destroys the index that is there"
+                          : "choose another directory");
   }
 
   IndexBuilder::Mode open_builder(const IndexBuilder::Options& options) {
@@ -102,8 +103,8 @@ class IndexRun {
       const Origin origin = error.kind() == ErrorKind::invalid_data ? origin_of(job_.index) : Origin::other;
       if (origin != Origin::own && origin != Origin::unknown) throw;
       throw Error(error.kind(), error.place(), error.problem(),
-                  origin == Origin::own ? "restore it from a copy, or index again with --overwrite"
-                                        : "restore it from a copy; if `relucent index` wrote it, index again with "
+                  origin == Origin::own ? "restore it from a copy, or rebuild it with --overwrite"
+                                        : "restore it from a copy; if `relucent index` wrote it, rebuild it with "
                                           "--overwrite --force");
     }
   }
@@ -117,34 +118,35 @@ class IndexRun {
     const IndexBuilder::Mode mode = open_builder(options);
     if (mode == IndexBuilder::Mode::append) {
       summary_.recovered = builder_->recovered();
-      const Checkpoint before = checkpoint_from(builder_->committed(), place());
-      check_same_run(before, checkpoint_, place(), job_.any_input);
+      const ProgressRecord before = progress_record_from(builder_->committed(), place());
+      check_same_run(before, progress_record_, place(), job_.any_input);
       if (before.documents != builder_->totals().documents) {
         throw Error(ErrorKind::invalid_data, place(),
-                    "holds " + std::to_string(builder_->totals().documents) + " documents, not the " +
-                        std::to_string(before.documents) + " of its checkpoint: another program has changed it",
-                    "index into another folder");
+                    "contains " + std::to_string(builder_->totals().documents) + " documents, not the " +
+                        std::to_string(before.documents) +
+                        " that its progress record states: another program has changed it",
+                    "index into another directory");
       }
-      checkpoint_.documents = summary_.resumed_from = before.documents;
-      checkpoint_.complete = before.complete && !job_.any_input;
-      if (checkpoint_.complete) return;
+      progress_record_.documents = summary_.resumed_from = before.documents;
+      progress_record_.complete = before.complete && !job_.any_input;
+      if (progress_record_.complete) return;
     }
     remove_manifest(job_.index);
-    if (mode != IndexBuilder::Mode::append) commit();  // so that there is something to resume
+    if (mode != IndexBuilder::Mode::append) commit();  // so that the run can be resumed
   }
 
   void add_documents() {
     CorpusReader reader(corpus_, input_.files, job_.names, job_.strict);
-    DocumentFeed feed(reader, job_.duplicates, checkpoint_.documents, job_.interrupted);
+    DocumentFeed feed(reader, job_.duplicates, progress_record_.documents, job_.interrupted);
     Progress progress("indexing", Progress::Unit::bytes, reader.parts().total_bytes(), job_.quiet);
     for (Document document; feed.next(document);) {
       add_document(document);
-      progress.update(checkpoint_.documents, reader.parts().bytes_read());
+      progress.update(progress_record_.documents, reader.parts().bytes_read());
     }
     if (feed.still_to_pass_over() > 0) {
       throw Error(ErrorKind::invalid_data, place(),
-                  "holds " + std::to_string(feed.still_to_pass_over()) + " documents more than the input has now",
-                  "give the same input as before, or index again with --overwrite");
+                  "contains " + std::to_string(feed.still_to_pass_over()) + " more documents than the input has now",
+                  "pass the same input as before, or rebuild the index with --overwrite");
     }
     summary_.report = reader.report();
     summary_.duplicates = feed.duplicates();
@@ -154,26 +156,26 @@ class IndexRun {
   void add_document(const Document& document) {
     if (job_.interrupted && job_.interrupted()) stop();
     guarded([&] { builder_->add(document.id, document.text); });
-    ++checkpoint_.documents;
+    ++progress_record_.documents;
     text_bytes_ += static_cast<std::int64_t>(document.text.size());
-    if (checkpoint_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
+    if (progress_record_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
   }
 
   [[noreturn]] void stop() {
     commit();
-    builder_.reset();  // not closed: nobody wants to wait for merges now
+    builder_.reset();  // not closed: that would wait for merges
     throw Error(ErrorKind::interrupted, place(),
-                "interrupted; " + with_commas(checkpoint_.documents) + " documents are indexed and safe",
-                "run the same command with --resume to go on");
+                "interrupted; " + with_commas(progress_record_.documents) + " documents are indexed and safe",
+                "run the same command with --resume to continue");
   }
 
   void commit() {
-    guarded([&] { builder_->commit(to_user_data(checkpoint_)); });
-    committed_ = checkpoint_.documents;
+    guarded([&] { builder_->commit(to_user_data(progress_record_)); });
+    committed_ = progress_record_.documents;
     text_bytes_ = 0;
   }
 
-  // Adds to an error of the index what is safe and how to go on.
+  // Adds to an error of the index what is safe and how to continue.
   template <typename Step>
   void guarded(Step&& step) {
     try {
@@ -181,7 +183,8 @@ class IndexRun {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::io) throw;
       std::string problem = error.problem();
-      if (committed_) problem += " (the index stands at its last commit: " + with_commas(*committed_) + " documents)";
+      if (committed_)
+        problem += " (the index is intact up to its last commit: " + with_commas(*committed_) + " documents)";
       std::string remedy = error.remedy();
       if (committed_) remedy += (remedy.empty() ? "" : "; ") + std::string("then run the same command with --resume");
       throw Error(error.kind(), error.place(), problem, remedy);
@@ -195,22 +198,23 @@ class IndexRun {
       builder_->close();
       char share[64];
       std::snprintf(share, sizeof share, "%.3g %% of the records are malformed", 100 * report.malformed_share());
-      throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
-                  std::string(share) + ": " + report.malformed_summary(),
-                  "fix the input and index again with --overwrite, or allow it with --resume --max-malformed PERCENT");
+      throw Error(
+          ErrorKind::invalid_data, input_name(input_.files.front().path),
+          std::string(share) + ": " + report.malformed_summary(),
+          "fix the input and rebuild the index with --overwrite, or accept them with --resume --max-malformed PERCENT");
     }
-    if (checkpoint_.documents == 0) {
+    if (progress_record_.documents == 0) {
       throw Error(ErrorKind::invalid_data, input_name(input_.files.front().path),
-                  "holds no document of the corpus " + corpus_.id, "is it " + corpus_.format + "?");
+                  "contains no document of the corpus " + corpus_.id, "check --input; expected " + corpus_.format);
     }
-    checkpoint_.complete = true;
+    progress_record_.complete = true;
     commit();
   }
 
   const IndexJob& job_;
   const Corpus& corpus_;
   InputFiles input_;
-  Checkpoint checkpoint_;
+  ProgressRecord progress_record_;
   std::optional<std::int64_t> committed_;  // documents at the last commit
   std::int64_t text_bytes_ = 0;            // added since
   std::unique_ptr<IndexBuilder> builder_;

@@ -2,8 +2,8 @@
 
 namespace relucent::index_tools {
 
-/// While one lives, the first Ctrl-C (SIGINT), SIGTERM or SIGHUP is only noted, so that work can end in order; a second
-/// one ends the process at once. A signal that was ignored stays so. One at a time.
+/// While a guard lives, the first Ctrl-C (SIGINT), SIGTERM or SIGHUP only sets a flag, so that work can end in order; a
+/// second one ends the process at once. Ignored signals stay ignored. At most one guard at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -44,7 +44,7 @@ Manifest make_manifest(const fs::path& index) {
     if (!in_manifest(name) || manifest.files.contains(name)) continue;
     manifest.files[name] = {static_cast<std::int64_t>(fs::file_size(i->path())), checksum_of_file(i->path())};
   }
-  if (failure) throw Error(ErrorKind::io, index.string(), "the folder cannot be read: " + failure.message());
+  if (failure) throw Error(ErrorKind::io, index.string(), "the directory cannot be read: " + failure.message());
   return manifest;
 }
 
@@ -57,7 +57,7 @@ std::optional<Manifest> read_manifest(const fs::path& index) {
   if (!fs::exists(path)) return std::nullopt;
   const std::string text = read_file(path, kMaxManifestBytes);
   const auto damaged = [&](const std::string& problem) {
-    return Error(ErrorKind::invalid_data, path.string(), problem, "the disk or a copy has damaged it; index again");
+    return Error(ErrorKind::invalid_data, path.string(), problem, "the disk or a copy damaged it; rebuild the index");
   };
   const std::size_t last = text.rfind(std::string("\n") + std::string(kLast));
   if (!text.starts_with(kHeader) || last == std::string::npos || text.back() != '\n')

@@ -8,8 +8,8 @@
 
 namespace relucent::index_tools {
 
-/// Checksums of an index's files, written beside them once an index is finished, so that a byte that changed later is
-/// found. A text file: a header line, one line a file (checksum, size, name), and a checksum of all that.
+/// Checksums of an index's files, written next to them when the index is finished, to detect later changes. A text
+/// file: a header line, one line per file (checksum, size, name), and a checksum of all of it.
 struct Manifest {
   struct Entry {
     std::int64_t size = 0;
@@ -20,18 +20,18 @@ struct Manifest {
   static constexpr const char* kFileName = "relucent.manifest";
 };
 
-/// Whether a file of an index folder belongs into the manifest: not the lock, the manifest itself or what is made anew
-/// when it is missing.
+/// Whether a file of an index folder belongs in the manifest. The lock, the manifest itself and files that are
+/// recreated when missing do not.
 bool in_manifest(const std::string& file_name);
 
-/// Of every file of the folder: what was recorded when it was written, or, for the few small ones of which nothing is
-/// recorded and those of other programs, what it holds now. Throws Error `io`.
+/// Size and checksum of every file of the folder: as recorded when it was written or, for a few small files without a
+/// record and for those of other programs, as they are now. Throws Error `io`.
 Manifest make_manifest(const std::filesystem::path& index);
-/// Under a temporary name, then renamed; synced to the disk. Throws Error `io`.
+/// Writes under a temporary name, syncs to disk and renames. Throws Error `io`.
 void write_manifest(const std::filesystem::path& index, const Manifest& manifest);
-/// Nothing where there is none. Throws Error `invalid_data` for one that is damaged.
+/// Nothing if there is no manifest. Throws Error `invalid_data` for a damaged one.
 std::optional<Manifest> read_manifest(const std::filesystem::path& index);
-/// So that it never speaks of an older state while an index is being written. Throws Error `io`.
+/// Called before an index is written, so that the manifest never describes an older state. Throws Error `io`.
 void remove_manifest(const std::filesystem::path& index);
 
 }  // namespace relucent::index_tools

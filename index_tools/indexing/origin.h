@@ -4,16 +4,16 @@
 
 namespace relucent::index_tools {
 
-/// Whose work an index is.
+/// Which program wrote an index.
 enum class Origin {
   none,     ///< there is no index
   own,      ///< `relucent index` wrote it, and no other program has changed its segments since
-  other,    ///< another program's
+  other,    ///< another program wrote or changed it
   unknown,  ///< too damaged to tell
 };
 
-/// By the manifest where it can be read, so that a damaged list of segments is not looked at; else by the lists of
-/// segments. Throws Error `io` for a folder that cannot be read.
+/// Decides by the manifest if it is readable, so that a damaged segments file does not matter; else by the segments
+/// files. Throws Error `io` for an unreadable folder.
 Origin origin_of(const std::filesystem::path& index);
 
 }  // namespace relucent::index_tools

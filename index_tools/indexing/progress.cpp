@@ -57,7 +57,7 @@ void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point
   line += number;
   if (documents > 0) line += with_commas(documents) + " documents  ";
   const double rate = static_cast<double>(done) / seconds / (unit_ == Unit::bytes ? 1e6 : 1);
-  if (rate >= 0.1) {  // below, there is nothing to tell a rate from
+  if (rate >= 0.1) {  // before that, there is no basis for a rate
     std::snprintf(number, sizeof number, unit_ == Unit::bytes || rate < 10 ? "%.1f" : "%.0f", rate);
     line += number + std::string(unit_ == Unit::bytes ? " MB/s  " : "/s  ");
   }

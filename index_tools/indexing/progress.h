@@ -7,21 +7,21 @@
 
 namespace relucent::index_tools {
 
-/// Tells on standard error how far long work is: a line that renews itself on a terminal, else one line a minute. One
-/// thread at a time.
+/// Shows the progress of long work on standard error: a line that is updated in place on a terminal, else one line per
+/// minute. One thread at a time.
 class Progress {
  public:
   enum class Unit { bytes, documents };
 
-  /// @param operation  in one word: "indexing"
-  /// @param total  of `unit`, what there is to do
+  /// @param operation  one word: "indexing"
+  /// @param total  amount of work, in `unit`
   Progress(std::string operation, Unit unit, std::int64_t total, bool quiet = false);
   /// Removes the terminal's line.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Cheap enough for every document. `done` is of the unit.
+  /// Cheap enough to call for every document. `done` is in `unit`.
   void update(std::int64_t documents, std::int64_t done);
 
  private:

@@ -19,7 +19,7 @@
 namespace relucent::index_tools {
 namespace {
 
-/// The model's tokenizer where it is the one with the fingerprint.
+/// The model's tokenizer if it has the fingerprint, else null.
 std::shared_ptr<const Tokenizer> tokenizer_with(std::uint64_t fingerprint, const std::filesystem::path& model) {
   try {
     auto tokenizer = load_checkpoint_tokenizer(model.empty() ? default_model() : model).tokenizer;
@@ -69,7 +69,7 @@ StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexCon
     if (data && data->tokenizer != 0) {
       result.tokenizer = to_hex(data->tokenizer);
       const TokenIdEncoder maker{tokenizer_with(data->tokenizer, model), data->max_token_ids};
-      result.made_again = maker.tokenizer != nullptr;
+      result.recomputed = maker.tokenizer != nullptr;
       read_all(reader, fields, maker, quiet, result);
     }
     reader->close();

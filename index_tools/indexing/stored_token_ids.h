@@ -8,15 +8,15 @@
 
 namespace relucent::index_tools {
 
-/// An index's stored token ids, found by reading all of them.
+/// The state of an index's stored token ids, determined by reading all of them.
 struct StoredTokenIds {
-  std::string tokenizer;    ///< its fingerprint in hexadecimal; empty where no token ids are stored
-  bool made_again = false;  ///< from the texts, as the model at hand has the tokenizer
+  std::string tokenizer;    ///< its fingerprint in hexadecimal; empty if no token ids are stored
+  bool recomputed = false;  ///< recomputed from the texts: the model has the same tokenizer
   IndexContents::Faults unreadable, different;
 };
 
-/// @param model  a checkpoint's folder; empty: the bundled one. One that cannot be read counts as another.
-/// Throws Error `invalid_data` where the index cannot be read.
+/// @param model  a checkpoint's folder; empty: the bundled one. An unreadable one counts as a different tokenizer.
+/// Throws Error `invalid_data` if the index is unreadable.
 StoredTokenIds read_token_ids(const std::filesystem::path& index, const IndexConfig& fields,
                               const std::filesystem::path& model, bool quiet);
 

@@ -7,11 +7,11 @@
 #include "base/file/file_io.h"
 #include "base/text.h"
 #include "index_tools/corpora/corpora.h"
-#include "index_tools/indexing/checkpoint.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/indexing/progress_record.h"
 #include "index_tools/indexing/stored_token_ids.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
@@ -30,7 +30,7 @@ class Verification {
     if (!job_.corpus.empty()) find_corpus(job_.corpus);
     std::error_code failure;
     if (!fs::is_directory(job_.index, failure)) {
-      throw Error(ErrorKind::io, job_.index.string(), "is no folder", "name the index's folder");
+      throw Error(ErrorKind::io, job_.index.string(), "is not a directory", "pass the index directory");
     }
     report_.own = origin_of(job_.index) == Origin::own;
     if (!check_files() || !check_structure()) return std::move(report_);
@@ -48,7 +48,7 @@ class Verification {
     report_.checks.push_back({name, status, detail});
   }
 
-  // Whether the files are fit to be read.
+  // Whether the files are safe to read.
   bool check_files() {
     std::optional<Manifest> manifest;
     try {
@@ -71,7 +71,7 @@ class Verification {
       return false;
     }
     if (manifest->files.empty()) {
-      add("checksums", Status::note, "none recorded: the index is another program's");
+      add("checksums", Status::note, "none recorded: another program wrote the index");
       return true;
     }
     const std::int64_t damaged_before = count(Status::damaged);
@@ -83,11 +83,12 @@ class Verification {
     }
     if (count(Status::damaged) > damaged_before) return false;
     add("checksums", Status::ok,
-        std::to_string(manifest->files.size()) + " files, " + format_bytes(total) + ", are as they were written");
+        std::to_string(manifest->files.size()) + " files, " + format_bytes(total) +
+            ", unchanged since they were written");
     return true;
   }
 
-  // Of files without recorded checksums: whether Lucene++ can read them at all.
+  // For files without recorded checksums: whether Lucene++ can read them at all.
   bool check_structure() {
     try {
       for (const std::string& damage : find_damage(job_.index)) add("structure", Status::damaged, damage);
@@ -103,8 +104,8 @@ class Verification {
       return entry.path().filename().string().starts_with("segments");
     };
     if (std::none_of(fs::directory_iterator(job_.index), fs::directory_iterator(), is_segments_file)) {
-      throw Error(ErrorKind::invalid_data, job_.index.string(), "the folder holds no index",
-                  "check the name, or make an index with `relucent index`");
+      throw Error(ErrorKind::invalid_data, job_.index.string(), "the directory contains no index",
+                  "check the path, or build an index with `relucent index`");
     }
   }
 
@@ -112,16 +113,16 @@ class Verification {
     for (const auto& file : fs::directory_iterator(job_.index)) {
       const std::string name = file.path().filename().string();
       if (in_manifest(name) && !manifest.files.contains(name)) {
-        add("checksums", Status::note, name + " came after indexing had ended");
+        add("checksums", Status::note, name + " was added after indexing finished");
       }
     }
   }
 
-  // Of an index that is not finished, or another program's: what the last commit says of its files.
+  // For an unfinished index, or another program's: what the last commit records about its files.
   Manifest recorded_files() {
     const IndexFiles files = index_files(job_.index);
     if (!files.damage.empty()) {
-      add("commits", Status::note, "the last commit is not whole (" + files.damage + "); the one before counts");
+      add("commits", Status::note, "the last commit is incomplete (" + files.damage + "); the previous commit is used");
     }
     Manifest manifest;
     for (const IndexFiles::File& file : files.recorded) manifest.files[file.name] = {file.size, file.checksum};
@@ -134,7 +135,7 @@ class Verification {
     std::error_code failure;
     const auto size = static_cast<std::int64_t>(fs::file_size(path, failure));
     if (failure && failure != std::errc::no_such_file_or_directory) {
-      throw_io_error(path, "looking for its size", failure.value());
+      throw_io_error(path, "reading its size", failure.value());
     }
     if (failure) {
       add("checksums", Status::damaged, name + " is missing");
@@ -144,7 +145,7 @@ class Verification {
     } else {
       try {
         if (checksum_of_file(path, -1, progress) != entry.checksum) {
-          add("checksums", Status::damaged, name + " has other bytes than were written");
+          add("checksums", Status::damaged, name + " has changed since it was written");
         }
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::invalid_data) throw;
@@ -155,28 +156,28 @@ class Verification {
 
   void check_contents() {
     const auto user_data = committed_user_data(job_.index);
-    std::optional<Checkpoint> checkpoint;
-    if (user_data.contains(kCheckpointKey)) {
-      checkpoint = checkpoint_from(user_data, job_.index.string());
-      fields_ = checkpoint->fields;
-      first_stage_.analyzer = checkpoint->analyzer;
-      report_.corpus = checkpoint->corpus;
+    std::optional<ProgressRecord> record;
+    if (user_data.contains(kProgressKey)) {
+      record = progress_record_from(user_data, job_.index.string());
+      fields_ = record->fields;
+      first_stage_.analyzer = record->analyzer;
+      report_.corpus = record->corpus;
     } else {
-      add("progress", Status::note, "the index was not made by `relucent index`");
+      add("progress", Status::note, "the index was not written by `relucent index`");
     }
     check_lengths();
     const IndexContents contents = read_contents(job_.index, fields_, first_stage_, job_.quiet);
     report_.documents = contents.documents;
-    if (checkpoint) {
-      check_documents(*checkpoint, contents);
+    if (record) {
+      check_documents(*record, contents);
     } else {
       add("documents", Status::ok, with_commas(contents.documents) + " documents");
     }
-    // What `relucent index` never does, other programs may do on purpose.
-    const Status fault = checkpoint ? Status::damaged : Status::note;
+    // Other programs may intend what `relucent index` never does.
+    const Status fault = record ? Status::damaged : Status::note;
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable", fault);
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
-    check_repeated(contents, !checkpoint || checkpoint->duplicates == Duplicates::keep);
+    check_repeated(contents, !record || record->duplicates == Duplicates::keep);
     check_token_ids();
     check_statistics(contents);
     check_corpus(contents.documents);
@@ -187,27 +188,27 @@ class Verification {
       if (file.state == LengthsFile::State::wrong) {
         std::error_code failure;
         fs::remove(job_.index / file.name, failure);
-        add("lengths", Status::damaged, file.name + " was not what the postings say, and was removed");
+        add("lengths", Status::damaged, file.name + " did not match the postings and was removed");
       } else if (file.state == LengthsFile::State::stale) {
-        add("lengths", Status::note, file.name + " is of another state of the index and is not used");
+        add("lengths", Status::note, file.name + " belongs to another state of the index and is ignored");
       } else {
-        add("lengths", Status::ok, file.name + " is what the postings say");
+        add("lengths", Status::ok, file.name + " matches the postings");
       }
     }
   }
 
-  void check_documents(const Checkpoint& checkpoint, const IndexContents& contents) {
-    if (!checkpoint.complete) {
+  void check_documents(const ProgressRecord& record, const IndexContents& contents) {
+    if (!record.complete) {
       add("progress", Status::note,
-          "indexing is unfinished after " + with_commas(checkpoint.documents) +
-              " documents; `relucent index ... --resume` goes on");
+          "indexing is unfinished after " + with_commas(record.documents) +
+              " documents; continue it with `relucent index ... --resume`");
     }
-    if (contents.documents + contents.deleted == checkpoint.documents) {
+    if (contents.documents + contents.deleted == record.documents) {
       if (contents.deleted > 0) add("documents", Status::note, with_commas(contents.deleted) + " were deleted later");
       add("documents", Status::ok, with_commas(contents.documents) + " documents, as recorded");
     } else {
       add("documents", Status::damaged,
-          with_commas(contents.documents) + " documents, but " + with_commas(checkpoint.documents) + " were indexed");
+          with_commas(contents.documents) + " documents, but " + with_commas(record.documents) + " were indexed");
     }
   }
 
@@ -225,21 +226,20 @@ class Verification {
       add("ids", Status::ok, "ids are unique");
     } else {
       add("ids", allowed ? Status::note : Status::damaged,
-          with_commas(contents.repeated_ids.count) +
-              " documents with an id seen before: " + list(contents.repeated_ids));
+          with_commas(contents.repeated_ids.count) + " documents repeat an earlier id: " + list(contents.repeated_ids));
     }
   }
 
   void check_token_ids() {
     const StoredTokenIds stored = read_token_ids(job_.index, fields_, job_.model, job_.quiet);
     if (stored.tokenizer.empty()) return;
-    check_faults("token ids", stored.unreadable, "with token ids that cannot be read", "every document has token ids");
-    if (stored.made_again) {
-      check_faults("token ids", stored.different, "with token ids that are not their texts'",
-                   "they are what the tokenizer " + stored.tokenizer + " makes of the texts");
+    check_faults("token ids", stored.unreadable, "with unreadable token ids", "every document has token ids");
+    if (stored.recomputed) {
+      check_faults("token ids", stored.different, "whose token ids do not match their texts",
+                   "they match what the tokenizer " + stored.tokenizer + " makes of the texts");
     } else {
       add("token ids", Status::note,
-          "of the tokenizer " + stored.tokenizer + ", which is not the model's; not made again");
+          "made by the tokenizer " + stored.tokenizer + ", which is not the model's; not compared");
     }
   }
 
@@ -266,13 +266,13 @@ class Verification {
     const auto corpus = std::find_if(known.begin(), known.end(), [&](const Corpus& each) { return each.id == id; });
     if (corpus == known.end() || corpus->official_documents == 0) return;
     if (!job_.corpus.empty() && !report_.corpus.empty() && job_.corpus != report_.corpus) {
-      add("corpus", Status::mismatch, "the index is of " + report_.corpus + ", not of " + job_.corpus);
+      add("corpus", Status::mismatch, "the index holds " + report_.corpus + ", not " + job_.corpus);
     } else if (documents == corpus->official_documents) {
       add("corpus", Status::ok, "all " + with_commas(documents) + " documents of " + id);
     } else {
       const bool partial = documents < corpus->official_documents;
       add("corpus", job_.corpus.empty() ? Status::note : Status::mismatch,
-          (partial ? "partial: " : "more than there should be: ") + with_commas(documents) + " of the " +
+          (partial ? "partial: " : "too many: ") + with_commas(documents) + " of the " +
               with_commas(corpus->official_documents) + " documents of " + id);
     }
   }

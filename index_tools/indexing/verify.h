@@ -9,12 +9,12 @@
 
 namespace relucent::index_tools {
 
-/// One thing that was checked.
+/// Result of one check.
 struct Check {
   enum class Status {
     ok,
-    note,      ///< nothing is wrong, but worth knowing
-    mismatch,  ///< nothing is damaged, but this is not the whole of the corpus that was asked for
+    note,      ///< not a problem, but worth knowing
+    mismatch,  ///< nothing is damaged, but the index does not hold the whole requested corpus
     damaged,
   };
   /// checksums, structure, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
@@ -25,28 +25,28 @@ struct Check {
 const char* to_string(Check::Status status) noexcept;
 
 struct VerifyReport {
-  std::string corpus;  ///< empty where the index does not say
+  std::string corpus;  ///< empty if the index does not state it
   std::int64_t documents = 0;
   std::vector<Check> checks;
-  bool own = false;      ///< made by `relucent index`, which can rebuild it
+  bool own = false;      ///< written by `relucent index`, which can rebuild it
   bool sound() const;    ///< nothing is damaged
-  bool matches() const;  ///< and no mismatch
+  bool matches() const;  ///< sound, and no mismatch
 };
 
 struct VerifyJob {
   std::filesystem::path index;
-  std::string corpus;  ///< the index must be the whole of it; empty: whatever it says it is
+  std::string corpus;  ///< the index must hold all of it; empty: the corpus that the index states
   bool quiet = false;
-  IndexConfig fields;  ///< for an index that `relucent index` did not make
+  IndexConfig fields;  ///< for an index that `relucent index` did not write
   FirstStageConfig first_stage;
-  /// Stored token ids are made again where its tokenizer made them; empty: the bundled one.
+  /// Stored token ids are recomputed and compared if this model has their tokenizer; empty: the bundled model.
   std::filesystem::path model;
 };
 
-/// Checks the files against the checksums recorded when they were written, and the structure of those of other
-/// programs; reads every document and posting; compares counts, statistics and lengths with the recorded ones and the
-/// corpus's official number. An index whose files are damaged is not read further. Throws Error `io` where there is no
-/// index, `usage` for an unknown corpus.
+/// Checks the files against the checksums recorded when they were written, and the structure of files from other
+/// programs; reads every document and posting; compares counts, statistics and lengths with the recorded ones and with
+/// the corpus's official number. Stops at damaged files. Throws Error `io` if there is no index, `usage` for an unknown
+/// corpus.
 VerifyReport verify_index(const VerifyJob& job);
 
 }  // namespace relucent::index_tools

@@ -22,7 +22,7 @@ struct Options {
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
   std::string device = "auto", precision = "auto", config;
-  int attention_window = -2;  // below -1: as the checkpoint says
+  int attention_window = -2;  // below -1: the checkpoint's
   bool json = false;
 };
 
@@ -40,27 +40,28 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       bench.add_subcommand("model", "Time the cross-encoder from text to logits on generated candidates");
   command->footer("Example:\n  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32");
   auto& model = options->model;
-  command->add_option("--model", model.model, "Checkpoint folder (default: the bundled one)");
+  command->add_option("--model", model.model, "Checkpoint directory (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
       ->capture_default_str();
   command->add_option("--instruction-set", model.options.backend.instruction_set,
-                      "plain | avx2 | avx512 | avx512_vnni | avx512_bf16 | amx (default: the best that is there)");
+                      "plain | avx2 | avx512 | avx512_vnni | avx512_bf16 | amx (default: the best available)");
   command->add_option("--threads", model.options.backend.threads, "0: every core this process may use")
       ->capture_default_str();
-  command->add_option("--candidates", model.candidates, "Documents a query")->capture_default_str();
-  command->add_option("--tokens", model.tokens, "Tokens of each whole input")->capture_default_str();
+  command->add_option("--candidates", model.candidates, "Documents per query")->capture_default_str();
+  command->add_option("--tokens", model.tokens, "Tokens per input, query and special tokens included")
+      ->capture_default_str();
   command->add_option("--query-tokens", model.query_tokens, "Word pieces of the query")->capture_default_str();
-  command->add_option("--attention-window", options->attention_window, "w; -1: unlimited (default: the checkpoint's)");
-  command
-      ->add_option("--runs", model.runs, "Timed runs of each client, after one warm-up; 100 and more give p95 and p99")
+  command->add_option("--attention-window", options->attention_window,
+                      "Attention window; -1: unlimited (default: the checkpoint's)");
+  command->add_option("--runs", model.runs, "Timed runs per client after one warm-up; 100 or more add p95 and p99")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--clients", model.clients, "Threads that send queries at once")
+  command->add_option("--clients", model.clients, "Threads that send queries concurrently")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   command->add_option("--write-pairs", model.write_pairs, "Write the texts as JSON lines, for other programs to score");
-  command->add_flag("--json", options->json, "Print an array of objects");
+  command->add_flag("--json", options->json, "Print a JSON array");
   command->callback([&chosen, options] {
     chosen = [options] {
       auto& settings = options->model;
@@ -78,26 +79,25 @@ void add_bm25_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<O
   CLI::App* command =
       bench.add_subcommand("bm25", "Time BM25 against Lucene++'s own scoring on a generated collection");
   command->footer(
-      "The index is made on the first run and kept.\n"
+      "The index is built on the first run and kept.\n"
       "Example:\n  relucent bench bm25 --documents 1000000 --queries 200");
   auto& bm25 = options->bm25;
-  command->add_option("--index", bm25.index, "Where the generated index is kept (default: in the user's cache folder)");
+  command->add_option("--index", bm25.index,
+                      "Directory of the generated index (default: in the user's cache directory)");
   command->add_option("--documents", bm25.documents, "Generated documents")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("--queries", bm25.queries, "Generated queries")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--terms", bm25.terms, "Terms a query")->capture_default_str()->check(CLI::PositiveNumber);
-  command->add_option("--hits", bm25.hits, "Hits a query")->capture_default_str()->check(CLI::PositiveNumber);
-  command->add_option("--runs", bm25.rounds, "Timed runs of each query")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  command->add_option("--terms", bm25.terms, "Terms per query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--hits", bm25.hits, "Hits per query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--runs", bm25.rounds, "Timed runs per query")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--write-texts", bm25.write_texts,
-                      "Write the documents, a line each, for other programs to index");
-  command->add_option("--write-queries", bm25.write_queries, "Write the queries, a line each");
-  command->add_option("--write-hits", bm25.write_hits, "Write what each query finds, a line each");
-  command->add_flag("--json", options->json, "Print an array of objects");
+                      "Write the documents, one per line, for other programs to index");
+  command->add_option("--write-queries", bm25.write_queries, "Write the queries, one per line");
+  command->add_option("--write-hits", bm25.write_hits, "Write the hits of each query, one query per line");
+  command->add_flag("--json", options->json, "Print a JSON array");
   command->callback([&chosen, options] {
     chosen = [options] {
       auto& settings = options->bm25;
@@ -124,9 +124,9 @@ void add_index_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       ->check(CLI::Range(0, kMaxThreads));
   command->add_option("--runs", index.runs, "Timed runs")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--folder", index.folder,
-                      "Where the text and the indexes are made (default: the system's temporary one)");
-  command->add_flag("!--no-stock", index.stock, "Leave out Lucene++'s own loop");
-  command->add_flag("--json", options->json, "Print an array of objects");
+                      "Directory for the text and the indexes (default: the system's temporary directory)");
+  command->add_flag("!--no-stock", index.stock, "Skip Lucene++'s own loop");
+  command->add_flag("--json", options->json, "Print a JSON array");
   command->callback([&chosen, options] {
     chosen = [options] {
       benchmarks::report(std::cout, benchmarks::run(options->index, std::cerr), options->json);
@@ -139,16 +139,16 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
   CLI::App* command = bench.add_subcommand("pipeline", "Time whole searches over an index, part by part");
   command->footer("Example:\n  relucent bench pipeline --index DIR --topics queries.tsv --candidates 100");
   auto& pipeline = options->pipeline;
-  command->add_option("--index", pipeline.index, "Index folder")->required();
-  command->add_option("--topics", pipeline.topics, "Topics file, any of the known formats")->required();
+  command->add_option("--index", pipeline.index, "Index directory")->required();
+  command->add_option("--topics", pipeline.topics, "Topics file in any supported format")->required();
   command->add_option("--config", options->config, "TOML profile");
-  command->add_option("--candidates", pipeline.hits, "Hits asked for")
+  command->add_option("--candidates", pipeline.hits, "Hits per query")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("--runs", pipeline.rounds, "Rounds over the topics")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_flag("--json", options->json, "Print an array of objects");
+  command->add_flag("--json", options->json, "Print a JSON array");
   command->callback([&chosen, options] {
     chosen = [options] {
       auto& settings = options->pipeline;

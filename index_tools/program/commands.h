@@ -8,10 +8,10 @@ namespace relucent::program {
 /// Exit codes of the program.
 enum ExitCode : int { ok = 0, failed = 1, bad_usage = 2, bad_data = 3, degraded = 4, interrupted = 130 };
 
-/// What the chosen sub-command will do once parsing is over; returns an exit code or throws relucent::Error.
+/// Runs the chosen subcommand after parsing; returns an exit code or throws relucent::Error.
 using Action = std::function<int()>;
 
-/// Each adds its sub-command to `program` and sets `chosen` when it is the one on the command line.
+/// Each adds its subcommand to `program`, which sets `chosen` if the command line selects it.
 void add_index(CLI::App& program, Action& chosen);
 void add_verify(CLI::App& program, Action& chosen);
 void add_search(CLI::App& program, Action& chosen);

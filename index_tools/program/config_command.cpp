@@ -16,7 +16,7 @@ void add_config(CLI::App& program, Action& chosen) {
 
   auto file = std::make_shared<std::string>();
   CLI::App* show = command->add_subcommand("show", "Print every key with its effective value, as TOML");
-  show->add_option("FILE", *file, "Profile, \"-\" for standard input; without one the defaults are shown");
+  show->add_option("FILE", *file, "Profile; \"-\": standard input (default: show the defaults)");
   show->footer("Example:\n  relucent config show config/fusion.toml");
   show->callback([&chosen, file] {
     chosen = [file] {
@@ -25,8 +25,8 @@ void add_config(CLI::App& program, Action& chosen) {
     };
   });
 
-  CLI::App* check = command->add_subcommand("check", "Check a profile; an error names file, line and column");
-  check->add_option("FILE", *file, "Profile, or \"-\" for standard input")->required();
+  CLI::App* check = command->add_subcommand("check", "Check a profile; errors name file, line and column");
+  check->add_option("FILE", *file, "Profile; \"-\": standard input")->required();
   check->footer("Example:\n  relucent config check my.toml");
   check->callback([&chosen, file] {
     chosen = [file] {

@@ -37,15 +37,16 @@ std::string formatted(const Report& report, const EvaluateOptions& options) {
 
 void require_two_runs(const EvaluateOptions& options, const char* flag) {
   if (options.runs.size() >= 2) return;
-  throw Error(ErrorKind::usage, flag, "needs at least two runs", "name them behind --run: --run A.run B.run");
+  throw Error(ErrorKind::usage, flag, "needs at least two runs", "list them after --run: --run A.run B.run");
 }
 
-// A count's differences are not what a plot is for.
+// The first measure that is not a count: differences of counts are not worth plotting.
 std::size_t plotted_measure(const std::vector<Measure>& measures) {
   const auto first =
       std::find_if(measures.begin(), measures.end(), [](const Measure& measure) { return !measure.is_count(); });
   if (first != measures.end()) return static_cast<std::size_t>(first - measures.begin());
-  throw Error(ErrorKind::usage, "--plot", "has only counts to show", "name a measure, for instance --measures nDCG@10");
+  throw Error(ErrorKind::usage, "--plot", "cannot plot counts",
+              "choose another measure, for example --measures nDCG@10");
 }
 
 int run(const EvaluateOptions& options) {
@@ -67,8 +68,8 @@ int run(const EvaluateOptions& options) {
     report.runs.push_back({file, run.tag, index_tools::evaluate(run, qrels, report.measures, how)});
     if (report.runs.back().evaluation.queries.empty() && !options.complete) {
       throw Error(ErrorKind::invalid_data, file,
-                  "has no query in common with " + options.qrels + " (its first is \"" + run.queries.begin()->first +
-                      "\", there it is \"" + qrels.begin()->first + "\")",
+                  "has no query in common with " + options.qrels + " (first query: \"" + run.queries.begin()->first +
+                      "\" here, \"" + qrels.begin()->first + "\" there)",
                   "evaluate it with the judgments of its own topics");
     }
   }
@@ -90,18 +91,19 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       ->required()
       ->type_name("FILE")
       ->expected(1, -1);
-  command->add_option("-m,--measures", options->measures, "Names between commas, or -m several times as for trec_eval")
+  command
+      ->add_option("-m,--measures", options->measures, "Names separated by commas; -m may be repeated, as in trec_eval")
       ->capture_default_str()
       ->type_name("NAMES")
       ->allow_extra_args(false);
-  command->add_flag("-q,--per-query", options->per_query, "Also each query's values");
+  command->add_flag("-q,--per-query", options->per_query, "Also print each query's values");
   command->add_flag("--compare", options->compare,
-                    "Test the first run against each other one: paired t-test, and TOST with bounds 0.02");
+                    "Test the first run against each of the others: paired t-test, and TOST with bounds 0.02");
   command->add_flag("-c,--complete", options->complete,
-                    "Average over all queries of the judgments, missing ones as 0 (trec_eval -c)");
+                    "Average over all judged queries, counting missing ones as 0 (trec_eval -c)");
   command
       ->add_option("--scores", options->scores,
-                   "Compare scores as float (trec_eval up to 9.0.8) or double (later ones)")
+                   "Compare scores as float (trec_eval up to 9.0.8) or double (later versions)")
       ->capture_default_str()
       ->check(CLI::IsMember({"float", "double"}));
   CLI::Option* format =
@@ -110,19 +112,19 @@ void add_evaluate(CLI::App& program, Action& chosen) {
                        "lines (trec_eval's), table, csv, json (both with all digits), latex (booktabs)")
           ->capture_default_str()
           ->check(CLI::IsMember({"lines", "table", "csv", "json", "latex"}));
-  CLI::Option* table = command->add_flag("--table", options->table, "The same as --format table")->excludes(format);
-  command->add_flag("--json", options->json, "The same as --format json")->excludes(format)->excludes(table);
+  CLI::Option* table = command->add_flag("--table", options->table, "Same as --format table")->excludes(format);
+  command->add_flag("--json", options->json, "Same as --format json")->excludes(format)->excludes(table);
   command
       ->add_option("--plot", options->plot,
-                   "Draw the first measure's differences between the first run and each other one, query by "
+                   "Draw the first measure's differences between the first run and each of the others, query by "
                    "query, as SVG")
       ->type_name("FILE.svg");
   command->footer(
       "Measures: " + std::string(index_tools::measure_names()) +
       ".\n\n"
-      "Grades are used as the judgments' file states them: higher is better. Cranfield's readme "
+      "Grades are used as the judgments file states them: higher is better. Cranfield's readme "
       "calls grade 1 the\n"
-      "best and 4 the least, ir_datasets reads them the other way round; here, too, 4 counts "
+      "best and 4 the worst, while ir_datasets reads them the other way round; here, too, 4 counts "
       "most in nDCG.\n\n"
       "Example:\n"
       "  relucent evaluate --qrels qrels.txt --run bm25.run --measures nDCG@10,RR@10\n"

@@ -78,7 +78,8 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
             << "  " << counted(summary.input_files, "file", "files") << ", " << format_bytes(summary.input_bytes)
             << ", " << std::llround(in_milliseconds(summary.time) / 100) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
-    std::cout << "  " << counted(summary.left_out_files, "other file", "other files") << " in the folders left out\n";
+    std::cout << "  " << counted(summary.left_out_files, "other file", "other files")
+              << " in the directories skipped\n";
   }
   if (!summary.broken_links.empty()) {
     std::cout << "  " << counted(static_cast<std::int64_t>(summary.broken_links.size()), "link", "links")
@@ -97,7 +98,7 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
               << " became U+FFFD\n";
   }
   if (summary.duplicates > 0) {
-    std::cout << "  " << counted(summary.duplicates, "document", "documents") << " skipped with an id seen before:";
+    std::cout << "  " << counted(summary.duplicates, "document", "documents") << " skipped because of a duplicate id:";
     for (const std::string& example : summary.duplicate_examples) std::cout << " " << example;
     std::cout << "\n";
   }
@@ -111,7 +112,7 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
 int run(IndexOptions& options) {
   IndexJob& job = options.job;
   if (options.overwrite && (options.resume || options.force_resume)) {
-    throw Error(ErrorKind::usage, "--overwrite", "cannot go with --resume", "choose one");
+    throw Error(ErrorKind::usage, "--overwrite", "cannot be combined with --resume", "choose one");
   }
   if (options.overwrite) job.start = IndexJob::Start::overwrite;
   if (options.resume || options.force_resume) job.start = IndexJob::Start::resume;
@@ -131,8 +132,8 @@ int run(IndexOptions& options) {
   const std::int64_t official = index_tools::find_corpus(job.corpus).official_documents;
   const IndexSummary summary = index_tools::run_index(job);
   if (!summary.recovered.empty()) {
-    std::cerr << "relucent: warning: the last commit was not whole (" << summary.recovered
-              << "); resumed after the one before\n";
+    std::cerr << "relucent: warning: the last commit was incomplete (" << summary.recovered
+              << "); resumed after the previous commit\n";
   }
   if (options.json) {
     std::cout << to_json(job, summary, official).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
@@ -149,7 +150,8 @@ std::string footer() {
         "  " + corpus.id + std::string(corpus.id.size() < 20 ? 20 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
   }
   return text +
-         "Every file may be compressed (gz, bz2, xz, zstd, Z) or sit in a tar or zip; it is read in place.\n\n"
+         "Every file may be compressed (gz, bz2, xz, zstd, Z) or be inside a tar or zip archive; files are read in "
+         "place.\n\n"
          "Example:\n"
          "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n"
          "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n";
@@ -161,48 +163,51 @@ void add_index(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("index", "Index a corpus or your own documents");
   auto options = std::make_shared<IndexOptions>();
   IndexJob& job = options->job;
-  command->add_option("--corpus", job.corpus, "What the input is; see below")->required()->type_name("ID");
-  command->add_option("--input", job.inputs, "Files, folders or patterns, compressed or not; \"-\": standard input")
+  command->add_option("--corpus", job.corpus, "Format of the input; see below")->required()->type_name("ID");
+  command->add_option("--input", job.inputs, "Files, directories or patterns, compressed or not; \"-\": standard input")
       ->required()
       ->type_name("PATH")
       ->expected(1, -1);
-  command->add_option("--index", job.index, "The index's folder")->required()->type_name("DIR");
-  command->add_flag("--resume", options->resume, "Go on after the last commit of an interrupted run");
-  command->add_flag("--force-resume", options->force_resume, "Like --resume, though the input has changed");
+  command->add_option("--index", job.index, "Index directory")->required()->type_name("DIR");
+  command->add_flag("--resume", options->resume, "Continue an interrupted run after its last commit");
+  command->add_flag("--force-resume", options->force_resume, "Like --resume, even if the input has changed");
   auto* overwrite =
       command->add_flag("--overwrite", options->overwrite, "Replace an index that `relucent index` wrote");
   command
-      ->add_flag("--force", job.force, "With --overwrite: replace also an index that another program wrote or changed")
+      ->add_flag("--force", job.force, "With --overwrite: also replace an index that another program wrote or changed")
       ->needs(overwrite);
-  command->add_option("--names", job.names, "File names to take from folders and archives instead of the corpus's own")
+  command
+      ->add_option("--names", job.names,
+                   "Files to read from directories and archives, instead of the corpus's own patterns")
       ->type_name("PATTERN");
   command
       ->add_option("--threads", job.threads,
-                   "Threads that index; 0: one per core that this process may use (the default). At most 32 are "
-                   "started; the result is the same")
+                   "Indexing threads; 0 (default): one per core that this process may use. At most 32 are "
+                   "started; the result does not depend on the number")
       ->type_name("N")
       ->check(CLI::Range(0, kMaxThreads));
-  command->add_flag("--strict", job.strict,
-                    "Fail at the first malformed record, and for links that cannot be followed");
+  command->add_flag("--strict", job.strict, "Fail at the first malformed record and at links that cannot be followed");
   command
       ->add_option("--max-malformed", options->max_malformed_percent,
-                   "Fail where more of the records are malformed, in percent (default 0.1)")
+                   "Fail if a larger share of the records is malformed, in percent (default 0.1)")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 100.0));
   command
       ->add_option("--duplicates", options->duplicates,
-                   "What to do with an id that was there before: error (default), skip-later or keep")
+                   "What to do with a duplicate id: error (default), skip-later or keep")
       ->type_name("POLICY");
   command->add_option("--commit-every", job.commit_every, "Documents between commits (default 1000000)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  auto* token_ids = command->add_option("--token-ids", options->token_ids_of,
-                                        "Store the token ids of each text, too, for models with the tokenizer of MODEL "
-                                        "(default: the profile's, or the bundled one)");
+  auto* token_ids =
+      command->add_option("--token-ids", options->token_ids_of,
+                          "Also store the token ids of each text, for models that share the tokenizer of MODEL "
+                          "(default: the profile's model, or the bundled one)");
   token_ids->type_name("[MODEL]")->expected(0, 1);
-  command->add_option("--config", options->config, "Profile whose [index] and [first_stage] to use")->type_name("FILE");
+  command->add_option("--config", options->config, "Profile that provides [index] and [first_stage]")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print the summary as JSON");
-  command->add_flag("--quiet", job.quiet, "No progress on standard error");
+  command->add_flag("--quiet", job.quiet, "Do not show progress");
   command->footer(footer());
   command->callback([options, token_ids, &chosen] {
     options->token_ids = token_ids->count() > 0;

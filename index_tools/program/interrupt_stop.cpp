@@ -10,7 +10,7 @@
 
 namespace relucent::program {
 
-// A handler may do next to nothing, certainly not run a stop source's callbacks: a thread looks at what it noted.
+// A signal handler must not run a stop source's callbacks, so a thread polls the flag that it sets.
 InterruptStop::InterruptStop()
     : watcher_([source = source_](const std::stop_token& finished) mutable {
         while (!finished.stop_requested()) {

@@ -7,13 +7,14 @@
 
 namespace relucent::program {
 
-/// While it lives, Ctrl-C (and SIGTERM, SIGHUP) asks the work that holds token() to stop. One at a time.
+/// While an object lives, Ctrl-C (or SIGTERM, SIGHUP) requests a stop of the work that holds token(). At most one at a
+/// time.
 class InterruptStop {
  public:
   InterruptStop();
   ~InterruptStop();
   std::stop_token token() const { return source_.get_token(); }
-  /// Throws Error `interrupted` where it was asked for.
+  /// Throws Error `interrupted` if a stop was requested.
   void throw_if_interrupted(const char* operation) const;
 
  private:
@@ -22,8 +23,7 @@ class InterruptStop {
   std::jthread watcher_;
 };
 
-/// From here on Ctrl-C ends the process at once with the program's exit code for it; for work that leaves nothing
-/// behind.
+/// From this call on, Ctrl-C ends the process at once with ExitCode::interrupted. For work that leaves nothing behind.
 void exit_when_interrupted();
 
 }  // namespace relucent::program

@@ -8,7 +8,7 @@
 namespace relucent::program {
 namespace {
 
-// Text as groff reads it: backslashes and hyphens as they are, no line taken for a macro.
+// Escapes text for groff: keeps backslashes and hyphens, and prevents lines from being read as macros.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string macro_argument(const std::string& text) {
   return "\"" + result + "\"";
 }
 
-// Lines that begin with blanks are examples, kept as they are; an empty line begins a paragraph.
+// Lines that begin with blanks are examples and stay unchanged; an empty line begins a paragraph.
 std::string paragraphs(const std::string& text) {
   std::string result;
   std::istringstream lines(text);

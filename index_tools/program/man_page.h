@@ -5,8 +5,8 @@
 
 namespace relucent::program {
 
-/// The program's manual page (groff's man macros): all commands with what their --help says.
-/// @param program  with its sub-commands added
+/// The program's manual page (groff's man macros): all commands with their --help texts.
+/// @param program  with its subcommands added
 std::string man_page(const CLI::App& program);
 
 }  // namespace relucent::program

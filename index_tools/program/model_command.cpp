@@ -32,7 +32,7 @@ std::string shape_of(const TensorSummary& tensor) {
   return text + "]";
 }
 
-// Layers may differ; mostly they do not.
+// Layers may have different windows, but rarely do.
 std::string window_of(const CheckpointInfo& info) {
   std::string text;
   bool alike = true;
@@ -110,10 +110,13 @@ void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
 }
 
 void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("info", "Say what a checkpoint holds");
-  CLI::Option* folder = command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
+  CLI::App* command = model.add_subcommand("info", "Describe a checkpoint");
+  CLI::Option* folder =
+      command->add_option("DIR", options->folder, "Checkpoint directory (default: the bundled checkpoint)");
   CLI::Option* tensors = command->add_flag("--tensors", options->tensors, "List every tensor");
-  command->add_flag("--device", options->devices, "List what a model can run on here, and why it cannot on the rest")
+  command
+      ->add_flag("--device", options->devices,
+                 "List the devices of this machine, and why a model cannot run on the unusable ones")
       ->excludes(folder)
       ->excludes(tensors);
   command->add_flag("--json", options->json, "Print JSON, tensors included");
@@ -136,8 +139,8 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
 }
 
 void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("check", "Read every weight and run a checkpoint on a few trial inputs");
-  command->add_option("DIR", options->folder, "Checkpoint folder (default: the bundled one)");
+  CLI::App* command = model.add_subcommand("check", "Read every weight and run the model on a few trial inputs");
+  command->add_option("DIR", options->folder, "Checkpoint directory (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
       ->capture_default_str();
@@ -177,13 +180,13 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
 
 void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command =
-      model.add_subcommand("extend", "Copy a checkpoint with a longer position table, by interpolation");
-  command->add_option("FROM", options->from, "Checkpoint folder")->required();
-  command->add_option("TO", options->to, "New folder")->required();
+      model.add_subcommand("extend", "Copy a checkpoint and lengthen its position table by interpolation");
+  command->add_option("FROM", options->from, "Checkpoint directory")->required();
+  command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--positions", options->positions, "Rows of the new table")
       ->required()
       ->check(CLI::PositiveNumber);
-  command->add_option("--trained-rows", options->trained_rows, "Interpolate over the first so many rows; 0: all")
+  command->add_option("--trained-rows", options->trained_rows, "Interpolate over the first N rows only; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->footer(
@@ -199,9 +202,9 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
 }
 
 void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("convert", "Copy a checkpoint with its weights in another data type");
-  command->add_option("FROM", options->from, "Checkpoint folder")->required();
-  command->add_option("TO", options->to, "New folder")->required();
+  CLI::App* command = model.add_subcommand("convert", "Copy a checkpoint and convert its weights to another data type");
+  command->add_option("FROM", options->from, "Checkpoint directory")->required();
+  command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--type", options->type, "f32 | f16 | bf16")->required();
   command->footer("Example:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16");
   command->callback([&chosen, options] {

@@ -15,15 +15,15 @@
 
 namespace relucent::program {
 
-/// Does pieces of work 0, 1, ... count - 1 on several threads and hands out their results in this order. At most four
-/// pieces a thread are done ahead of the one handed out. With one job, and where no thread can start, the work is done
-/// by the thread that asks.
+/// Runs pieces of work 0, 1, ... count - 1 on several threads and returns their results in this order. Threads work at
+/// most four pieces per thread ahead of the last returned one. With one job, or if no thread can start, the calling
+/// thread does the work.
 template <typename Result>
 class OrderedJobs {
  public:
   using Work = std::function<Result(std::size_t)>;
 
-  /// @param work  safe to call from several threads at once where jobs > 1
+  /// @param work  must be thread-safe if jobs > 1
   OrderedJobs(std::size_t count, int jobs, Work work) : count_(count), work_(std::move(work)) {
     const std::size_t threads = std::min(count, static_cast<std::size_t>(std::max(jobs, 1)));
     if (threads < 2) return;
@@ -32,12 +32,12 @@ class OrderedJobs {
       try {
         threads_.emplace_back([this] { serve(); });
       } catch (const std::system_error&) {
-        break;  // fewer do it, too
+        break;  // fewer threads suffice
       }
     }
   }
 
-  /// Waits for the pieces that are being done; no further one begins.
+  /// Waits for the running pieces; starts no further ones.
   ~OrderedJobs() {
     {
       const std::lock_guard lock(mutex_);
@@ -50,11 +50,11 @@ class OrderedJobs {
   OrderedJobs(const OrderedJobs&) = delete;
   OrderedJobs& operator=(const OrderedJobs&) = delete;
 
-  /// How many pieces are done at once, at most.
+  /// Maximum number of pieces that run at once.
   int jobs() const { return std::max(1, static_cast<int>(threads_.size())); }
 
-  /// The next piece's result, or the exception that it ended with.
-  /// @param look  called before and, every 50 ms, while it is waited for; may throw
+  /// Returns the next piece's result, or throws the exception that it ended with.
+  /// @param look  called before waiting and every 50 ms while waiting; may throw
   template <typename Look>
   Result next(Look&& look) {
     look();

@@ -15,12 +15,12 @@ namespace {
 constexpr std::int32_t kMaxWindow = 100000;
 constexpr std::size_t kMaxProfile = 1 << 20;  // bytes
 
-// Whether the profile itself has a key: a Config no longer tells it from a default.
+// Whether the profile itself sets a key, which a Config cannot tell.
 bool states(const toml::table& profile, const char* section, const char* key) {
   return profile[section][key].node() != nullptr;
 }
 
-// A pipe or standard input can be read once, and a profile in it has no folder that its paths are relative to.
+// A pipe or standard input can be read only once, and a profile from it has no folder for relative paths.
 std::string text_of_stream(const std::string& file) {
   index_tools::FileStream stream(file);
   std::string text;
@@ -28,8 +28,8 @@ std::string text_of_stream(const std::string& file) {
   for (std::size_t count; (count = stream.read(buffer, sizeof buffer)) > 0;) {
     text.append(buffer, count);
     if (text.size() > kMaxProfile) {
-      throw Error(ErrorKind::invalid_data, index_tools::input_name(file), "is larger than 1 MiB, which no profile is",
-                  "name a TOML file");
+      throw Error(ErrorKind::invalid_data, index_tools::input_name(file),
+                  "is larger than 1 MiB, the limit for a profile", "pass a TOML file");
     }
   }
   return text;
@@ -45,7 +45,7 @@ Profile read_profile(const std::string& file) {
   std::error_code ignored;
   const bool stream = index_tools::named_descriptor(file, STDIN_FILENO) ||
                       (std::filesystem::exists(file, ignored) && std::filesystem::is_fifo(file, ignored));
-  if (!stream) return {load_config(file), toml::parse_file(file)};  // load_config has read it before: it is sound
+  if (!stream) return {load_config(file), toml::parse_file(file)};  // load_config has validated it
   const std::string text = text_of_stream(file);
   return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }
@@ -54,16 +54,19 @@ Profile read_profile(const std::string& file) {
 
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--config", flags.config, "Profile (TOML); see `relucent config show`")->type_name("FILE");
-  command.add_option("--model", flags.model, "Checkpoint folder (default: the bundled one)")->type_name("DIR");
+  command.add_option("--model", flags.model, "Checkpoint directory (default: the bundled checkpoint)")
+      ->type_name("DIR");
   command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
   command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");
-  command.add_option("--threads", flags.threads, "Threads of the model (default: every core)")->type_name("N");
-  command.add_option("--attention-window", flags.attention_window, "w; -1: unlimited (default: the checkpoint's)")
+  command.add_option("--threads", flags.threads, "Model threads (default: every core)")->type_name("N");
+  command
+      .add_option("--attention-window", flags.attention_window,
+                  "Attention window; -1: unlimited (default: the checkpoint's)")
       ->type_name("W");
-  command.add_option("--window", flags.window, "How many hits are rescored")->type_name("N");
+  command.add_option("--window", flags.window, "Number of hits to rescore")->type_name("N");
   command
       .add_option("--timeout-ms", flags.timeout_ms,
-                  "Deadline of a query's rescoring; 0: none (default: none, unless the profile sets one)")
+                  "Deadline for rescoring a query; 0: none (default: none unless the profile sets one)")
       ->type_name("MS");
 }
 
@@ -74,7 +77,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   Config config = profile.config;
   RescorerConfig& rescorer = config.rescorer;
   if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kMaxWindow;
-  // The commands themselves say what an answer lacks; the library's log on the same screen would say it again.
+  // The commands themselves report degraded answers; the library's log would repeat that on the same terminal.
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = LogLevel::error;
   if (flags.model) rescorer.model = *flags.model;
   if (flags.device) rescorer.device = parse_device(*flags.device);

@@ -20,8 +20,8 @@
 namespace relucent::program {
 namespace {
 
-// Boost.Filesystem, inside Lucene++, throws where the environment names a locale that is not installed; and file names
-// and texts are UTF-8 whatever it says.
+// Boost.Filesystem, used by Lucene++, throws if the environment names a locale that is not installed; and file names
+// and texts are UTF-8 whatever the locale.
 void set_locale() {
   ::setenv("LC_ALL", "C.UTF-8", 1);
   std::setlocale(LC_ALL, "C.UTF-8");
@@ -48,7 +48,7 @@ int report(std::string_view message, int code) {
   return code;
 }
 
-// Says which sub-command was probably meant; nothing where the first argument is one, or a flag.
+// Suggests the subcommand that was probably meant; empty if the first argument is a subcommand or a flag.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
   const auto commands = program.get_subcommands([](const CLI::App*) { return true; });
   if (commands.empty() || argc < 2 || argv[1][0] == '-') return {};
@@ -59,7 +59,7 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
     names.push_back(command->get_name());
   }
   const std::string nearest = closest_name(given, names);
-  return "there is no command \"" + given + "\"; " +
+  return "unknown command \"" + given + "\"; " +
          (nearest.empty() ? "the commands are " + join(names) : "did you mean \"" + nearest + "\"?");
 }
 
@@ -77,12 +77,12 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_bench(program, chosen);
 }
 
-// What was printed must have arrived, or the command has failed: a full disk behind a redirection, for instance.
+// The command fails if its output did not arrive, for example because of a full disk behind a redirection.
 int finish_output(int code) {
   errno = 0;
   std::cout.flush();
   if (std::cout.good()) return code;
-  if (errno == EPIPE) return code;  // the reader has had enough
+  if (errno == EPIPE) return code;  // the reader has closed the pipe
   return report(std::string("standard output: cannot be written") +
                     (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()) + "; free some space there",
                 failed);
@@ -102,7 +102,7 @@ int parse_and_run(int argc, char** argv) {
   if (const std::string message = unknown_command(program, argc, argv); !message.empty()) {
     return report(message + "\nSee: relucent --help", bad_usage);
   }
-  if (argc == 2 && std::string_view(argv[1]) == "--man") {  // for the build, which makes relucent.1 of it
+  if (argc == 2 && std::string_view(argv[1]) == "--man") {  // used by the build to generate relucent.1
     std::cout << man_page(program);
     return finish_output(ok);
   }
@@ -141,9 +141,9 @@ int run_program(int argc, char** argv) {
     return report(error.path1().string() + ": " + error.code().message() + "; check the path and its permissions",
                   failed);
   } catch (const std::exception& error) {
-    return report(std::string(error.what()) + "; this was not expected, please report it", failed);
+    return report(std::string(error.what()) + "; this is unexpected; please report it", failed);
   } catch (...) {
-    return report("something unknown went wrong; please report it", failed);
+    return report("unknown error; please report it", failed);
   }
 }
 

@@ -35,21 +35,21 @@ int show(const QrelsOptions& options) {
     ++grades[judgment.grade];
   }
   std::cout << index_tools::input_name(options.from) << ": " << index_tools::to_string(file.format) << ", "
-            << with_commas(file.judgments.size()) << " judgments of " << with_commas(relevant.size()) << " queries\n";
+            << with_commas(file.judgments.size()) << " judgments for " << with_commas(relevant.size()) << " queries\n";
   for (const auto& [grade, count] : grades) std::cout << "  grade " << grade << "  " << with_commas(count) << "\n";
   const auto [fewest, most] = std::minmax_element(relevant.begin(), relevant.end(),
                                                   [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::cout << "  relevant (grade 1 or more) a query: " << with_commas(fewest->second) << " to "
+  std::cout << "  relevant (grade 1 or more) per query: " << with_commas(fewest->second) << " to "
             << with_commas(most->second) << "\n";
   return ok;
 }
 
 QrelsFormat form_of(const QrelsOptions& options) {
   if (!options.format.empty()) return index_tools::parse_qrels_format(options.format);
-  const std::optional<QrelsFormat> format = index_tools::qrels_form_of(options.to);
+  const std::optional<QrelsFormat> format = index_tools::qrels_format_of(options.to);
   if (format) return *format;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which format to write",
-              "name one: --to trec, smart, jsonl or beir");
+  throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
+              "choose one: --to trec, smart, jsonl or beir");
 }
 
 int convert(const QrelsOptions& options) {
@@ -63,7 +63,7 @@ int convert(const QrelsOptions& options) {
   const bool iterations = std::any_of(file.judgments.begin(), file.judgments.end(),
                                       [](const Judgment& judgment) { return judgment.iteration != "0"; });
   if (iterations && !carries_iteration)
-    std::cerr << "Left out: the iterations (TREC's second column), for which this format has no place\n";
+    std::cerr << "Left out: the iterations (TREC's second column), which this format cannot hold\n";
   return ok;
 }
 
@@ -75,7 +75,7 @@ void add_qrels(CLI::App& program, Action& chosen) {
   command->footer("Example:\n  relucent qrels show qrels.txt\n  relucent qrels convert cranqrel cranfield.qrels");
   auto options = std::make_shared<QrelsOptions>();
 
-  CLI::App* show_command = command->add_subcommand("show", "Say what a file of judgments holds");
+  CLI::App* show_command = command->add_subcommand("show", "Describe a file of judgments");
   show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")->required();
   show_command->footer("Example:\n  relucent qrels show qrels.txt");
   show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
@@ -83,11 +83,10 @@ void add_qrels(CLI::App& program, Action& chosen) {
   CLI::App* convert_command = command->add_subcommand("convert", "Write judgments in another format");
   convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")
       ->required();
-  convert_command->add_option(
-      "TO", options->to,
-      "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) name the format, .gz after it "
-      "compresses; \"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->format, "trec | smart | jsonl | beir (default: by the name)")
+  convert_command->add_option("TO", options->to,
+                              "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) set the format, .gz after it "
+                              "compresses; \"-\" (default): standard output");
+  convert_command->add_option("--to", options->format, "trec | smart | jsonl | beir (default: by the file name)")
       ->type_name("FORMAT");
   convert_command->footer(
       "Grades are written as they stand.\n\nExample:\n"

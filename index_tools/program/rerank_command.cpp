@@ -42,10 +42,10 @@ struct RerankOptions {
 struct Tally {
   std::size_t scored = 0, without_text = 0, truncated = 0, truncated_queries = 0;
   std::size_t degraded = 0, in_first_stage_order = 0;
-  std::string reason;  // of the first degraded query
+  std::string reason;  // reason of the first degraded query
 };
 
-// In TIRA's sandbox these variables name the input's folder and the output's.
+// In TIRA's sandbox these variables name the input and output folders.
 std::string from_environment(std::initializer_list<const char*> variables) {
   for (const char* variable : variables) {
     if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return value;
@@ -60,15 +60,15 @@ RerankOptions with_tiras_folders(RerankOptions options) {
     if (!options.output.empty() && !options.output.ends_with('/')) options.output += '/';
   }
   if (options.input.empty()) {
-    throw Error(ErrorKind::usage, "--input", "is missing", "give --input FILE|DIR, or set inputDataset as TIRA does");
+    throw Error(ErrorKind::usage, "--input", "is missing", "pass --input FILE|DIR, or set inputDataset as TIRA does");
   }
   if (options.output.empty()) {
-    throw Error(ErrorKind::usage, "--output", "is missing", "give --output FILE|DIR, or set outputDir as TIRA does");
+    throw Error(ErrorKind::usage, "--output", "is missing", "pass --output FILE|DIR, or set outputDir as TIRA does");
   }
   return options;
 }
 
-// A folder in TIRA's way gets run.txt. What is not there yet is a file where its name has an extension.
+// As in TIRA, an output folder gets run.txt. A new name with an extension is a file, one without is a folder.
 std::filesystem::path output_file(const RerankOptions& options) {
   const std::filesystem::path output = options.output;
   if (index_tools::named_descriptor(output, STDOUT_FILENO)) return output;
@@ -83,7 +83,7 @@ void create_folder_of(const std::filesystem::path& file, const RerankOptions& op
   std::error_code problem;
   std::filesystem::create_directories(file.parent_path(), problem);
   if (problem) {
-    throw Error(ErrorKind::io, options.output, "cannot be created: " + problem.message(), "choose another folder");
+    throw Error(ErrorKind::io, options.output, "cannot be created: " + problem.message(), "choose another directory");
   }
 }
 
@@ -126,16 +126,18 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
 
 void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, std::chrono::nanoseconds time,
                const std::string& scorer, const std::filesystem::path& output) {
-  std::fprintf(stderr, "Reranked %s candidates of %s queries%s in %.1f s (%.1f ms a query) with %s -> %s\n",
+  std::fprintf(stderr, "Reranked %s candidates of %s queries%s in %.1f s (%.1f ms per query) with %s -> %s\n",
                index_tools::with_commas(tally.scored).c_str(), index_tools::with_commas(input.queries.size()).c_str(),
                dataset.empty() ? "" : (" of " + dataset).c_str(), in_milliseconds(time) / 1000,
                in_milliseconds(time) / static_cast<double>(input.queries.size()), scorer.c_str(), output.c_str());
   if (tally.without_text > 0) {
-    std::fprintf(stderr, "%zu candidates without text stand below the others of their query\n", tally.without_text);
+    std::fprintf(stderr, "%zu candidates without text are ranked below the others of their query\n",
+                 tally.without_text);
   }
-  if (tally.truncated > 0) std::fprintf(stderr, "The model did not see the end of %zu texts\n", tally.truncated);
+  if (tally.truncated > 0)
+    std::fprintf(stderr, "%zu texts were truncated to the model's maximum length\n", tally.truncated);
   if (tally.truncated_queries > 0) {
-    std::fprintf(stderr, "The model did not see the end of %zu queries\n", tally.truncated_queries);
+    std::fprintf(stderr, "%zu queries were truncated to the model's maximum length\n", tally.truncated_queries);
   }
 }
 
@@ -158,11 +160,11 @@ int run(const RerankOptions& asked) {
   const RerankInput input = index_tools::read_rerank_input(input_file, format == index_tools::RerankFormat::jsonl);
   if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
     throw Error(ErrorKind::invalid_data, index_tools::input_name(input_file),
-                "some records state no \"score\", which score_mode = \"" +
-                    std::string(to_string(config.rescorer.score_mode)) + "\" needs",
+                "some records have no \"score\", which score_mode = \"" +
+                    std::string(to_string(config.rescorer.score_mode)) + "\" requires",
                 "add the first stage's scores, or use score_mode = \"replace\"");
   }
-  // Before the long work: a place that cannot be written to is better known now.
+  // Opened before the long work, to fail early if it is not writable.
   create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
   const auto scorer = make_scorer(config.rescorer);
@@ -187,7 +189,7 @@ int run(const RerankOptions& asked) {
   if (tally.degraded == 0) return ok;
   std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
             << " queries were not answered as configured, " << tally.in_first_stage_order
-            << " keep the first stage's order; the first because: " << tally.reason << "\n";
+            << " keep the first stage's order; first reason: " << tally.reason << "\n";
   return degraded;
 }
 
@@ -197,23 +199,24 @@ void add_rerank(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("rerank", "Rescore the candidates of a TIREx file");
   auto options = std::make_shared<RerankOptions>();
   command
-      ->add_option("--input", options->input,
-                   "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), a folder with one, or \"-\" for standard "
-                   "input (default: $inputDataset)")
+      ->add_option(
+          "--input", options->input,
+          "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), a directory with one, or \"-\" for standard "
+          "input (default: $inputDataset)")
       ->type_name("FILE|DIR");
   command
       ->add_option(
           "--output", options->output,
           "X.tsv: qid, docno, logit; X.jsonl[.gz]: the input with new ranks and scores; other names with an "
-          "extension, and \"-\" for standard output: a TREC run; a folder, made where it is not there, gets run.txt "
+          "extension, and \"-\" for standard output: a TREC run; a directory, created if missing, gets run.txt "
           "(default: $outputDir)")
       ->type_name("FILE|DIR");
   add_profile_flags(*command, options->profile);
-  command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();
-  command->add_flag("--quiet", options->quiet, "No progress and no summary on standard error");
+  command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  command->add_flag("--quiet", options->quiet, "Do not show progress and a summary");
   command->footer(
-      "Every candidate is rescored unless the profile or --window sets a limit. score_mode, weights and normalize of\n"
-      "the profile fuse the model's scores with the input's.\n\n"
+      "Every candidate is rescored unless the profile or --window sets a limit. The profile's score_mode, weights and\n"
+      "normalize fuse the model's scores with the input's.\n\n"
       "Example:\n"
       "  relucent rerank --input rerank.jsonl.gz --output model.run\n"
       "  relucent rerank --input rerank.jsonl.gz --output fused.run --config config/fusion.toml\n"

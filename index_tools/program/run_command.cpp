@@ -49,14 +49,14 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
     remarks.push_back(with_commas(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
   if (check.ties_as_float > 0) {
     remarks.push_back(
-        with_commas(check.ties_as_float) + " neighbours have one score as 32-bit floats" +
+        with_commas(check.ties_as_float) + " neighbouring hits have equal scores as 32-bit floats" +
         (check.ties_as_double < check.ties_as_float ? ", " + with_commas(check.ties_as_double) + " as doubles" : "") +
         ": their docnos decide the order");
   }
   if (check.queries_ranked_otherwise > 0) {
     remarks.push_back(with_commas(check.queries_ranked_otherwise) +
-                      " queries have ranks that say another order than trec_eval's, which is that "
-                      "of the scores");
+                      " queries have ranks that contradict their scores, and trec_eval sorts by the "
+                      "scores");
   }
   if (expected.empty()) return remarks;
   std::vector<std::string> missing, unknown;
@@ -67,7 +67,7 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
     if (!expected.contains(id)) unknown.push_back(id);
   }
   if (!missing.empty()) remarks.push_back(query_list(missing, "queries are missing"));
-  if (!unknown.empty()) remarks.push_back(query_list(unknown, "queries are not among the expected ones"));
+  if (!unknown.empty()) remarks.push_back(query_list(unknown, "queries are not expected"));
   return remarks;
 }
 
@@ -80,7 +80,7 @@ int check(const RunOptions& options) {
     std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.format) << ", "
               << with_commas(found.hits) << " hits of " << with_commas(found.queries) << " queries, "
               << with_commas(found.fewest) << (found.most > found.fewest ? " to " + with_commas(found.most) : "")
-              << " a query" << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
+              << " per query" << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
     const std::vector<std::string> remarks = remarks_on(run, found, expected);
     for (const std::string& remark : remarks) std::cout << "  note: " << remark << "\n";
     all_remarks += remarks.size();
@@ -90,10 +90,10 @@ int check(const RunOptions& options) {
 
 RunFormat form_of(const RunOptions& options) {
   if (!options.format.empty()) return index_tools::parse_run_format(options.format);
-  const std::optional<RunFormat> format = index_tools::run_form_of(options.to);
+  const std::optional<RunFormat> format = index_tools::run_format_of(options.to);
   if (format) return *format;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which format to write",
-              "name one: --to trec, msmarco or jsonl");
+  throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
+              "choose one: --to trec, msmarco or jsonl");
 }
 
 int convert(const RunOptions& options) {
@@ -109,8 +109,8 @@ int convert(const RunOptions& options) {
   std::cerr << with_commas(hits) << " hits of " << with_commas(queries.size())
             << " queries: " << index_tools::to_string(run.format) << " -> " << index_tools::to_string(format) << "\n";
   if (const std::size_t ties = index_tools::check_run(run).ties_as_float; ties > 0) {
-    std::cerr << with_commas(ties) << " ties among neighbours are decided now, by "
-              << (order == index_tools::RunOrder::rank ? "rank" : "docno, as trec_eval decides them") << "\n";
+    std::cerr << with_commas(ties) << " ties between neighbouring hits were broken by "
+              << (order == index_tools::RunOrder::rank ? "rank" : "docno, as in trec_eval") << "\n";
   }
   return ok;
 }
@@ -125,35 +125,33 @@ void add_run(CLI::App& program, Action& chosen) {
       "bm25.tsv\n  relucent run fuse bm25.run model.run --output fused.run");
   auto options = std::make_shared<RunOptions>();
 
-  CLI::App* check_command = command->add_subcommand("check", "Read runs and say what is peculiar about them");
+  CLI::App* check_command = command->add_subcommand("check", "Read runs and report anomalies");
   check_command->add_option("FILE", options->files, "Runs: TREC, MS MARCO or JSON lines")->required();
   check_command
-      ->add_option("--topics", options->topics,
-                   "Say which of these topics are missing, and which queries are none of them")
+      ->add_option("--topics", options->topics, "Report topics that a run lacks and queries that are not topics")
       ->type_name("FILE");
   check_command->add_option("--qrels", options->qrels, "The same for the queries of these judgments")
       ->type_name("FILE");
-  check_command->add_flag("--strict", options->strict, "End with exit code 3 where there is anything to note");
+  check_command->add_flag("--strict", options->strict, "Exit with code 3 if there is anything to note");
   check_command->footer("Example:\n  relucent run check bm25.run model.run --topics topics.tsv");
   check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 
   CLI::App* convert_command =
-      command->add_subcommand("convert", "Write a run in another format, or in the same one with its ties decided");
+      command->add_subcommand("convert", "Write a run in another format, or in the same one with its ties broken");
   convert_command->add_option("FROM", options->from, "Run: TREC, MS MARCO or JSON lines")->required();
-  convert_command->add_option(
-      "TO", options->to,
-      "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the format, .gz after it compresses; "
-      "\"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the name)")
+  convert_command->add_option("TO", options->to,
+                              "New file; .run, .trec, .tsv (MS MARCO), .jsonl set the format, .gz after it compresses; "
+                              "\"-\" (default): standard output");
+  convert_command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the file name)")
       ->type_name("FORMAT");
   convert_command
       ->add_option("--order", options->order, "What decides the order: score (and docno, as in trec_eval) or rank")
       ->capture_default_str()
       ->check(CLI::IsMember({"score", "rank"}));
-  convert_command->add_option("--hits", options->hits, "Keep the best N of each query")
+  convert_command->add_option("--hits", options->hits, "Keep the best N hits per query")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  convert_command->add_option("--tag", options->tag, "The run's name in its last column (default: the one it has)")
+  convert_command->add_option("--tag", options->tag, "Run tag, the last column (default: the one it has)")
       ->type_name("NAME");
   convert_command->footer(
       "Scores are made to differ as 32-bit floats, so that every version of trec_eval reads the same "

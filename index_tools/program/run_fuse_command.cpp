@@ -29,13 +29,13 @@ struct FuseOptions {
 RunFormat form_of(const FuseOptions& options) {
   if (!options.format.empty()) return index_tools::parse_run_format(options.format);
   if (options.output == "-") return RunFormat::trec;
-  const std::optional<RunFormat> format = index_tools::run_form_of(options.output);
+  const std::optional<RunFormat> format = index_tools::run_format_of(options.output);
   if (format) return *format;
-  throw Error(ErrorKind::usage, options.output, "does not say by its name which format to write",
-              "name one: --to trec, msmarco or jsonl");
+  throw Error(ErrorKind::usage, options.output, "has a name that does not imply a format",
+              "choose one: --to trec, msmarco or jsonl");
 }
 
-// What a reader of the result may not expect: queries that not every run has.
+// Warns about queries that are missing from some runs.
 void note_missing_queries(const std::vector<index_tools::Run>& runs, const FuseOptions& options) {
   std::set<std::string> all;
   for (const index_tools::Run& run : runs) all.insert(run.query_order.begin(), run.query_order.end());
@@ -46,7 +46,7 @@ void note_missing_queries(const std::vector<index_tools::Run>& runs, const FuseO
     }
     if (missing.empty()) continue;
     std::cerr << "relucent: note: " << options.files[r] << ": "
-              << query_list(missing, "queries of the others are missing") << "\n";
+              << query_list(missing, "queries of the other runs are missing") << "\n";
   }
 }
 
@@ -54,7 +54,8 @@ int fuse(FuseOptions options) {
   options.fusion.method = index_tools::parse_fusion_method(options.method);
   options.fusion.normalization = index_tools::parse_score_normalization(options.normalization);
   options.fusion.order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;
-  if (options.files.size() < 2) throw Error(ErrorKind::usage, "FILE", "is one run only", "name two runs or more");
+  if (options.files.size() < 2)
+    throw Error(ErrorKind::usage, "FILE", "one run cannot be fused", "pass two or more runs");
   const RunFormat format = form_of(options);
   std::vector<index_tools::Run> runs;
   for (const std::string& file : options.files) runs.push_back(index_tools::read_run(file));
@@ -73,17 +74,17 @@ int fuse(FuseOptions options) {
 }  // namespace
 
 void add_run_fuse(CLI::App& run, Action& chosen) {
-  CLI::App* command = run.add_subcommand("fuse", "Make one run out of several, by ranks or by scores");
+  CLI::App* command = run.add_subcommand("fuse", "Fuse several runs into one, by rank or by score");
   auto options = std::make_shared<FuseOptions>();
   command->add_option("FILE", options->files, "Runs: TREC, MS MARCO or JSON lines")->required();
   command
       ->add_option("--method", options->method, "rrf: the sum of 1 / (k + rank); sum: the sum of the normalized scores")
       ->capture_default_str()
       ->check(CLI::IsMember({"rrf", "sum"}));
-  command->add_option("--k", options->fusion.k, "rrf: how little the first ranks stand out")
+  command->add_option("--k", options->fusion.k, "rrf: the larger k is, the less the first ranks stand out")
       ->capture_default_str()
       ->type_name("NUMBER");
-  command->add_option("--weights", options->fusion.weights, "A factor per run, between commas (default: 1 each)")
+  command->add_option("--weights", options->fusion.weights, "One factor per run, separated by commas (default: 1 each)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NUMBERS");
@@ -95,21 +96,21 @@ void add_run_fuse(CLI::App& run, Action& chosen) {
   command->add_option("--order", options->order, "What ranks a run's hits: score (and docno, as in trec_eval) or rank")
       ->capture_default_str()
       ->check(CLI::IsMember({"score", "rank"}));
-  command->add_option("--depth", options->fusion.depth, "Look at the best N hits of each run and query (default: all)")
+  command->add_option("--depth", options->fusion.depth, "Use the best N hits per run and query (default: all)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  command->add_option("--hits", options->fusion.hits, "Keep the best N hits of each query (default: all)")
+  command->add_option("--hits", options->fusion.hits, "Keep the best N hits per query (default: all)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--output", options->output,
-                   "New file; .run, .trec, .tsv (MS MARCO), .jsonl name the format, .gz after it compresses; \"-\": "
+                   "New file; .run, .trec, .tsv (MS MARCO), .jsonl set the format, .gz after it compresses; \"-\": "
                    "standard output, as TREC")
       ->capture_default_str()
       ->type_name("FILE");
-  command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the name)")->type_name("FORMAT");
-  command->add_option("--tag", options->tag, "The run's name in its last column (default: the method)")
-      ->type_name("NAME");
+  command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the file name)")
+      ->type_name("FORMAT");
+  command->add_option("--tag", options->tag, "Run tag, the last column (default: the method)")->type_name("NAME");
   command->footer(
       "A run that lacks a document or a query adds nothing to it.\n\n"
       "Example:\n"

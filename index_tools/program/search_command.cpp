@@ -36,13 +36,13 @@ struct SearchOptions {
   std::string index, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
-  int jobs = 0;  // 0: as jobs_for() finds
+  int jobs = 0;  // 0: chosen by jobs_for()
   std::optional<double> k1, b;
   ProfileFlags profile;
   bool no_rescore = false, timings = false, json = false;
 };
 
-// The order is BM25's then, though nothing failed.
+// The order is BM25's, although nothing failed.
 void note_not_rescored(const SearchResult& result, const std::string& query) {
   if (result.degraded || (result.status != "no_query_text" && result.status != "no_hit_text")) return;
   std::cout.flush();
@@ -70,10 +70,10 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   return degraded;
 }
 
-/// Queries that got no answer. One of them does not end the others: it is reported, and the rest is answered.
+/// Queries that could not be answered. They are reported, and the others are still answered.
 class Unanswered {
  public:
-  /// Reports the failure of `query`, a topic's name for instance; of many only the first. Interruptions are rethrown.
+  /// Reports the failure of `query`, for example a topic's name, up to kReported times. Rethrows interruptions.
   void add(const std::string& query, const Error& error) {
     if (error.kind() == ErrorKind::interrupted) throw error;
     if (!first_kind_) first_kind_ = error.kind();
@@ -84,13 +84,13 @@ class Unanswered {
 
   std::size_t count() const { return count_; }
 
-  /// Throws where not one of the `asked` queries of `place` was answered: that is a failure of the whole command.
+  /// Throws if none of the `asked` queries of `place` was answered, because then the whole command has failed.
   void throw_if_all(std::size_t asked, const std::string& place) const {
     if (count_ == 0 || count_ < asked) return;
-    throw Error(*first_kind_, place, "no query could be answered", "see the reason above");
+    throw Error(*first_kind_, place, "no query could be answered", "see the error above");
   }
 
-  /// Says how many there were.
+  /// Reports their number.
   void summarize(std::size_t asked) const {
     if (count_ == 0) return;
     std::cerr << "relucent: degraded: " << count_ << " of " << asked << " queries could not be answered\n";
@@ -102,10 +102,10 @@ class Unanswered {
   std::optional<ErrorKind> first_kind_;
 };
 
-// Queries from a person or, without a terminal, one a line.
+// Queries from standard input, one per line, with a prompt on a terminal.
 int answer_lines(SearchSession& session, const SearchOptions& options) {
   const bool person = is_terminal(STDIN_FILENO);
-  if (person) std::cerr << "A question on each line; an empty line or Ctrl-D ends.\n";
+  if (person) std::cerr << "Enter one question per line; an empty line or Ctrl-D ends the session.\n";
   int code = ok;
   std::size_t asked = 0;
   Unanswered unanswered;
@@ -155,7 +155,7 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   };
   std::fprintf(stderr, "%zu queries", results.size());
   if (jobs > 1) std::fprintf(stderr, ", %d at once", jobs);
-  if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of stop words alone)", no_hits, no_words);
+  if (no_hits > 0) std::fprintf(stderr, ", %zu without a hit (%zu of them stop words only)", no_hits, no_words);
   std::fprintf(stderr, "; time per query:\n");
   const auto part = [&line](const char* name, std::chrono::nanoseconds StageTimes::*stage) {
     line(name, [stage](const SearchResult& result) { return result.times.*stage; });
@@ -167,14 +167,14 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   part("fetch text", &StageTimes::fetch);
   part("tokenize", &StageTimes::tokenize);
   part("encode", &StageTimes::encode);
-  if (results.front().times.device.count() > 0) part("of it device", &StageTimes::device);
+  if (results.front().times.device.count() > 0) part("on device", &StageTimes::device);
   part("combine", &StageTimes::combine);
 }
 
-/// Where the answers to topics go: a run, JSON, a rerank file; to files or standard output.
+/// Writes the answers to topics as a run, as JSON or as a rerank file, to files or standard output.
 class TopicAnswers {
  public:
-  // Before the long work: a place that cannot be written to is better known now.
+  // Opened before the long work, to fail early if a file is not writable.
   explicit TopicAnswers(const SearchOptions& options) : options_(options) {
     if (!options.run.empty() && options.run != "-") run_ = std::make_unique<index_tools::OutputFile>(options.run);
     if (!options.rerank_file.empty()) rerank_ = std::make_unique<index_tools::OutputFile>(options.rerank_file);
@@ -204,14 +204,14 @@ class TopicAnswers {
     }
   }
 
-  /// A topic without an answer: a run and a rerank file have no line of it, JSON says why.
+  /// A topic without an answer: runs and rerank files omit it, JSON states why.
   void add_failure(const index_tools::Topic& topic, index_tools::TopicText text, const Error& error) {
     if (!options_.json) return;
     std::string query;
     try {
       query = index_tools::topic_text(topic, text);
     } catch (const Error&) {
-      // that is why: the topic has no such text
+      // the reason is that the topic has no such text
     }
     print_json_error(std::cout, query, topic.id, error.what());
   }
@@ -228,8 +228,8 @@ class TopicAnswers {
   bool run_to_output_ = false;
 };
 
-// Topics answered at once. Rescoring shares one set of threads among all searches: a few of these keep it busy while
-// others read from the index. More searches at once take longer each, which a deadline must not see.
+// Topics answered concurrently. All searches share one set of rescoring threads: a few of them keep it busy while
+// others read from the index. Concurrent searches take longer each, which must not count against a deadline.
 int jobs_for(const SearchOptions& options, const Config& config) {
   if (options.jobs > 0) return options.jobs;
   if (!config.rescorer.enabled) return available_cores();
@@ -272,7 +272,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       note_not_rescored(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
-      result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only counted from here on
+      result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only needed for counting from here on
       results.push_back(std::move(result));
     }
   }
@@ -289,22 +289,23 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
 
 int run(const SearchOptions& options) {
   if (!options.query.empty() && !options.topics.empty()) {
-    throw Error(ErrorKind::usage, "search", "a query and --topics cannot go together", "choose one");
+    throw Error(ErrorKind::usage, "search", "a query and --topics cannot be combined", "choose one");
   }
   if (!options.run.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--run", "needs --topics, whose ids stand in a run",
-                "name a topics file, or use --json");
+    throw Error(ErrorKind::usage, "--run", "needs --topics, which provides the query ids of a run",
+                "pass a topics file, or use --json");
   }
   if (!options.rerank_file.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, whose ids stand in it", "name a topics file");
+    throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, which provides its query ids",
+                "pass a topics file");
   }
   if (options.rerank_file == "-" && (options.json || options.run == "-")) {
     throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
                 "write one of them to a file");
   }
   if (options.jobs > 0 && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--jobs", "needs --topics, of which several are answered at once",
-                "name a topics file, or leave it away");
+    throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
+                "pass a topics file, or omit --jobs");
   }
   std::string query;
   for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
@@ -316,13 +317,13 @@ int run(const SearchOptions& options) {
   if (options.b) config.first_stage.b = *options.b;
   check_config(config);
   if (options.index.empty() && config.index.path.empty()) {
-    throw Error(ErrorKind::usage, "--index", "is missing", "give --index DIR, or [index] path in the profile");
+    throw Error(ErrorKind::usage, "--index", "is missing", "pass --index DIR, or set [index] path in the profile");
   }
-  // Other rerankers are to be fed with what the first stage finds.
+  // A rerank file holds the first stage's hits for other rerankers.
   if (options.no_rescore || !options.rerank_file.empty()) config.rescorer.enabled = false;
   const QuerySyntax syntax = options.syntax == "lucene" ? QuerySyntax::lucene : QuerySyntax::words;
 
-  // Answering leaves nothing behind, except a run, which is put in order first.
+  // Only topics write files, which must be cleaned up on an interrupt.
   if (options.topics.empty()) exit_when_interrupted();
   SearchSession session(options.index, config, syntax);
   if (const std::string notice = session.index_notice(); !notice.empty()) {
@@ -339,47 +340,46 @@ int run(const SearchOptions& options) {
 void add_search(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("search", "Search an index and rescore the hits");
   auto options = std::make_shared<SearchOptions>();
-  command->add_option("QUERY", options->query, "The question; without one, a question a line from standard input");
-  command->add_option("--index", options->index, "The index's folder (default: the profile's [index] path)")
+  command->add_option("QUERY", options->query,
+                      "The question (default: read questions from standard input, one per line)");
+  command->add_option("--index", options->index, "Index directory (default: the profile's [index] path)")
       ->type_name("DIR");
   command
       ->add_option("--topics", options->topics,
                    "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV); \"-\": standard input")
       ->type_name("FILE");
   command
-      ->add_option("--run,--output", options->run,
-                   "Write a TREC run of the topics; \"-\" or nothing: to standard output")
+      ->add_option("--run,--output", options->run, "Write a TREC run of the topics; \"-\" (default): standard output")
       ->type_name("FILE");
   command
       ->add_option("--rerank-file", options->rerank_file,
                    "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other "
-                   "rerankers; \"-\": to standard output; implies --no-rescore")
+                   "rerankers; \"-\": standard output; implies --no-rescore")
       ->type_name("FILE");
   add_topic_text_flag(*command, options->topic_text);
   command
       ->add_option("--hits", options->hits,
-                   "How many hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
+                   "Number of hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   command
-      ->add_option(
-          "--jobs", options->jobs,
-          "Topics answered at once (default: one per core; with rescoring at most 4, and 1 where a deadline is "
-          "set)")
+      ->add_option("--jobs", options->jobs,
+                   "Topics answered at once (default: one per core; with rescoring at most 4, and 1 if a deadline is "
+                   "set)")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxJobs));
   command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
       ->type_name("NUMBER");
   command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
       ->type_name("NUMBER");
-  command->add_flag("--no-rescore,--bm25", options->no_rescore, "BM25 alone");
+  command->add_flag("--no-rescore,--bm25", options->no_rescore, "Search with BM25 only");
   command->add_option("--syntax", options->syntax, "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
       ->capture_default_str()
       ->check(CLI::IsMember({"words", "lucene"}));
   add_profile_flags(*command, options->profile);
-  command->add_option("--tag,--runtag", options->tag, "The run's name in its last column")->capture_default_str();
-  command->add_flag("--timings", options->timings, "Say on standard error how long each step took");
-  command->add_flag("--json", options->json, "Print a JSON object a query, on one line");
+  command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
+  command->add_flag("--json", options->json, "Print one JSON object per query, one per line");
   command->footer(
       "Example:\n"
       "  relucent search --index my.index \"why is the sky blue\"\n"

@@ -54,8 +54,8 @@ std::string marked(const Snippet& snippet, bool styles) {
 
 bool in_first_stage_order(const SearchResult& result) { return result.rescoring && result.rescored == 0; }
 
-/// Why the order is the first stage's, for people. What is degraded may also have been rescored: on the CPU, for a GPU
-/// that failed.
+/// A readable reason why the order is the first stage's. Degraded results may also be rescored, on the CPU after a GPU
+/// failed.
 const char* why_not_rescored(const SearchResult& result) {
   if (result.degraded) return "degraded";
   if (result.status == "no_query_text") return "not rescored: the query has no text for the model";
@@ -80,7 +80,7 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
   const bool styles = style.styles;
   out << styled(styles, kBold, shortened(printable(result.query), style.columns)) << "\n";
   if (result.no_words) {
-    out << "No hits: the query has only stop words and signs, which the index leaves out.\n";
+    out << "No hits: the query has only stop words and punctuation, which are not indexed.\n";
     return;
   }
   if (result.hits.empty()) {
@@ -130,7 +130,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = result.reason;
-  if (result.no_words) json["note"] = "the query has only stop words and signs, which the index leaves out";
+  if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
   json["hits"] = Json::array();
   for (const SearchHit& hit : result.hits) {
     json["hits"].push_back({{"rank", hit.rank},

@@ -13,17 +13,18 @@ struct TableStyle {
   std::size_t columns = 100;  ///< of the screen
 };
 
-/// A query's hits for people: rank, how far the second stage moved each, score, BM25's rank and score, id, and a piece
-/// of the text with the query's words marked.
+/// Prints a query's hits as a table: rank, how far the second stage moved the hit, score, BM25's rank and score, id,
+/// and a snippet of the text with the query's words highlighted.
 void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style);
 
-/// A query's hits as one JSON object on one line. `id` is the topic's; empty for a query without one.
+/// Prints a query's hits as a JSON object on one line. `id` is the topic's id; empty for a query without one.
 void print_json(std::ostream& out, const SearchResult& result, const std::string& id);
 
-/// A query that could not be answered, as one JSON object on one line: `query`, `error`, and `qid` unless it is empty.
+/// Prints a query that could not be answered as a JSON object on one line: `query`, `error`, and `qid` unless it is
+/// empty.
 void print_json_error(std::ostream& out, const std::string& query, const std::string& id, const std::string& error);
 
-/// One line: how long each step took.
+/// One line with the time of each step.
 std::string timings_line(const SearchResult& result);
 
 }  // namespace relucent::program

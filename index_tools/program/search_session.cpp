@@ -48,7 +48,7 @@ struct SearchSession::Implementation {
   QuerySyntax syntax;
   Lucene::IndexSearcherPtr searcher;
 
-  // Lucene++'s exceptions say little: what was being done belongs to them.
+  // Lucene++'s exceptions say little, so the operation is added to the message.
   template <typename Work>
   auto guarded(ErrorKind kind, const std::string& place, const char* operation, const char* remedy, Work&& work) const
       -> std::invoke_result_t<Work> {
@@ -64,11 +64,12 @@ struct SearchSession::Implementation {
 
   RescoreQueryPtr parse(std::string_view text) const {
     if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
-    return guarded(ErrorKind::usage, "query", "parsing", "escape signs with \\, or leave --syntax lucene away", [&] {
-      RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
-                                  make_analyzer(config.first_stage));
-      return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
-    });
+    return guarded(
+        ErrorKind::usage, "query", "parsing", "escape special characters with \\, or omit --syntax lucene", [&] {
+          RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
+                                      make_analyzer(config.first_stage));
+          return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
+        });
   }
 
   void describe(const Lucene::TopDocsPtr& found, SearchResult& result) const {
@@ -113,7 +114,7 @@ struct SearchSession::Implementation {
     if (values[0].value_or("").empty()) {
       throw Error(ErrorKind::usage, index,
                   "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
-                  "set [index] id_field in a profile to the stored field with the documents' ids");
+                  "set [index] id_field in a profile to the stored field that holds the documents' ids");
     }
     hit.id = *std::move(values[0]);
     if (values.size() > 1) hit.text = std::move(values[1]).value_or("");

@@ -15,7 +15,7 @@ namespace relucent::program {
 
 /// How a query's text is read.
 enum class QuerySyntax {
-  words,   ///< its words, whatever signs stand between them
+  words,   ///< its words; punctuation is ignored
   lucene,  ///< Lucene++'s query language: "a phrase", +must, -not, field:word ...
 };
 
@@ -34,15 +34,15 @@ struct SearchResult {
   std::string query;
   std::vector<SearchHit> hits;
   std::int64_t total_hits = 0;
-  bool no_words = false;   ///< the query has stop words and signs only
-  bool rescoring = false;  ///< a second stage was asked for
-  std::string status;      ///< what became of the hits there: rescored, no_hits, no_query_text, no_hit_text, failed
+  bool no_words = false;   ///< the query has only stop words and punctuation
+  bool rescoring = false;  ///< a second stage is configured
+  std::string status;      ///< outcome of rescoring: rescored, no_hits, no_query_text, no_hit_text, failed
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   bool query_truncated = false;
   bool degraded = false;
-  std::string reason;  ///< why it is degraded (the CPU answered for a GPU) or in the first stage's order
+  std::string reason;  ///< why it is degraded (fallback to the CPU) or in the first stage's order
   StageTimes times;
-  std::chrono::nanoseconds total{0};  ///< from the text to the hits, stored ids and texts read included
+  std::chrono::nanoseconds total{0};  ///< from the text to the hits, including reading stored ids and texts
 };
 
 /// An index opened for searching through openSearcher() and the engine's own search(). Any number of threads may use it
@@ -63,9 +63,9 @@ class SearchSession {
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
   SearchResult search(std::string_view query, std::int32_t n, Texts texts);
 
-  /// What of the index has no effect on the scores; empty: nothing.
+  /// Describes parts of the index that the scores ignore; empty if there are none.
   std::string index_notice() const;
-  /// What rescores, on what device, and why on no GPU; empty where nothing rescores.
+  /// Describes the scorer, its device, and why it does not use a GPU; empty without rescoring.
   std::string scorer() const;
 
  private:

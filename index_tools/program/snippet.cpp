@@ -45,8 +45,8 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
     if (stems.contains(token.term)) matches.push_back({token.start, token.end, token.term});
   }
 
-  // The window that begins at a matching word and holds the most different ones.
-  const std::size_t room = columns > 4 ? columns - 4 : columns;  // of an ellipsis on both sides
+  // The window that begins at a matching word and contains the most distinct ones.
+  const std::size_t room = columns > 4 ? columns - 4 : columns;  // reserves an ellipsis on both sides
   std::size_t first_byte = 0;
   if (column.back() > columns) {
     std::size_t best = 0;
@@ -60,7 +60,7 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
       }
       if (different.size() <= best) continue;
       best = different.size();
-      // What is left over goes to both sides, so that the words stand in their sentence.
+      // Distribute the remaining room to both sides, to show the words in context.
       const std::size_t used = column[last_end] - column[matches[first].begin];
       const std::size_t before = (room - std::min(used, room)) / 3;
       const std::size_t wanted = column[matches[first].begin] > before ? column[matches[first].begin] - before : 0;
@@ -73,7 +73,7 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
         if (begin != word_begins.end()) first_byte = std::min(*begin, first_byte);
       }
     }
-    // Near the end of the text there is more to show before than behind.
+    // Near the end of the text, show more before than after.
     const std::size_t last_column = column.back() - std::min(column.back(), room);
     const auto latest =
         std::find_if(word_begins.begin(), word_begins.end(), [&](std::size_t b) { return column[b] >= last_column; });
@@ -95,7 +95,7 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
     last_byte += cell.bytes;
   }
   if (cut && last_byte < text.size()) {
-    // Not in the middle of a word where the word before ends near.
+    // Do not cut a word if the previous one ends nearby.
     const std::size_t blank = text.rfind(' ', last_byte);
     if (blank != std::string::npos && blank > first_byte && last_byte - blank < 20) last_byte = blank;
   }

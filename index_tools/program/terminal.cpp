@@ -12,7 +12,7 @@
 namespace relucent::program {
 namespace {
 
-// C0, DEL, C1, and the characters that turn the direction of what follows.
+// C0, DEL, C1, and the bidirectional control characters.
 bool is_control(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }

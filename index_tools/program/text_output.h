@@ -5,8 +5,8 @@
 
 namespace relucent::program {
 
-/// Writes a whole result: to standard output where `file` is "-", else to the file, which appears whole or
-/// not at all. Throws Error `io`.
+/// Writes a whole result to `file`, which appears whole or not at all; to standard output if `file` is "-". Throws
+/// Error `io`.
 void write_result(const std::string& file, std::string_view text);
 
 }  // namespace relucent::program

@@ -9,7 +9,7 @@ namespace relucent::program {
 
 /// Adds --topic-text, whose value parse_topic_text() reads.
 inline void add_topic_text_flag(CLI::App& command, std::string& value) {
-  command.add_option("--topic-text,--topicfield", value, "Which text of a topic is the query")
+  command.add_option("--topic-text,--topicfield", value, "Which text of a topic to use as the query")
       ->capture_default_str()
       ->check(CLI::IsMember({"title", "description", "narrative"}));
 }

@@ -63,7 +63,7 @@ int show(const TopicsOptions& options) {
                                       [&](const Topic& one) { return one.id == options.ids[i]; });
       if (topic == file.topics.end()) {
         throw Error(ErrorKind::usage, options.from, "has no topic " + options.ids[i],
-                    "look at its ids: relucent topics show " + options.from + " --all");
+                    "list its ids: relucent topics show " + options.from + " --all");
       }
       if (i > 0) std::cout << "\n";
       print_topic(*topic);
@@ -86,19 +86,19 @@ int show(const TopicsOptions& options) {
                            columns > width + 14 ? columns - width - 4 : 10)
               << "\n";
   }
-  if (shown < file.topics.size()) std::cout << "  ... (--all shows every one)\n";
+  if (shown < file.topics.size()) std::cout << "  ... (--all shows all)\n";
   return ok;
 }
 
 TopicFormat form_of(const TopicsOptions& options) {
   if (!options.format.empty()) return index_tools::parse_topic_format(options.format);
-  const std::optional<TopicFormat> format = index_tools::topic_form_of(options.to);
+  const std::optional<TopicFormat> format = index_tools::topic_format_of(options.to);
   if (format) return *format;
-  throw Error(ErrorKind::usage, options.to, "does not say by its name which format to write",
-              "name one: --to trec, xml, smart, jsonl or tsv");
+  throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
+              "choose one: --to trec, xml, smart, jsonl or tsv");
 }
 
-// The texts that are neither the query nor have a place of their own.
+// The texts that are neither the query nor supported by the format.
 std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicFormat format) {
   const bool carried = index_tools::carries_descriptions(format);
   std::string text;
@@ -124,7 +124,7 @@ int convert(const TopicsOptions& options) {
   std::cerr << with_commas(file.topics.size()) << " topics: " << index_tools::to_string(file.format) << " -> "
             << index_tools::to_string(format) << "\n";
   if (const std::string others = left_out(counts, text, format); !others.empty()) {
-    std::cerr << "Left out, for this format has no place for them: " << others << "\n";
+    std::cerr << "Left out, because this format cannot hold them: " << others << "\n";
   }
   return ok;
 }
@@ -139,10 +139,10 @@ void add_topics(CLI::App& program, Action& chosen) {
       "robust04.tsv");
   auto options = std::make_shared<TopicsOptions>();
 
-  CLI::App* show_command = command->add_subcommand("show", "Say what a topics file holds");
+  CLI::App* show_command = command->add_subcommand("show", "Describe a topics file");
   show_command->add_option("FILE", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")->required();
   show_command->add_option("ID", options->ids, "Topics to show with all their texts");
-  show_command->add_flag("--all", options->all, "List every topic, not the first 10 only");
+  show_command->add_flag("--all", options->all, "List every topic, not only the first 10");
   show_command->footer(
       "Example:\n  relucent topics show topics.robust04.txt\n  relucent topics show topics.robust04.txt 301 "
       "302");
@@ -152,9 +152,9 @@ void add_topics(CLI::App& program, Action& chosen) {
   convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
       ->required();
   convert_command->add_option("TO", options->to,
-                              "New file; .tsv, .jsonl, .xml, .trec, .qry name the format, .gz after it compresses; "
-                              "\"-\" or nothing: standard output");
-  convert_command->add_option("--to", options->format, "trec | xml | smart | jsonl | tsv (default: by the name)")
+                              "New file; .tsv, .jsonl, .xml, .trec, .qry set the format, .gz after it compresses; "
+                              "\"-\" (default): standard output");
+  convert_command->add_option("--to", options->format, "trec | xml | smart | jsonl | tsv (default: by the file name)")
       ->type_name("FORMAT");
   add_topic_text_flag(*convert_command, options->topic_text);
   convert_command->footer(

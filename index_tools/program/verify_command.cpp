@@ -36,9 +36,9 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
 std::string verdict(const VerifyJob& job, const VerifyReport& report) {
   if (!report.sound()) {
     return std::string("the index is damaged: restore it from a copy, or ") +
-           (report.own ? "index again with --overwrite" : "rebuild it with the program that wrote it");
+           (report.own ? "rebuild it with --overwrite" : "rebuild it with the program that wrote it");
   }
-  return report.matches() ? "the index is sound" : "the index is sound, but not the whole of " + job.corpus;
+  return report.matches() ? "the index is sound" : "the index is sound, but does not hold the whole of " + job.corpus;
 }
 
 void print(const VerifyJob& job, const VerifyReport& report) {
@@ -72,14 +72,15 @@ int run(VerifyOptions& options) {
 void add_verify(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("verify", "Check that an index is whole and undamaged");
   auto options = std::make_shared<VerifyOptions>();
-  command->add_option("--index", options->job.index, "The index's folder")->required()->type_name("DIR");
-  command->add_option("--corpus", options->job.corpus, "The index must hold the whole of this corpus")->type_name("ID");
+  command->add_option("--index", options->job.index, "Index directory")->required()->type_name("DIR");
+  command->add_option("--corpus", options->job.corpus, "Require that the index holds the whole of this corpus")
+      ->type_name("ID");
   command->add_option("--config", options->config, "Profile with the field names of an index made by another program")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print the report as JSON");
-  command->add_flag("--quiet", options->job.quiet, "No progress on standard error");
+  command->add_flag("--quiet", options->job.quiet, "Do not show progress");
   command->footer(
-      "Ends with 0 where the index is sound, and with 3 where it is damaged or not the whole of --corpus.\n\n"
+      "Exits with 0 if the index is sound, and with 3 if it is damaged or does not hold the whole of --corpus.\n\n"
       "Example:\n"
       "  relucent verify --index vaswani.index --corpus vaswani\n");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

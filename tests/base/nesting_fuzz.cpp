@@ -13,7 +13,7 @@
 #include "index_tools/evaluation/rerank_output.h"
 #include "index_tools/evaluation/run.h"
 #include "index_tools/evaluation/topics.h"
-#include "index_tools/indexing/checkpoint.h"
+#include "index_tools/indexing/progress_record.h"
 #include "model/formats/json_file.h"
 #include "model/formats/safetensors_header.h"
 #include "relucent/config.h"
@@ -85,7 +85,7 @@ std::vector<Target> targets() {
        file([](const auto& path) { index_tools::read_run(path); })},
       {"checkpoint", R"({"corpus": "tsv", "documents": 3, "inputs": [{"path": "p", "size": 1}]})",
        [](const std::string& text, const auto&) {
-         index_tools::checkpoint_from({{index_tools::kCheckpointKey, text}}, "i");
+         index_tools::progress_record_from({{index_tools::kProgressKey, text}}, "i");
        }},
       {"jsonl",
        R"({"id": "1", "text": "t", "other": {"a": [1]}})"

@@ -155,10 +155,11 @@ TEST(Input, LinksThatCannotBeFollowedAreNamedAndPassedOver) {
   EXPECT_EQ(found.files[1].below, "other/c.tsv");
   std::vector<std::string> links = found.broken_links;
   std::sort(links.begin(), links.end());
-  EXPECT_EQ(links, (std::vector<std::string>{(folder / "in/above").string() + " (leads back to a folder around it)",
-                                             (folder / "in/gone.tsv").string() + " (leads nowhere)",
-                                             (folder / "in/self.tsv").string() + " (leads nowhere)",
-                                             (folder / "in/sub/up").string() + " (leads back to a folder around it)"}));
+  EXPECT_EQ(links, (std::vector<std::string>{
+                       (folder / "in/above").string() + " (leads back to a directory that contains it)",
+                       (folder / "in/gone.tsv").string() + " (its target cannot be reached)",
+                       (folder / "in/self.tsv").string() + " (its target cannot be reached)",
+                       (folder / "in/sub/up").string() + " (leads back to a directory that contains it)"}));
 }
 
 TEST(Input, AFolderThatCannotBeReadIsNamed) {

@@ -63,20 +63,20 @@ TEST(TopicConversion, WhatAFormCannotHoldIsRefused) {
   };
   EXPECT_NE(message({"301", "a", "", ""}, TopicFormat::smart).find("topic 301"), std::string::npos);
   EXPECT_NE(message({"1", "", "only this", ""}, TopicFormat::tsv).find("--topic-text"), std::string::npos);
-  EXPECT_NE(message({"two words", "a", "", ""}, TopicFormat::trec).find("holds a blank"), std::string::npos);
+  EXPECT_NE(message({"two words", "a", "", ""}, TopicFormat::trec).find("contains white space"), std::string::npos);
   EXPECT_NE(message({"{1", "a", "", ""}, TopicFormat::tsv).find("JSON lines"), std::string::npos);
   EXPECT_EQ(format_topics({{"1", "", "only this", ""}}, TopicFormat::trec),
             "<top>\n<num> Number: 1\n\n<desc> Description:\nonly this\n</top>\n\n");
 }
 
 TEST(TopicConversion, NamesSayTheForm) {
-  EXPECT_EQ(topic_form_of("a/b.tsv.gz"), TopicFormat::tsv);
-  EXPECT_EQ(topic_form_of("b.xml"), TopicFormat::trec_xml);
-  EXPECT_EQ(topic_form_of("topics.txt"), std::nullopt);
+  EXPECT_EQ(topic_format_of("a/b.tsv.gz"), TopicFormat::tsv);
+  EXPECT_EQ(topic_format_of("b.xml"), TopicFormat::trec_xml);
+  EXPECT_EQ(topic_format_of("topics.txt"), std::nullopt);
   for (const TopicFormat format : kTopicFormats) EXPECT_EQ(parse_topic_format(to_string(format)), format);
   error_of(ErrorKind::usage, [] { parse_topic_format("sgml"); });
-  EXPECT_EQ(qrels_form_of("x.rel"), QrelsFormat::smart);
-  EXPECT_EQ(run_form_of("x.tsv"), RunFormat::msmarco);
+  EXPECT_EQ(qrels_format_of("x.rel"), QrelsFormat::smart);
+  EXPECT_EQ(run_format_of("x.tsv"), RunFormat::msmarco);
 }
 
 TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {
@@ -162,7 +162,7 @@ TEST(RunConversion, MistakesNameTheLine) {
   EXPECT_NE(message("1\ta\t1\n1\tb\t0\n").find("r:2: the rank \"0\""), std::string::npos);
   EXPECT_NE(message("1\ta\t1\n1\tb\t2\t3\n").find("r:2: has 4 columns"), std::string::npos);
   EXPECT_NE(message("{\"qid\": 1, \"docno\": \"a\", \"score\": 1}\n{\"qid\": 1, \"docno\": \"b\"}\n")
-                .find("r:2: has no number \"score\""),
+                .find("r:2: \"score\" is missing or not a number"),
             std::string::npos);
 }
 

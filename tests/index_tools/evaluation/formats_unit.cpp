@@ -88,7 +88,7 @@ TEST(Topics, NplsQueriesAreRecordsBetweenSlashes) {
   const auto message = [&](const std::string& content) {
     return error_of(ErrorKind::invalid_data, [&] { read_topics(scratch.write("q", content)); });
   };
-  EXPECT_NE(message("1\na\n/\nno number\nb\n/\n").find("q:4: is no query number"), std::string::npos);
+  EXPECT_NE(message("1\na\n/\nno number\nb\n/\n").find("q:4: is not a query number"), std::string::npos);
   EXPECT_NE(message("1\na\n/\n2\n/\n").find("q:4: query 2 has no text"), std::string::npos);
   EXPECT_NE(message("1\na\n").find("has no tab"), std::string::npos);
 }
@@ -107,7 +107,7 @@ TEST(Topics, MistakesNameTheLine) {
             std::string::npos);
   EXPECT_NE(message("<top>\n<title> a\n</top>\n").find("no number"), std::string::npos);
   EXPECT_NE(message("<top>\n<num> 1\n</top>\n").find("neither a title"), std::string::npos);
-  EXPECT_NE(message("\n \n").find("holds no topic"), std::string::npos);
+  EXPECT_NE(message("\n \n").find("contains no topics"), std::string::npos);
   EXPECT_NE(error_of(ErrorKind::io, [&] { read_topics(scratch.path() / "absent"); }).find("no such file"),
             std::string::npos);
 }
@@ -180,8 +180,8 @@ TEST(QrelsFormats, MistakesNameTheLine) {
   EXPECT_NE(message("1 0 a 1\n1 0 b high\n").find("q:2: the grade \"high\""), std::string::npos);
   EXPECT_NE(message("1 0 a 1\n1 0 a 1\n").find("a second time"), std::string::npos);
   EXPECT_NE(message("1 0 a 99999999999\n").find("out of range"), std::string::npos);
-  EXPECT_NE(message("hello\n").find("q:1: is no judgment"), std::string::npos);
-  EXPECT_NE(message("").find("holds no judgment"), std::string::npos);
+  EXPECT_NE(message("hello\n").find("q:1: is not a judgment"), std::string::npos);
+  EXPECT_NE(message("").find("contains no judgments"), std::string::npos);
 }
 
 TEST(RunFile, MistakesNameTheLine) {
@@ -190,11 +190,11 @@ TEST(RunFile, MistakesNameTheLine) {
     return error_of(ErrorKind::invalid_data, [&] { read_run(scratch.write("r", content)); });
   };
   EXPECT_NE(message("1 Q0 a 1 2.5 t\n1 Q0 b 2\n").find("r:2: has 4 columns"), std::string::npos);
-  EXPECT_NE(message("1 Q0 a 1 much t\n").find("\"much\" is no number"), std::string::npos);
-  EXPECT_NE(message("1 Q0 a 1 nan t\n").find("no number"), std::string::npos);
+  EXPECT_NE(message("1 Q0 a 1 much t\n").find("\"much\" is not a number"), std::string::npos);
+  EXPECT_NE(message("1 Q0 a 1 nan t\n").find("not a number"), std::string::npos);
   EXPECT_NE(message("1 Q0 a 1 3 t\n1 Q0 a 2 2 t\n").find("r:2: lists document \"a\" a second time"), std::string::npos);
-  EXPECT_NE(message("\n").find("holds no hit"), std::string::npos);
-  EXPECT_NE(error_of(ErrorKind::io, [&] { read_run(scratch.path()); }).find("is a folder"), std::string::npos);
+  EXPECT_NE(message("\n").find("contains no hits"), std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::io, [&] { read_run(scratch.path()); }).find("is a directory"), std::string::npos);
 }
 
 TEST(RunFile, TiesAreWrittenAsDifferentFloatsInTheGivenOrder) {
@@ -303,8 +303,8 @@ TEST(RerankFile, MistakesNameTheLine) {
     return error_of(ErrorKind::invalid_data, [&] { read_rerank_input(scratch.write("j", good + line + "\n"), false); });
   };
   EXPECT_NE(message("{\"qid\": \"1\", ").find("j:2: is not JSON"), std::string::npos);
-  EXPECT_NE(message("[1]").find("j:2: is no JSON object"), std::string::npos);
-  EXPECT_NE(message("{\"qid\": 1e999}").find("j:2: holds a number that is too large"), std::string::npos);
+  EXPECT_NE(message("[1]").find("j:2: is not a JSON object"), std::string::npos);
+  EXPECT_NE(message("{\"qid\": 1e999}").find("j:2: contains a number that is too large"), std::string::npos);
   EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"text\": \"X\"}").find("no field \"docno\""),
             std::string::npos);
   EXPECT_NE(message("{\"qid\": \"2\", \"query\": \" \", \"docno\": \"x\"}").find("has no text in \"query\""),

@@ -95,7 +95,7 @@ TEST(Fusion, WhatCannotBeFusedIsAnError) {
   };
   FusionOptions options;
   options.weights = {1};
-  EXPECT_NE(message(ErrorKind::usage, options).find("1 for 2 runs"), std::string::npos);
+  EXPECT_NE(message(ErrorKind::usage, options).find("1 given for 2 runs"), std::string::npos);
   options.weights = {0, 0};
   message(ErrorKind::usage, options);
   options.weights = {1, std::numeric_limits<double>::infinity()};

@@ -172,7 +172,7 @@ TEST_F(IndexRuns, ResumingRefusesOtherInputCorpusAndSettings) {
   EXPECT_NE(refused(rest).find("content"), std::string::npos);
   folder_.write("docs.tsv", lines(300));
   fs::last_write_time(folder_ / "docs.tsv", before + std::chrono::seconds(2));
-  EXPECT_NE(refused(rest).find("time of change"), std::string::npos);
+  EXPECT_NE(refused(rest).find("modification time"), std::string::npos);
   rest.any_input = true;
   EXPECT_EQ(run_index(rest).documents, 300);
   EXPECT_TRUE(verify().sound());

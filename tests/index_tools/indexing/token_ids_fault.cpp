@@ -71,7 +71,7 @@ TEST(StoredTokenIdsVerified, WrongMissingAndUnreadableOnesAreFound) {
   const std::string right("\x00\x0D\x04\xD5\x0A", 5);  // 1037 2773
 
   EXPECT_EQ(read().tokenizer.size(), 16U);
-  EXPECT_TRUE(read().made_again);
+  EXPECT_TRUE(read().recomputed);
   add_by_lucene(index, "right", right);
   EXPECT_EQ(read().different.count + read().unreadable.count, 0);
   add_by_lucene(index, "wrong", std::string("\x00\x0D\x04\xD6\x0A", 5));

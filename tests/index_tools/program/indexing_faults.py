@@ -120,7 +120,7 @@ class Indexing(unittest.TestCase):
         self.write("twice.tsv", "1\tone\n1\ttwo\n")
         self.assertFails(self.index("c.index", source="twice.tsv"), 3, "twice.tsv:2", "--duplicates")
         self.assertFails(self.run_program("verify", "--index", self.path("nothing")), 1, "nothing")
-        self.assertFails(self.run_program("verify", "--index", self.folder), 3, "holds no index")
+        self.assertFails(self.run_program("verify", "--index", self.folder), 3, "contains no index")
 
     def test_broken_links_are_named_and_passed_over(self):
         os.mkdir(self.path("in"))
@@ -131,7 +131,7 @@ class Indexing(unittest.TestCase):
         result = self.index("a.index", source="in")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("2 links skipped: ", result.stdout)
-        self.assertIn("in/gone.tsv (leads nowhere)", result.stdout)
+        self.assertIn("in/gone.tsv (its target cannot be reached)", result.stdout)
         self.assertIn("in/up", result.stdout)
         self.assertEqual(len(json.loads(self.index("b.index", "--json", source="in").stdout)["links_skipped"]), 2)
         self.assertFails(self.index("c.index", "--strict", source="in"), 3, "in/", "link")
@@ -199,7 +199,7 @@ class Indexing(unittest.TestCase):
         self.assertIn({"name": "corpus", "status": "mismatch",
                        "detail": "partial: 2 of the 11,429 documents of vaswani"}, report["checks"])
         text = self.run_program("verify", "--index", self.path("part.index"), "--corpus", "vaswani").stdout
-        self.assertIn("sound, but not the whole of vaswani", text)
+        self.assertIn("sound, but does not hold the whole of vaswani", text)
         self.assertNotIn("damaged", text)
 
     def test_a_flipped_byte_in_any_file_ends_verify_with_3(self):

@@ -41,7 +41,7 @@ class Program(ProgramTest):
         self.expect_error(2, "--frobnicate", arguments=["config", "show", "--frobnicate"])
         self.expect_error(2, "relucent model --help", arguments=["model"])
         self.expect_error(2, "the commands are info", arguments=["model", "frobnicate"])
-        self.expect_error(2, "give --index DIR", arguments=["search", "a question"])
+        self.expect_error(2, "pass --index DIR", arguments=["search", "a question"])
 
     def test_a_locale_that_is_not_installed_is_no_problem(self):
         self.expect(run("config", "show", LC_ALL="xx_YY.UTF-8", LANG="nowhere"), 0)
@@ -136,7 +136,7 @@ class Evaluate(ProgramTest):
         self.expect_error(2, "--plot", arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, "--plot", file])
         self.expect_error(
             2,
-            "only counts",
+            "cannot plot counts",
             arguments=["evaluate", "--qrels", self.qrels, "--run", self.a, self.b, "-m", "num_q", "--plot", file])
 
     @unittest.skipUnless(shutil.which("pdflatex"), "SKIPPED: needs pdflatex")

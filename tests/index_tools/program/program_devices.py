@@ -142,8 +142,8 @@ class Devices(WithIndex):
                                      "fp32", **environment), code)
             outputs.append(output.read_text())
             if code == 4:
-                self.assertIn("1 of 1 queries were not answered as configured, 0 keep the first stage's order; the "
-                              "first because: scored on the CPU", result.stderr)
+                self.assertIn("1 of 1 queries were not answered as configured, 0 keep the first stage's order; "
+                              "first reason: scored on the CPU", result.stderr)
         self.assertEqual(outputs[0], outputs[1])
         self.assertEqual(outputs[0], outputs[2])
 

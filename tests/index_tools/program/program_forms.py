@@ -41,7 +41,7 @@ class Topics(ProgramTest):
         result = self.expect(run("topics", "convert", self.topics, tsv), 0)
         self.assertEqual(result.stdout, "")
         self.assertIn("2 topics: trec -> tsv", result.stderr)
-        self.assertIn("no place for them: 1 descriptions\n", result.stderr)
+        self.assertIn("cannot hold them: 1 descriptions\n", result.stderr)
         self.assertEqual(gzip.decompress(tsv.read_bytes()).decode(), "301\tfish & chips\n302\trice\n")
 
     def test_convert_to_standard_output(self):
@@ -55,7 +55,7 @@ class Topics(ProgramTest):
         one = self.write("one.txt", TOPICS.split("</top>")[0] + "</top>\n")
         result = self.expect(run("topics", "convert", one, "--to", "tsv", "--topic-text", "description"), 0)
         self.assertEqual(result.stdout, "301\tHow are they fried?\n")
-        self.assertIn("no place for them: 1 titles\n", result.stderr)
+        self.assertIn("cannot hold them: 1 titles\n", result.stderr)
         self.expect_error(3, "topic 302", "--topic-text",
                           arguments=["topics", "convert", self.topics, "--to", "tsv", "--topic-text", "description"])
 
@@ -78,7 +78,7 @@ class Qrels(ProgramTest):
 
     def test_show_counts_grades(self):
         shown = self.expect(run("qrels", "show", self.qrels), 0).stdout
-        self.assertIn("trec, 3 judgments of 2 queries", shown)
+        self.assertIn("trec, 3 judgments for 2 queries", shown)
         self.assertIn("grade -1  1\n", shown)
 
     def test_convert(self):
@@ -112,7 +112,7 @@ class Streams(ProgramTest):
 
     def test_mistakes_name_standard_input(self):
         self.expect_error(3, "standard input:1: has no tab", arguments=["topics", "show", "-"], stdin="no tab\n")
-        self.expect_error(3, "standard input: holds no topic", arguments=["topics", "show", "-"], stdin="")
+        self.expect_error(3, "standard input: contains no topics", arguments=["topics", "show", "-"], stdin="")
         self.expect_error(3, "standard input:2:1", arguments=["config", "check", "-"], stdin="[rescorer]\nwindo = 5\n")
 
     def test_named_pipes_are_waited_for(self):
@@ -136,10 +136,10 @@ class Run(ProgramTest):
     def test_check_notes_ties_and_missing_queries(self):
         topics = self.write("t.tsv", "301\ta\n303\tb\n")
         checked = self.expect(run("run", "check", self.run_file, "--topics", topics), 0).stdout
-        self.assertIn("trec, 3 hits of 2 queries, 1 to 2 a query, tag \"tag\"", checked)
-        self.assertIn("1 neighbours have one score", checked)
+        self.assertIn("trec, 3 hits of 2 queries, 1 to 2 per query, tag \"tag\"", checked)
+        self.assertIn("1 neighbouring hits have equal scores", checked)
         self.assertIn("1 queries are missing: 303", checked)
-        self.assertIn("expected ones: 302", checked)
+        self.assertIn("not expected: 302", checked)
         self.expect(run("run", "check", self.run_file, "--strict"), 3)
         self.expect(run("run", "check", self.write("b.run", "1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n"), "--strict"), 0)
 

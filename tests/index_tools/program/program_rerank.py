@@ -135,7 +135,7 @@ class Rerank(ProgramTest):
         folder.mkdir()
         (folder / "queries.jsonl").write_text('{"qid": "1", "query": "a"}\n')
         self.expect_error(1,
-                          "without candidates",
+                          "no candidates to rerank",
                           "relucent index",
                           arguments=["rerank", "--input", folder, "--output", self.folder / "o"])
 
@@ -185,7 +185,7 @@ class Rerank(ProgramTest):
 
         fails(3, "bad.jsonl:2", "not JSON", content=record("1", "q", "d", "t", 1, 1) + "{broken\n")
         fails(3, "bad.jsonl:1", "query", content=record("1", "  ", "d", "t", 1, 1))
-        fails(3, "holds no candidate", content="\n")
+        fails(3, "contains no candidates", content="\n")
         fails(3, "two words", content=record("1", "q", "two words", "t", 1, 1))
         fails(3, "windw", flags=["--config", self.write("bad.toml", "[rescorer]\nwindw = 1\n")])
         fails(1, "absent", flags=["--model", self.folder / "absent"])

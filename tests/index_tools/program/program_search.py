@@ -303,7 +303,7 @@ class Search(ProgramTest):
     def test_mistakes(self):
         search = ["search", "--index", self.index]
         self.expect_error(2, "empty", arguments=[*search, "  "])
-        self.expect_error(2, "cannot go together", arguments=[*search, "a", "--topics", "x"])
+        self.expect_error(2, "cannot be combined", arguments=[*search, "a", "--topics", "x"])
         self.expect_error(2, "--topics", arguments=[*search, "a", "--run", "x"])
         self.expect_error(2, "--hits", arguments=[*search, "a", "--hits", "0"])
         self.expect_error(2, "--jobs", "--topics", arguments=[*search, "a", "--jobs", "2"])
