@@ -26,7 +26,7 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::write(std::string_view bytes) { write_all(file_.get(), bytes, path_); }
 
 void AtomicFile::commit() {
-  if (::fsync(file_.get()) != 0) throw_io_error(path_, "forcing it to the disk", errno);
+  if (::fsync(file_.get()) != 0) throw_io_error(path_, "syncing it to disk", errno);
   if (file_.close() != 0) throw_io_error(path_, "writing", errno);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io_error(path_, "renaming", errno);
   temporary_.clear();

@@ -43,13 +43,13 @@ const Mistake kMistakes[] = {
     {"\nwindow = 3\n", "2:1", "unknown key \"window\"", "section"},
     {"[rescorer.cuda]\nx = 1\n", "1:11", "unknown key \"cuda\"", "known: "},
     // Wrong types.
-    {"[rescorer]\nwindow = \"100\"\n", "2:10", "window is a string, it must be a whole number", "1 to 100000"},
+    {"[rescorer]\nwindow = \"100\"\n", "2:10", "window must be a whole number, not a string", "1 to 100000"},
     {"[rescorer]\nwindow = 100.0\n", "2:10", "decimal point", "1 to 100000"},
     {"[rescorer]\nenabled = 1\n", "2:11", "enabled is a whole number", "true | false"},
     {"[first_stage]\nk1 = true\n", "2:6", "k1 is a boolean", "0 to 1000"},
     {"[log]\nlevel = [\"info\"]\n", "2:9", "level is an array", "trace | debug"},
     {"[log]\nfile = 1979-05-27\n", "2:8", "date", "a file's path"},
-    {"log = 3\n", "1:1", "log is a whole number, it must be a section", "[log]"},
+    {"log = 3\n", "1:1", "log must be a section, not a whole number", "[log]"},
     {"[[rescorer]]\nwindow = 1\n", "1:3", "rescorer is an array", "[rescorer]"},
     // Out of range.
     {"[rescorer]\nwindow = 0\n", "2:10", "window = 0 is not allowed", "1 to 100000"},
