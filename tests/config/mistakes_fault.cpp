@@ -45,12 +45,12 @@ const Mistake kMistakes[] = {
     // Wrong types.
     {"[rescorer]\nwindow = \"100\"\n", "2:10", "window must be a whole number, not a string", "1 to 100000"},
     {"[rescorer]\nwindow = 100.0\n", "2:10", "decimal point", "1 to 100000"},
-    {"[rescorer]\nenabled = 1\n", "2:11", "enabled is a whole number", "true | false"},
-    {"[first_stage]\nk1 = true\n", "2:6", "k1 is a boolean", "0 to 1000"},
-    {"[log]\nlevel = [\"info\"]\n", "2:9", "level is an array", "trace | debug"},
+    {"[rescorer]\nenabled = 1\n", "2:11", "enabled must be true or false, not a whole number", "true | false"},
+    {"[first_stage]\nk1 = true\n", "2:6", "k1 must be a number, not a boolean", "0 to 1000"},
+    {"[log]\nlevel = [\"info\"]\n", "2:9", "level must be a string in quotes, not an array", "trace | debug"},
     {"[log]\nfile = 1979-05-27\n", "2:8", "date", "a file's path"},
     {"log = 3\n", "1:1", "log must be a section, not a whole number", "[log]"},
-    {"[[rescorer]]\nwindow = 1\n", "1:3", "rescorer is an array", "[rescorer]"},
+    {"[[rescorer]]\nwindow = 1\n", "1:3", "rescorer must be a section, not an array", "[rescorer]"},
     // Out of range.
     {"[rescorer]\nwindow = 0\n", "2:10", "window = 0 is not allowed", "1 to 100000"},
     {"[rescorer]\nwindow = 4294967396\n", "2:10", "4294967396", "1 to 100000"},

@@ -151,7 +151,7 @@ TEST(PublishedConfig, AModelWithoutAScoringHeadIsRefused) {
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    EXPECT_EQ(error.problem(), "the architecture BertModel is not known");
+    EXPECT_EQ(error.problem(), "unknown architecture BertModel");
   }
 }
 
