@@ -90,7 +90,8 @@ std::uint64_t from_hex(std::string_view digits, std::string_view place) {
   std::uint64_t value = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
   if (digits.size() != 16 || failure != std::errc() || end != digits.data() + digits.size()) {
-    throw Error(ErrorKind::invalid_data, place, "\"" + std::string(digits) + "\" is not a checksum");
+    throw Error(ErrorKind::invalid_data, place, "\"" + std::string(digits) + "\" is not a checksum",
+                "restore the file from a copy, or rebuild the index");
   }
   return value;
 }

@@ -6,8 +6,8 @@
 namespace relucent {
 namespace {
 
-/// Goes over a TOML text outside its strings and comments and counts the levels at each place: those of the header
-/// above, the open brackets, and the parts of the keys before each of them and of the key being read.
+/// Scans a TOML text outside its strings and comments and counts the levels at each position: those of the header
+/// above, the open brackets, and the parts of the keys before each bracket and of the current key.
 class TomlLevels {
  public:
   explicit TomlLevels(std::string_view text) : text_(text) {}
@@ -59,7 +59,7 @@ class TomlLevels {
     line_is_new_ = true;
   }
 
-  // To the closing quote, or to the end of the line, which only strings in three quotes go beyond.
+  // To the closing quote, or to the end of the line; only triple-quoted strings may span lines.
   void pass_string(char quote) {
     const std::string_view long_quotes = quote == '"' ? "\"\"\"" : "'''";
     const bool long_string = text_.substr(at_).starts_with(long_quotes);
@@ -73,16 +73,16 @@ class TomlLevels {
       if (text_[at_] == '\\' && quote == '"') ++at_;
     }
     at_ += closing.size() - 1;
-    // Up to two more quotes before the closing ones are the string's own.
+    // Up to two more quotes before the closing ones belong to the string.
     for (int own = 0; long_string && own < 2 && at_ + 1 < text_.size() && text_[at_ + 1] == quote; ++own) ++at_;
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t header_ = 0;         // parts of the last header
-  std::vector<std::size_t> open_;  // for each open bracket the dots of the key before it
+  std::vector<std::size_t> open_;  // for each open bracket: the dots of the key before it
   std::size_t keys_ = 0;           // their sum
-  std::size_t dots_ = 0;           // of the key being read
+  std::size_t dots_ = 0;           // of the current key
   bool line_is_new_ = true, in_header_ = false;
 };
 

@@ -7,7 +7,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t kMaxNameLength = 100;  // nobody mistypes a longer one by accident
+constexpr std::size_t kMaxNameLength = 100;  // a longer name is not a typo
 
 /// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each counted once.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -63,7 +63,7 @@ std::string escape_xml(std::string_view text) {
       case '>': result += "&gt;"; break;
       case '"': result += "&quot;"; break;
       default:
-        // XML cannot express the other control characters.
+        // XML cannot represent the other control characters.
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
           result += "\uFFFD";
         } else {

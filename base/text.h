@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-/// Small helpers for text that people read. All functions are thread-safe.
+/// Small helpers for human-readable text. All functions are thread-safe.
 namespace relucent {
 
-/// The parts, strings or views, one after the other with `separator` between them.
+/// Concatenates the parts (strings or views) with `separator` between them.
 template <std::ranges::input_range Range>
 std::string join(const Range& parts, std::string_view separator = ", ") {
   std::string result;
@@ -25,18 +25,18 @@ std::string join(const Range& parts, std::string_view separator = ", ") {
 
 inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
-/// The text without `white` on both sides.
+/// The text without leading and trailing `white`.
 std::string_view trim(std::string_view text, std::string_view white = kWhiteSpace) noexcept;
 
-/// The name that `wrong` was probably meant to be, for "did you mean": fewer than a third of its characters (one at
-/// least) are missing, added, changed or swapped with a neighbour. Empty if no name is that close.
+/// The closest name to `wrong`, for "did you mean": at most a third of its characters (at least one) are missing,
+/// added, changed or swapped with a neighbour. Empty if no name is that close.
 std::string closest_name(std::string_view wrong, const std::vector<std::string>& names);
 
 /// `did you mean "NAME"? ` with closest_name(), the beginning of a remedy; empty if no name is that close.
 std::string suggest_name(std::string_view wrong, const std::vector<std::string>& names);
 
-/// `text` for XML and HTML content and double-quoted attributes: &, <, > and " as references, control characters as
-/// U+FFFD.
+/// Escapes `text` for XML and HTML content and double-quoted attributes: &, <, > and " become references, control
+/// characters become U+FFFD.
 std::string escape_xml(std::string_view text);
 
 /// "512 bytes", "3.4 MB": powers of 1,000.

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 int cores_of_affinity() {
-  // The set must have room for every processor that the kernel knows, 8,192 at most today.
+  // The set must have room for every processor known to the kernel, at most 8,192 today.
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> affinity(sets);
     if (::sched_getaffinity(0, sets * sizeof(cpu_set_t), affinity.data()) == 0) {
@@ -27,7 +27,7 @@ int cores_of_affinity() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-/// Cores that a control group may use, or 0 for no limit or none that can be read.
+/// The cores that a control group may use; 0 if there is no limit or it cannot be read.
 double quota_of(const fs::path& group) {
   std::string quota;
   double period = 0;
@@ -43,7 +43,7 @@ double quota_of(const fs::path& group) {
   return 0;
 }
 
-/// The least quota of the process's groups and of all around them.
+/// The smallest quota of the process's groups and all their ancestors.
 double least_quota() {
   double least = 0;
   const auto look_at = [&](const fs::path& group) {
@@ -56,7 +56,7 @@ double least_quota() {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     if (!controllers.empty() && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
-    // In a container the path may be the host's, of which only the root is to be seen here.
+    // In a container the path may be the host's; then only the root is visible here.
     const fs::path root = controllers.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
     fs::path path = fs::path(line.substr(second + 1)).relative_path();
     for (; !path.empty(); path = path.parent_path()) look_at(root / path);

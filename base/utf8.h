@@ -5,16 +5,16 @@
 #include <string>
 #include <string_view>
 
-/// UTF-8, decoded in one place for the whole house. Malformed input follows Unicode 15, section 3.9, as WHATWG and
-/// Python's "replace" do: each maximal subpart of an ill-formed sequence counts once. All functions are thread-safe.
+/// The project's only UTF-8 decoder. Malformed input is treated as in Unicode 15, section 3.9, WHATWG and Python's
+/// "replace": each maximal subpart of an ill-formed sequence counts once. All functions are thread-safe.
 namespace relucent {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 inline constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 
-/// What stands at a place of a text.
+/// The code point, or malformed sequence, at a position of a text.
 struct DecodedCodePoint {
-  char32_t value;      ///< U+FFFD where it is malformed
+  char32_t value;      ///< U+FFFD if malformed
   std::uint8_t bytes;  ///< 1 to 4: of the code point, or of the malformed subpart
   bool well_formed;
 };
@@ -46,14 +46,14 @@ inline DecodedCodePoint decode_utf8(std::string_view text, std::size_t at) noexc
   return {value, static_cast<std::uint8_t>(at - begin), true};
 }
 
-/// The code point at `at`, U+FFFD where it is malformed; moves `at` past it.
+/// The code point at `at`, U+FFFD if malformed; moves `at` past it.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) noexcept {
   const DecodedCodePoint decoded = decode_utf8(text, at);
   at += decoded.bytes;
   return decoded.value;
 }
 
-/// Writes `value`, a scalar value (not a surrogate), at `out`, which has room for 4 bytes; returns the end.
+/// Writes `value`, a scalar value (not a surrogate), to `out`, which must have room for 4 bytes; returns the end.
 inline char* append_utf8(char32_t value, char* out) noexcept {
   const auto put = [&](char32_t bits) { *out++ = static_cast<char>(bits); };
   const auto tail = [&](int shift) { put(0x80 | (value >> shift & 0x3F)); };
@@ -69,7 +69,7 @@ inline char* append_utf8(char32_t value, char* out) noexcept {
   return out;
 }
 
-/// Appends `value`; what is not a scalar value (a surrogate, a number above U+10FFFF) becomes U+FFFD.
+/// Appends `value`, or U+FFFD if it is not a scalar value (a surrogate or a number above U+10FFFF).
 inline void append_utf8(char32_t value, std::string& out) {
   if (value < 0x80) return out.push_back(static_cast<char>(value));
   const bool scalar = value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
@@ -77,10 +77,11 @@ inline void append_utf8(char32_t value, std::string& out) {
   out.append(bytes, append_utf8(scalar ? value : kReplacementCharacter, bytes));
 }
 
-/// Whether `byte` continues a sequence instead of beginning one.
+/// Whether `byte` continues a UTF-8 sequence instead of starting one.
 inline bool is_utf8_continuation(char byte) noexcept { return (static_cast<std::uint8_t>(byte) & 0xC0) == 0x80; }
 
-/// Bytes of the well-formed sequence at the start of `text`, 1 to 4, or 0 if it is empty or malformed there.
+/// The length in bytes (1 to 4) of the well-formed sequence at the start of `text`; 0 if it is empty or malformed
+/// there.
 std::size_t utf8_sequence_length(std::string_view text) noexcept;
 
 bool is_well_formed_utf8(std::string_view text) noexcept;
@@ -91,15 +92,15 @@ std::size_t count_code_points(std::string_view text) noexcept;
 /// Bytes of the first `count` code points of well-formed UTF-8; text.size() if there are no more than that.
 std::size_t bytes_of_code_points(std::string_view text, std::size_t count) noexcept;
 
-/// The longest prefix of at most `bytes` bytes that does not cut a code point of well-formed UTF-8 in two.
+/// The longest prefix of well-formed UTF-8 with at most `bytes` bytes that does not split a code point.
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes) noexcept;
 
-/// Replaces each malformed subpart by U+FFFD. Returns how many were replaced; well-formed text is left untouched.
+/// Replaces each malformed subpart with U+FFFD and returns the number of replacements.
 std::size_t replace_malformed_utf8(std::string& text);
-/// Removes each malformed subpart. Returns how many were removed.
+/// Removes each malformed subpart and returns their number.
 std::size_t drop_malformed_utf8(std::string& text);
 
-/// `text` itself if it is well-formed, otherwise a copy in `storage` with each malformed subpart replaced by U+FFFD.
+/// `text` itself if it is well-formed, otherwise a copy in `storage` with each malformed subpart replaced with U+FFFD.
 std::string_view well_formed_utf8(std::string_view text, std::string& storage);
 
 }  // namespace relucent

@@ -9,7 +9,7 @@
 
 namespace relucent::config {
 
-/// The names of an enumeration's values as profiles write them.
+/// The names of an enumeration's values in profiles.
 template <class Enum>
 struct Names;
 

@@ -53,7 +53,7 @@ const char* type_name(Type type) {
   return "";
 }
 
-// monostate where the node has another type.
+// monostate if the node has another type.
 Value value_of(const toml::node& node, Type type) {
   if (type == Type::boolean && node.is_boolean()) return node.as_boolean()->get();
   if (type == Type::integer && node.is_integer()) return node.as_integer()->get();
@@ -63,7 +63,7 @@ Value value_of(const toml::node& node, Type type) {
   return {};
 }
 
-// A table's entries in the order of the text, so that the first mistake is the one reported.
+// A table's entries in text order, so that the first mistake is reported.
 std::vector<std::pair<const toml::key*, const toml::node*>> in_order(const toml::table& table) {
   std::vector<std::pair<const toml::key*, const toml::node*>> entries;
   for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
@@ -75,7 +75,7 @@ std::vector<std::pair<const toml::key*, const toml::node*>> in_order(const toml:
 void read_key(const Key& key, const toml::node& node, std::string_view name, Config& config) {
   const Value value = value_of(node, key.type);
   if (std::holds_alternative<std::monostate>(value)) {
-    fail(name, node.source(), key.name + " is " + type_name(node) + ", it must be " + type_name(key.type),
+    fail(name, node.source(), key.name + " must be " + type_name(key.type) + ", not " + type_name(node),
          "allowed: " + key.allowed);
   }
   if (!key.is_allowed(value)) {
@@ -94,12 +94,12 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
   if (names.empty()) {
     const std::string what = node.is_table() ? "section [" : "key \"";
     fail(name, section.source(), "unknown " + what + std::string(section.str()) + (node.is_table() ? "]" : "\""),
-         node.is_table() ? did_you_mean(section.str(), sections) : "keys stand in a section: " + join(sections));
+         node.is_table() ? did_you_mean(section.str(), sections) : "put the key in a section: " + join(sections));
   }
   const toml::table* table = node.as_table();
   if (table == nullptr) {
-    fail(name, section.source(), std::string(section.str()) + " is " + type_name(node) + ", it must be a section",
-         "write [" + std::string(section.str()) + "] on a line of its own, its keys below");
+    fail(name, section.source(), std::string(section.str()) + " must be a section, not " + type_name(node),
+         "write [" + std::string(section.str()) + "] on a line of its own and the keys below it");
   }
   for (const auto& [written, value] : in_order(*table)) {
     const Key* found = nullptr;
@@ -117,10 +117,10 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
 }
 
 std::string read_file(const std::filesystem::path& file) {
-  const std::string remedy = "name a readable TOML file";
+  const std::string remedy = "give a readable TOML file";
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
-    throw Error(ErrorKind::io, file.string(), "is a folder, not a configuration file", remedy);
+    throw Error(ErrorKind::io, file.string(), "is a directory, not a configuration file", remedy);
   }
   errno = 0;
   std::ifstream in(file, std::ios::binary);
@@ -131,7 +131,7 @@ std::string read_file(const std::filesystem::path& file) {
     throw Error(ErrorKind::io, file.string(), std::string("cannot be read: ") + std::strerror(errno), remedy);
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxFile) {
-    throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, which no profile is", remedy);
+    throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, the limit for a profile", remedy);
   }
   return text;
 }
@@ -142,9 +142,9 @@ void require_shallow(std::string_view text, std::string_view name) {
   const std::string_view before = text.substr(0, *place);
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
-  throw Error(
-      ErrorKind::invalid_data, std::string(name) + ":" + std::to_string(lines + 1) + ":" + std::to_string(column + 1),
-      "nests deeper than " + std::to_string(kMaxNesting) + " levels", "a profile has sections and keys in them");
+  throw Error(ErrorKind::invalid_data,
+              std::string(name) + ":" + std::to_string(lines + 1) + ":" + std::to_string(column + 1),
+              "nests deeper than " + std::to_string(kMaxNesting) + " levels", "a profile has only sections and keys");
 }
 
 }  // namespace

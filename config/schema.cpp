@@ -15,7 +15,7 @@ struct WholeNumber {
   std::int64_t low, high;
 };
 struct Number {
-  double low, high;  // inclusive; neither NaN nor infinity ever passes
+  double low, high;  // inclusive; NaN and infinity never pass
 };
 struct Text {
   std::string allowed;
@@ -157,7 +157,7 @@ std::vector<Key> make_schema() {
   constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
   return {
       text_key("index", "path", FIELD(index.path), any_path("a folder's path, or empty"),
-               "The index's folder where none is named otherwise."),
+               "The default index folder, used if no other is given."),
       text_key("index", "id_field", FIELD(index.id_field), {"a field's name, not empty", is_name},
                "The stored field with a document's external id."),
       text_key("index", "text_field", FIELD(index.text_field), {"a field's name, not empty", is_name},
@@ -165,51 +165,51 @@ std::vector<Key> make_schema() {
       text_key("index", "contents_field", FIELD(index.contents_field), {"a field's name, not empty", is_name},
                "The indexed field that BM25 searches."),
       switch_key("index", "token_ids", FIELD(index.token_ids),
-                 "Whether `relucent index` stores the token ids of [rescorer] model with each text, so that searching "
-                 "need not make them."),
+                 "Whether `relucent index` also stores the token ids of [rescorer] model, so that searches need not "
+                 "tokenize the texts."),
       choice_key(
           "index", "verify", FIELD(index.verify),
-          "What is checked when an index is opened: structure lets nothing damaged be used, checksums reads every byte "
-          "at once, none checks names and sizes alone."),
+          "What opening an index checks: structure never lets damaged data be used, checksums reads every byte at "
+          "once, none checks only names and sizes."),
 
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),
       number_key("first_stage", "b", FIELD(first_stage.b), {0, 1},
-                 "BM25's b: how much long documents are marked down; 0 is not at all."),
+                 "BM25's b: how strongly long documents are penalized; 0 is not at all."),
       choice_key("first_stage", "analyzer", FIELD(first_stage.analyzer),
-                 "How text becomes terms; must be what the index was made with."),
+                 "How text becomes terms; must match the index."),
       whole_number_key("first_stage", "hits", FIELD(first_stage.hits), {1, 1'000'000},
-                       "How many hits the program asks for where no number is given."),
+                       "The program's default number of hits."),
 
-      switch_key("rescorer", "enabled", FIELD(rescorer.enabled), "false gives plain BM25; no model is loaded then."),
+      switch_key("rescorer", "enabled", FIELD(rescorer.enabled), "false gives plain BM25 and loads no model."),
       text_key("rescorer", "module", FIELD(rescorer.module),
                {std::string(kBuiltInModule) + " | a shared object's path", is_name, true},
-               "What scores the candidates: the built-in cross-encoder or a module of your own."),
+               "What scores the candidates: the built-in cross-encoder or your own module."),
       text_key("rescorer", "model", FIELD(rescorer.model), any_path("a folder's path, or empty"),
                "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
       device_key(
           "rescorer", "device", FIELD(rescorer.device),
-          "Where the model runs; auto takes a GPU where one works, else the CPU; cuda:N is GPU number N, cuda spreads "
-          "queries over all GPUs of the first one's kind; ref is slow plain code."),
+          "Where the model runs; auto uses a GPU if one works, else the CPU; cuda:N is GPU number N, cuda spreads "
+          "queries over all GPUs of the same kind as the first; ref is slow reference code."),
       choice_key(
           "rescorer", "fallback_device", FIELD(rescorer.fallback_device),
-          "What answers where the GPU is absent or fails, marked degraded: the CPU, whose model is loaded at the first "
-          "failure, or nothing, so that on_error decides."),
+          "What scores if the GPU is absent or fails (the result is marked degraded): the CPU, whose model is loaded "
+          "at the first failure, or nothing, so that on_error decides."),
       choice_key(
           "rescorer", "precision", FIELD(rescorer.precision),
-          "What the model computes in; auto is the fastest that holds the documented tolerances. fp16 and tf32 need a "
-          "GPU, int8 the CPU."),
+          "The precision of the model's computation; auto is the fastest within the documented tolerances. fp16 and "
+          "tf32 need a GPU, int8 needs the CPU."),
       whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, kMaxThreads},
                        "Threads of the CPU backend; 0 is every core this process may use."),
       whole_number_key("rescorer", "window", FIELD(rescorer.window), {1, 100'000},
-                       "The rescore window: how many first-stage hits are rescored, whatever page is asked for."),
+                       "The rescore window: how many first-stage hits are rescored, whatever page is requested."),
       whole_number_key("rescorer", "max_length", FIELD(rescorer.max_length), {0, 1'000'000},
-                       "Longest input in tokens, query included; 0 is what the checkpoint says."),
+                       "Maximum input length in tokens, including the query; 0 is the checkpoint's value."),
       whole_number_key("rescorer", "attention_window", FIELD(rescorer.attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
       choice_key(
           "rescorer", "score_mode", FIELD(rescorer.score_mode),
-          "How first-stage score and logit become one: replace takes the logit alone, total the weighted sum, avg "
+          "How first-stage score and logit are combined: replace takes only the logit, total the weighted sum, avg "
           "half of it, multiply the product, max and min the larger and the smaller."),
       number_key("rescorer", "query_weight", FIELD(rescorer.query_weight), weight,
                  "Weight of the first-stage score (no effect in replace)."),
@@ -219,28 +219,28 @@ std::vector<Key> make_schema() {
           "Applied to both scores before weighting: minmax maps the window's scores to 0..1, sigmoid each score x "
           "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
-                 "The answer ends before the first hit whose combined score is lower; unset keeps all."),
+                 "The result list ends before the first hit with a lower combined score; unset keeps all."),
       whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout), {0, largest},
-                       "Deadline in milliseconds of everything after BM25; past it, on_error decides; 0 is no limit."),
+                       "Deadline in milliseconds for everything after BM25; after it, on_error decides; 0 is no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),
-          "After a failure or a missed deadline: first_stage answers in BM25's order, marked degraded; fail raises "
-          "the error."),
+          "After a failure or a missed deadline: first_stage returns BM25's order, marked degraded; fail raises the "
+          "error."),
       choice_key(
           "rescorer", "long_documents", FIELD(rescorer.long_documents),
-          "A document that does not fit: truncate cuts it, maxp takes its best chunk, firstp its first, sump the "
-          "chunks' sum."),
+          "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
+          "sump the sum of its chunks."),
       whole_number_key("rescorer", "chunk", FIELD(rescorer.chunk), {1, 1'000'000},
-                       "Word pieces of a document in one chunk (maxp, firstp, sump)."),
+                       "Word pieces of a document per chunk (maxp, firstp, sump)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
-                       "Word pieces from one chunk's start to the next one's; at most chunk."),
+                       "Word pieces from the start of one chunk to the start of the next; at most chunk."),
       whole_number_key("rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
-                       "Most chunks of a document that are read (maxp, sump): the first and those that share most with "
-                       "the query; 0 is all."),
+                       "Maximum number of chunks read per document (maxp, sump): the first and those that share most "
+                       "with the query; 0 is all."),
 
-      choice_key("log", "level", FIELD(log.level), "The least serious message that is written."),
+      choice_key("log", "level", FIELD(log.level), "The least severe level that is logged."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),
-               "Where messages go; empty is standard error."),
+               "The log file; empty is standard error."),
   };
 }
 
@@ -262,7 +262,7 @@ std::string_view section_meaning(std::string_view section) {
   if (section == "index") return "The index and its fields.";
   if (section == "first_stage") return "BM25.";
   if (section == "rescorer") return "The second stage: rescoring BM25's best hits with a cross-encoder.";
-  if (section == "log") return "Messages; results never go there.";
+  if (section == "log") return "Log messages; results never go there.";
   return "";
 }
 
@@ -276,8 +276,8 @@ Conflict find_conflict(const Config& config) {
   if (config.rescorer.stride > config.rescorer.chunk) {
     return {key_of("rescorer", "stride"),
             "stride = " + std::to_string(config.rescorer.stride) + " is above chunk = " +
-                std::to_string(config.rescorer.chunk) + ", so that words between chunks would never be read",
-            "make stride at most chunk"};
+                std::to_string(config.rescorer.chunk) + ", so words between chunks would never be read",
+            "set stride to at most chunk"};
   }
   return {};
 }

@@ -10,20 +10,20 @@
 
 namespace relucent::config {
 
-/// A value as a profile can hold it; monostate: the key is not set.
+/// A value in a profile; monostate: the key is not set.
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
-/// The TOML type a key wants. A `number` may be written without a decimal point.
+/// A key's TOML type. A `number` may be written without a decimal point.
 enum class Type { boolean, integer, number, text };
 
-/// One key of the schema. Parsing, checking, writing and the documentation are all driven by these entries; no key's
-/// name is written anywhere else.
+/// One key of the schema. These entries drive parsing, checking, writing and the documentation; key names appear
+/// nowhere else.
 struct Key {
   std::string section, name;
   Type type;
-  std::string allowed;  ///< in words, as documentation and errors say it
+  std::string allowed;  ///< in words, for documentation and errors
   std::string meaning;
-  bool is_path = false;  ///< a relative one in a file is taken from the file's folder
+  bool is_path = false;  ///< relative paths in a profile are resolved against its folder
   std::function<Value(const Config&)> get;
   std::function<void(Config&, const Value&)> set;  ///< the value has the key's type and is_allowed
   std::function<bool(const Value&)> is_allowed;
@@ -33,17 +33,17 @@ struct Key {
   std::string remedy(const Value& wrong) const;
 };
 
-/// Every key, sections together, in the order of documentation.
+/// Every key, grouped by section, in documentation order.
 const std::vector<Key>& schema();
-/// What a section is for, as the comment above it says.
+/// What a section is for: the comment above it.
 std::string_view section_meaning(std::string_view section);
-/// The module that is built in: the one value of [rescorer] module that is not a path.
+/// The built-in module: the only value of [rescorer] module that is not a path.
 inline constexpr std::string_view kBuiltInModule = "cross-encoder";
 
 /// The value as TOML. Doubles are written with the fewest digits that read back to the same value.
 std::string to_toml_value(const Value& value);
 
-/// Rules between keys: the offending key's entry and the problem, or nullptr where all is well.
+/// A violated rule between keys: the offending key's entry and the problem, or nullptr if there is none.
 struct Conflict {
   const Key* key = nullptr;
   std::string problem, remedy;

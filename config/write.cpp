@@ -31,7 +31,7 @@ std::string number(double value) {
   char buffer[40];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   std::string out(buffer, end);
-  // TOML reads a number without point or exponent as an integer.
+  // TOML reads a number without a decimal point or exponent as an integer.
   if (out.find_first_of(".en") == std::string::npos) out += ".0";
   return out;
 }

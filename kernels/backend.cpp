@@ -10,14 +10,14 @@
 namespace relucent {
 namespace {
 
-/// The first GPU that works and can run this encoder in this precision, else the CPU, which then knows why.
+/// The first working GPU that can run this encoder in this precision, else the CPU, with the reason in its BackendInfo.
 std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                            const BackendOptions& options) {
   std::string why_no_gpu = "no GPU is usable";
-  // Only the CPU has these.
+  // Only the CPU backend has instruction sets to choose from.
   if (!options.instruction_set.empty()) return cpu::make_backend(description, weights, options);
   if (options.precision == Precision::int8) {
-    return cpu::make_backend(description, weights, options, "precision int8 is the CPU's alone");
+    return cpu::make_backend(description, weights, options, "only the CPU supports precision int8");
   }
   try {
     for (const cuda::DeviceInfo& device : cuda::devices(false)) {
@@ -25,7 +25,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
       on_gpu.device = Device::cuda(device.index);
       try {
         return cuda::make_backend(description, weights, on_gpu);
-      } catch (const Error& error) {  // perhaps the next one
+      } catch (const Error& error) {  // try the next one
         why_no_gpu = error.what();
       }
     }
@@ -34,7 +34,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
   }
   if (options.precision == Precision::fp16 || options.precision == Precision::tf32) {
     throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
-                "needs a GPU, and there is none: " + why_no_gpu, "use precision = \"auto\"");
+                "needs a GPU, but none is usable: " + why_no_gpu, "use precision = \"auto\"");
   }
   return cpu::make_backend(description, weights, options, why_no_gpu);
 }
@@ -45,9 +45,8 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
                                         const BackendOptions& options) {
   check_weights(description, weights);
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    throw Error(ErrorKind::usage, "threads",
-                "is " + std::to_string(options.threads) + ", not 0 to " + std::to_string(kMaxThreads),
-                "0 means every core");
+    throw Error(ErrorKind::usage, "threads", std::to_string(options.threads) + " is out of range",
+                "give 1 to " + std::to_string(kMaxThreads) + ", or 0 for one per core");
   }
   switch (options.device.kind) {
     case Device::Kind::automatic: return make_best_backend(description, weights, options);
@@ -57,7 +56,7 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
   }
   if (options.precision != Precision::automatic && options.precision != Precision::fp32) {
     throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
-                "is not one of the reference backend", "use precision = \"auto\" or \"fp32\"");
+                "is not supported by the reference backend", "use precision = \"auto\" or \"fp32\"");
   }
   return ref::make_backend(description, weights);
 }

@@ -16,9 +16,8 @@ std::string to_string(const std::vector<std::int64_t>& shape) {
 
 void check_shape(const std::string& name, const TensorView& tensor, const std::vector<std::int64_t>& wanted) {
   if (tensor.shape != wanted || tensor.data == nullptr) {
-    throw Error(ErrorKind::invalid_data, name,
-                "has shape " + to_string(tensor.shape) + " where " + to_string(wanted) + " is needed",
-                "the weights and the description do not belong together");
+    throw Error(ErrorKind::invalid_data, name, "has shape " + to_string(tensor.shape) + ", not " + to_string(wanted),
+                "use weights and a description of the same model");
   }
 }
 
@@ -33,7 +32,7 @@ void check_norm(const std::string& name, const NormWeights& norm, std::int64_t h
 }
 
 void check_sequence(const EncoderDescription& description, std::span<const std::int32_t> ids, const std::string& name) {
-  if (ids.empty()) throw Error(ErrorKind::usage, name, "is empty", "a sequence holds at least its [SEP]");
+  if (ids.empty()) throw Error(ErrorKind::usage, name, "is empty", "end each sequence with [SEP]");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= description.vocabulary_size) {
       throw Error(ErrorKind::usage, name,
@@ -58,16 +57,16 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   }
   if (d.document_token_type && d.token_types < 2) {
     throw Error(ErrorKind::invalid_data, "encoder description",
-                "documents have token type 1, but there is one type only");
+                "documents have token type 1, but the model has only one token type");
   }
   const auto layers = static_cast<std::size_t>(d.layers);
   if (d.patterns.size() != layers || w.layers.size() != layers) {
     throw Error(ErrorKind::invalid_data, "encoder description",
-                "needs one attention pattern and one set of weights a layer");
+                "needs one attention pattern and one set of weights per layer");
   }
   for (const AttentionPattern& pattern : d.patterns) {
     if (pattern.window && *pattern.window < 0) {
-      throw Error(ErrorKind::invalid_data, "attention window", "is negative", "leave it out for no window");
+      throw Error(ErrorKind::invalid_data, "attention window", "is negative", "leave it unset for no window");
     }
   }
   check_shape("word embeddings", w.word_embeddings, {d.vocabulary_size, d.hidden_size});
@@ -93,7 +92,7 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
   if (logits != batch.documents.size()) {
     throw Error(ErrorKind::usage, "batch",
-                "has " + std::to_string(batch.documents.size()) + " documents and room for " + std::to_string(logits) +
+                "has " + std::to_string(batch.documents.size()) + " documents but room for " + std::to_string(logits) +
                     " logits");
   }
   check_sequence(description, {&batch.cls_id, 1}, "[CLS]");
@@ -103,8 +102,8 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
     const std::size_t positions = 1 + batch.query.size() + batch.documents[i].size();
     if (positions > static_cast<std::size_t>(description.max_positions)) {
       throw Error(ErrorKind::usage, "document " + std::to_string(i),
-                  "makes an input of " + std::to_string(positions) + " tokens; the position table has " +
-                      std::to_string(description.max_positions),
+                  "needs an input of " + std::to_string(positions) + " tokens, but the position table has " +
+                      std::to_string(description.max_positions) + " rows",
                   "truncate the document");
     }
   }

@@ -6,12 +6,12 @@
 
 namespace relucent {
 
-/// Throws Error `invalid_data` where a size is not positive, sizes do not divide, or a tensor's shape does not fit the
-/// description; it names the tensor, the shape found and the shape wanted.
+/// Throws Error `invalid_data` if a size is not positive, sizes do not divide evenly, or a tensor's shape does not
+/// match the description. The message names the tensor, its shape and the expected shape.
 void check_weights(const EncoderDescription& description, const EncoderWeights& weights);
 
-/// Throws Error `usage` for what Backend::score refuses: an empty sequence, an id outside the vocabulary, more
-/// positions than the table has, or `logits` not one a document.
+/// Throws Error `usage` for input that Backend::score rejects: an empty sequence, an id outside the vocabulary, more
+/// positions than the table has, or a number of `logits` other than one per document.
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits);
 
 }  // namespace relucent

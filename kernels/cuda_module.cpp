@@ -44,11 +44,11 @@ fs::path find_file() {
   std::error_code error;
   if (const char* stated = std::getenv(kVariable); stated != nullptr && *stated != '\0') {
     if (std::strcmp(stated, "none") == 0) {
-      refuse(kFile, std::string("is switched off by ") + kVariable + "=none", "unset it to use this machine's GPUs");
+      refuse(kFile, std::string("is disabled by ") + kVariable + "=none", "unset it to use this machine's GPUs");
     }
     if (fs::is_regular_file(stated, error)) return fs::absolute(stated, error);
-    refuse(stated, std::string("the environment variable ") + kVariable + " names no file",
-           "set it to a librelucent_cuda.so, or unset it");
+    refuse(stated, std::string("the environment variable ") + kVariable + " does not name a file",
+           "set it to the path of a librelucent_cuda.so, or unset it");
   }
   const fs::path folder = own_folder();
   for (const char* place : {".", "../lib", "../" RELUCENT_LIBDIR}) {
@@ -61,10 +61,10 @@ fs::path find_file() {
 // The CUDA libraries that the module needs are the user's to install; ours come with it.
 std::string remedy_for(const std::string& message) {
   if (message.find("libcublas") != std::string::npos || message.find("libcudart") != std::string::npos) {
-    return "install the CUDA libraries of the version it was built with (docs/installation.md), or name their folder "
-           "in LD_LIBRARY_PATH";
+    return "install the CUDA libraries of the version it was built with (docs/installation.md), or add their directory "
+           "to LD_LIBRARY_PATH";
   }
-  return "install the library and its CUDA module from one build";
+  return "install the library and its CUDA module from the same build";
 }
 
 void* open(const fs::path& file) {
@@ -75,7 +75,7 @@ void* open(const fs::path& file) {
   const std::string message = said != nullptr ? said : "unknown reason";
   if (!file.has_parent_path() && message.starts_with(std::string(kFile) + ": cannot open shared object file")) {
     refuse(kFile, "is not installed, so this machine's GPUs cannot be used",
-           std::string("build it with -DRELUCENT_CUDA=on, name it in ") + kVariable + ", or " + kUseTheCpu);
+           std::string("build it with -DRELUCENT_CUDA=on, give its path in ") + kVariable + ", or " + kUseTheCpu);
   }
   refuse(file.string(), "cannot be loaded: " + message, remedy_for(message));
 }
@@ -84,8 +84,8 @@ const Module& load(const fs::path& file) {
   void* library = open(file);
   const auto entry = reinterpret_cast<decltype(&relucent_cuda_module)>(::dlsym(library, kSymbol));
   if (entry == nullptr) {
-    refuse(file.string(), std::string("is no CUDA module: it does not export ") + kSymbol,
-           std::string("set ") + kVariable + " to a librelucent_cuda.so");
+    refuse(file.string(), std::string("is not a CUDA module: it does not export ") + kSymbol,
+           std::string("set ") + kVariable + " to the path of a librelucent_cuda.so");
   }
   const Module* found = entry();
   // The number comes first: what follows it is known only where it is the same.
@@ -93,11 +93,12 @@ const Module& load(const fs::path& file) {
     refuse(file.string(),
            "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) + ", this library has " +
                std::to_string(kModuleAbi),
-           "install both from one build");
+           "install both from the same build");
   }
   if (std::strcmp(found->version, RELUCENT_VERSION) != 0) {
-    refuse(file.string(), std::string("is of Relucent ") + found->version + ", this library is " RELUCENT_VERSION,
-           "install both from one build");
+    refuse(file.string(),
+           std::string("belongs to Relucent ") + found->version + ", but this library is " RELUCENT_VERSION,
+           "install both from the same build");
   }
   return *found;
 }
@@ -112,7 +113,7 @@ auto in_module(const char* operation, Work&& work) -> decltype(work()) {
   } catch (const std::exception& error) {
     throw Error(ErrorKind::device, kFile, std::string(operation) + " failed: " + error.what(), kReport);
   } catch (...) {
-    throw Error(ErrorKind::device, kFile, std::string(operation) + " failed: it threw something unknown", kReport);
+    throw Error(ErrorKind::device, kFile, std::string(operation) + " failed with an unknown exception", kReport);
   }
 }
 
@@ -142,9 +143,9 @@ void require_usable(const Device& wanted) {
     usable = usable || device.problem.empty();
   }
   if (usable) return;
-  const std::string problem = wanted.gpu ? "is not there" : "no GPU is usable";
+  const std::string problem = wanted.gpu ? "does not exist" : "no GPU is usable";
   refuse("device " + name, problem + ": this machine has " + list(all),
-         "take another one, or " + std::string(kUseTheCpu));
+         "use another one, or " + std::string(kUseTheCpu));
 }
 
 }  // namespace
@@ -160,15 +161,15 @@ const Module& module() {
 }
 
 std::vector<DeviceInfo> devices(bool free_memory) {
-  return in_module("asking for the GPUs", [&] { return module().devices(free_memory); });
+  return in_module("listing the GPUs", [&] { return module().devices(free_memory); });
 }
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options) {
   require_usable(options.device);
   auto backend =
-      in_module("making the CUDA backend", [&] { return module().make_backend(description, weights, options); });
-  if (!backend) refuse("device " + to_string(options.device), "the CUDA module made no backend", kReport);
+      in_module("creating the CUDA backend", [&] { return module().make_backend(description, weights, options); });
+  if (!backend) refuse("device " + to_string(options.device), "the CUDA module returned no backend", kReport);
   return backend;
 }
 

@@ -26,21 +26,24 @@ constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
   const std::int32_t rows = checkpoint.configuration.description.max_positions;
   if (options.max_length != 0 && (options.max_length <= kSpecialTokens || options.max_length > rows)) {
-    bad_option("max_length is " + std::to_string(options.max_length),
+    bad_option("max_length " + std::to_string(options.max_length) + " is out of range",
                "give 0 or a number from " + std::to_string(kSpecialTokens + 1) + " to " + std::to_string(rows) +
                    ", the rows of the position table of " + checkpoint.folder.string());
   }
   if (options.attention_window && *options.attention_window < -1) {
-    bad_option("attention_window is " + std::to_string(*options.attention_window),
-               "give -1 for no window, or 0 or more tokens");
+    bad_option("attention_window " + std::to_string(*options.attention_window) + " is out of range",
+               "give 0 or more tokens, or -1 for no window");
   }
-  if (options.chunk < 1) bad_option("chunk is " + std::to_string(options.chunk), "give 1 or more word pieces");
+  if (options.chunk < 1) {
+    bad_option("chunk " + std::to_string(options.chunk) + " is out of range", "give 1 or more word pieces");
+  }
   if (options.max_chunks < 0) {
-    bad_option("max_chunks is " + std::to_string(options.max_chunks), "give 1 or more chunks, or 0 for all of them");
+    bad_option("max_chunks " + std::to_string(options.max_chunks) + " is out of range",
+               "give 1 or more chunks, or 0 for all of them");
   }
   if (options.stride < 1 || options.stride > options.chunk) {
-    bad_option("stride is " + std::to_string(options.stride),
-               "give 1 to " + std::to_string(options.chunk) + " word pieces, so that no text lies between two chunks");
+    bad_option("stride " + std::to_string(options.stride) + " is out of range",
+               "give 1 to " + std::to_string(options.chunk) + " word pieces, so that chunks leave no gaps");
   }
 }
 
@@ -84,7 +87,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::unique_ptr<const Backend> backend_;
 };
 
-/// The document's first `limit` ids: those it came with where they are as good as its text's, or the text's, in `room`.
+/// The document's first `limit` ids: the given ones if they suffice, otherwise those of its text, in `room`.
 std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocument& document, std::size_t limit,
                                                                std::vector<std::int32_t>& room,
                                                                const StopSignal& stop) const {
@@ -117,7 +120,7 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
   std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     stop.throw_if_due("tokenizing the documents");
-    // One more than wanted shows that chunks, or a cut, are needed; what lies behind it does not matter.
+    // One more id than wanted shows that the document must be split or cut; the ids after it do not matter.
     const auto ids = document_ids(documents[i], pieces_wanted(room, options_) + 1, pieces, stop);
     auto chunks = document_chunks(ids.size(), room, options_);
     PairScore& score = scores.documents[i];
@@ -164,8 +167,8 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   const std::vector<float> logits = encode(batch, stop, scores);
   for (const float logit : logits) {
     if (!std::isfinite(logit)) {
-      throw Error(ErrorKind::invalid_data, folder_.string(), "the model gives a score that is not a finite number",
-                  "its weights are damaged or do not fit this precision: run `relucent model check`");
+      throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
+                  "run `relucent model check`: the weights are damaged or exceed this precision's range");
     }
   }
   batch.combine(logits, options_.long_documents, scores.documents);

@@ -7,16 +7,16 @@
 
 namespace relucent {
 
-/// A file that appears under its name whole or not at all, whatever happens to the process or the machine: written
-/// under a temporary name in the same directory, forced to the disk, renamed, and the directory forced to the disk. A
-/// symbolic link is followed, so that it stays one. One thread at a time; all functions throw Error `io`.
+/// Creates or replaces a file atomically, even if the process or the machine dies: writes a temporary file in the same
+/// directory, syncs it, renames it and syncs the directory. Follows a symbolic link, so that it stays one. One thread
+/// at a time; all functions throw Error `io`.
 class AtomicFile {
  public:
   /// Creates the temporary file, "PATH.tmpPID".
   explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
-  /// Removes what was written unless commit() has put it in place.
+  /// Removes the temporary file unless commit() has put it in place.
   ~AtomicFile();
 
   void write(std::string_view bytes);

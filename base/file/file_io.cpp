@@ -18,11 +18,11 @@ std::string_view remedy_for(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT: return "free some space and try again";
-    case EMFILE: return "raise the limit of open files (ulimit -n)";
+    case EMFILE: return "raise the limit on open files (ulimit -n)";
     case ENFILE: return "the system's table of open files is full; close other programs";
     case ENOMEM: return "free some memory, or raise its limit (ulimit -v)";
     case EACCES:
-    case EPERM: return "check the permissions of the file and its folder";
+    case EPERM: return "check the permissions of the file and its directory";
     case EROFS: return "the file system is mounted read-only; choose another place";
     case ENOENT:
     case ENOTDIR: return "check the path";
@@ -33,7 +33,7 @@ std::string_view remedy_for(int error) {
 
 void sync(const fs::path& path, int flags) {
   const UniqueFd file(::open(path.c_str(), flags | O_CLOEXEC));
-  if (!file) throw_io_error(path, "forcing it to the disk", errno);
+  if (!file) throw_io_error(path, "syncing it to disk", errno);
   sync_descriptor(file.get(), path);
 }
 
@@ -54,13 +54,14 @@ void throw_io_error(const fs::path& path, std::string_view operation, int error)
 }
 
 UniqueFd open_regular_file(const fs::path& path) {
-  // O_NONBLOCK: opening a named pipe must not wait for a writer.
+  // O_NONBLOCK: opening a named pipe must not block until it has a writer.
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) throw_io_error(path, "opening", errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io_error(path, "opening", errno);
-  if (S_ISDIR(status.st_mode)) throw Error(ErrorKind::io, path.string(), "is a directory", "name a file in it");
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::io, path.string(), "is not a regular file", "name a file");
+  if (S_ISDIR(status.st_mode)) throw Error(ErrorKind::io, path.string(), "is a directory", "give a file in it");
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorKind::io, path.string(), "is not a regular file", "give a regular file");
   return file;
 }
 
@@ -84,7 +85,7 @@ std::string read_file(const fs::path& path, std::size_t max_bytes) {
       throw Error(ErrorKind::invalid_data, path.string(), "is larger than " + std::to_string(max_bytes) + " bytes",
                   "check that it is the right file");
     }
-    if (used == bytes.size()) bytes.resize(2 * used);  // it has grown since
+    if (used == bytes.size()) bytes.resize(2 * used);  // the file has grown
   }
   bytes.resize(used);
   return bytes;
@@ -103,7 +104,7 @@ void write_all(int descriptor, std::string_view bytes, const fs::path& path) {
 
 void sync_descriptor(int descriptor, const fs::path& path) {
   // EINVAL: the file system does not implement it.
-  if (::fsync(descriptor) != 0 && errno != EINVAL) throw_io_error(path, "forcing it to the disk", errno);
+  if (::fsync(descriptor) != 0 && errno != EINVAL) throw_io_error(path, "syncing it to disk", errno);
 }
 
 void sync_file(const fs::path& path) { sync(path, O_RDONLY); }

@@ -8,16 +8,16 @@
 
 #include "base/file/unique_fd.h"
 
-/// Files as the operating system offers them, with errors that name the file, what failed and the remedy.
+/// File access through system calls, with errors that name the file, the operation and the remedy.
 /// All functions retry interrupted system calls and are thread-safe.
 namespace relucent {
 
-/// Throws Error `io`: "PATH: OPERATION: REASON; remedy", where the remedy follows from `error`, an errno value (too
+/// Throws Error `io`: "PATH: OPERATION: REASON; remedy". The errno value `error` selects the reason and the remedy (too
 /// many open files, no permission, full disk, out of memory ...).
 [[noreturn]] void throw_io_error(const std::filesystem::path& path, std::string_view operation, int error);
 
-/// The remedy for a failure whose text ends with the system's reason, as in "/index/_0.tis: opening: Too many open
-/// files"; empty if it ends otherwise.
+/// The remedy for a failure message that ends with the system's reason, e.g. "/index/_0.tis: opening: Too many open
+/// files"; empty for any other message.
 std::string_view remedy_in(std::string_view text);
 
 /// Opens a regular file for reading. Throws Error `io` if it is missing, unreadable or not a regular file.
@@ -34,8 +34,8 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
 /// Writes all of `bytes`. Throws Error `io` naming `path`.
 void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path);
 
-/// Forces a file's contents, or a directory's entries, to the disk; does nothing on file systems that have no such
-/// operation. Throws Error `io`.
+/// Syncs a file's contents, or a directory's entries, to disk; does nothing on file systems that cannot. Throws Error
+/// `io`.
 void sync_descriptor(int descriptor, const std::filesystem::path& path);
 void sync_file(const std::filesystem::path& path);
 void sync_directory(const std::filesystem::path& path);

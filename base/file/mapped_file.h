@@ -10,7 +10,7 @@ namespace relucent {
 /// A file mapped read-only for as long as the object lives. Thread-safe.
 class MappedFile {
  public:
-  /// Throws Error `io` where the file is missing, not a regular file or cannot be read.
+  /// Throws Error `io` if the file is missing, not a regular file or not readable.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
 
   MappedFile(const MappedFile&) = delete;

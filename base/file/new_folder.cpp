@@ -18,7 +18,7 @@ NewFolder::NewFolder(const fs::path& target) : target_(target) {
   if (target_.filename().empty()) target_ = target_.parent_path();  // "name/"
   std::error_code error;
   if (fs::exists(fs::symlink_status(target_, error))) {
-    throw Error(ErrorKind::usage, target.string(), "exists already", "choose another name or remove it first");
+    throw Error(ErrorKind::usage, target.string(), "already exists", "choose another name or remove it first");
   }
   draft_ = target_;
   draft_ += ".partial-" + std::to_string(::getpid());
@@ -27,7 +27,7 @@ NewFolder::NewFolder(const fs::path& target) : target_(target) {
 
 NewFolder::~NewFolder() {
   if (published_) return;
-  std::error_code ignored;  // nothing more can be done about a draft that stays
+  std::error_code ignored;  // nothing more can be done if the draft cannot be removed
   fs::remove_all(draft_, ignored);
 }
 

@@ -9,12 +9,11 @@
 
 namespace relucent {
 
-/// A folder that appears under its name whole or not at all: it is filled under another name beside it, which
-/// the destructor removes unless publish() was called. All functions throw Error `io` where the system
-/// refuses.
+/// Creates a folder atomically: it is filled under a temporary name beside its target and renamed by publish().
+/// Without publish(), the destructor removes it. All functions throw Error `io` if the system refuses.
 class NewFolder {
  public:
-  /// Throws Error `usage` where `target` exists.
+  /// Throws Error `usage` if `target` exists.
   explicit NewFolder(const std::filesystem::path& target);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
@@ -27,7 +26,7 @@ class NewFolder {
 
     void write(std::span<const std::byte> bytes);
     void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-    /// Brings the bytes to the disk; a file that is not finished is not to be relied on.
+    /// Syncs the bytes to disk. Without it the file may be incomplete.
     void finish();
 
    private:

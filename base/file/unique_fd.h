@@ -26,8 +26,7 @@ class UniqueFd {
     descriptor_ = descriptor;
   }
 
-  /// Closes the descriptor and returns close(2)'s result: the last place where a network file system reports a failed
-  /// write.
+  /// Closes the descriptor and returns close(2)'s result: a network file system's last chance to report a failed write.
   [[nodiscard]] int close() noexcept { return ::close(std::exchange(descriptor_, -1)); }
 
  private:

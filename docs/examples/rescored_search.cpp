@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "relucent/plugin.h"
+#include "relucent/open_searcher.h"
 
 using namespace Lucene;
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "index_tools/evaluation/topics.h"
-#include "relucent/plugin.h"
+#include "relucent/open_searcher.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/text_query.h"
 

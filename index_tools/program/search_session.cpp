@@ -12,7 +12,7 @@
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
-#include "relucent/plugin.h"
+#include "relucent/open_searcher.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/rescoring_searcher.h"

@@ -16,7 +16,7 @@
 namespace relucent::cpu {
 namespace {
 
-// Enough for whole panels of any level, few enough for their activations to stay in the second-level cache.
+// Enough for whole panels at any level, few enough for their activations to stay in the second-level cache.
 constexpr std::size_t kGroupTokens = 384;
 
 class CpuBackend final : public Backend {
@@ -44,7 +44,8 @@ class CpuBackend final : public Backend {
     const std::vector<std::size_t> order = longest_first(batch);
     const std::size_t workers = workspaces_.size();
     std::vector<std::span<const std::size_t>> groups = groups_of(order, batch, kGroupTokens);
-    // Few groups would leave workers idle: all of them take larger ones together, a few milliseconds each.
+    // Too few groups would leave workers idle. Then all workers compute larger groups together, a few milliseconds
+    // each.
     const bool together = groups.size() < 2 * workers;
     if (together) groups = groups_of(order, batch, kGroupTokens * workers);
     std::vector<float> cls(order.size() * 2 * encoder_->hidden());  // in `order`
@@ -63,7 +64,7 @@ class CpuBackend final : public Backend {
         encode(groups[index], alone);
       });
     }
-    // All [CLS] tokens together: the last block's weights are read once a worker.
+    // All [CLS] tokens together: each worker reads the last block's weights once.
     std::vector<float> in_order(order.size());
     const std::size_t share = (order.size() + workers - 1) / workers;
     pool_->run((order.size() + share - 1) / share, [&](std::size_t index, int worker) {
@@ -86,7 +87,7 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  // So that no worker is left alone with a long document at the end.
+  // So that no worker ends up alone with a long document.
   static std::vector<std::size_t> longest_first(const ScoringBatch& batch) {
     std::vector<std::size_t> order(batch.documents.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -96,7 +97,7 @@ class CpuBackend final : public Backend {
     return order;
   }
 
-  // Stretches of `order` of at most `most` tokens or one document.
+  // Splits `order` into runs of at most `most` tokens, or of one document.
   std::vector<std::span<const std::size_t>> groups_of(std::span<const std::size_t> order, const ScoringBatch& batch,
                                                       std::size_t most) const {
     const auto tokens = [&](std::size_t i) { return encoder_->tokens(batch.query.size(), batch.documents[i].size()); };
@@ -112,7 +113,7 @@ class CpuBackend final : public Backend {
     return groups;
   }
 
-  // A call's memory for what all workers compute together.
+  // A call's memory for the groups that all workers compute together.
   class BorrowedWorkspace {
    public:
     explicit BorrowedWorkspace(const CpuBackend& from) : from_(from) {
@@ -137,7 +138,7 @@ class CpuBackend final : public Backend {
     std::unique_ptr<Workspace> workspace_;
   };
 
-  // A worker does one piece of work at a time, so its workspace is its own.
+  // A worker does one task at a time, so each has one workspace.
   Workspace& workspace(int worker) const { return workspaces_[static_cast<std::size_t>(worker)]; }
 
   EncoderDescription description_;
@@ -146,7 +147,7 @@ class CpuBackend final : public Backend {
   BackendInfo info_;
   mutable std::vector<Workspace> workspaces_;  // [workers]
   mutable std::mutex free_mutex_;
-  mutable std::vector<std::unique_ptr<Workspace>> free_;  // as many as there were callers at once
+  mutable std::vector<std::unique_ptr<Workspace>> free_;  // one per concurrent caller so far
 };
 
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",
@@ -163,17 +164,19 @@ const VectorKernels& choose_kernels(const std::string& wanted) {
   for (std::size_t i = 0; i < available.refused_count; ++i) {
     if (wanted != available.refused[i]->name) continue;
     throw Error(ErrorKind::device, "instruction set " + wanted,
-                "gives wrong products on this machine: a small one with a known result came out different",
-                "it has " + known);
+                "computes wrong products on this machine: a small product with a known result came out different",
+                "use one of " + known);
   }
   const auto& names = kInstructionSets;
   if (std::find(std::begin(names), std::end(names), wanted) == std::end(names)) {
-    throw Error(ErrorKind::usage, "instruction set " + wanted, "is not known", "this processor has " + known);
+    throw Error(ErrorKind::usage, "instruction set " + wanted, "is unknown",
+                "use one that this processor has: " + known);
   }
-  throw Error(ErrorKind::device, "instruction set " + wanted, "is not one that this processor has", "it has " + known);
+  throw Error(ErrorKind::device, "instruction set " + wanted, "is not available on this processor",
+              "use one that it has: " + known);
 }
 
-// What is asked for, computed natively where the processor can.
+// The requested precision, computed natively if the processor can.
 Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
   switch (wanted) {
     case Precision::fp32: return Arithmetic::fp32;
@@ -182,7 +185,7 @@ Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
     case Precision::fp16:
     case Precision::tf32:
       throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(wanted),
-                  "is not one of the CPU backend",
+                  "is not supported by the CPU backend",
                   "use precision = \"auto\", \"fp32\", \"bf16\" or \"int8\", or a GPU");
     case Precision::automatic: break;
   }

@@ -7,7 +7,7 @@
 
 namespace relucent::cpu {
 
-/// The fast backend for CPUs. Checked weights are presumed (checks.h). Throws what create_backend says.
+/// The fast backend for CPUs. The weights must have passed check_weights(). Throws the same Errors as create_backend.
 /// @param why_no_gpu  for BackendInfo
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options, const std::string& why_no_gpu = {});

@@ -59,12 +59,12 @@ double measured_peak(const BackendInfo& info) {
         });
       }
     } catch (const std::exception& error) {
-      // Those that run wait for the others, and the vector's destructor for them.
+      // The running threads wait for the missing ones, and the vector's destructor waits for the running ones.
       for (std::size_t missing = threads.size(); missing < of_thread.size(); ++missing) together.arrive_and_drop();
       throw Error(ErrorKind::io, "threads",
-                  "the system gave only " + std::to_string(threads.size()) + " of " + std::to_string(info.threads) +
+                  "the system started only " + std::to_string(threads.size()) + " of " + std::to_string(info.threads) +
                       " threads: " + error.what(),
-                  "ask for fewer");
+                  "use fewer threads");
     }
     threads.clear();
     double all = 0;

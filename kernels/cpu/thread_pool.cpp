@@ -22,9 +22,9 @@ ThreadPool::ThreadPool(int threads) {
   } catch (const std::system_error& error) {
     close();
     throw Error(ErrorKind::io, "threads",
-                "the system gave only " + std::to_string(threads_.size()) + " of " + std::to_string(threads) +
+                "the system started only " + std::to_string(threads_.size()) + " of " + std::to_string(threads) +
                     " threads: " + error.what(),
-                "ask for fewer");
+                "use fewer threads");
   }
 }
 

@@ -14,11 +14,11 @@
 
 namespace relucent::cpu {
 
-/// Threads that share out numbered pieces of work; asleep while there is none. Any number of threads may call run() at
-/// once: their pieces are taken in turns.
+/// Threads that execute numbered tasks and sleep when there are none. Any number of threads may call run()
+/// concurrently; the pool alternates between their tasks.
 class ThreadPool {
  public:
-  /// Throws Error `io` where the system refuses so many threads, std::bad_alloc where it lacks the memory.
+  /// Throws Error `io` if the system cannot start all threads, std::bad_alloc if it runs out of memory.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -26,9 +26,9 @@ class ThreadPool {
 
   int size() const noexcept { return static_cast<int>(threads_.size()); }
 
-  /// Calls work(index, worker) for every index below `count` on the pool's threads, 0 <= worker < size(), one call a
-  /// worker at a time; returns when all have ended. After an exception no further piece begins, and the first one
-  /// is thrown here.
+  /// Calls work(index, worker) for every index below `count` on the pool's threads, 0 <= worker < size(), at most one
+  /// call per worker at a time. Returns when all calls have ended. After an exception no further call starts, and run()
+  /// rethrows the first exception.
   using Work = std::function<void(std::size_t index, int worker)>;
   void run(std::size_t count, const Work& work);
 
@@ -45,13 +45,13 @@ class ThreadPool {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::list<Job*> waiting_;  // jobs with pieces left to begin; the workers only move them, which allocates nothing
+  std::list<Job*> waiting_;  // jobs with calls left to start; the workers only move them, which allocates nothing
   bool closing_ = false;
   std::vector<std::thread> threads_;
 };
 
-/// The process's pool of `threads` threads, made when first asked for and shared by all who ask while one of them holds
-/// it.
+/// The process's pool of `threads` threads. Created on the first call and shared by all callers for as long as one of
+/// them holds it.
 std::shared_ptr<ThreadPool> shared_pool(int threads);
 
 }  // namespace relucent::cpu

@@ -23,9 +23,9 @@ CUcontext kept_context(int device) {
   CUcontext& context = kept[device];
   unsigned flags = 0;
   int active = 0;
-  if (context != nullptr) check(functions.state_of_primary(handle, &flags, &active), device, "looking at its context");
+  if (context != nullptr) check(functions.state_of_primary(handle, &flags, &active), device, "querying its context");
   if (active != 0) return context;
-  // The first use, or somebody has reset the device since.
+  // The first use, or the device was reset since.
   context = nullptr;
   check(functions.retain_primary(&context, handle), device, "opening a context");
   return context;
@@ -34,12 +34,12 @@ CUcontext kept_context(int device) {
 }  // namespace
 
 CurrentContext::CurrentContext(int device, CUcontext context) : driver_(driver(device)) {
-  check(driver_.get_current(&before_), device, "asking for the thread's context");
+  check(driver_.get_current(&before_), device, "querying the thread's context");
   if (before_ == context) return;
   pushed_ = true;
   if (const CUresult error = driver_.push(context); error != CUDA_SUCCESS) {
     restore();
-    check(error, device, "choosing its context");
+    check(error, device, "setting its context");
   }
 }
 
@@ -50,7 +50,7 @@ CurrentContext::~CurrentContext() {
   restore();
 }
 
-// Pushing and popping may also fail for what failed in the context earlier, and do not say what they did then.
+// Push and pop may also return an earlier failure of the context, without saying whether they took effect.
 void CurrentContext::restore() const noexcept {
   const auto is_restored = [this] {
     CUcontext now = nullptr;

@@ -1,14 +1,14 @@
-// Contexts of the CUDA driver: which GPU, and which of a process's handles to it, a thread works with. Host code.
+// CUDA driver contexts: which GPU, and which of the process's handles to it, a thread uses. Host code.
 #pragma once
 
 #include "kernels/cuda/driver.h"
 
 namespace relucent::cuda {
 
-/// A context on the calling thread's stack of contexts until the end of the scope: the CUDA runtime and cublasLt work
-/// in it meanwhile. What was current before, nothing or a context of the host's own, is current again afterwards on
-/// every path, which cudaSetDevice() would not give: it puts the device's primary context in its place, and going back
-/// to device 0 with it opens a context there.
+/// Makes a context current on the calling thread for the length of the scope; the CUDA runtime and cublasLt work in it.
+/// Afterwards the previous state, no context or one of the host's own, is restored on every path. cudaSetDevice()
+/// cannot do that: it replaces the context with the device's primary context, and switching back to device 0 opens a
+/// context there.
 class CurrentContext {
  public:
   /// Errors name `device`. Throws Error `device`.
@@ -22,11 +22,11 @@ class CurrentContext {
 
   const Driver& driver_;
   CUcontext before_ = nullptr;
-  bool pushed_ = false;  // not where it was the current one already
+  bool pushed_ = false;  // false if the context was current already
 };
 
-/// `device`'s primary context, which it shares with every user of the CUDA runtime in this process, as the current one.
-/// It is retained at its first use and then for the life of the process: the runtime and cublasLt keep code in it.
+/// Makes `device`'s primary context current. All users of the CUDA runtime in this process share that context. It is
+/// retained from its first use until the process ends, because the runtime and cublasLt keep code in it.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device);
@@ -35,8 +35,8 @@ class CurrentDevice {
   CurrentContext current_;
 };
 
-/// `device`'s primary context for the length of a scope: closed again at the end, unless somebody else has it too. Not
-/// for calls of the runtime, which remember it.
+/// `device`'s primary context for the length of a scope; closed at the end unless other code retains it. Not for calls
+/// of the runtime, which would remember it.
 class BorrowedContext {
  public:
   explicit BorrowedContext(int device);

@@ -18,8 +18,8 @@ namespace {
 constexpr int kMaxHeads = 64;  // of the last layer's scores in shared memory
 
 [[noreturn]] void refuse(const std::string& what, int value, const std::string& limit) {
-  throw Error(ErrorKind::unsupported, "CUDA backend", what + " is " + std::to_string(value) + "; it takes " + limit,
-              "use device = \"cpu\"");
+  throw Error(ErrorKind::unsupported, "CUDA backend",
+              what + " is " + std::to_string(value) + ", but only " + limit + " are supported", "use device = \"cpu\"");
 }
 
 void check_supported(const EncoderDescription& d) {
@@ -27,13 +27,13 @@ void check_supported(const EncoderDescription& d) {
     refuse("hidden_size", d.hidden_size, "multiples of 8 up to " + std::to_string(kMaxHidden));
   }
   if (d.head_size() % 8 != 0 || d.head_size() > kMaxHeadSize) {
-    refuse("the size of a head", d.head_size(), "multiples of 8 up to " + std::to_string(kMaxHeadSize));
+    refuse("the head size", d.head_size(), "multiples of 8 up to " + std::to_string(kMaxHeadSize));
   }
-  if (d.heads > kMaxHeads) refuse("the number of heads", d.heads, "up to " + std::to_string(kMaxHeads));
+  if (d.heads > kMaxHeads) refuse("the number of heads", d.heads, "values up to " + std::to_string(kMaxHeads));
 }
 
-/// What `asked` means for an encoder. In one of few features the rounding of bf16 does not average out: its logits
-/// would err by more than the 5e-2 that 16 bits may. Such encoders cost next to nothing in tf32.
+/// The precision actually used for `asked`. With few features the rounding errors of bf16 do not average out: the
+/// logits would be off by more than the 5e-2 allowed for 16 bits. Such small encoders cost next to nothing in tf32.
 Precision effective(Precision asked, int hidden_size) {
   constexpr int least_for_bf16 = 128;
   switch (asked) {
@@ -44,8 +44,8 @@ Precision effective(Precision asked, int hidden_size) {
     case Precision::fp16: return asked;
     case Precision::int8: break;
   }
-  throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(asked), "is not one of the CUDA backend",
-              "it has auto (fp16), fp16, bf16, tf32 and fp32");
+  throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(asked),
+              "is not supported by the CUDA backend", "use auto (fp16), fp16, bf16, tf32 or fp32");
 }
 
 Element element_of(Precision precision) {
@@ -54,7 +54,7 @@ Element element_of(Precision precision) {
   return Element::f32;
 }
 
-/// The GPUs that `wanted`, of kind `cuda`, means.
+/// The GPUs selected by `wanted`, of kind `cuda`.
 std::vector<DeviceInfo> chosen(const Device& wanted) {
   const std::vector<DeviceInfo> all = devices(false);
   std::vector<DeviceInfo> found;
@@ -64,20 +64,20 @@ std::vector<DeviceInfo> chosen(const Device& wanted) {
     if (!info.problem.empty()) {
       problems += (problems.empty() ? "" : "; ") + device_name(info.index) + " " + info.problem;
     } else if (found.empty() || (info.name == found.front().name)) {
-      found.push_back(info);  // alike, so that their bits are
+      found.push_back(info);  // the same model, so the results have the same bits
     }
   }
   if (!found.empty()) return found;
   if (problems.empty()) {
-    problems = all.empty() ? "there is no GPU"
-                           : "there is no such GPU, but " + std::to_string(all.size()) + " other" +
+    problems = all.empty() ? "no GPU was found"
+                           : "no such GPU; this machine has " + std::to_string(all.size()) + " other" +
                                  (all.size() == 1 ? "" : "s");
   }
   throw Error(ErrorKind::device, to_string(wanted), problems,
-              "`relucent model info --device` lists the devices; device = \"cpu\" works");
+              "list the devices with `relucent model info --device`, or use device = \"cpu\"");
 }
 
-/// One or several GPUs; a call goes to the one with the fewest others, and to the next where that one fails.
+/// One or several GPUs. A call goes to the least busy one, and to the next one if it fails.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const EncoderDescription& description, const EncoderWeights& weights,
@@ -90,7 +90,7 @@ class CudaBackend final : public Backend {
     for (const DeviceInfo& device : devices) {
       try {
         gpus_.push_back(std::make_unique<Gpu>(device.index, description_, weights_, precision == Precision::tf32));
-      } catch (const Error& error) {  // full, perhaps: the others will do
+      } catch (const Error& error) {  // e.g. out of memory: use the others
         if (error.kind() != ErrorKind::device) throw;
         if (!failure) failure = std::current_exception();
         continue;
@@ -110,7 +110,7 @@ class CudaBackend final : public Backend {
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     if (batch.documents.empty()) return {};
-    using Load = std::pair<bool, int>;  // failed lately, searches in flight: as they are now
+    using Load = std::pair<bool, int>;  // failed lately, searches in flight: a snapshot
     std::vector<std::pair<Load, Gpu*>> order;
     for (const auto& gpu : gpus_) order.emplace_back(Load(gpu->failed_lately(), gpu->in_flight()), gpu.get());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -134,13 +134,13 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// fp16 ends at 65,504. No other GPU, no later try and no fresh upload gives another result: it is not the device
-  /// that failed.
+  /// fp16 ends at 65,504. Another GPU, a retry or a fresh upload would give the same result, so this is not a device
+  /// failure.
   void check_range(std::span<const float> logits) const {
     if (info_.precision != Precision::fp16) return;
     if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) return;
     throw Error(ErrorKind::unsupported, info_.device,
-                "a logit is not finite: an activation of this checkpoint went beyond the range of fp16",
+                "a logit is not finite: an activation of this checkpoint exceeded the range of fp16",
                 "use precision = \"bf16\"");
   }
 

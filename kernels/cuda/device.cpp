@@ -9,12 +9,12 @@ std::string megabytes(std::size_t bytes) { return std::to_string((bytes + 999'99
 
 const char* remedy_for(cudaError_t error) {
   switch (error) {
-    case cudaErrorMemoryAllocation: return "free memory of the GPU, or use another device";
+    case cudaErrorMemoryAllocation: return "free some GPU memory, or use another device";
     case cudaErrorInsufficientDriver:
       return "install a driver that is at least as new as the CUDA toolkit of this build";
     case cudaErrorNoDevice:
-    case cudaErrorInvalidDevice: return "`relucent model info --device` lists the devices";
-    default: return "use device = \"cpu\" if it goes on; a GPU that is lost needs a new process";
+    case cudaErrorInvalidDevice: return "list the devices with `relucent model info --device`";
+    default: return "if it persists, use device = \"cpu\"; restart the process if the GPU was lost";
   }
 }
 
@@ -24,7 +24,7 @@ std::string device_name(int device) { return "cuda:" + std::to_string(device); }
 
 void check(cudaError_t error, int device, const std::string& operation) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // so that nobody else in this process takes it for theirs
+  cudaGetLastError();  // clears the error, so that no other code in this process sees it
   const std::string problem =
       operation + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
   if (error == cudaErrorMemoryAllocation) {
@@ -38,20 +38,20 @@ void check(CUresult error, int device, const std::string& operation) {
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {
-  check(cudaMalloc(&data_, bytes), device, "taking " + megabytes(bytes) + " for " + what);
+  check(cudaMalloc(&data_, bytes), device, "allocating " + megabytes(bytes) + " for " + what);
 }
 DeviceMemory::~DeviceMemory() { cudaFree(data_); }
 
 PinnedMemory::PinnedMemory(int device, std::size_t bytes) {
-  check(cudaMallocHost(&data_, bytes), device, "taking " + megabytes(bytes) + " of pinned host memory");
+  check(cudaMallocHost(&data_, bytes), device, "allocating " + megabytes(bytes) + " of pinned host memory");
 }
 PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
 
 Stream::Stream(int device) : device_(device) {
   try {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), device, "making a stream");
-    check(cudaEventCreate(&start_), device, "making an event");
-    check(cudaEventCreate(&stop_), device, "making an event");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), device, "creating a stream");
+    check(cudaEventCreate(&start_), device, "creating an event");
+    check(cudaEventCreate(&stop_), device, "creating an event");
   } catch (...) {
     destroy();
     throw;

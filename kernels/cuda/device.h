@@ -1,4 +1,4 @@
-// The CUDA runtime's objects with owners, and its return codes as Errors. Host code.
+// Owning wrappers for the CUDA runtime's objects, and its return codes as Errors. Host code.
 #pragma once
 
 #include <cuda.h>
@@ -15,15 +15,15 @@ namespace relucent::cuda {
 /// "cuda:N".
 std::string device_name(int device);
 
-/// What check() throws where memory ran out, so that less can be tried.
+/// Thrown by check() when memory runs out, so that the caller can retry with less.
 class OutOfMemory : public Error {
  public:
   using Error::Error;
 };
 
-/// Throws Error `device` that names the device, what was tried and what CUDA said of it, unless `error` is cudaSuccess.
+/// Unless `error` is cudaSuccess, throws Error `device` naming the device, the operation and CUDA's message.
 void check(cudaError_t error, int device, const std::string& operation);
-/// The same for the driver's functions, whose codes are the runtime's.
+/// The same for driver functions, whose codes equal the runtime's.
 void check(CUresult error, int device, const std::string& operation);
 
 /// Memory of the current device.
@@ -41,7 +41,7 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// Host memory that the device copies from and to by itself.
+/// Host memory that the device can copy from and to by itself.
 class PinnedMemory {
  public:
   PinnedMemory(int device, std::size_t bytes);
@@ -55,7 +55,7 @@ class PinnedMemory {
   void* data_ = nullptr;
 };
 
-/// A stream of the current device and the two events that time what runs on it.
+/// A stream of the current device and two events that time it.
 class Stream {
  public:
   explicit Stream(int device);
@@ -72,11 +72,11 @@ class Stream {
   void copy_to_host(void* to, const void* from, std::size_t bytes);
   void start_clock();
   void stop_clock();
-  /// Waits for all that was started.
+  /// Waits for all started work.
   void wait();
-  /// The same on the way out of a failure; what CUDA says of it is not news.
+  /// The same after a failure; ignores further errors.
   void settle() noexcept;
-  /// Between start_clock() and stop_clock(), once both are waited for.
+  /// The time between start_clock() and stop_clock(); call it after wait().
   std::chrono::nanoseconds elapsed() const;
 
  private:

@@ -23,33 +23,33 @@ DeviceInfo describe_device(int index) {
   cudaDeviceProp properties{};
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, index); error != cudaSuccess) {
     cudaGetLastError();
-    info.problem = std::string("cannot be asked: ") + cudaGetErrorString(error);
+    info.problem = std::string("cannot be queried: ") + cudaGetErrorString(error);
     return info;
   }
   info.name = properties.name;
   info.major = properties.major, info.minor = properties.minor;
   info.memory_bytes = properties.totalGlobalMem;
   if (info.major < kLeastMajor) {
-    info.problem = "has compute capability " + std::to_string(info.major) + '.' + std::to_string(info.minor) + "; " +
-                   std::to_string(kLeastMajor) + ".0 or later is needed";
+    info.problem = "has compute capability " + std::to_string(info.major) + '.' + std::to_string(info.minor) +
+                   ", but " + std::to_string(kLeastMajor) + ".0 or later is needed";
   }
   return info;
 }
 
-/// Opens a context on the device for as long as it takes, which others may not want.
+/// Briefly opens a context on the device, so callers must ask for it.
 void look_at_memory(DeviceInfo& info) {
   try {
     const BorrowedContext context(info.index);
     const CurrentContext current(info.index, context.get());
     std::size_t free = 0, total = 0;
-    check(driver(info.index).memory(&free, &total), info.index, "asking for free memory");
+    check(driver(info.index).memory(&free, &total), info.index, "querying the free memory");
     info.free_bytes = free;
   } catch (const Error& error) {
     info.problem = error.problem();
   }
 }
 
-/// Numbers between -1 and 1: a product of zeros, or of anything alike, is faster than one of real data.
+/// Fills with numbers between -1 and 1: products of zeros, or of equal numbers, are faster than products of real data.
 void fill(std::byte* memory, std::size_t bytes, Element element, Stream& stream) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> number(-1, 1);
@@ -81,10 +81,10 @@ std::vector<DeviceInfo> devices(bool free_memory) {
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0) {
-      throw Error(ErrorKind::device, "cuda", "there is no NVIDIA driver", "install it, or use device = \"cpu\"");
+      throw Error(ErrorKind::device, "cuda", "no NVIDIA driver was found", "install one, or use device = \"cpu\"");
     }
     throw Error(ErrorKind::device, "cuda",
-                "the NVIDIA driver is for CUDA " + version(driver) + ", this build needs " + version(runtime),
+                "the NVIDIA driver supports CUDA " + version(driver) + ", but this build needs " + version(runtime),
                 "install a newer driver, or use device = \"cpu\"");
   }
   if (error != cudaSuccess) {
@@ -92,7 +92,7 @@ std::vector<DeviceInfo> devices(bool free_memory) {
     throw Error(
         ErrorKind::device, "cuda",
         std::string("looking for GPUs failed: ") + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")",
-        "see whether nvidia-smi works, or use device = \"cpu\"");
+        "check that nvidia-smi works, or use device = \"cpu\"");
   }
   std::vector<DeviceInfo> all;
   for (int i = 0; i < count; ++i) {
@@ -109,7 +109,7 @@ double measure_peak(int device, Precision precision) {
                                                                                          : Element::f16;
   const CurrentDevice current(device);
   std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), device, "asking for free memory");
+  check(cudaMemGetInfo(&free, &total), device, "querying the free memory");
   int size = 8192;
   const auto matrix_bytes = [&] {
     return static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * size_of(element);

@@ -1,12 +1,12 @@
-// The functions of the CUDA driver that the runtime has no equal of: those of contexts. Host code.
+// The context functions of the CUDA driver, for which the runtime has no equivalent. Host code.
 #pragma once
 
 #include <cuda.h>
 
 namespace relucent::cuda {
 
-/// As cuda.h declares them. The module links the runtime, which finds the driver; linking libcuda itself would keep the
-/// module from being loaded, and its errors from being told, on machines without a driver.
+/// As declared in cuda.h. The module links the runtime, which finds the driver. If it linked libcuda itself, it could
+/// not be loaded, nor report an error, on machines without a driver.
 struct Driver {
   decltype(&cuDeviceGet) get_device;
   decltype(&cuDevicePrimaryCtxGetState) state_of_primary;
@@ -19,7 +19,7 @@ struct Driver {
   decltype(&cuMemGetInfo) memory;
 };
 
-/// The driver of this machine; finding it opens no context. Errors name `device`. Throws Error `device`. Thread-safe.
+/// This machine's driver; finding it opens no context. Throws Error `device` naming `device`. Thread-safe.
 const Driver& driver(int device);
 
 }  // namespace relucent::cuda

@@ -105,7 +105,7 @@ class Gpu::State {
   /// Of at most a part of the free memory, and of less where even that is not to be had.
   std::unique_ptr<Workspace> make_first(int device) const {
     std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), device, "asking for free memory");
+    check(cudaMemGetInfo(&free, &total), device, "querying the free memory");
     const std::size_t least = size_of_one(longest_, longest_, encoder.shape()).rows;
     for (std::size_t rows = kMaxRows;; rows /= 2) {
       if (rows > least && encoder.activation_bytes(room_for(rows)) > free / kPartOfMemory) continue;

@@ -19,7 +19,7 @@ void check(cublasStatus_t status, int device, const char* operation) {
   throw Error(ErrorKind::device, device_name(device),
               std::string(operation) + " failed: " + cublasLtGetStatusString(status) + " (cublasLt " +
                   std::to_string(cublasLtGetVersion()) + ")",
-              "use device = \"cpu\" if it goes on");
+              "if it persists, use device = \"cpu\"");
 }
 
 cudaDataType_t type_of(Element element) {
@@ -181,7 +181,7 @@ bool Matmul::sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const {
     std::uint32_t value = 0;
     std::size_t written = 0;
     check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written),
-          library_.device(), "looking at an algorithm");
+          library_.device(), "querying an algorithm");
     return value;
   };
   return value_of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&

@@ -51,7 +51,7 @@ class Packer {
   void check_range(float value, const std::string& name) const {
     constexpr float most = 65504;
     if (element_ == Element::f16 && std::isfinite(value) && std::abs(value) > most) {
-      throw Error(ErrorKind::unsupported, name, "holds " + std::to_string(value) + ", beyond the range of fp16",
+      throw Error(ErrorKind::unsupported, name, "has the value " + std::to_string(value) + ", beyond the range of fp16",
                   "use precision = \"bf16\"");
     }
   }

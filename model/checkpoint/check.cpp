@@ -24,7 +24,7 @@ void check_weights(const Checkpoint& checkpoint) {
   }
 }
 
-/// `size` ids that go through the whole vocabulary, then [SEP].
+/// `size` ids spread over the whole vocabulary, then [SEP].
 std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoint) {
   std::vector<std::int32_t> ids;
   const auto vocabulary = static_cast<std::size_t>(checkpoint.tokenizer->vocabulary_size());
@@ -58,11 +58,11 @@ CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const Back
   backend->score(batch, again);
   for (std::size_t i = 0; i < again.size(); ++i) {
     if (!std::isfinite(check.logits[i])) {
-      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(),
-                  "the model gives a score that is not a finite number", kDamaged);
+      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(), "the model's score is not a finite number",
+                  kDamaged);
     }
     if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
-      throw Error(ErrorKind::internal, folder.string(), "the same input gave two scores", "please report it");
+      throw Error(ErrorKind::internal, folder.string(), "the same input gave two different scores", "please report it");
     }
   }
   return check;

@@ -14,14 +14,15 @@ void check_folder(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   if (error && status.type() != fs::file_type::not_found) {
-    throw Error(ErrorKind::io, folder.string(), "cannot be read: " + error.message(), "check the folder's permissions");
+    throw Error(ErrorKind::io, folder.string(), "cannot be read: " + error.message(),
+                "check the directory's permissions");
   }
   if (!fs::exists(status)) {
-    throw Error(ErrorKind::io, folder.string(), "there is no such model folder", "check the path");
+    throw Error(ErrorKind::io, folder.string(), "the model directory does not exist", "check the path");
   }
   if (!fs::is_directory(status)) {
-    throw Error(ErrorKind::io, folder.string(), "is not a folder",
-                "give the folder that holds config.json and model.safetensors");
+    throw Error(ErrorKind::io, folder.string(), "is not a directory",
+                "give the directory that holds config.json and model.safetensors");
   }
 }
 
@@ -31,7 +32,7 @@ SafetensorsFile open_weights(const fs::path& folder) {
     for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
       if (fs::exists(folder / other)) {
         throw Error(ErrorKind::unsupported, (folder / other).string(),
-                    "weights in this form are not supported, and there is no model.safetensors",
+                    "this weight format is not supported, and there is no model.safetensors",
                     "save the model again as one safetensors file");
       }
     }
@@ -53,7 +54,7 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   const std::int32_t max_length = std::min(rows, tokenizer.model_max_length.value_or(rows));
   if (constexpr std::int32_t shortest = 4; max_length < shortest) {  // [CLS], a query's one piece, two [SEP]s
     throw Error(ErrorKind::invalid_data, folder.string(),
-                "the model has " + std::to_string(max_length) + " positions; an input needs at least 4",
+                "the model has " + std::to_string(max_length) + " positions, but an input needs at least 4",
                 "check max_position_embeddings and model_max_length");
   }
   return {folder,          std::move(config),  std::move(configuration),

@@ -19,10 +19,10 @@ struct Checkpoint {
   SafetensorsFile file;
   FamilyWeights weights;
   std::unique_ptr<const Tokenizer> tokenizer;
-  std::int32_t max_length = 0;  ///< the position table's rows, or less where tokenizer_config.json says so
+  std::int32_t max_length = 0;  ///< the position table's rows, or less if tokenizer_config.json says so
 };
 
-/// Throws Error: `io` or `invalid_data` naming file and place, `unsupported` for what is not understood.
+/// Throws Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for unknown features.
 Checkpoint read_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace relucent

@@ -32,7 +32,7 @@ DataType parse_data_type(const std::string& name) {
   for (const DataType type : {DataType::f32, DataType::f16, DataType::bf16}) {
     if (lower == to_string(type)) return type;
   }
-  throw Error(ErrorKind::usage, {}, "the data type " + name + " is not known", "give f32, f16 or bf16");
+  throw Error(ErrorKind::usage, {}, "unknown data type " + name, "give f32, f16 or bf16");
 }
 
 const char* to_string(DataType type) noexcept {

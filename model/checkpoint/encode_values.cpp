@@ -22,7 +22,7 @@ std::vector<std::byte> encode_values(std::span<const float> values, DataType typ
     if ((half & 0x7FFF) == infinity && std::isfinite(values[i])) {
       throw Error(
           ErrorKind::invalid_data, place,
-          "element " + std::to_string(i) + " is " + std::to_string(values[i]) + ", too great for " + to_string(type),
+          "element " + std::to_string(i) + " is " + std::to_string(values[i]) + ", out of range for " + to_string(type),
           is_f16 ? "convert to bf16 or f32 instead" : "convert to f32 instead");
     }
     std::memcpy(bytes.data() + i * sizeof half, &half, sizeof half);

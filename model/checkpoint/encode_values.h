@@ -9,8 +9,8 @@
 
 namespace relucent {
 
-/// Values as the bytes of a tensor of `type`, rounded to nearest even. Throws Error `invalid_data` with the
-/// place `place` where a finite value is too great for the type.
+/// Encodes values as the bytes of a tensor of `type`, rounded to nearest even. Throws Error `invalid_data` naming
+/// `place` if a finite value is out of the type's range.
 std::vector<std::byte> encode_values(std::span<const float> values, DataType type, const std::string& place);
 
 }  // namespace relucent

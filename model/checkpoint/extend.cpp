@@ -16,7 +16,7 @@ std::vector<float> interpolate(const std::vector<float>& table, std::size_t widt
                                std::size_t rows) {
   std::vector<float> result(rows * width);
   for (std::size_t i = 0; i < rows; ++i) {
-    // Whole and rest of a division of whole numbers: exact where p is a row of the table.
+    // Integer quotient and remainder: exact if p is a row of the table.
     const std::size_t place = i * (trained - 1);
     const std::size_t lower = place / (rows - 1);
     const std::size_t upper = std::min(lower + 1, trained - 1);
@@ -38,15 +38,16 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
   const TensorView& table = checkpoint.weights.weights.position_embeddings;
   const std::int32_t present = checkpoint.configuration.description.max_positions;
   if (positions <= present || positions > kMaxPositions) {
-    throw Error(ErrorKind::usage, from.string(),
-                "cannot be extended to " + std::to_string(positions) + " positions: it has " + std::to_string(present),
-                "give a number from " + std::to_string(present + 1) + " to " + std::to_string(kMaxPositions));
-  }
-  if (trained_rows < 0 || trained_rows == 1 || trained_rows > present) {
     throw Error(
         ErrorKind::usage, from.string(),
-        "the number of trained rows is " + std::to_string(trained_rows) + ", the table has " + std::to_string(present),
-        "give 0 for all of them, or 2 to " + std::to_string(present));
+        "cannot be extended from " + std::to_string(present) + " to " + std::to_string(positions) + " positions",
+        "give a number from " + std::to_string(present + 1) + " to " + std::to_string(kMaxPositions));
+  }
+  if (trained_rows < 0 || trained_rows == 1 || trained_rows > present) {
+    throw Error(ErrorKind::usage, from.string(),
+                "the number of trained rows is " + std::to_string(trained_rows) + ", but the table has " +
+                    std::to_string(present) + " rows",
+                "give 2 to " + std::to_string(present) + ", or 0 for all of them");
   }
   const auto width = static_cast<std::size_t>(table.shape.at(1));
   CheckpointChanges changes;
@@ -59,7 +60,7 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
         const auto values = interpolate(table.to_f32(), width, trained, static_cast<std::size_t>(positions));
         return encode_values(values, table.type, file.path().string() + ", tensor " + name);
       }};
-  // Buffers that merely count the positions; readers make them themselves.
+  // Buffers that merely number the positions; readers recreate them.
   changes.tensors_left_out = checkpoint.weights.per_position;
   changes.config["max_position_embeddings"] = positions;
   changes.tokenizer_config["model_max_length"] = positions;

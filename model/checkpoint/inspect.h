@@ -5,7 +5,7 @@
 
 namespace relucent {
 
-/// What is told about a checkpoint that has been read.
+/// The description of a checkpoint that has been read.
 CheckpointInfo describe_checkpoint(const Checkpoint& checkpoint);
 
 }  // namespace relucent

@@ -6,7 +6,7 @@
 
 namespace relucent {
 
-/// The nearest f16, ties to even; infinity where the value is too great.
+/// The nearest f16, ties to even; infinity if the value is out of range.
 inline std::uint16_t narrow_to_f16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
@@ -21,7 +21,7 @@ inline std::uint16_t narrow_to_f16(float value) noexcept {
   return static_cast<std::uint16_t>(sign | ((rounded - (112U << 23)) >> 13));
 }
 
-/// The nearest bf16, ties to even; infinity where the value is too great.
+/// The nearest bf16, ties to even; infinity if the value is out of range.
 inline std::uint16_t narrow_to_bf16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);

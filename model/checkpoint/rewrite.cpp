@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 struct Output {
   const SafetensorsEntry* old;
-  const TensorChange* change;  // null: as it was
+  const TensorChange* change;  // null: unchanged
   const std::string& type() const { return change != nullptr ? change->type : old->type; }
   const std::vector<std::uint64_t>& shape() const { return change != nullptr ? change->shape : old->shape; }
   std::uint64_t bytes() const {
@@ -35,8 +35,7 @@ std::vector<Output> plan(const SafetensorsFile& file, const CheckpointChanges& c
   return outputs;
 }
 
-/// The header with the length in front of it, padded with spaces so that the data begins at a multiple of 8
-/// bytes.
+/// The header, preceded by its length and padded with spaces so that the data begins at a multiple of 8 bytes.
 std::string header(const std::vector<Output>& outputs, const std::map<std::string, std::string>& metadata) {
   Json json = Json::object();
   if (!metadata.empty()) json["__metadata__"] = metadata;
@@ -64,7 +63,7 @@ void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes
     }
     const std::vector<std::byte> bytes = output.change->bytes();
     if (bytes.size() != output.bytes()) {
-      throw Error(ErrorKind::internal, output.old->name, "the new tensor has not as many bytes as its shape says");
+      throw Error(ErrorKind::internal, output.old->name, "the new tensor's size does not match its shape");
     }
     out.write(bytes);
   }
@@ -78,7 +77,7 @@ void write_json(Json object, const std::map<std::string, Json>& changes, std::st
   out.finish();
 }
 
-/// Weights in other forms would contradict the new ones.
+/// Weights in other formats would contradict the new ones.
 bool is_weight_file(const fs::path& path) {
   constexpr std::array<std::string_view, 8> endings{".safetensors", ".bin", ".pt",      ".pth",
                                                     ".h5",          ".ot",  ".msgpack", ".onnx"};

@@ -13,15 +13,15 @@
 
 namespace relucent {
 
-/// A tensor to be written instead of one that is there.
+/// A replacement for an existing tensor.
 struct TensorChange {
   std::string type;
   std::vector<std::uint64_t> shape;
-  /// Its bytes, made when they are written. Null: those of the old tensor.
+  /// Computes the bytes when they are written. Null: keep the old tensor's bytes.
   std::function<std::vector<std::byte>()> bytes;
 };
 
-/// What a copy of a checkpoint has otherwise.
+/// The changes to make in a copy of a checkpoint.
 struct CheckpointChanges {
   std::map<std::string, TensorChange> tensors;
   std::vector<std::string> tensors_left_out;
@@ -29,10 +29,9 @@ struct CheckpointChanges {
   std::map<std::string, nlohmann::ordered_json> tokenizer_config;  ///< keys of tokenizer_config.json, if there is one
 };
 
-/// Copies the checkpoint whose weights are `file` and whose config.json is `config` into the new folder `to`,
-/// with `changes`. Other weight files are left out, everything else is copied. The folder appears whole or
-/// not at all. Throws Error: `usage` where `to` exists, `io` where it cannot be written, and what `bytes`
-/// throws.
+/// Copies the checkpoint with weights `file` and configuration `config` into the new folder `to`, applying
+/// `changes`. Skips other weight files and copies everything else. The folder is created atomically. Throws Error:
+/// `usage` if `to` exists, `io` if it cannot be written, and whatever `bytes` throws.
 void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, const CheckpointChanges& changes,
                         const std::filesystem::path& to);
 

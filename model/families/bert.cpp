@@ -14,17 +14,17 @@ namespace {
 constexpr std::array<std::string_view, 2> kArchitectures{"ListformerModelForSequenceClassification",
                                                          "BertForSequenceClassification"};
 
-/// Keys that other tools write and that make no difference to a score.
+/// Keys that other tools write and that do not affect scores.
 constexpr std::array<std::string_view, 21> kHarmless{
     "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range",
     "output_attentions", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
     "_attn_implementation_internal", "cross_attention_hidden_size", "cls_token_id", "sep_token_id", "pad_token_id",
     "gradient_checkpointing",
-    // Earlier versions of the sparse models' own code wrote these.
+    // Written by earlier versions of the sparse models' code.
     "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding", "base_max_position_embeddings",
     "input_type_embedding", "normalize_output", "depth"};
 
-/// Keys that read_bert_configuration looks at.
+/// Keys that read_bert_configuration reads.
 constexpr std::array<std::string_view, 22> kUnderstood{"model_type",
                                                        "architectures",
                                                        "hidden_size",
@@ -61,23 +61,23 @@ bool contains(const std::array<std::string_view, N>& keys, std::string_view key)
 std::string read_architecture(const JsonFile& config) {
   const auto* stated = config.find("architectures");
   if (stated == nullptr || !stated->is_array() || stated->empty()) {
-    config.fail("architectures", "names no architecture", "download the file again");
+    config.fail("architectures", "does not name an architecture", "download the file again");
   }
   std::string names;
   for (const auto& name : *stated) {
-    if (!name.is_string()) config.fail("architectures", "holds " + name.dump() + ", not a name");
+    if (!name.is_string()) config.fail("architectures", "contains " + name.dump() + ", which is not a name");
     if (contains(kArchitectures, name.get<std::string>())) return name.get<std::string>();
     names += (names.empty() ? "" : ", ") + name.get<std::string>();
   }
-  unsupported(config, "architectures", "the architecture " + names + " is not known",
+  unsupported(config, "architectures", "unknown architecture " + names,
               "use a checkpoint of " + std::string(kArchitectures[0]) + " or " + std::string(kArchitectures[1]));
 }
 
 /// The head must have one output: a score, not classes.
 void check_labels(const JsonFile& config) {
   const auto refuse = [&](std::string_view key, std::size_t labels) {
-    unsupported(config, key, "the model has " + std::to_string(labels) + " labels, a cross-encoder has one",
-                "use a checkpoint trained to give a single relevance score");
+    unsupported(config, key, "the model has " + std::to_string(labels) + " labels, but a cross-encoder has one",
+                "use a checkpoint trained to predict a single relevance score");
   };
   if (const auto labels = config.integer("num_labels", 0, 1 << 30); labels && *labels != 1) {
     refuse("num_labels", static_cast<std::size_t>(*labels));
@@ -91,16 +91,16 @@ void check_labels(const JsonFile& config) {
 void refuse_what_is_not_computed(const JsonFile& config) {
   const std::string activation = config.string("hidden_act").value_or("gelu");
   if (activation != "gelu") {
-    unsupported(config, "hidden_act", "the activation " + activation + " is not known", "use a checkpoint with gelu");
+    unsupported(config, "hidden_act", "unknown activation " + activation, "use a checkpoint with gelu");
   }
   const std::string positions = config.string("position_embedding_type").value_or("absolute");
   if (positions != "absolute") {
-    unsupported(config, "position_embedding_type", "the position scheme " + positions + " is not known",
+    unsupported(config, "position_embedding_type", "unknown position scheme " + positions,
                 "use a checkpoint with absolute positions");
   }
   for (const std::string_view key : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
     if (config.boolean(key).value_or(false)) {
-      unsupported(config, key, "decoders are not supported", "use an encoder's checkpoint");
+      unsupported(config, key, "decoders are not supported", "use an encoder checkpoint");
     }
   }
   for (const std::string_view key : {"pruned_heads", "quantization_config"}) {
@@ -111,14 +111,13 @@ void refuse_what_is_not_computed(const JsonFile& config) {
   }
 }
 
-/// Keys nobody reads: refused where they may mean something for attention, else listed.
+/// Unread keys: rejected if they may affect attention, otherwise listed.
 std::vector<std::string> ignored_keys(const JsonFile& config) {
   std::vector<std::string> ignored;
   for (const auto& [key, value] : config.object().items()) {
     if (contains(kUnderstood, key) || is_attention_pattern_key(key)) continue;
     if (!contains(kHarmless, key) && sounds_like_attention(key)) {
-      unsupported(config, key, "this attention key is not understood",
-                  "check its spelling, or remove it if it makes no difference");
+      unsupported(config, key, "unknown attention key", "check its spelling, or remove it if it has no effect");
     }
     ignored.push_back(key);
   }
@@ -190,12 +189,12 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   weights.pooler = reader.linear("bert.pooler.dense", hidden, hidden);
   weights.classifier = reader.linear("classifier", 1, hidden);
   weights.storage = file.storage();
-  // Blocks beyond those config.json counts mean that one of the two files belongs to another model.
+  // More blocks than config.json states: one of the two files belongs to another model.
   const std::string beyond = "bert.encoder.layer." + std::to_string(description.layers) + ".";
   for (const SafetensorsEntry& entry : file.entries()) {
     if (entry.name.starts_with(beyond)) {
       throw Error(ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
-                  "config.json counts " + std::to_string(description.layers) + " layers and the file holds more",
+                  "config.json states " + std::to_string(description.layers) + " layers, but the file has more",
                   "use config.json and model.safetensors of the same model");
     }
   }

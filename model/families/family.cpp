@@ -20,8 +20,8 @@ const Family& find_family(const JsonFile& config) {
     if (family.model_type == *model_type) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
-  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type",
-              "the model type " + *model_type + " is not known", "use a checkpoint of one of these: " + known);
+  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
+              "use a checkpoint of one of these types: " + known);
 }
 
 }  // namespace relucent

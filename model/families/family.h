@@ -10,7 +10,7 @@
 
 namespace relucent {
 
-/// What a model family reads out of config.json.
+/// What a model family reads from config.json.
 struct FamilyConfiguration {
   std::string architecture;
   EncoderDescription description;
@@ -21,25 +21,25 @@ struct FamilyConfiguration {
 struct FamilyWeights {
   EncoderWeights weights;
   std::vector<std::string> used;          ///< names of the tensors
-  std::string position_table;             ///< the one with a row a position
-  std::vector<std::string> per_position;  ///< buffers that only count the positions
+  std::string position_table;             ///< the tensor with one row per position
+  std::vector<std::string> per_position;  ///< buffers that merely number the positions
 };
 
-/// A model family: how its checkpoints are read into the description and weights that backends run. A new one
+/// A model family: how to read its checkpoints into the description and weights that backends run. A new family
 /// is a file beside bert.cpp and a line in family.cpp.
 struct Family {
   std::string_view model_type;  ///< config.json's `model_type`
 
-  /// Throws Error `invalid_data` for a value that cannot be, `unsupported` for an architecture or a key that
-  /// is not understood; both name file and key.
+  /// Throws Error `invalid_data` for an impossible value, `unsupported` for an unknown architecture or key; both
+  /// name the file and the key.
   FamilyConfiguration (*read_configuration)(const JsonFile& config);
 
-  /// Throws Error `invalid_data` naming file and tensor where one is missing or has another shape than
-  /// `description` says, `unsupported` where it has a type that backends do not know.
+  /// Throws Error naming the file and the tensor: `invalid_data` if a tensor is missing or its shape does not match
+  /// `description`, `unsupported` if backends do not know its type.
   FamilyWeights (*read_weights)(const SafetensorsFile& file, const EncoderDescription& description);
 };
 
-/// The family of a config.json. Throws Error `unsupported` for one that is not in the table.
+/// The family of a config.json. Throws Error `unsupported` for an unknown model type.
 const Family& find_family(const JsonFile& config);
 
 }  // namespace relucent

@@ -19,12 +19,12 @@ TensorView TensorReader::take(const std::string& name, const std::vector<std::in
   const SafetensorsEntry* entry = file_.find(name);
   if (entry == nullptr) {
     throw Error(ErrorKind::invalid_data, place, "is missing",
-                "use a checkpoint saved with its classification head, whose config.json belongs to it");
+                "use a checkpoint saved with its classification head and its own config.json");
   }
   TensorView view = file_.view(*entry);
   if (view.shape != shape) {
     throw Error(ErrorKind::invalid_data, place,
-                "has the shape " + to_text(view.shape) + " where config.json asks for " + to_text(shape),
+                "has the shape " + to_text(view.shape) + ", but config.json requires " + to_text(shape),
                 "use config.json and model.safetensors of the same model");
   }
   used_.push_back(name);

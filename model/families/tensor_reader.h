@@ -9,9 +9,9 @@
 
 namespace relucent {
 
-/// Takes tensors out of a safetensors file by name and expected shape. Everything throws Error `invalid_data`
-/// naming file and tensor where it is missing or of another shape, and `unsupported` where its type is not
-/// F32, F16 or BF16.
+/// Takes tensors from a safetensors file by name and expected shape. All functions throw Error naming the file and
+/// the tensor: `invalid_data` if it is missing or has another shape, `unsupported` if its type is not F32, F16 or
+/// BF16.
 class TensorReader {
  public:
   explicit TensorReader(const SafetensorsFile& file) : file_(file) {}

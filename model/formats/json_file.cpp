@@ -19,7 +19,7 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(*place),
                 "nests deeper than " + std::to_string(kMaxNesting) + " levels", "download the file again");
   }
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<std::set<std::string>> keys;  // of the open objects
   std::string last_key;
   const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
@@ -27,8 +27,8 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     if (event != Json::parse_event_t::key) return true;
     last_key = value.get<std::string>();
     if (!keys.back().insert(last_key).second) {
-      throw Error(ErrorKind::invalid_data, path.string() + ", key " + last_key, "is stated twice",
-                  "keep one of the two");
+      throw Error(ErrorKind::invalid_data, path.string() + ", key " + last_key, "appears twice",
+                  "remove one of the two");
     }
     return true;
   };
@@ -40,12 +40,12 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte), "is not valid JSON",
                 "correct the file or download it again");
   } catch (const Json::exception& error) {
-    // Valid JSON that no variable holds, such as 1e999: the library says what, but not where.
+    // Valid JSON beyond any C++ type, such as 1e999: the parser says what, but not where.
     throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
                 std::string("cannot be read: ") + error.what(), "correct the file or download it again");
   }
   if (!file.object_.is_object()) {
-    throw Error(ErrorKind::invalid_data, path.string(), "holds no JSON object", "download the file again");
+    throw Error(ErrorKind::invalid_data, path.string(), "is not a JSON object", "download the file again");
   }
   return file;
 }

@@ -9,19 +9,18 @@
 
 namespace relucent {
 
-/// A JSON file that holds one object, with getters that name the file and the key where a value is not what
-/// it should be. All throw Error `invalid_data`.
+/// A JSON file with one object. The getters throw Error `invalid_data` naming the file and the key if a value has
+/// the wrong type or is out of range.
 class JsonFile {
  public:
-  /// Throws Error `io` where the file cannot be read and `invalid_data` where it is not a JSON object or
-  /// repeats a key.
+  /// Throws Error `io` if the file cannot be read and `invalid_data` if it is not a JSON object or repeats a key.
   static JsonFile read(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const nlohmann::ordered_json& object() const noexcept { return object_; }
   nlohmann::ordered_json& object() noexcept { return object_; }
 
-  /// Null for a key that is absent or whose value is null.
+  /// Null if the key is absent or its value is null.
   const nlohmann::ordered_json* find(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string> string(std::string_view key) const;

@@ -48,20 +48,21 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
   }
   if (file.size() < kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
-            std::string(kDownloadAgain) + ": it is " + std::to_string(file.size()) + " bytes");
+            std::string(kDownloadAgain) + ": it has only " + std::to_string(file.size()) + " bytes");
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthFieldBytes; ++i) {
     length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   }
   if (length > kMaxHeaderBytes) {
-    invalid(path, "byte 0", "promises a header of " + std::to_string(length) + " bytes; at most 100000000 are allowed",
+    invalid(path, "byte 0",
+            "states a header of " + std::to_string(length) + " bytes, but at most 100000000 are allowed",
             "check that this is a safetensors file, or download it again");
   }
   if (length > file.size() - kLengthFieldBytes) {
     invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header",
-            std::string(kDownloadAgain) + ": it is " + std::to_string(file.size()) +
-                " bytes, the header alone promises " + std::to_string(length + kLengthFieldBytes));
+            std::string(kDownloadAgain) + ": it has " + std::to_string(file.size()) +
+                " bytes, but the header alone needs " + std::to_string(length + kLengthFieldBytes));
   }
   return length;
 }
@@ -72,12 +73,12 @@ std::uint64_t checked_product(std::uint64_t a, std::uint64_t b, bool& overflow) 
   return product;
 }
 
-/// Type, shape and offsets of one entry agree with each other.
+/// Checks that type, shape and offsets of one entry agree.
 void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entry) {
   const std::string place = "tensor " + entry.name;
   const auto element = safetensors_element_size(entry.type);
   if (!element) invalid(path, place, "has the unknown data type " + entry.type);
-  // A dimension of zero makes the product zero whatever stands beside it.
+  // A dimension of zero makes the product zero, so each dimension is checked too.
   bool overflow = false;
   std::uint64_t bytes = *element;
   for (const std::uint64_t size : entry.shape) {
@@ -91,12 +92,12 @@ void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entr
   }
   if (entry.end - entry.begin != bytes) {
     invalid(path, place,
-            "takes " + std::to_string(entry.end - entry.begin) + " bytes where its type and shape need " +
+            "has " + std::to_string(entry.end - entry.begin) + " bytes, but its type and shape need " +
                 std::to_string(bytes));
   }
 }
 
-/// The entries, in the data's order, follow one another from the first byte to the last.
+/// Checks that the entries, in data order, cover the data without overlap or gap.
 void check_coverage(const std::filesystem::path& path, const std::vector<SafetensorsEntry>& entries,
                     std::uint64_t header_end, std::uint64_t file_size) {
   std::uint64_t reached = 0;
@@ -104,14 +105,14 @@ void check_coverage(const std::filesystem::path& path, const std::vector<Safeten
     if (entry.begin < reached) invalid(path, "tensor " + entry.name, "overlaps the tensor before it");
     if (entry.begin > reached) {
       invalid(path, "tensor " + entry.name,
-              "leaves a hole of " + std::to_string(entry.begin - reached) + " bytes before it");
+              "leaves a gap of " + std::to_string(entry.begin - reached) + " bytes before it");
     }
     reached = entry.end;
   }
   const std::uint64_t available = file_size - header_end;
   if (reached == available) return;
   const std::string sizes =
-      ": it is " + std::to_string(file_size) + " bytes, the header promises " +
+      ": it has " + std::to_string(file_size) + " bytes, but the header states " +
       (reached > std::numeric_limits<std::uint64_t>::max() - header_end ? "more than 2^64"
                                                                         : std::to_string(header_end + reached));
   if (reached > available) {
@@ -183,8 +184,7 @@ TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
   const auto type = floating_type(entry.type);
   if (!type) {
     throw Error(ErrorKind::unsupported, path_.string() + ", tensor " + entry.name,
-                "has the data type " + entry.type + "; F32, F16 and BF16 are understood",
-                "convert the checkpoint to one of these");
+                "has the unsupported data type " + entry.type, "convert the checkpoint to F32, F16 or BF16");
   }
   return {*type, {entry.shape.begin(), entry.shape.end()}, data(entry).data()};
 }

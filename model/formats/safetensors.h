@@ -15,10 +15,10 @@
 
 namespace relucent {
 
-/// Bytes of one element of a safetensors type ("F32", "I64" ...); nothing for a type we do not know.
+/// Bytes per element of a safetensors type ("F32", "I64" ...); nullopt for an unknown type.
 std::optional<std::uint64_t> safetensors_element_size(std::string_view type) noexcept;
 
-/// The data type of "F32", "F16" and "BF16"; nothing for any other.
+/// The data type of "F32", "F16" and "BF16"; nullopt for any other.
 std::optional<DataType> floating_type(std::string_view type) noexcept;
 const char* safetensors_name(DataType type) noexcept;
 
@@ -30,12 +30,12 @@ struct SafetensorsEntry {
   std::uint64_t begin = 0, end = 0;  ///< bytes within the data that follows the header
 };
 
-/// A model.safetensors file, mapped and checked: header of at most 100 MB, no key twice, every tensor as long
-/// as its type and shape say, all of them together covering the data without overlap or hole. Format:
+/// A model.safetensors file, mapped and checked: the header has at most 100 MB and no duplicate keys, each tensor's
+/// length matches its type and shape, and together they cover the data without overlap or gap. Format:
 /// https://huggingface.co/docs/safetensors
 class SafetensorsFile {
  public:
-  /// Throws Error: `io` where the file cannot be read; `invalid_data` naming the file and the tensor or byte.
+  /// Throws Error: `io` if the file cannot be read; `invalid_data` naming the file and the tensor or byte.
   static SafetensorsFile open(const std::filesystem::path& path);
 
   SafetensorsFile(SafetensorsFile&&) = default;
@@ -46,7 +46,7 @@ class SafetensorsFile {
   /// In the order of the data.
   const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
   const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
-  /// Null where there is no such tensor.
+  /// Null if there is no such tensor.
   const SafetensorsEntry* find(std::string_view name) const noexcept;
   std::span<const std::byte> data(const SafetensorsEntry& entry) const noexcept;
   /// The tensor as a view into the mapping. Throws Error `unsupported` for a type other than F32, F16, BF16.

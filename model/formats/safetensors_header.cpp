@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kDamagedFile = "the file is damaged; download it again";
 
-/// A state machine over the parser's events: the header may be 100 MB, so it is never held as a tree, and
-/// anything out of place ends the reading at once.
+/// A state machine over the parser's events: the header may have 100 MB, so it is never held as a tree, and the
+/// first error ends the parsing.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::filesystem::path& path) : path_(path) {}
@@ -60,14 +60,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       in_metadata_ = value == "__metadata__";
       entry_ = {};
       entry_.name = value;
-      if (!names_.insert(value).second) return problem("is stated twice");
+      if (!names_.insert(value).second) return problem("appears twice");
       state_ = State::name;
       return true;
     }
     key_ = value;
     if (!keys_.insert(value).second) return problem("has the key " + value + " twice");
     if (state_ == State::field && value != "dtype" && value != "shape" && value != "data_offsets") {
-      return problem("has the key " + value + ", which the format does not know");
+      return problem("has the unknown key " + value);
     }
     return true;
   }
@@ -98,7 +98,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (state_ == State::shape) {
       entry_.shape = numbers_;
     } else {
-      if (numbers_.size() != 2) return problem("data_offsets has not two numbers");
+      if (numbers_.size() != 2) return problem("data_offsets must have two numbers");
       entry_.begin = numbers_[0];
       entry_.end = numbers_[1];
     }
@@ -119,7 +119,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       throw Error(ErrorKind::invalid_data, path_.string() + ", byte 8",
                   std::string("the header is ") + what + ", not an object", kDamagedFile);
     }
-    return problem(std::string("has ") + what + " where the format has none");
+    return problem(std::string("has ") + what + " where the format does not allow it");
   }
 
   bool problem(const std::string& what) const {

@@ -10,7 +10,7 @@
 
 namespace relucent {
 
-/// Bytes before the header: its length.
+/// Size in bytes of the length field before the header.
 inline constexpr std::size_t kLengthFieldBytes = 8;
 
 struct SafetensorsHeader {
@@ -18,9 +18,9 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads the JSON header of a safetensors file, accepting nothing but its own shape:
+/// Parses the JSON header of a safetensors file, accepting only this structure:
 /// {"NAME": {"dtype": string, "shape": [integers], "data_offsets": [begin, end]}, "__metadata__": {string:
-/// string}}. Throws Error `invalid_data` that names `path` and the tensor or the byte of the file.
+/// string}}. Throws Error `invalid_data` naming `path` and the tensor or the byte of the file.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::filesystem::path& path);
 
 }  // namespace relucent

@@ -19,7 +19,7 @@ ChunkChoice::ChunkChoice(std::span<const std::int32_t> query, std::int32_t vocab
   }
 }
 
-/// How well each chunk fits the query.
+/// Each chunk's score for the query.
 std::vector<double> ChunkChoice::match(const std::vector<Chunk>& chunks, std::span<const std::int32_t> pieces,
                                        const StopSignal& stop) const {
   std::vector<std::uint32_t> counts(chunks.size() * terms_);  // [chunks][terms]
@@ -51,7 +51,7 @@ std::vector<Chunk> ChunkChoice::choose(std::vector<Chunk> chunks, std::span<cons
   const std::vector<double> scores = match(chunks, pieces, stop);
   std::vector<std::size_t> order(chunks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // The first chunk stays first: it has the title, and says what the document is about.
+  // The first chunk always stays: it has the title and introduces the document.
   std::partial_sort(
       order.begin() + 1, order.begin() + static_cast<std::ptrdiff_t>(most_), order.end(),
       [&](std::size_t a, std::size_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });

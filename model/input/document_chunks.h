@@ -7,18 +7,18 @@
 
 namespace relucent {
 
-/// A stretch of a document's word pieces.
+/// A range of a document's word pieces.
 struct Chunk {
   std::size_t begin = 0, size = 0;
 };
 
-/// How a document of `pieces` word pieces is shown to a model that has room for `room` of them (without
-/// [SEP]). One that fits is one chunk, whatever the mode. Otherwise truncate gives the first `room` pieces;
-/// the other modes give chunks of min(chunk, room) pieces, one every min(stride, chunk size), the last one
-/// being what is left; firstp only the first.
+/// How to split a document of `pieces` word pieces for a model that has room for `room` of them (without [SEP]).
+/// A document that fits is one chunk in every mode. Otherwise truncate gives the first `room` pieces; maxp and sump
+/// give chunks of min(chunk, room) pieces, one every min(stride, chunk size), and a shorter last one; firstp gives
+/// only the first chunk.
 std::vector<Chunk> document_chunks(std::size_t pieces, std::size_t room, const CrossEncoderOptions& options);
 
-/// How many of a document's word pieces can matter; those behind need not be computed.
+/// How many of a document's word pieces can matter; the tokenizer may skip the rest.
 std::size_t pieces_wanted(std::size_t room, const CrossEncoderOptions& options);
 
 }  // namespace relucent

@@ -8,18 +8,18 @@
 
 namespace relucent {
 
-/// A query's and its candidates' ids. A document may have several sequences, its chunks.
+/// The ids of a query and its candidates. A document may have several sequences, one per chunk.
 class TokenizedBatch {
  public:
   std::vector<std::int32_t> query;  ///< with its [SEP]
 
-  /// Adds one sequence of the document with the number `document`; numbers never go down.
+  /// Adds one sequence of the document with number `document`; numbers must not decrease.
   void add(std::span<const std::int32_t> pieces, std::int32_t sep, std::size_t document);
 
-  /// Every sequence with its [SEP], in the order added. Valid until the next add().
+  /// All sequences with their [SEP], in the order added. Valid until the next add().
   std::vector<std::span<const std::int32_t>> sequences() const;
 
-  /// A document's logit from those of its sequences: their sum for sump, otherwise the greatest.
+  /// Computes each document's logit from those of its sequences: their sum for sump, otherwise their maximum.
   void combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const;
 
  private:

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSameModel = "use the tokenizer files of the same model, or download them again";
 
-/// The name of a SentencePiece model in `folder`, or nothing.
+/// The name of a SentencePiece model in `folder`; empty if there is none.
 std::string sentencepiece_model(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".model") return entry.path().filename().string();
@@ -31,11 +31,11 @@ std::string special_token(const JsonFile* settings, const char* key, const char*
   if (value->is_object() && value->contains("content") && value->at("content").is_string()) {
     return value->at("content").get<std::string>();
   }
-  if (!value->is_string()) settings->fail(key, "is " + value->dump() + ", not a token");
+  if (!value->is_string()) settings->fail(key, "is " + value->dump() + ", which is not a token");
   return value->get<std::string>();
 }
 
-/// Only the uncased tokenizer is built in; what would make it another one is refused.
+/// Only the uncased tokenizer is built in; rejects settings that would change it.
 void check_settings(const JsonFile& settings) {
   for (const char* key : {"do_lower_case", "strip_accents", "tokenize_chinese_chars", "do_basic_tokenize"}) {
     if (settings.boolean(key).value_or(true)) continue;
@@ -57,13 +57,13 @@ void check_size(const WordPieceVocabulary& vocabulary, const fs::path& path, std
   if (vocabulary.entries.size() != static_cast<std::size_t>(wanted)) {
     throw Error(ErrorKind::invalid_data, path.string(),
                 "the vocabulary has " + std::to_string(vocabulary.entries.size()) +
-                    " entries where config.json's vocab_size is " + std::to_string(wanted),
+                    " entries, but config.json's vocab_size is " + std::to_string(wanted),
                 kSameModel);
   }
   std::size_t bytes = 0;
   for (const std::string& entry : vocabulary.entries) bytes += entry.size();
   if (bytes > VocabularyTrie::kMaxBytes) {
-    throw Error(ErrorKind::unsupported, path.string(), "the vocabulary is longer than 16 MiB", kSameModel);
+    throw Error(ErrorKind::unsupported, path.string(), "the vocabulary is larger than 16 MiB", kSameModel);
   }
 }
 
@@ -85,8 +85,8 @@ LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_s
     throw Error(ErrorKind::unsupported, (folder / model).string(), "SentencePiece models are not supported",
                 "use a checkpoint with a WordPiece vocabulary (vocab.txt or tokenizer.json)");
   } else {
-    throw Error(ErrorKind::io, folder.string(), "holds neither vocab.txt nor tokenizer.json",
-                "download the tokenizer's files into the model folder");
+    throw Error(ErrorKind::io, folder.string(), "has neither vocab.txt nor tokenizer.json",
+                "download the tokenizer's files into the model directory");
   }
   check_size(vocabulary, path, vocabulary_size);
   vocabulary.source = path.filename().string();

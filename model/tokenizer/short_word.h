@@ -9,7 +9,7 @@
 
 namespace relucent {
 
-/// A word of 1 to 16 bytes, none of them zero, in two registers: filled up with zeros, the first byte lowest.
+/// A word of 1 to 16 nonzero bytes in two registers, padded with zeros; the first byte is the lowest.
 struct ShortWord {
   static constexpr std::size_t kMaxBytes = 16;
 
@@ -22,13 +22,13 @@ struct ShortWord {
     return first(load(bytes), load(bytes + 8), size);
   }
 
-  /// Sets `size` to the number of ASCII letters and digits that the `kMaxBytes` readable bytes at `bytes` begin with,
-  /// and returns these, lower-cased.
+  /// Sets `size` to the number of ASCII letters and digits at the start of the `kMaxBytes` readable bytes at `bytes`,
+  /// and returns them lower-cased.
   static ShortWord lower_cased(const char* bytes, std::size_t& size) noexcept {
     const std::uint64_t low = load(bytes), high = load(bytes + 8);
     size = leading_letters(low);
     if (size == 8) size += leading_letters(high);
-    // Digits have the bit of lower case, too.
+    // Digits already have the lower-case bit.
     return first(low | each(0x20), high | each(0x20), size);
   }
 
@@ -57,16 +57,16 @@ struct ShortWord {
   }
 
   static ShortWord first(std::uint64_t low, std::uint64_t high, std::size_t size) noexcept {
-    // Without branches: the sizes of a text's words cannot be foretold.
+    // Without branches: word sizes are unpredictable.
     const auto bytes = [](std::size_t count) { return count == 0 ? 0 : ~std::uint64_t{0} >> (64 - 8 * count); };
     return {low & bytes(std::min<std::size_t>(size, 8)), high & bytes(size - std::min<std::size_t>(size, 8))};
   }
 
-  /// Of the eight bytes, lowest first, how many are letters or digits before the first that is not.
+  /// The number of letters and digits among the eight bytes, lowest first, before the first other byte.
   static std::size_t leading_letters(std::uint64_t bytes) noexcept {
     constexpr std::uint64_t top = each(0x80);
     const std::uint64_t plain = bytes & ~top, lower = plain | each(0x20);
-    // A sum's top bit says that the byte is at least, or above, the limit.
+    // A sum's top bit tells whether the byte is at least, or above, the limit.
     const std::uint64_t letters = (lower + each(0x80 - 'a')) & ~(lower + each(0x7F - 'z'));
     const std::uint64_t digits = (plain + each(0x80 - '0')) & ~(plain + each(0x7F - '9'));
     const std::uint64_t others = ~((letters | digits) & ~bytes) & top;

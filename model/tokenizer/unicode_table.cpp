@@ -13,7 +13,7 @@ struct Row {
   std::int32_t value;
 };
 
-using enum CharacterKind;  // the names that the table has
+using enum CharacterKind;  // the table uses these names
 #include "model/tokenizer/unicode_table.inc"
 
 constexpr char32_t kFirstSyllable = 0xAC00, kLastSyllable = 0xD7A3;
@@ -29,7 +29,7 @@ UnicodeTable::UnicodeTable() {
   std::vector<std::uint32_t> all(kCodePoints, pack(CharacterKind::letter, 0));
   for (const Row& row : kRows) {
     for (char32_t c = row.first; c <= row.last; c += row.step) {
-      // A sequence's value is its place in the list; look_up adds c to every value.
+      // A sequence's value is its index in the list; look_up adds c to every value.
       const std::int32_t distance =
           row.kind == CharacterKind::sequence ? row.value - static_cast<std::int32_t>(c) : row.value;
       all[c] = pack(row.kind, distance);

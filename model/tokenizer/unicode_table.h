@@ -7,13 +7,13 @@
 
 namespace relucent {
 
-/// What BERT's normalizer (clean, spaces round CJK, NFD, no accents, lower case) and splitter make of one
-/// code point.
+/// How BERT's normalizer (clean, spaces around CJK, NFD, no accents, lower case) and splitter treat one code
+/// point.
 enum class CharacterKind : std::uint8_t {
   letter,    ///< part of a word, as `value`
   alone,     ///< a word of its own, as `value`
   space,     ///< ends a word
-  drop,      ///< as if it were not there
+  drop,      ///< ignored
   sequence,  ///< several code points: UnicodeTable::sequence()
 };
 
@@ -36,8 +36,8 @@ class UnicodeTable {
     return {static_cast<CharacterKind>(packed & 0xFF), c + static_cast<char32_t>(distance)};
   }
 
-  /// What a code point of kind `sequence` becomes: code points that are kept, or U+0020 where a word ends.
-  /// `storage` is used for those that are computed.
+  /// The expansion of a code point of kind `sequence`: code points to keep, or U+0020 for the end of a word.
+  /// `storage` holds computed ones.
   std::span<const char32_t> sequence(char32_t c, CharacterAction action,
                                      std::array<char32_t, 3>& storage) const noexcept;
 
@@ -47,7 +47,7 @@ class UnicodeTable {
 
   UnicodeTable();
 
-  std::array<std::uint32_t, 0x110000 / kBlockSize> block_of_{};  // where a block begins in blocks_
+  std::array<std::uint32_t, 0x110000 / kBlockSize> block_of_{};  // offset of each block in blocks_
   std::vector<std::uint32_t> blocks_;                            // distance << 8 | kind
 };
 

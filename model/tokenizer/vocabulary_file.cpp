@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
               "use a checkpoint with BERT's uncased WordPiece tokenizer");
 }
 
-/// A part of tokenizer.json ("normalizer" ...) must have BERT's type, where the part is stated at all.
+/// A part of tokenizer.json ("normalizer" ...), if present, must have BERT's type.
 const Json* bert_part(const JsonFile& file, std::string_view part, std::string_view type) {
   const Json* value = file.find(part);
   if (value == nullptr) return nullptr;
@@ -41,7 +41,7 @@ void check_model(const JsonFile& file, const Json& model) {
   const auto expect = [&](const char* key, const Json& wanted) {
     const auto value = model.find(key);
     if (value != model.end() && !value->is_null() && *value != wanted) {
-      unsupported(file, std::string("model.") + key, "is " + value->dump() + " where BERT has " + wanted.dump());
+      unsupported(file, std::string("model.") + key, "is " + value->dump() + ", but BERT has " + wanted.dump());
     }
   };
   expect("continuing_subword_prefix", "##");
@@ -93,7 +93,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
   std::vector<bool> taken;
   const auto add = [&](const std::string& entry, const Json& id, std::string_view key, bool again) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max_entries) {
-      file.fail(key, "\"" + entry + "\" has the id " + id.dump() + ", which cannot be");
+      file.fail(key, "\"" + entry + "\" has the invalid id " + id.dump());
     }
     const auto place = id.get<std::size_t>();
     if (place >= entries.size()) {
@@ -101,7 +101,8 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
       taken.resize(place + 1);
     }
     if (again && taken[place] && entries[place] == entry) return;
-    if (taken[place]) file.fail(key, "gives the id " + std::to_string(place) + " twice, to \"" + entry + "\" too");
+    if (taken[place])
+      file.fail(key, "uses the id " + std::to_string(place) + " twice, the second time for \"" + entry + "\"");
     taken[place] = true;
     entries[place] = entry;
   };
@@ -110,7 +111,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
     for (const Json& token : *added) {
       if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
           !token.at("content").is_string()) {
-        file.fail("added_tokens", "holds something other than tokens with id and content");
+        file.fail("added_tokens", "contains an entry that is not a token with id and content");
       }
       add(token.at("content").get<std::string>(), token.at("id"), "added_tokens", true);
     }

@@ -12,13 +12,13 @@ class VocabularyTrie {
  public:
   static constexpr std::uint32_t kRoot = 0;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  /// Most bytes that all entries may have together.
+  /// Maximum total size of all entries in bytes.
   static constexpr std::size_t kMaxBytes = (std::size_t{1} << 24) - 2;
 
-  /// `entries[i]` has the id i; an empty one is never found. All together have at most `kMaxBytes`.
+  /// `entries[i]` has the id i; an empty entry is never found. Their total size is at most `kMaxBytes`.
   explicit VocabularyTrie(const std::vector<std::string_view>& entries);
 
-  /// The node one byte further, or `none`.
+  /// The node one byte further, or kNone.
   std::uint32_t child(std::uint32_t node, char byte) const noexcept {
     const std::uint32_t key = node << 8 | static_cast<std::uint8_t>(byte);
     for (std::size_t slot = hash(key);; ++slot) {
@@ -28,7 +28,7 @@ class VocabularyTrie {
     }
   }
 
-  /// The node that `text` leads to, or `none`.
+  /// The node that `text` leads to, or kNone.
   std::uint32_t descend(std::uint32_t node, std::string_view text) const noexcept {
     for (std::size_t i = 0; i < text.size() && node != kNone; ++i) node = child(node, text[i]);
     return node;

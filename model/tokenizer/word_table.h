@@ -9,7 +9,7 @@
 
 namespace relucent {
 
-/// The short ones of a vocabulary's entries, each found by one look-up: most words of a text are among them. Immutable
+/// The short entries of a vocabulary, each found with one look-up; most words of a text are among them. Immutable
 /// once built, thread-safe.
 class WordTable {
  public:
@@ -17,10 +17,10 @@ class WordTable {
     std::string_view word;
     std::int32_t id;
   };
-  /// Those that are no ShortWord are left out; no word twice.
+  /// Skips entries that are not a ShortWord. No word may appear twice.
   explicit WordTable(const std::vector<Entry>& entries);
 
-  /// The word's id, or -1 where it is no entry.
+  /// The word's id, or -1 if it is not an entry.
   std::int32_t find(ShortWord word) const noexcept {
     for (std::size_t slot = word.hash() >> shift_;; ++slot) {
       const Slot& found = slots_[slot & mask_];

@@ -13,18 +13,17 @@ constexpr std::size_t kMaxWordLength = 100;           // characters; a longer wo
 constexpr std::size_t kBytesBetweenLooks = 64 << 10;  // well below a millisecond
 constexpr std::string_view kContinuationPrefix = "##";
 
-/// Raise it when the same vocabulary gives other ids than before.
+/// Change it whenever the same vocabulary gives different ids than before.
 constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 
-/// FNV-1a, 64 bits, of what decides over the ids: the way of splitting, the entries in their order, which one is
-/// unknown.
+/// FNV-1a, 64 bits, of everything that determines the ids: the algorithm, the entries in order, and the unknown entry.
 std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
   std::uint64_t hash = 0xCBF29CE484222325;
   const auto add = [&hash](std::string_view bytes) {
     for (const char byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3;
   };
   const auto add_text = [&](std::string_view text) {
-    add(std::to_string(text.size()) + ":");  // so that no two lists of texts look the same
+    add(std::to_string(text.size()) + ":");  // so that different lists of texts differ
     add(text);
   };
   add_text(kAlgorithm);
@@ -33,7 +32,7 @@ std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
   return hash != 0 ? hash : 1;
 }
 
-/// The entries as the trie knows them: should two ids have the same text, both find the same one of them.
+/// The entries as in the trie: if two ids have the same text, both tables find the same one.
 WordTable make_word_table(const std::vector<std::string>& entries, const VocabularyTrie& trie) {
   std::vector<WordTable::Entry> words;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -45,7 +44,7 @@ WordTable make_word_table(const std::vector<std::string>& entries, const Vocabul
 
 }  // namespace
 
-/// The word being read: normalized, as UTF-8. Characters beyond the longest word are only counted.
+/// The current word: normalized, as UTF-8. Characters beyond the maximum word length are only counted.
 class WordPieceTokenizer::Word {
  public:
   void add(char32_t c) noexcept {
@@ -124,7 +123,7 @@ void WordPieceTokenizer::split(std::string_view text, std::vector<std::int32_t>&
   }
 }
 
-/// Everything but a letter.
+/// Handles everything but letters.
 void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& word,
                                    std::vector<std::int32_t>& ids) const {
   switch (action.kind) {
@@ -139,7 +138,7 @@ void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& wor
     case CharacterKind::sequence: {
       std::array<char32_t, 3> storage;
       for (const char32_t part : unicode_.sequence(c, action, storage)) {
-        // Parts are kept as they are; only where words end is still to be seen.
+        // Parts are kept as they are; only word boundaries remain to be found.
         const CharacterKind kind = unicode_.look_up(part).kind;
         if (kind == CharacterKind::space || kind == CharacterKind::alone) {
           add_other(part, {kind, part}, word, ids);
@@ -152,9 +151,8 @@ void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& wor
   }
 }
 
-/// Adds the words from `text[at]` on that are all ASCII letters and digits, short, and end at white space or
-/// punctuation: nearly all of an English text's. Returns where it stopped, in front of a word of another kind or near
-/// the end.
+/// Fast path for short words of ASCII letters and digits that end at white space or punctuation, nearly all words of an
+/// English text. Starts at `text[at]` and returns where it stopped: before a word of another kind or near the end.
 std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size_t at, std::size_t most,
                                                 std::vector<std::int32_t>& ids) const {
   while (at + ShortWord::kMaxBytes < text.size() && ids.size() <= most) {

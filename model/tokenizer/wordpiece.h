@@ -14,18 +14,19 @@
 
 namespace relucent {
 
-/// A WordPiece vocabulary and where it came from.
+/// A WordPiece vocabulary and its source.
 struct WordPieceVocabulary {
   std::vector<std::string> entries;  ///< by id
   std::int32_t cls = -1, sep = -1, unknown = -1;
   std::string source;  ///< the file's name
 };
 
-/// BERT's WordPiece, uncased: the ids of Hugging Face's tokenizer on every string. Special-token strings in a
-/// text ("[SEP]") are text.
+/// BERT's uncased WordPiece: the same ids as Hugging Face's tokenizer for every string. Special-token strings in a
+/// text ("[SEP]") are plain text.
 class WordPieceTokenizer final : public Tokenizer {
  public:
-  /// `vocabulary` is checked: the three ids are entries, the bytes at most VocabularyTrie::kMaxBytes.
+  /// The caller has checked `vocabulary`: the three ids are entries, the total size is at most
+  /// VocabularyTrie::kMaxBytes.
   explicit WordPieceTokenizer(WordPieceVocabulary vocabulary);
 
   using Tokenizer::encode;
@@ -55,7 +56,7 @@ class WordPieceTokenizer final : public Tokenizer {
   std::string source_;
 
   static constexpr std::int32_t kAddsNothing = -1, kNoWordEnd = -2;
-  /// By byte: the id that a punctuation mark of ASCII adds; kAddsNothing for white space; kNoWordEnd for others.
+  /// By byte: the id of an ASCII punctuation mark; kAddsNothing for white space; kNoWordEnd for others.
   std::array<std::int32_t, 256> word_ends_;
 };
 

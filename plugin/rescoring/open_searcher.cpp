@@ -1,3 +1,5 @@
+#include "relucent/open_searcher.h"
+
 #include <IndexReader.h>
 
 #include <set>
@@ -6,7 +8,6 @@
 #include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
-#include "relucent/plugin.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
 

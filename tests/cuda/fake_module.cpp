@@ -96,7 +96,7 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
   note("make");
   if (told("wait_make")) wait_at_gate();
   if (told("fail_make")) throw Error(ErrorKind::device, to_string(options.device), "is out of memory", "free some");
-  if (told("refuse")) throw Error(ErrorKind::unsupported, "head size 48", "is not one of the CUDA backend");
+  if (told("refuse")) throw Error(ErrorKind::unsupported, "head size 48", "is not supported by the CUDA backend");
   if (told("null")) return nullptr;
   BackendOptions cpu = options;
   cpu.device = Device::cpu();

@@ -20,7 +20,7 @@ TEST(CreateBackend, ChoosesTheDevice) {
   EXPECT_EQ(model.on(device("auto"))->info().device, "cpu");
   EXPECT_GE(model.on({Device::cpu(), Precision::automatic, 0, ""})->info().threads, 1);
   for (const char* name : {"cuda:0", "cuda:7", "cuda"}) {
-    expect_error(ErrorKind::device, {"RELUCENT_CUDA_MODULE", "names no file"}, [&] { model.on(device(name)); });
+    expect_error(ErrorKind::device, {"RELUCENT_CUDA_MODULE", "does not name a file"}, [&] { model.on(device(name)); });
   }
   for (const char* name : {"", "gpu", "CPU", "cudaX", "cuda:", "cuda:-1", "cuda:1x", "cuda:99999999999", "refx"}) {
     expect_error(ErrorKind::usage, {name, "auto, ref, cpu"}, [&] { model.on(device(name)); });

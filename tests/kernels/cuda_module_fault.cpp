@@ -43,7 +43,7 @@ TEST_F(CudaModule, AbsentIsAnErrorThatNamesTheVariable) {
 
 TEST_F(CudaModule, MayBeSwitchedOff) {
   const Environment none("RELUCENT_CUDA_MODULE", "none");
-  expect_device_error({"is switched off by RELUCENT_CUDA_MODULE=none", "unset it"});
+  expect_device_error({"is disabled by RELUCENT_CUDA_MODULE=none", "unset it"});
 }
 
 TEST_F(CudaModule, NotInstalledIsAnErrorThatNamesTheRemedies) {
@@ -65,7 +65,7 @@ TEST_F(CudaModule, TheRealOneSaysWhatIsMissing) {
 
 TEST_F(CudaModule, AFileThatIsNoModuleIsRefused) {
   const Environment file("RELUCENT_CUDA_MODULE", "tests/kernels/cuda_module_fault.cpp");
-  expect_device_error({"cannot be loaded", "one build"});
+  expect_device_error({"cannot be loaded", "the same build"});
   const Environment other("RELUCENT_CUDA_MODULE", std::string(RELUCENT_FAKE_CUDA_MODULES) + "/fake_cuda_empty.so");
   expect_device_error({"does not export relucent_cuda_module"});
 }
@@ -78,10 +78,10 @@ TEST_F(CudaModule, AMissingLibraryOfItsIsNamed) {
 TEST_F(CudaModule, AnotherInterfaceOrVersionIsRefused) {
   {
     const FakeCuda cuda("", "fake_cuda_other_abi");
-    expect_device_error({"module interface " + std::to_string(cuda::kModuleAbi + 1), "one build"});
+    expect_device_error({"module interface " + std::to_string(cuda::kModuleAbi + 1), "the same build"});
   }
   const FakeCuda cuda("", "fake_cuda_other_version");
-  expect_device_error({"is of Relucent 0.0.9", "one build"});
+  expect_device_error({"belongs to Relucent 0.0.9", "the same build"});
 }
 
 TEST_F(CudaModule, DriverAndGpuProblemsAreSaid) {
@@ -105,7 +105,7 @@ TEST_F(CudaModule, DriverAndGpuProblemsAreSaid) {
   }
   for (const char* odd : {"odd_error", "integer"}) {
     const FakeCuda cuda(odd);
-    expect_device_error({"asking for the GPUs failed"});
+    expect_device_error({"listing the GPUs failed"});
   }
 }
 

@@ -148,7 +148,7 @@ TEST(PublishedConfig, AModelWithoutAScoringHeadIsRefused) {
   const std::filesystem::path folder = test_data() / "models/lightning-ir-test-model";
   RELUCENT_NEEDS(folder);
   const Error error = expect_error(ErrorKind::unsupported, [&] { inspect_checkpoint(folder); });
-  EXPECT_EQ(error.problem(), "the architecture BertModel is not known");
+  EXPECT_EQ(error.problem(), "unknown architecture BertModel");
 }
 
 }  // namespace

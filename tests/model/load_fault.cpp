@@ -66,7 +66,7 @@ TEST_F(FaultyCheckpoint, TheSoundOneIsInspected) {
 }
 
 TEST_F(FaultyCheckpoint, MissingFolderAndFiles) {
-  refused(ErrorKind::io, "", "", "no such model folder", "path");
+  refused(ErrorKind::io, "", "", "the model directory does not exist", "path");
   for (const char* file : {"config.json", "model.safetensors"}) {
     checkpoint.write(folder);
     fs::remove(folder / file);
@@ -81,7 +81,7 @@ TEST_F(FaultyCheckpoint, MissingFolderAndFiles) {
 
 TEST_F(FaultyCheckpoint, FolderThatIsAFileAndFilesThatAreFolders) {
   write_file(folder, "x");
-  refused(ErrorKind::io, "", "", "not a folder");
+  refused(ErrorKind::io, "", "", "is not a directory");
   fs::remove(folder);
   checkpoint.write(folder);
   fs::remove(folder / "config.json");
@@ -112,14 +112,14 @@ TEST_F(FaultyCheckpoint, WeightsInAnotherForm) {
 
 TEST_F(FaultyCheckpoint, TruncatedSafetensorsAtEveryLength) {
   const std::string whole = safetensors_bytes(checkpoint.tensors);
-  weights_refused("", "byte 0", "ends within the header's length", "download the file again: it is 0 bytes");
-  weights_refused(whole.substr(0, 7), "byte 7", "ends within the header's length", "it is 7 bytes");
-  weights_refused(whole.substr(0, 100), "byte 100", "ends within the header", "it is 100 bytes");
+  weights_refused("", "byte 0", "ends within the header's length", "download the file again: it has only 0 bytes");
+  weights_refused(whole.substr(0, 7), "byte 7", "ends within the header's length", "it has only 7 bytes");
+  weights_refused(whole.substr(0, 100), "byte 100", "ends within the header", "it has 100 bytes");
   weights_refused(
       whole.substr(0, whole.size() - 1), "tensor classifier.weight", "ends before the tensor does",
-      "it is " + std::to_string(whole.size() - 1) + " bytes, the header promises " + std::to_string(whole.size()));
+      "it has " + std::to_string(whole.size() - 1) + " bytes, but the header states " + std::to_string(whole.size()));
   weights_refused(whole + "x", "byte " + std::to_string(whole.size()), "bytes follow the last tensor",
-                  "promises " + std::to_string(whole.size()));
+                  "states " + std::to_string(whole.size()));
   for (std::size_t length = 0; length < whole.size(); length += 61) {
     write_file(folder / "model.safetensors", whole.substr(0, length));
     refused(ErrorKind::invalid_data, "model.safetensors", "", "", "download the file again");
@@ -127,7 +127,7 @@ TEST_F(FaultyCheckpoint, TruncatedSafetensorsAtEveryLength) {
 }
 
 TEST_F(FaultyCheckpoint, HeaderThatIsNotOne) {
-  weights_refused(std::string(8, '\xFF') + "{}", "byte 0", "promises a header of 18446744073709551615 bytes");
+  weights_refused(std::string(8, '\xFF') + "{}", "byte 0", "states a header of 18446744073709551615 bytes");
   std::string huge(8, '\0');
   const std::uint64_t length = 100'000'001;
   std::memcpy(huge.data(), &length, sizeof length);
@@ -143,7 +143,7 @@ TEST_F(FaultyCheckpoint, HeaderThatIsNotOne) {
 TEST_F(FaultyCheckpoint, HeaderEntriesOutOfForm) {
   const std::string four = R"("dtype":"F32","shape":[1],"data_offsets":[0,4])";
   const auto entry = [](const std::string& fields) { return with_header("{\"a\":{" + fields + "}}", "1234"); };
-  weights_refused(with_header("{\"a\":{" + four + "},\"a\":{" + four + "}}", "1234"), "tensor a", "stated twice");
+  weights_refused(with_header("{\"a\":{" + four + "},\"a\":{" + four + "}}", "1234"), "tensor a", "appears twice");
   weights_refused(entry(four + R"(,"dtype":"F32")"), "tensor a", "key dtype twice");
   weights_refused(entry(four + R"(,"stride":[1])"), "tensor a", "key stride");
   weights_refused(entry(R"("dtype":"F32","shape":[1])"), "tensor a", "no data_offsets");
@@ -154,7 +154,7 @@ TEST_F(FaultyCheckpoint, HeaderEntriesOutOfForm) {
   weights_refused(entry(R"("dtype":"F32","shape":["1"],"data_offsets":[0,4])"), "tensor a", "a string");
   weights_refused(entry(R"("dtype":"F32","shape":[[1]],"data_offsets":[0,4])"), "tensor a", "a list");
   weights_refused(entry(R"("dtype":"F32","shape":null,"data_offsets":[0,4])"), "tensor a", "null");
-  weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0])"), "tensor a", "not two numbers");
+  weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0])"), "tensor a", "must have two numbers");
   weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0,4,8])"), "tensor a", "more than two");
   weights_refused(entry(R"("dtype":"F32","shape":[1],"data_offsets":[0,18446744073709551616])"), "tensor a",
                   "whole number");
@@ -170,14 +170,14 @@ TEST_F(FaultyCheckpoint, OffsetsThatOverlapLeaveHolesOrOverflow) {
   };
   weights_refused(two("[0,4]", "[0,4]"), "tensor b", "overlaps");
   weights_refused(two("[0,4]", "[2,6]"), "tensor b", "overlaps");
-  weights_refused(two("[0,4]", "[6,10]"), "tensor b", "hole of 2 bytes");
-  weights_refused(two("[1,5]", "[5,9]"), "tensor a", "hole of 1 bytes");
+  weights_refused(two("[0,4]", "[6,10]"), "tensor b", "gap of 2 bytes");
+  weights_refused(two("[1,5]", "[5,9]"), "tensor a", "gap of 1 bytes");
   weights_refused(two("[4,0]", "[4,8]"), "tensor a", "ends before it");
-  weights_refused(two("[0,5]", "[5,9]"), "tensor a", "takes 5 bytes where its type and shape need 4");
+  weights_refused(two("[0,5]", "[5,9]"), "tensor a", "has 5 bytes, but its type and shape need 4");
   weights_refused(two("[0,4]", "[4,8]", "[4611686018427387904,4]"), "tensor a", "more than 2^64");
   weights_refused(two("[0,4]", "[4,8]", "[18446744073709551615,0]"), "tensor a", "more than 2^64");
-  weights_refused(two("[0,4]", "[18446744073709551612,18446744073709551615]"), "tensor b", "takes 3 bytes");
-  weights_refused(two("[0,4]", "[18446744073709551611,18446744073709551615]"), "tensor b", "hole");
+  weights_refused(two("[0,4]", "[18446744073709551612,18446744073709551615]"), "tensor b", "has 3 bytes");
+  weights_refused(two("[0,4]", "[18446744073709551611,18446744073709551615]"), "tensor b", "gap");
 }
 
 TEST_F(FaultyCheckpoint, EveryTensorMissing) {
@@ -205,7 +205,7 @@ TEST_F(FaultyCheckpoint, EveryTensorOfTheWrongShapeOrType) {
 TEST_F(FaultyCheckpoint, MoreLayersThanConfigCounts) {
   checkpoint.config["num_hidden_layers"] = 1;
   checkpoint.write(folder);
-  refused(ErrorKind::invalid_data, "model.safetensors", "tensor bert.encoder.layer.1.", "counts 1 layers",
+  refused(ErrorKind::invalid_data, "model.safetensors", "tensor bert.encoder.layer.1.", "states 1 layers",
           "same model");
 }
 
@@ -216,7 +216,7 @@ TEST_F(FaultyCheckpoint, ConfigThatIsNoJson) {
   write_file(folder / "config.json", "{\"model_type\": \"bert\", }");
   refused(ErrorKind::invalid_data, "config.json", "byte 24", "not valid JSON", "download");
   write_file(folder / "config.json", "[1]");
-  refused(ErrorKind::invalid_data, "config.json", "", "no JSON object");
+  refused(ErrorKind::invalid_data, "config.json", "", "not a JSON object");
   write_file(folder / "config.json", R"({"model_type": "bert", "model_type": "bert"})");
   refused(ErrorKind::invalid_data, "config.json", "key model_type", "twice");
   write_file(folder / "config.json", std::string(200'000, '[') + std::string(200'000, ']'));
@@ -224,12 +224,12 @@ TEST_F(FaultyCheckpoint, ConfigThatIsNoJson) {
 }
 
 TEST_F(FaultyCheckpoint, UnknownModelTypeAndArchitecture) {
-  key_refused(ErrorKind::unsupported, "model_type", "gpt2", "gpt2 is not known");
+  key_refused(ErrorKind::unsupported, "model_type", "gpt2", "unknown model type gpt2");
   key_refused(ErrorKind::invalid_data, "model_type", 5, "not a string");
   key_refused(ErrorKind::invalid_data, "model_type", nullptr, "missing");
-  key_refused(ErrorKind::unsupported, "architectures", json::array({"BertModel"}), "BertModel is not known");
+  key_refused(ErrorKind::unsupported, "architectures", json::array({"BertModel"}), "unknown architecture BertModel");
   key_refused(ErrorKind::unsupported, "architectures", json::array({"BertForMaskedLM"}), "BertForMaskedLM");
-  key_refused(ErrorKind::invalid_data, "architectures", json::array(), "no architecture");
+  key_refused(ErrorKind::invalid_data, "architectures", json::array(), "not name an architecture");
   key_refused(ErrorKind::invalid_data, "architectures", json::array({1}), "not a name");
 }
 
@@ -246,7 +246,7 @@ TEST_F(FaultyCheckpoint, WhatIsNotComputedIsRefused) {
 TEST_F(FaultyCheckpoint, AttentionKeysThatAreNotUnderstood) {
   for (const char* key : {"attention_window", "doc_cls_atention", "global_attention", "query_doc_attn", "sparse_block",
                           "rope_theta", "sentence_cls_attention", "token_type_embeddings"}) {
-    key_refused(ErrorKind::unsupported, key, true, "not understood");
+    key_refused(ErrorKind::unsupported, key, true, "unknown attention key");
   }
   key_refused(ErrorKind::invalid_data, "doc_cls_attention", 1, "not true or false");
   key_refused(ErrorKind::invalid_data, "doc_cls_attention", "true", "not true or false");
@@ -276,7 +276,7 @@ TEST_F(FaultyCheckpoint, VocabularyOfTheWrongSize) {
   TinyCheckpoint changed = checkpoint;
   changed.vocabulary.pop_back();
   changed.write(folder);
-  refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries where config.json's vocab_size is 57", "same model");
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries, but config.json's vocab_size is 57", "same model");
   changed = checkpoint;
   changed.vocabulary.push_back("more");
   changed.write(folder);

@@ -101,10 +101,10 @@ TEST_F(Rewrite, ExtendRefusesWhatItCannotDo) {
   refused(ErrorKind::usage, "trained", [&] { extend_positions(from, to, 100, 65); });
   refused(ErrorKind::usage, "trained", [&] { extend_positions(from, to, 100, 1); });
   refused(ErrorKind::usage, "trained", [&] { extend_positions(from, to, 100, -4); });
-  refused(ErrorKind::io, "no such", [&] { extend_positions(temporary / "absent", to, 100); });
+  refused(ErrorKind::io, "does not exist", [&] { extend_positions(temporary / "absent", to, 100); });
   fs::create_directory(to);
-  refused(ErrorKind::usage, "exists already", [&] { extend_positions(from, to, 100); });
-  refused(ErrorKind::usage, "exists already", [&] { extend_positions(from, from, 100); });
+  refused(ErrorKind::usage, "already exists", [&] { extend_positions(from, to, 100); });
+  refused(ErrorKind::usage, "already exists", [&] { extend_positions(from, from, 100); });
   refused(ErrorKind::io, "creating the directory", [&] { extend_positions(from, temporary / "no/such/folder", 100); });
 }
 

@@ -15,7 +15,7 @@
 
 #include "relucent/config.h"
 #include "relucent/error.h"
-#include "relucent/plugin.h"
+#include "relucent/open_searcher.h"
 #include "relucent/rescorer.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"

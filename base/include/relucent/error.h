@@ -8,23 +8,23 @@
 
 namespace relucent {
 
-/// What went wrong, as far as a caller can act on it. The program's exit codes follow from it.
+/// What went wrong, as far as a caller can act on it. Determines the program's exit code.
 enum class ErrorKind {
-  usage,         ///< the caller asked for something that cannot be: an unknown flag, measure, device (exit 2)
+  usage,         ///< the caller asked for something impossible: an unknown flag, measure or device (exit 2)
   invalid_data,  ///< a file is missing parts, malformed or corrupt (exit 3)
   io,            ///< the system refused: missing file, permission, full disk, lock (exit 1)
   unsupported,   ///< well-formed, but not something this build or device can do (exit 1)
   device,        ///< an accelerator is absent or failed (exit 1)
-  deadline,      ///< the time allowed was used up (exit 1)
+  deadline,      ///< the deadline passed (exit 1)
   interrupted,   ///< a person or another thread asked to stop (exit 130)
-  internal,      ///< a broken promise inside the library; please report it (exit 1)
+  internal,      ///< a bug in the library; please report it (exit 1)
 };
 
-/// The one exception type that librelucent throws on purpose. what() reads
-/// "place: problem; remedy" with empty parts left out.
+/// The only exception type that librelucent throws on purpose. what() reads
+/// "place: problem; remedy" without the empty parts.
 class RELUCENT_API Error : public std::runtime_error {
  public:
-  /// @param place   the file with line, column, record, tensor or byte where there is one; may be empty
+  /// @param place   the file, with the line, column, record, tensor or byte if known; may be empty
   /// @param problem what is wrong, in one clause
   /// @param remedy  what to do next; may be empty
   Error(ErrorKind kind, std::string_view place, std::string_view problem, std::string_view remedy = {});

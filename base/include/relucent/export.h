@@ -1,4 +1,4 @@
 #pragma once
 
-/// Marks what librelucent's users may link against; everything else is hidden.
+/// Marks the symbols that librelucent exports; all others are hidden.
 #define RELUCENT_API __attribute__((visibility("default")))

@@ -8,8 +8,8 @@
 
 namespace relucent {
 
-/// When to give up: a point in time, a request from another thread, or neither. Cheap to copy; long work
-/// asks throw_if_due() between steps of a few milliseconds.
+/// When to give up: at a point in time, on request from another thread, or never. Cheap to copy. Long-running code
+/// calls throw_if_due() every few milliseconds.
 struct StopSignal {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::stop_token stop;
@@ -17,7 +17,7 @@ struct StopSignal {
   bool past_deadline() const noexcept { return deadline && std::chrono::steady_clock::now() >= *deadline; }
   bool due() const noexcept { return stop.stop_requested() || past_deadline(); }
 
-  /// Throws Error of kind `interrupted` or `deadline` when due; `operation` names the work that is given up.
+  /// Throws Error of kind `interrupted` or `deadline` when due; `operation` names the abandoned work.
   RELUCENT_API void throw_if_due(const char* operation) const;
 };
 

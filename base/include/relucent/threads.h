@@ -4,11 +4,11 @@
 
 namespace relucent {
 
-/// The largest number of threads that any setting takes.
+/// The largest number of threads that any setting accepts.
 inline constexpr int kMaxThreads = 1024;
 
-/// The cores this process may use: its affinity, and the smallest quota of its control group and those around it,
-/// rounded up, where that is less. At least 1. Thread-safe; reads a few small files.
+/// The number of cores this process may use: the smaller of its CPU affinity and the smallest CPU quota (rounded up) of
+/// its control group and that group's ancestors. At least 1. Thread-safe; reads a few small files.
 RELUCENT_API int available_cores();
 
 }  // namespace relucent

@@ -23,11 +23,11 @@ enum class FallbackDevice { cpu, none };
 enum class LogLevel { trace, debug, info, warning, error, off };
 
 struct IndexConfig {
-  std::string path;                           ///< where no index is named otherwise
+  std::string path;                           ///< the default index directory
   std::string id_field = "id";                ///< stored, not analyzed
   std::string text_field = "text";            ///< stored; what the rescorer reads
   std::string contents_field = "contents";    ///< indexed; what BM25 searches
-  bool token_ids = false;                     ///< whether indexing stores the token ids of [rescorer] model, too
+  bool token_ids = false;                     ///< whether indexing also stores the token ids of [rescorer] model
   IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
 
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
@@ -36,23 +36,23 @@ struct IndexConfig {
 struct FirstStageConfig {
   double k1 = 0.9;
   double b = 0.4;
-  AnalyzerKind analyzer = AnalyzerKind::english;  ///< as the index was made
-  std::int32_t hits = 100;                        ///< how many the program asks for where nothing else is said
+  AnalyzerKind analyzer = AnalyzerKind::english;  ///< the one that built the index
+  std::int32_t hits = 100;                        ///< the program's default number of hits
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
 
 struct RescorerConfig {
   bool enabled = true;
-  std::string module = "cross-encoder";  ///< built in, or the path of a shared object
+  std::string module = "cross-encoder";  ///< the built-in scorer, or the path of a shared object
   std::string model;                     ///< checkpoint folder; empty: the bundled one
   Device device;
-  FallbackDevice fallback_device = FallbackDevice::cpu;  ///< what answers where a GPU fails
+  FallbackDevice fallback_device = FallbackDevice::cpu;  ///< what scores if the GPU fails
   Precision precision = Precision::automatic;
   std::int32_t threads = 0;                      ///< 0: every core this process may use
   std::int32_t window = 100;                     ///< rescore window: how many hits are rescored
-  std::int32_t max_length = 0;                   ///< 0: as the checkpoint says
-  std::optional<std::int32_t> attention_window;  ///< unset: as the checkpoint says; -1: unlimited
+  std::int32_t max_length = 0;                   ///< 0: the checkpoint's value
+  std::optional<std::int32_t> attention_window;  ///< unset: the checkpoint's value; -1: unlimited
   ScoreMode score_mode = ScoreMode::replace;
   double query_weight = 1.0;    ///< of the first-stage score
   double rescore_weight = 1.0;  ///< of the logit
@@ -63,7 +63,7 @@ struct RescorerConfig {
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
-  std::int32_t max_chunks = 0;  ///< of a document; 0: all of them are read
+  std::int32_t max_chunks = 0;  ///< per document; 0: no limit
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };
@@ -84,20 +84,20 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-/// Reads a TOML file. Strict: an unknown section or key, a wrong type or a value out of range is an Error of kind
-/// invalid_data whose place is "file:line:column" and whose remedy names the nearest known key or the allowed values;
-/// a file that cannot be read is one of kind `io`. Relative paths in the profile (index, model, module, log file) are
-/// taken from the profile's own folder and come back absolute.
+/// Reads a TOML file. Strict: an unknown section or key, a wrong type or a value out of range throws Error
+/// `invalid_data`, whose place is "file:line:column" and whose remedy names the nearest known key or the allowed
+/// values. An unreadable file throws Error `io`. Relative paths in the profile (index, model, module, log file) are
+/// resolved against the profile's folder and returned as absolute paths.
 RELUCENT_API Config load_config(const std::filesystem::path& file);
-/// The same for text; `name` stands for the file in errors. Relative paths stay as they are written.
+/// The same for TOML text; errors use `name` as the file name. Relative paths are left as written.
 RELUCENT_API Config parse_config(std::string_view toml, std::string_view name);
-/// Checks a Config that a program filled in itself by the rules of load_config: Error of kind `usage` naming the key.
+/// Applies load_config's rules to a Config that a program filled in itself. Throws Error `usage` naming the key.
 RELUCENT_API void check_config(const Config& config);
-/// Every key with its effective value and a comment, as TOML that parse_config reads back to the same Config. A key
-/// without a value (min_score, attention_window) is written as a comment.
+/// Every key with its effective value and a comment, as TOML. parse_config reads it back to the same Config. A key
+/// without a value (min_score, attention_window) becomes a comment.
 RELUCENT_API std::string to_toml(const Config& config);
 
-/// The value's name as it is written in a profile.
+/// The value's name in a profile.
 RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
@@ -109,10 +109,10 @@ RELUCENT_API std::string_view to_string(LogLevel value) noexcept;
 /// The analyzer of that name, as indexes record it; nothing for an unknown one.
 RELUCENT_API std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept;
 
-/// One key's documentation; docs/configuration.md and `relucent config show` are made from it.
+/// One key's documentation, the source of docs/configuration.md and `relucent config show`.
 struct ConfigKey {
   std::string section, name;
-  std::string type;           ///< the values allowed, in words: "whole number, 1 to 100000"
+  std::string type;           ///< the allowed values, in words: "whole number, 1 to 100000"
   std::string default_value;  ///< as TOML; "unset" for a key without one
   std::string meaning;
 };

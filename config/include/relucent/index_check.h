@@ -2,11 +2,12 @@
 
 namespace relucent {
 
-/// What is checked when an index is opened for searching: `[index] verify`.
+/// How much to check when an index is opened for searching: `[index] verify`. Each level includes the one before.
 enum class IndexCheck {
-  none,       ///< that the files are there, with the sizes that are recorded
-  structure,  ///< and nothing is used that is not as it was written or, in another program's index, cannot be right
-  checksums,  ///< and every byte of every file, at once
+  none,       ///< the files exist with their recorded sizes
+  structure,  ///< damaged data is never used: blocks are checked against their checksums when first read, and another
+              ///< program's files are checked for an impossible structure
+  checksums,  ///< every byte of every file, at opening
 };
 
 }  // namespace relucent

@@ -15,12 +15,11 @@ struct AnalyzedToken {
   std::string term;                     ///< UTF-8, as indexed: lower case, stemmed
   std::size_t start = 0;                ///< first byte of the word in the analyzed text
   std::size_t end = 0;                  ///< one past its last byte
-  std::int32_t position_increment = 1;  ///< 1 + the stop words left out just before
+  std::int32_t position_increment = 1;  ///< 1 + the number of stop words skipped just before
 };
 
 /// The tokens of modern Lucene's EnglishAnalyzer (StandardTokenizer, possessive, lower case, 33 stop words, Porter) for
-/// a UTF-8 text; a malformed sequence is read as U+FFFD. Thread-safe. Throws Error `internal` where ICU's data is
-/// missing.
+/// a UTF-8 text; malformed sequences are read as U+FFFD. Thread-safe. Throws Error `internal` if ICU's data is missing.
 RELUCENT_API std::vector<AnalyzedToken> analyze_english(std::string_view text);
 
 }  // namespace relucent

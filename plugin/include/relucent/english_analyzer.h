@@ -10,14 +10,14 @@
 namespace relucent {
 
 /// Modern Lucene's EnglishAnalyzer for Lucene++: the tokens of analyze_english() with position increments; offsets
-/// count wchar_t units of the text. Lucene++'s own PorterStemFilter gives other stems and is not used. Thread-safe.
+/// count wchar_t units of the text. Does not use Lucene++'s PorterStemFilter, whose stems differ. Thread-safe.
 class RELUCENT_API EnglishAnalyzer : public Lucene::Analyzer {
  public:
   Lucene::TokenStreamPtr tokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;
   Lucene::TokenStreamPtr reusableTokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;
 };
 
-/// The analyzer that [first_stage] analyzer names: english | whitespace | standard (the last two are Lucene++'s own).
+/// The analyzer selected by [first_stage] analyzer: english | whitespace | standard (the last two are Lucene++'s own).
 /// Throws Error `usage` for another name.
 RELUCENT_API Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage);
 

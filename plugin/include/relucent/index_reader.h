@@ -11,13 +11,14 @@
 
 namespace relucent {
 
-/// Opens an index folder for reading, at the newest commit whose files are there with their sizes. Throws Error: `io`
-/// where the folder is missing or cannot be read, `invalid_data` where it holds no index or a damaged one.
+/// Opens an index folder for reading, at the newest commit whose files all exist with their recorded sizes. Throws
+/// Error: `io` if the folder is missing or cannot be read, `invalid_data` if it holds no index or a damaged one.
 ///
-/// Unless `check` is `none`, Lucene++, which damaged files crash, reads nothing unchecked: each block of a file of
-/// IndexBuilder's is compared with its recorded checksum when it is first read, and a read of a damaged one throws
-/// CorruptIndexException. Files of other programs are read through once per segment, their structure checked and their
-/// checksums remembered in the folder's file relucent.checked; where that cannot be written, at each opening.
+/// Damaged files crash Lucene++, so unless `check` is `none` it reads nothing unchecked. Each block of a file written
+/// by IndexBuilder is compared with its recorded checksum on the first read; reading a damaged block throws
+/// CorruptIndexException. Files of other programs are read once per segment to check their structure. Their checksums
+/// are then remembered in the folder's file relucent.checked; if that file cannot be written, every opening checks
+/// again.
 RELUCENT_API Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder,
                                                 IndexCheck check = IndexCheck::structure);
 

@@ -13,9 +13,9 @@
 
 namespace relucent {
 
-/// A query together with the text a person typed, which the second stage reads: a Lucene++ query itself holds only
-/// analyzed terms. A RescoringSearcher finds it also within BooleanQuery clauses; any other searcher treats it as
-/// the inner query.
+/// A query together with the text a person typed. The second stage reads that text, since a Lucene++ query holds only
+/// analyzed terms. A RescoringSearcher also finds it inside BooleanQuery clauses; any other searcher treats it as the
+/// inner query.
 class RELUCENT_API RescoreQuery : public Lucene::Query {
  public:
   /// @param text  UTF-8; malformed bytes count as U+FFFD
@@ -28,7 +28,7 @@ class RELUCENT_API RescoreQuery : public Lucene::Query {
   const Lucene::QueryPtr& inner() const noexcept { return inner_; }
   const std::string& text() const noexcept { return text_; }
 
-  /// How long parsing took, where a RescoringQueryParser made it; reported in RescoredTopDocs.
+  /// How long parsing took, if a RescoringQueryParser made the query; reported in RescoredTopDocs.
   std::chrono::nanoseconds parseTime{0};
 
   using Lucene::Query::toString;
@@ -46,8 +46,8 @@ class RELUCENT_API RescoreQuery : public Lucene::Query {
 };
 using RescoreQueryPtr = boost::shared_ptr<RescoreQuery>;
 
-/// While it lives, searches of this thread whose query carries no text of its own use this text. Scopes nest; the
-/// innermost counts.
+/// During its lifetime, searches on this thread use this text if their query carries none. Scopes nest; the innermost
+/// one counts.
 class RELUCENT_API QueryTextScope {
  public:
   explicit QueryTextScope(std::string_view text);

@@ -21,26 +21,26 @@ namespace relucent {
 
 struct ModelQuery;
 
-/// The second stage as an explicit step, for programs that search by themselves; modelled on Apache Lucene's Rescorer.
-/// Thread-safe.
+/// The second stage as an explicit step for programs that run the first stage themselves; modelled on Apache Lucene's
+/// Rescorer. Thread-safe.
 class RELUCENT_API Rescorer {
  public:
-  /// Makes the scorer that `config` names. Throws Error.
+  /// Creates the scorer selected by `config`. Throws Error.
   explicit Rescorer(const Config& config);
-  /// With a scorer of the caller's.
+  /// Uses the caller's scorer.
   Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer);
   virtual ~Rescorer();
 
-  /// Rescores the first `[rescorer] window` hits of firstPass against queryText (UTF-8) and returns the best n of all.
-  /// The hits of firstPass are in the first stage's order and stay as they are; rescoring a result again gives it
-  /// again. A failure or a missed deadline gives firstPass's order, marked degraded, or throws Error with
-  /// on_error = fail; a blank queryText gives firstPass's order, which is no failure. `searcher` is where the stored
-  /// fields are read from.
+  /// Rescores the first `[rescorer] window` hits of firstPass against queryText (UTF-8) and returns the best n of all
+  /// hits. The hits of firstPass must be in first-stage order; they are not modified. Rescoring is idempotent. After a
+  /// failure or a missed deadline, returns the order of firstPass, marked degraded; with on_error = fail it throws
+  /// Error instead. A blank queryText returns the order of firstPass and is not a failure. Stored fields are read from
+  /// `searcher`.
   RescoredTopDocsPtr rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                              std::string_view queryText, std::int32_t n) const;
 
   /// Explains the score that rescore() gives `document`: the combination, firstPassExplanation and the model's part.
-  /// firstPass must be what rescore() was given, since normalization and status depend on the other hits.
+  /// Pass the same firstPass as to rescore(), since normalization and status depend on the other hits.
   Lucene::ExplanationPtr explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                  const Lucene::ExplanationPtr& firstPassExplanation, std::string_view queryText,
                                  std::int32_t document) const;
@@ -49,8 +49,8 @@ class RELUCENT_API Rescorer {
   const Scorer& scorer() const noexcept;
 
  protected:
-  /// Orders the hits; the default is relucent::combine with [rescorer]. To be replaced by a rule of your own that keeps
-  /// to its promises: an index at most once, scores that do not increase.
+  /// Orders the hits. The default is relucent::combine with [rescorer]. An override must keep its contract: each index
+  /// at most once, scores that never increase.
   virtual std::vector<CombinedHit> combine(std::span<const double> firstStageScores,
                                            std::span<const std::optional<float>> logits) const;
 

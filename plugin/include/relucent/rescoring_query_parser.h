@@ -12,10 +12,9 @@
 
 namespace relucent {
 
-/// Lucene++'s QueryParser whose parse() returns a RescoreQuery with the text that was parsed, also through a
-/// QueryParserPtr. The text is what was typed, with the backslashes that escape query syntax taken away; it is empty
-/// where nothing but patterns and ranges was typed ("ban*", "*:*", "[a TO b]"). One parser per thread, as with
-/// QueryParser.
+/// A Lucene++ QueryParser whose parse() returns a RescoreQuery with the parsed text, also when called through a
+/// QueryParserPtr. The text is the typed one without the backslashes that escape query syntax; it is empty if the query
+/// has only patterns and ranges ("ban*", "*:*", "[a TO b]"). One parser per thread, as with QueryParser.
 class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
  public:
   RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& defaultField,

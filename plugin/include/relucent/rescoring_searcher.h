@@ -9,16 +9,16 @@
 
 namespace relucent {
 
-/// A BM25Searcher whose search(query, n) and search(query, filter, n) return rescored hits (RescoredTopDocs); what
-/// openSearcher() gives. Always the same `[rescorer] window` best hits are rescored, however many are asked for.
+/// A BM25Searcher whose search(query, n) and search(query, filter, n) return rescored hits (RescoredTopDocs);
+/// openSearcher() returns one. It always rescores the `[rescorer] window` best hits, whatever n is.
 ///
-/// The text for the model is, in this order: that of a RescoreQuery in the query, that of the thread's QueryTextScope,
-/// the query's terms in their order (prohibited clauses left out), stems turned back into words of the hits' texts.
-/// A query without any text (match-all, prefix, wildcard and range queries have none) is answered in BM25's order,
-/// which is no failure: RescoredTopDocs::status is `no_query_text`.
+/// The text for the model is the first available of: the text of a RescoreQuery in the query, the text of the thread's
+/// QueryTextScope, the query's terms in order (without prohibited clauses), with stems turned back into words of the
+/// hits' texts. Match-all, prefix, wildcard and range queries have no text. Their hits stay in BM25 order, which is not
+/// a failure: RescoredTopDocs::status is `no_query_text`.
 ///
-/// Searches with a Sort or a Collector are BM25's, untouched: their order or their use of the scores is not ours to
-/// change. Thread-safe for searching; the same query gives the same bits on any thread.
+/// Searches with a Sort or a Collector return plain BM25 results, because rescoring would change their order or their
+/// scores. Thread-safe for searching; the same query gives the same bits on any thread.
 class RELUCENT_API RescoringSearcher : public BM25Searcher {
  public:
   RescoringSearcher(const Lucene::IndexReaderPtr& reader, const Config& config,

@@ -15,62 +15,63 @@
 
 namespace relucent {
 
-/// Token ids of a text that its index has stored, without special tokens.
+/// A text's token ids as stored in the index, without special tokens.
 struct CandidateTokens {
   std::span<const std::int32_t> ids;
-  bool all = true;  ///< false: the text has more, these are the first
+  bool all = true;  ///< false: only the first ids of the text
 };
 
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
-  std::string_view id;    ///< the document's external id, may be empty
-  std::string_view text;  ///< UTF-8; a Scorer never gets an empty one
+  std::string_view id;    ///< the document's external id; may be empty
+  std::string_view text;  ///< UTF-8; never empty when passed to a Scorer
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
-  /// Where the index has the ids of the tokenizer that Scorer::tokenizer() names. Only a short cut: the text says the
-  /// same.
+  /// Set if the index stores the ids of the tokenizer returned by Scorer::tokenizer(). A shortcut only: tokenizing the
+  /// text gives the same ids.
   std::optional<CandidateTokens> tokens = {};
 };
 
 struct CandidateScore {
   float score = 0;               ///< raw; higher is better
-  std::int32_t tokens = 0;       ///< 0 where the scorer does not count them
-  bool truncated = false;        ///< the end of the text was not seen
-  bool query_truncated = false;  ///< the end of the query was not seen
+  std::int32_t tokens = 0;       ///< 0 if the scorer does not count them
+  bool truncated = false;        ///< the scorer did not see the end of the text
+  bool query_truncated = false;  ///< the scorer did not see the end of the query
 };
 
-/// How a call went, as far as a scorer knows.
+/// A scorer's report on one call.
 struct ScoringStats {
   StageTimes times = {};      ///< tokenize and device; the second stage measures the rest
-  std::string fallback = {};  ///< why something else than what is configured gave the scores; empty where it did not
+  std::string fallback = {};  ///< why a fallback scored instead of the configured device; empty if none did
 };
 
-/// Second-stage scorer: a query's text and its candidates' texts in, a score each out. No Lucene++ type in it, so
-/// a module needs nothing but this header. Thread-safe: score() may be called from any number of threads at once.
+/// Second-stage scorer: takes a query's text and its candidates' texts, returns one score per candidate. Uses no
+/// Lucene++ types, so a module needs only this header. Thread-safe: any number of threads may call score()
+/// concurrently.
 class RELUCENT_API Scorer {
  public:
   virtual ~Scorer() = default;
-  /// `scores` has one entry a candidate. Deterministic: a candidate's score depends on the query and the
-  /// candidate alone. Throws Error; `deadline` when `stop` is due.
+  /// `scores` has one entry per candidate. Deterministic: a candidate's score depends only on the query and the
+  /// candidate. Throws Error, of kind `deadline` or `interrupted` when `stop` is due.
   virtual void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
                      const StopSignal& stop) const = 0;
-  /// The same with an account, for scorers that can give one.
+  /// score() with a report, for scorers that provide one.
   virtual ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
                                    std::span<CandidateScore> scores, const StopSignal& stop) const {
     score(query, candidates, scores, stop);
     return {};
   }
-  /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads texts.
+  /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads only texts.
   virtual std::uint64_t tokenizer() const { return 0; }
-  /// One line for explain() and logs: what this is, on what device, with which checkpoint.
+  /// One line for explain() and logs: the kind of scorer, its device and its checkpoint.
   virtual std::string describe() const = 0;
-  /// What a person should know about how it came about: why there is no GPU, say. Logged once; empty: nothing.
+  /// A note for the user, e.g. why no GPU is used; empty if there is none. Logged once.
   virtual std::string notice() const { return {}; }
 };
 
-/// Makes the scorer that [rescorer] module names: "cross-encoder", or a path to a shared object that exports
+/// Creates the scorer selected by [rescorer] module: "cross-encoder", or the path of a shared object that exports
 ///   extern "C" const int relucent_scorer_abi;  // = kScorerAbi
-///   // The caller owns what it returns; may throw Error.
+///   // The caller owns the returned scorer; may throw Error.
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
@@ -78,7 +79,7 @@ inline constexpr int kScorerAbi = 4;
 
 }  // namespace relucent
 
-/// Put once, at namespace scope, into a module of your own; TYPE is constructible from const RescorerConfig&.
+/// Use once, at namespace scope, in your own module; TYPE must be constructible from const RescorerConfig&.
 #define RELUCENT_SCORER_MODULE(TYPE)                                                                           \
   extern "C" RELUCENT_API const int relucent_scorer_abi = ::relucent::kScorerAbi;                              \
   extern "C" RELUCENT_API ::relucent::Scorer* relucent_make_scorer(const ::relucent::RescorerConfig& config) { \

@@ -8,9 +8,9 @@
 
 namespace relucent {
 
-/// A person's words as a query, without any query syntax: the words that [first_stage] analyzer makes of the text
-/// (UTF-8), each an optional clause on [index] contents_field, with the text for the second stage. A text without a
-/// word (stop words alone) matches nothing. BooleanQuery::getMaxClauseCount() does not limit the number of words.
+/// Turns plain words into a query, without any query syntax. Each word that [first_stage] analyzer finds in the text
+/// (UTF-8) becomes an optional clause on [index] contents_field; the second stage reads the text itself. A text without
+/// words (e.g. only stop words) matches nothing. BooleanQuery::getMaxClauseCount() does not limit the number of words.
 /// Throws Error.
 RELUCENT_API RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config);
 

@@ -53,9 +53,9 @@ class Devices(WithIndex):
         self.assertEqual(second["description"], "Fake GPU, compute capability 9.0, 80 GB (78 GB free)")
 
     def test_what_is_not_usable_is_listed_with_problem_and_remedy(self):
-        cases = [(ABSENT, "cuda", "names no file"), (fake("no_driver"), "cuda", "there is none"),
+        cases = [(ABSENT, "cuda", "does not name a file"), (fake("no_driver"), "cuda", "there is none"),
                  (fake("no_gpu"), "cuda", "sees no GPU"), (fake("old_gpu"), "cuda:0", "7.5 is below 8.0"),
-                 (fake(variant="fake_cuda_other_version"), "cuda", "is of Relucent 0.0.9"),
+                 (fake(variant="fake_cuda_other_version"), "cuda", "belongs to Relucent 0.0.9"),
                  (fake(variant="fake_cuda_missing_library"), "cuda", "libcublasLt_not_there.so")]
         for environment, name, problem in cases:
             gpu = self.listed(environment)[1]
@@ -88,7 +88,7 @@ class Devices(WithIndex):
                               arguments=("model", *command, "--device", "cuda:0"), **fake("no_driver"))
         self.expect_error(1, "cuda:3", "cuda:0 (Fake GPU)",
                           arguments=("bench", "model", "--device", "cuda:3"), **fake())
-        self.expect_error(1, "fp16", "is not one of the CPU backend",
+        self.expect_error(1, "fp16", "is not supported by the CPU backend",
                           arguments=("model", "check", "--device", "cpu", "--precision", "fp16"))
         self.expect_error(2, "precision half", "fp16", arguments=("model", "check", "--precision", "half"))
 
@@ -176,8 +176,8 @@ class Emulated(WithIndex):
         return json.loads(self.expect(self.run_on(emulator, *arguments), code).stdout)
 
     def test_what_a_driver_says_is_listed(self):
-        for emulator, words in (("driver=0", "there is no NVIDIA driver"),
-                                ("driver=11080", "the NVIDIA driver is for CUDA 11.8, this build needs "),
+        for emulator, words in (("driver=0", "no NVIDIA driver was found"),
+                                ("driver=11080", "the NVIDIA driver supports CUDA 11.8, but this build needs "),
                                 ("devices=0", "the driver sees no GPU"), ("capability=7.5", "8.0 or later is needed")):
             listed = json.loads(self.expect(self.run_on(emulator, "model", "info", "--device", "--json"), 0).stdout)
             self.assertFalse(listed[1]["usable"])

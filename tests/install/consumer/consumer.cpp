@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "relucent/index_builder.h"
-#include "relucent/plugin.h"
+#include "relucent/open_searcher.h"
 #include "relucent/rescore_query.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/version.h"

@@ -25,7 +25,7 @@
 
 #include "index_tools/indexing/verify.h"
 #include "relucent/error.h"
-#include "relucent/plugin.h"
+#include "relucent/open_searcher.h"
 #include "tests/support/first_stage_support.h"
 #include "tests/support/indexing_support.h"
 

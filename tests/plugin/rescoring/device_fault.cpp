@@ -106,7 +106,7 @@ TEST_F(RescoringDevice, AnAbsentGpuIsAnsweredByTheCpu) {
                                                           {"no_gpu", "this machine has no GPU"},
                                                           {"old_gpu", "compute capability 7.5 is below 8.0"},
                                                           {"fail_make", "is out of memory; free some"},
-                                                          {"null", "made no backend"}};
+                                                          {"null", "returned no backend"}};
   for (const auto& [told, reason] : troubles) {
     const FakeCuda cuda(told);
     const auto searcher = open();

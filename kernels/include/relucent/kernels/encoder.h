@@ -11,10 +11,10 @@
 
 namespace relucent {
 
-/// Which groups of tokens attend to which. The input is [CLS] query [SEP] document [SEP], cut into
+/// Which groups of tokens attend to which. The input [CLS] query [SEP] document [SEP] is split into
 /// C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP]. Every group attends to itself; the flags
 /// say what else it sees, all within one softmax. Only D -> D is windowed: token i of D sees tokens
-/// max(0, i - window) .. min(|D| - 1, i + window) of D and never reaches into Q by the window.
+/// max(0, i - window) .. min(|D| - 1, i + window) of D; the window never reaches into Q.
 /// Source: Schlatt, Froebe, Hagen, ECIR 2024 (arXiv 2312.17649).
 struct AttentionPattern {
   bool cls_query = true;
@@ -25,7 +25,7 @@ struct AttentionPattern {
   bool document_query = true;
   std::optional<std::int32_t> window;  ///< none = unlimited; 0 = each document token sees itself, C and Q
 
-  /// Whether Q's hidden states are the same for every candidate, so that they can be computed once.
+  /// Whether Q's hidden states are the same for every candidate and can be computed once.
   bool query_is_independent() const noexcept { return !query_cls && !query_document; }
 
   friend bool operator==(const AttentionPattern&, const AttentionPattern&) = default;
@@ -36,8 +36,8 @@ enum class NormPlacement { after };  ///< `after`: x <- LN(x + f(x)), as BERT
 enum class PositionScheme { learned_absolute };
 enum class PoolingHead { cls_tanh_linear };  ///< logit = classifier(tanh(pooler(h_CLS)))
 
-/// What is computed, as data. A model family's reader fills it in; a backend executes it or refuses with an
-/// Error of kind `unsupported` that names the feature.
+/// The computation, as data. A model family's reader fills it in. A backend executes it or throws Error
+/// `unsupported` naming the feature.
 struct EncoderDescription {
   std::int32_t vocabulary_size = 0;
   std::int32_t hidden_size = 0;
@@ -52,14 +52,14 @@ struct EncoderDescription {
   NormPlacement norm_placement = NormPlacement::after;
   PositionScheme position_scheme = PositionScheme::learned_absolute;
   PoolingHead head = PoolingHead::cls_tanh_linear;
-  std::vector<AttentionPattern> patterns;  ///< one a layer
+  std::vector<AttentionPattern> patterns;  ///< one per layer
 
   std::int32_t head_size() const noexcept { return hidden_size / heads; }
 };
 
 enum class DataType { f32, f16, bf16 };
 
-/// A row-major tensor somebody else owns (usually a mapped file; see EncoderWeights::storage).
+/// A non-owning view of a row-major tensor (usually in a mapped file; see EncoderWeights::storage).
 /// The data may be unaligned.
 struct TensorView {
   DataType type = DataType::f32;
@@ -90,7 +90,7 @@ struct LayerWeights {
   NormWeights output_norm;
 };
 
-/// Every tensor of an encoder with its head. Backends copy or convert what they need at construction.
+/// All tensors of an encoder and its head. Backends copy or convert what they need at construction.
 struct EncoderWeights {
   TensorView word_embeddings;        ///< [vocabulary, hidden]
   TensorView position_embeddings;    ///< [max_positions, hidden]

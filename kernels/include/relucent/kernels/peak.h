@@ -5,10 +5,10 @@
 
 namespace relucent {
 
-/// The operations a second (a multiply-add is two) that this machine reaches just now with the instructions that the
-/// backend of `info` multiplies with: on a CPU on as many threads, the best of some runs of a few milliseconds on
-/// registers alone; on a GPU one large matrix product in its precision. For benchmarks. 0 where it cannot be measured;
-/// throws Error `device` where a GPU fails.
+/// Measures the peak operations per second (a multiply-add counts as two) of the multiply instructions that the backend
+/// of `info` uses. On a CPU: the best of several runs of a few milliseconds on registers alone, with the backend's
+/// number of threads. On a GPU: one large matrix product in the backend's precision. For benchmarks. Returns 0 if the
+/// peak cannot be measured; throws Error `device` if the GPU fails.
 RELUCENT_API double measured_peak(const BackendInfo& info);
 
 }  // namespace relucent

@@ -16,34 +16,34 @@
 
 namespace relucent {
 
-/// What to do with a document that does not fit max_length.
-/// truncate: cut it on the right. maxp: the best of its chunks. firstp: the first chunk. sump: the chunks' sum.
+/// How to score a document longer than max_length.
+/// truncate: cut off its end. maxp: its best chunk. firstp: its first chunk. sump: the sum of its chunks.
 enum class LongDocuments { truncate, maxp, firstp, sump };
 
 struct CrossEncoderOptions {
   BackendOptions backend;
-  std::int32_t max_length = 0;  ///< tokens of the whole input; 0: what the checkpoint says; never above its table
-  /// Replaces the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
+  std::int32_t max_length = 0;  ///< tokens of the whole input, at most the position table; 0: the checkpoint's value
+  /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
   LongDocuments long_documents = LongDocuments::truncate;
-  std::int32_t chunk = 225;     ///< document word pieces a chunk (maxp, firstp, sump)
-  std::int32_t stride = 200;    ///< word pieces from one chunk's start to the next one's
-  std::int32_t max_chunks = 0;  ///< read of a document: the first and those that share most with the query; 0: all
+  std::int32_t chunk = 225;     ///< document word pieces per chunk (maxp, firstp, sump)
+  std::int32_t stride = 200;    ///< word pieces from the start of one chunk to the start of the next
+  std::int32_t max_chunks = 0;  ///< per document: the first and those that share most with the query; 0: all
 };
 
 /// A document to score. Views live as long as the call.
 struct PairDocument {
   std::string_view text;  ///< UTF-8; invalid bytes count as U+FFFD
-  /// Ids that CrossEncoder::tokenizer() gave for the text, without special tokens, so that it need not be read again:
-  /// all of them, or the first ones. The text counts where they are not enough for this model's limits.
+  /// Optional: ids that CrossEncoder::tokenizer() produced for the text, without special tokens; all of them, or the
+  /// first ones. They save tokenizing the text again. If they are too few for this model's limits, the text is used.
   std::span<const std::int32_t> ids = {};
   enum class Ids { none, first, all } which = Ids::none;
 };
 
 struct PairScore {
   float logit = 0;
-  std::int32_t tokens = 0;  ///< tokens of the whole input that the model saw ([CLS] and [SEP]s included; all chunks)
-  bool truncated = false;   ///< part of the document was not seen
+  std::int32_t tokens = 0;  ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
+  bool truncated = false;   ///< the model did not see all of the document
 };
 
 struct PairScores {
@@ -51,7 +51,7 @@ struct PairScores {
   std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
   bool query_truncated = false;      ///< the query had more than 30 word pieces
   StageTimes times;                  ///< tokenize, encode and device
-  std::uint64_t device_bytes = 0;    ///< of a GPU's memory that the activations took at most; 0 on a CPU
+  std::uint64_t device_bytes = 0;    ///< peak GPU memory of the activations; 0 on a CPU
 };
 
 /// A checkpoint with its tokenizer and a backend: text in, logits out. Thread-safe.
@@ -60,17 +60,17 @@ class RELUCENT_API CrossEncoder {
   virtual ~CrossEncoder() = default;
 
   /// Reads a Hugging Face folder (config.json, model.safetensors, vocab.txt or tokenizer.json).
-  /// Throws Error: `io` or `invalid_data` naming file and place, `unsupported` for an architecture or a key
-  /// that is not understood, and whatever create_backend throws.
+  /// Throws Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for an unknown
+  /// architecture or key, and whatever create_backend throws.
   static std::shared_ptr<const CrossEncoder> load(const std::filesystem::path& checkpoint,
                                                   const CrossEncoderOptions& options = {});
 
-  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). A document's score depends on
-  /// nothing but the query and its own text. An empty document is scored as such; callers that treat missing
-  /// text otherwise leave it out.
+  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). A document's score depends only
+  /// on the query and its own text. An empty document gets a score like any other; callers that treat missing
+  /// text differently leave it out.
   virtual PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
                                      const StopSignal& stop = {}) const = 0;
-  /// The same of texts alone.
+  /// The same for texts alone.
   PairScores score(std::string_view query, std::span<const std::string_view> texts, const StopSignal& stop = {}) const;
 
   virtual const Tokenizer& tokenizer() const noexcept = 0;
@@ -81,7 +81,7 @@ class RELUCENT_API CrossEncoder {
 };
 
 /// The bundled checkpoint's folder: $RELUCENT_MODEL, or share/relucent/model/relucent-minilm-l6-w4 beside the library.
-/// Throws Error `io` where there is none.
+/// Throws Error `io` if it is missing.
 RELUCENT_API std::filesystem::path default_model();
 
 }  // namespace relucent

@@ -12,14 +12,14 @@
 
 namespace relucent {
 
-/// Text to the ids of a vocabulary. Immutable, thread-safe.
+/// Maps text to the ids of a vocabulary. Immutable, thread-safe.
 class RELUCENT_API Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Appends the ids of `text` (UTF-8; invalid bytes count as U+FFFD), without special tokens, but at most
-  /// `limit` of them: what lies behind is not looked at. Returns whether there was more. Looks at the clock every few
-  /// kilobytes: throws Error `deadline` or `interrupted` when `stop` is due, and what is in `ids` then means nothing.
+  /// Appends at most `limit` ids of `text` (UTF-8; invalid bytes count as U+FFFD), without special tokens, and does not
+  /// read further. Returns whether the text has more. Checks `stop` every few kilobytes: throws Error `deadline` or
+  /// `interrupted` when it is due; the contents of `ids` are then unspecified.
   virtual bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                       const StopSignal& stop) const = 0;
   bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const {
@@ -30,21 +30,21 @@ class RELUCENT_API Tokenizer {
   virtual std::int32_t sep_id() const noexcept = 0;
   virtual std::int32_t vocabulary_size() const noexcept = 0;
 
-  /// A hash of all that the ids of a text depend on: two tokenizers with the same one give the same ids. Never 0.
+  /// A hash of everything the ids depend on: tokenizers with equal fingerprints produce equal ids. Never 0.
   virtual std::uint64_t fingerprint() const noexcept = 0;
 
-  /// For people: "WordPiece, 30522 entries, lower-cased (vocab.txt)".
+  /// Human-readable: "WordPiece, 30522 entries, lower-cased (vocab.txt)".
   virtual std::string summary() const = 0;
 };
 
-/// A checkpoint's tokenizer by itself, for making ids before there is a query.
+/// A checkpoint's tokenizer without its model, for tokenizing at index time.
 struct CheckpointTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::int32_t max_positions = 0;  ///< of the position table: no input of the model is longer
+  std::int32_t max_positions = 0;  ///< rows of the position table: the longest possible input
 };
 
-/// Reads config.json and the tokenizer's files of a checkpoint folder, not its weights. Throws Error as
-/// CrossEncoder::load does.
+/// Reads config.json and the tokenizer files of a checkpoint folder, not its weights. Throws the same Errors as
+/// CrossEncoder::load.
 RELUCENT_API CheckpointTokenizer load_checkpoint_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace relucent

@@ -11,11 +11,11 @@
 
 namespace relucent {
 
-/// The one call a host needs: an IndexSearcher over `index` whose search() returns BM25 hits, rescored as `config` says
-/// (plain BM25 with [rescorer] enabled = false). Existing code that holds an IndexSearcherPtr runs unchanged.
-/// Throws Error naming the file and the remedy.
+/// The one call a host needs. Returns an IndexSearcher over `index` whose search() returns BM25 hits rescored according
+/// to `config` (plain BM25 with [rescorer] enabled = false). Code that holds an IndexSearcherPtr needs no change.
+/// An empty `index` means [index] path. Throws Error naming the file and the remedy.
 RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config);
-/// The same with a TOML profile; an empty `index` means [index] path.
+/// The same with the configuration of a TOML profile.
 RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index,
                                                    const std::filesystem::path& config_file);
 
