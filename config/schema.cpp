@@ -220,8 +220,9 @@ std::vector<Key> make_schema() {
           "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
                  "The result list ends before the first hit with a lower combined score; unset keeps all."),
-      whole_number_key("rescorer", "timeout_ms", FIELD(rescorer.timeout), {0, largest},
-                       "Deadline in milliseconds for everything after BM25; after it, on_error decides; 0 is no limit."),
+      whole_number_key(
+          "rescorer", "timeout_ms", FIELD(rescorer.timeout), {0, largest},
+          "Deadline in milliseconds for everything after BM25; after it, on_error decides; 0 is no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),
           "After a failure or a missed deadline: first_stage returns BM25's order, marked degraded; fail raises the "

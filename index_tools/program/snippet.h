@@ -9,8 +9,8 @@
 
 namespace relucent::program {
 
-/// How many bytes of a text make_snippet() searches. Searching more of a document for a better extract would take longer
-/// than the search itself.
+/// How many bytes of a text make_snippet() searches. Searching more of a document for a better extract would take
+/// longer than the search itself.
 inline constexpr std::size_t kSnippetSource = std::size_t{64} << 10;
 
 /// An extract of a text for a result list.

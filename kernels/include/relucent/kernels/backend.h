@@ -43,7 +43,7 @@ struct BackendInfo {
 /// The cost of a call on an accelerator; all zeros without one.
 struct DeviceCost {
   std::chrono::nanoseconds time{0};  ///< from ids to logits by the device's own clock, including both copies
-  std::uint64_t bytes = 0;  ///< peak device memory of the call's activations, without the weights
+  std::uint64_t bytes = 0;           ///< peak device memory of the call's activations, without the weights
 };
 
 struct BackendOptions {
