@@ -52,7 +52,7 @@ struct Names<IndexCheck> {
 
 template <>
 struct Names<AnalyzerKind> {
-  static constexpr std::array<std::pair<AnalyzerKind, std::string_view>, 3> all{
+  static constexpr std::array<std::pair<AnalyzerKind, std::string_view>, 3> kAll{
       {{AnalyzerKind::english, "english"},
        {AnalyzerKind::whitespace, "whitespace"},
        {AnalyzerKind::standard, "standard"}}};
@@ -60,23 +60,23 @@ struct Names<AnalyzerKind> {
 
 template <>
 struct Names<FallbackDevice> {
-  static constexpr std::array<std::pair<FallbackDevice, std::string_view>, 2> all{
+  static constexpr std::array<std::pair<FallbackDevice, std::string_view>, 2> kAll{
       {{FallbackDevice::cpu, "cpu"}, {FallbackDevice::none, "none"}}};
 };
 
 template <>
 struct Names<LogLevel> {
-  static constexpr std::array<std::pair<LogLevel, std::string_view>, 6> all{{{LogLevel::trace, "trace"},
-                                                                             {LogLevel::debug, "debug"},
-                                                                             {LogLevel::info, "info"},
-                                                                             {LogLevel::warning, "warning"},
-                                                                             {LogLevel::error, "error"},
-                                                                             {LogLevel::off, "off"}}};
+  static constexpr std::array<std::pair<LogLevel, std::string_view>, 6> kAll{{{LogLevel::trace, "trace"},
+                                                                              {LogLevel::debug, "debug"},
+                                                                              {LogLevel::info, "info"},
+                                                                              {LogLevel::warning, "warning"},
+                                                                              {LogLevel::error, "error"},
+                                                                              {LogLevel::off, "off"}}};
 };
 
 template <>
 struct Names<Precision> {
-  static constexpr auto all = kPrecisionNames;
+  static constexpr auto kAll = kPrecisionNames;
 };
 
 template <class Enum>
@@ -89,7 +89,7 @@ constexpr std::string_view name_of(Enum value) noexcept {
 
 template <class Enum>
 constexpr std::optional<Enum> value_of(std::string_view name) noexcept {
-  for (const auto& [value, candidate] : Names<Enum>::all) {
+  for (const auto& [value, candidate] : Names<Enum>::kAll) {
     if (candidate == name) return value;
   }
   return std::nullopt;
