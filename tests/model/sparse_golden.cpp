@@ -47,7 +47,7 @@ AttentionPattern pattern_of(const json& stated) {
 class SparseGolden : public ::testing::TestWithParam<Device> {
  protected:
   void SetUp() override {
-    RELUCENT_NEEDS(goldens() / "sparse/cases.jsonl");
+    RELUCENT_NEEDS(golden_path("sparse/cases.jsonl.gz"));
     if (const auto reason = why_absent()) GTEST_SKIP() << "SKIPPED: " << *reason;
   }
 
@@ -68,7 +68,7 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
 
   /// Why this machine or build has no such backend; nothing where it has.
   std::optional<std::string> why_absent() const {
-    const Checkpoint checkpoint = read_checkpoint(goldens() / "sparse/odd");
+    const Checkpoint checkpoint = read_checkpoint(golden_path("sparse/odd"));
     try {
       create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options());
     } catch (const Error& error) {
@@ -81,14 +81,14 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
   const Checkpoint& checkpoint(const std::string& model) {
     const auto known = checkpoints_.find(model);
     if (known != checkpoints_.end()) return known->second;
-    return checkpoints_.emplace(model, read_checkpoint(goldens() / "sparse" / model)).first->second;
+    return checkpoints_.emplace(model, read_checkpoint(golden_path("sparse/" + model))).first->second;
   }
 
   /// The same model with its weights rounded to bf16.
   const Checkpoint& rounded_checkpoint(const std::string& model) {
     const auto known = rounded_.find(model);
     if (known != rounded_.end()) return known->second;
-    convert_checkpoint(goldens() / "sparse" / model, folder_ / model, DataType::bf16);
+    convert_checkpoint(golden_path("sparse/" + model), folder_ / model, DataType::bf16);
     return rounded_.emplace(model, read_checkpoint(folder_ / model)).first->second;
   }
 
@@ -163,7 +163,7 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
   const BackendInfo info = create_backend(any.configuration.description, any.weights.weights, options())->info();
   const bool emulated = info.device_name.starts_with("Emulated") && std::getenv("RELUCENT_TEST_ALL") == nullptr;
   const std::size_t step = !emulated ? 1 : info.precision == Precision::fp16 ? 7 : 37;
-  for_each_line(goldens() / "sparse/cases.jsonl", [&](const std::string& line) {
+  for_each_line(golden_path("sparse/cases.jsonl.gz"), [&](const std::string& line) {
     if (lines++ % step != 0) return;
     const json golden = json::parse(line);
     const auto model = golden["model"].get<std::string>();
@@ -199,14 +199,14 @@ TEST_P(SparseGolden, EveryLogitAndHiddenState) {
 }
 
 TEST(SparseGoldenFolder, PatternsInConfigJsonAreThePatternsComputed) {
-  RELUCENT_NEEDS(goldens() / "sparse/cases.jsonl");
+  RELUCENT_NEEDS(golden_path("sparse/cases.jsonl.gz"));
   const TemporaryFolder folder;
-  for (const auto& entry : fs::directory_iterator(goldens() / "sparse/odd")) {
+  for (const auto& entry : fs::directory_iterator(golden_path("sparse/odd"))) {
     write_file(folder / entry.path().filename(), read_file(entry.path()));
   }
   const json config = json::parse(read_file(folder / "config.json"));
   std::size_t done = 0;
-  for_each_line(goldens() / "sparse/cases.jsonl", [&](const std::string& line) {
+  for_each_line(golden_path("sparse/cases.jsonl.gz"), [&](const std::string& line) {
     const json golden = json::parse(line);
     if (golden["model"] != "odd") return;
     ++done;

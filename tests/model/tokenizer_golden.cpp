@@ -35,13 +35,13 @@ std::vector<fs::path> folders_with_the_vocabulary() {
 
 class WordPieceGolden : public ::testing::Test {
  protected:
-  void SetUp() override { RELUCENT_NEEDS(goldens() / "tokenizer"); }
+  void SetUp() override { RELUCENT_NEEDS(golden_path("tokenizer")); }
 };
 
 TEST_F(WordPieceGolden, EveryStringHasHuggingFacesIds) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(goldens() / "tokenizer")) {
-    if (entry.path().filename().string().starts_with("wordpiece")) files.push_back(entry.path());
+  for (const fs::path& file : golden_listing("tokenizer")) {
+    if (file.filename().string().starts_with("wordpiece")) files.push_back(file);
   }
   ASSERT_FALSE(files.empty());
   for (const fs::path& folder : folders_with_the_vocabulary()) {
@@ -64,7 +64,7 @@ TEST_F(WordPieceGolden, EveryStringHasHuggingFacesIds) {
 }
 
 TEST_F(WordPieceGolden, EveryCodePointBetweenTwoLettersHasHuggingFacesIds) {
-  const fs::path file = goldens() / "tokenizer/codepoints.tsv";
+  const fs::path file = golden_path("tokenizer/codepoints.tsv");
   RELUCENT_NEEDS(file);
   const auto loaded = load_tokenizer("model/relucent-minilm-l6-w4", kBertVocabulary);
   std::size_t checked = 0, wrong = 0;

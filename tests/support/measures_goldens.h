@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace relucent::testing {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-inline fs::path measures_folder() { return goldens() / "measures"; }
+inline fs::path measures_folder() { return golden_path("measures"); }
 
 /// The files that have the key; without one, those of collections.
 inline std::vector<json> golden_files(const char* key_inside) {
@@ -42,10 +43,21 @@ inline bool is_ours(const std::string& name) { return name.find("(ir_measures)")
 
 inline fs::path qrels_of(const std::string& collection) {
   const fs::path data = test_data();
-  if (collection == "cranfield") return data / "collections/cranfield/cranqrel";
+  if (collection == "cranfield") return golden_path("measures/cranfield.qrels");
   if (collection == "med") return data / "collections/med/MED.REL";
   if (collection == "vaswani") return data / "collections/vaswani/qrels";
   return data / "qrels" / ("qrels." + collection + "-passage.txt");
+}
+
+/// Whether the golden BM25 file and the judgments of its collection are here; says which one is missing.
+inline bool has_bm25_run(const std::string& collection, const std::string& parameters) {
+  for (const fs::path& file :
+       {golden_path("bm25/" + collection + "." + parameters + ".tsv.gz"), qrels_of(collection)}) {
+    if (fs::exists(file)) continue;
+    std::cout << "SKIPPED: " << collection << " " << parameters << " needs " << file << "\n";
+    return false;
+  }
+  return true;
 }
 
 // A golden BM25 file as a run: with its scores, or with 1000 - rank so that the file's order is kept.

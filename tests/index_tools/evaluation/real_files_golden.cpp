@@ -137,13 +137,18 @@ TEST(RealTopics, DescriptionsAndNarrativesComeWithoutTheirLabels) {
 TEST(RealTopics, SmartAndVaswaniQueriesAreThoseOfTheBM25Goldens) {
   const fs::path collections = testing::test_data() / "collections";
   RELUCENT_NEEDS(collections);
-  RELUCENT_NEEDS(testing::goldens() / "bm25");
+  RELUCENT_NEEDS(testing::golden_path("bm25"));
   const std::map<std::string, fs::path> files = {{"cranfield", collections / "cranfield/cran.qry"},
                                                  {"med", collections / "med/MED.QRY"},
                                                  {"vaswani", collections / "vaswani/query-text.trec"}};
   for (const auto& [name, file] : files) {
     std::map<std::string, std::string> expected;
-    for_each_line(testing::goldens() / "bm25" / (name + ".queries.tsv"), [&](const std::string& line, std::int64_t) {
+    const fs::path answers = testing::golden_path("bm25/" + name + ".queries.tsv");
+    if (!fs::exists(answers)) {
+      std::cout << "SKIPPED: " << name << " needs " << answers << "\n";
+      continue;
+    }
+    for_each_line(answers, [&](const std::string& line, std::int64_t) {
       expected[line.substr(0, line.find('\t'))] = collapse_blanks(line.substr(line.find('\t') + 1));
     });
     EXPECT_EQ(titles(file), expected) << name;

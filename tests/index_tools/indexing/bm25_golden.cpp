@@ -54,11 +54,11 @@ Hits search(const boost::shared_ptr<BM25Searcher>& searcher, const std::string& 
 }
 
 TEST(IndexingGolden, CorporaIndexedByAnyNumberOfThreadsHaveJavaLucenesHits) {
-  RELUCENT_NEEDS(testing::goldens() / "bm25");
+  RELUCENT_NEEDS(testing::golden_path("bm25"));
   RELUCENT_NEEDS(testing::test_data() / "collections");
   int compared = 0;
   for (const auto& corpus : index_tools::corpora()) {
-    const fs::path golden = testing::goldens() / "bm25" / (corpus.id + ".k0.9-b0.4.tsv.gz");
+    const fs::path golden = testing::golden_path("bm25/" + corpus.id + ".k0.9-b0.4.tsv.gz");
     const fs::path collection = testing::test_data() / "collections" / corpus.id;
     if (!fs::exists(golden) || !fs::exists(collection)) continue;
     for (const int threads : {1, 2, 4}) {
@@ -74,7 +74,7 @@ TEST(IndexingGolden, CorporaIndexedByAnyNumberOfThreadsHaveJavaLucenesHits) {
       index_tools::run_index(job);
       const auto searcher = Lucene::newLucene<BM25Searcher>(open_reader(job.index), FirstStageConfig{}, IndexConfig{});
       auto expected = expected_hits(golden);
-      testing::for_each_line(testing::goldens() / "bm25" / (corpus.id + ".queries.tsv"), [&](const std::string& line) {
+      testing::for_each_line(testing::golden_path("bm25/" + corpus.id + ".queries.tsv"), [&](const std::string& line) {
         const std::size_t tab = line.find('\t');
         const std::string query = line.substr(0, tab);
         EXPECT_EQ(search(searcher, tab == std::string::npos ? "" : line.substr(tab + 1)), expected[query]) << line;

@@ -31,11 +31,11 @@ bool known_corpus(const std::string& id) {
 }
 
 TEST(IndexingGolden, ReadersGiveTheTextsThatWereIndexed) {
-  RELUCENT_NEEDS(testing::goldens() / "bm25");
+  RELUCENT_NEEDS(testing::golden_path("bm25"));
   RELUCENT_NEEDS(testing::test_data() / "collections");
   int compared = 0;
-  for (const auto& entry : fs::directory_iterator(testing::goldens() / "bm25")) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& file : testing::golden_listing("bm25")) {
+    const std::string name = file.filename().string();
     constexpr std::string_view suffix = ".docs.jsonl.gz";
     if (!name.ends_with(suffix)) continue;
     const std::string corpus = name.substr(0, name.size() - suffix.size());
@@ -44,7 +44,7 @@ TEST(IndexingGolden, ReadersGiveTheTextsThatWereIndexed) {
     SCOPED_TRACE(name);
     const auto read = testing::read_corpus(corpus, {collection.string()}, true);
     std::size_t i = 0;
-    testing::for_each_line(entry.path(), [&](const std::string& line) {
+    testing::for_each_line(file, [&](const std::string& line) {
       const json expected = json::parse(line);
       ASSERT_LT(i, read.documents.size());
       ASSERT_EQ(read.documents[i].id, expected.at("id").get<std::string>());
@@ -56,15 +56,15 @@ TEST(IndexingGolden, ReadersGiveTheTextsThatWereIndexed) {
     ++compared;
   }
   if (compared == 0)
-    GTEST_SKIP() << "SKIPPED: no collection in " << testing::goldens() / "bm25"
-                 << " has its files in " << testing::test_data() / "collections";
+    GTEST_SKIP() << "SKIPPED: no collection in " << testing::golden_path("bm25") << " has its files in "
+                 << testing::test_data() / "collections";
 }
 
 TEST(IndexingGolden, IndexedCorporaHaveJavaLucenesStatistics) {
-  RELUCENT_NEEDS(testing::goldens() / "bm25");
+  RELUCENT_NEEDS(testing::golden_path("bm25"));
   RELUCENT_NEEDS(testing::test_data() / "collections");
   for (const auto& corpus : index_tools::corpora()) {
-    const fs::path stats = testing::goldens() / "bm25" / (corpus.id + ".stats.json");
+    const fs::path stats = testing::golden_path("bm25/" + corpus.id + ".stats.json");
     const fs::path collection = testing::test_data() / "collections" / corpus.id;
     if (!fs::exists(stats) || !fs::exists(collection)) continue;
     SCOPED_TRACE(corpus.id);
