@@ -1,6 +1,9 @@
 """What the generators share: golden files in and out, and --check."""
+import base64
 import gzip
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,6 +50,20 @@ def write_lines(path, lines):
 
 def write_json_lines(path, rows, **options):
     write_lines(path, (json.dumps(row, **options) for row in rows))
+
+
+def encoded(text):
+    return base64.b64encode(text.encode("utf-16-be", "surrogatepass")).decode("ascii")
+
+
+def java_lucene(*arguments, lines):
+    """What JavaLucene.java answers to these lines. LUCENE_JARS names the directory of the jars, Debian's otherwise."""
+    jars = os.environ.get("LUCENE_JARS") or "/usr/share/java"
+    program = ["java", "-cp", f"{jars}/lucene-core-8.7.0.jar:{jars}/lucene-analyzers-common-8.7.0.jar",
+               str(FOLDER / "JavaLucene.java"), *arguments]
+    answer = subprocess.run(program, input="".join(line + "\n" for line in lines), stdout=subprocess.PIPE, text=True,
+                            check=True)
+    return answer.stdout.removesuffix("\n").split("\n")
 
 
 def finish():

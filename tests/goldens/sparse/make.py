@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Computes logits and hidden states again, or with --check compares them: python3 tests/goldens/sparse/make.py [--check]
+"""Computes the logits and hidden states again, or with --check compares them.
 
-A plain BERT in float64 with a dense [T, T] mask, written from the specification alone. Needs numpy and scipy (pip install numpy==2.4.6 scipy==1.17.1).
+    python3 tests/goldens/sparse/make.py [--check]
+
+A plain BERT in float64 with a dense [T, T] mask, written from the specification alone. Needs numpy and scipy
+(pip install numpy==2.4.6 scipy==1.17.1).
 Models, patterns and ids of cases.jsonl.gz stay as they are, and so do the authors' own results.
 """
 import json
@@ -49,7 +52,7 @@ def model(name):
 
 
 def mask_of(pattern, query, document):
-    """[T, T]: whether row i attends to column j; `query` and `document` count their ids. Every part attends to itself."""
+    """[T, T]: whether row i attends to column j; `query` and `document` count their ids. A part attends to itself."""
     part = np.array([0] + [1] * query + [2] * document)
     allowed = np.equal.outer(part, part)
     names = ["cls", "query", "doc"]

@@ -1,0 +1,165 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import org.apache.lucene.analysis.Analyzer;
+import org.apache.lucene.analysis.TokenStream;
+import org.apache.lucene.analysis.core.KeywordTokenizer;
+import org.apache.lucene.analysis.en.EnglishAnalyzer;
+import org.apache.lucene.analysis.en.PorterStemFilter;
+import org.apache.lucene.analysis.standard.StandardTokenizer;
+import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
+import org.apache.lucene.analysis.tokenattributes.OffsetAttribute;
+import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
+import org.apache.lucene.analysis.tokenattributes.TypeAttribute;
+import org.apache.lucene.document.Document;
+import org.apache.lucene.document.Field;
+import org.apache.lucene.document.StringField;
+import org.apache.lucene.document.TextField;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.index.LogDocMergePolicy;
+import org.apache.lucene.index.NoMergePolicy;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.BooleanClause;
+import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.ScoreDoc;
+import org.apache.lucene.search.TermQuery;
+import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.store.ByteBuffersDirectory;
+
+/**
+ * Answers of Java Lucene 8 for the make.py of analyzer and bm25, which send texts as base64 of UTF-16BE.
+ *
+ * <p>JavaLucene analyze: a text per line in, a JSON object with tokens, offsets, end_increment and raw per line out.
+ *
+ * <p>JavaLucene stem: a word per line in, its stem as a JSON string per line out.
+ *
+ * <p>JavaLucene bm25 K1 B STATE: lines "D ID TEXT" and then "Q ID TEXT" in, lines "qid docno rank score bits" out. STATE
+ * is all, deleted10 (every document at a position i with i mod 10 = 3 is deleted) or deleted10-merged.
+ */
+public final class JavaLucene {
+  private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.US_ASCII);
+
+  private static String decode(String base64) {
+    return new String(Base64.getDecoder().decode(base64), StandardCharsets.UTF_16BE);
+  }
+
+  private static String quote(CharSequence text) {
+    StringBuilder json = new StringBuilder("\"");
+    for (int i = 0; i < text.length(); ++i) json.append(String.format("\\u%04x", (int) text.charAt(i)));
+    return json.append('"').toString();
+  }
+
+  private static String analyze(Analyzer english, String text) throws Exception {
+    List<String> tokens = new ArrayList<>(), offsets = new ArrayList<>(), raw = new ArrayList<>();
+    int end;
+    try (TokenStream stream = english.tokenStream("contents", text)) {
+      CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
+      OffsetAttribute offset = stream.addAttribute(OffsetAttribute.class);
+      PositionIncrementAttribute increment = stream.addAttribute(PositionIncrementAttribute.class);
+      stream.reset();
+      while (stream.incrementToken()) {
+        tokens.add("[" + quote(term) + "," + increment.getPositionIncrement() + "]");
+        offsets.add("[" + offset.startOffset() + "," + offset.endOffset() + "]");
+      }
+      stream.end();
+      end = increment.getPositionIncrement();
+    }
+    try (StandardTokenizer words = new StandardTokenizer()) {
+      words.setReader(new java.io.StringReader(text));
+      OffsetAttribute offset = words.addAttribute(OffsetAttribute.class);
+      TypeAttribute type = words.addAttribute(TypeAttribute.class);
+      words.reset();
+      while (words.incrementToken()) {
+        raw.add("[" + offset.startOffset() + "," + offset.endOffset() + "," + quote(type.type()) + "]");
+      }
+      words.end();
+    }
+    return "{\"tokens\":" + tokens + ",\"offsets\":" + offsets + ",\"end_increment\":" + end + ",\"raw\":" + raw + "}";
+  }
+
+  private static String stem(String word) throws Exception {
+    KeywordTokenizer whole = new KeywordTokenizer();
+    whole.setReader(new java.io.StringReader(word));
+    try (TokenStream stream = new PorterStemFilter(whole)) {
+      CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
+      stream.reset();
+      stream.incrementToken();
+      return quote(term);
+    }
+  }
+
+  private static void bm25(BufferedReader in, float k1, float b, String state) throws Exception {
+    EnglishAnalyzer english = new EnglishAnalyzer();
+    ByteBuffersDirectory directory = new ByteBuffersDirectory();
+    List<String> deleted = new ArrayList<>(), queries = new ArrayList<>();
+    IndexWriterConfig inOrder = new IndexWriterConfig(english).setMergePolicy(new LogDocMergePolicy());
+    try (IndexWriter writer = new IndexWriter(directory, inOrder)) {
+      int position = 0;
+      for (String line; (line = in.readLine()) != null; ) {
+        String[] fields = line.split(" ", -1);
+        if (fields[0].equals("Q")) {
+          queries.add(line);
+          continue;
+        }
+        Document document = new Document();
+        document.add(new StringField("id", fields[1], Field.Store.YES));
+        document.add(new TextField("contents", decode(fields[2]), Field.Store.NO));
+        writer.addDocument(document);
+        if (position++ % 10 == 3) deleted.add(fields[1]);
+      }
+      writer.forceMerge(1);
+    }
+    if (!state.equals("all")) {
+      IndexWriterConfig kept = new IndexWriterConfig(english).setMergePolicy(NoMergePolicy.INSTANCE);
+      try (IndexWriter writer = new IndexWriter(directory, kept)) {
+        for (String id : deleted) writer.deleteDocuments(new Term("id", id));
+      }
+    }
+    if (state.equals("deleted10-merged")) {
+      IndexWriterConfig again = new IndexWriterConfig(english).setMergePolicy(new LogDocMergePolicy());
+      try (IndexWriter writer = new IndexWriter(directory, again)) {
+        writer.forceMerge(1);
+      }
+    }
+    try (DirectoryReader reader = DirectoryReader.open(directory)) {
+      IndexSearcher searcher = new IndexSearcher(reader);
+      searcher.setSimilarity(new BM25Similarity(k1, b));
+      for (String line : queries) {
+        String[] fields = line.split(" ", -1);
+        BooleanQuery.Builder query = new BooleanQuery.Builder();
+        try (TokenStream stream = english.tokenStream("contents", decode(fields[2]))) {
+          CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
+          stream.reset();
+          while (stream.incrementToken()) {
+            query.add(new TermQuery(new Term("contents", term.toString())), BooleanClause.Occur.SHOULD);
+          }
+        }
+        int rank = 0;
+        for (ScoreDoc hit : searcher.search(query.build(), 100).scoreDocs) {
+          OUT.println(fields[1] + "\t" + searcher.doc(hit.doc).get("id") + "\t" + ++rank + "\t" + hit.score + "\t"
+              + String.format("%08x", Float.floatToIntBits(hit.score)));
+        }
+      }
+    }
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+    if (arguments[0].equals("bm25")) {
+      bm25(in, Float.parseFloat(arguments[1]), Float.parseFloat(arguments[2]), arguments[3]);
+    } else {
+      Analyzer english = new EnglishAnalyzer();
+      for (String line; (line = in.readLine()) != null; ) {
+        OUT.println(arguments[0].equals("stem") ? stem(decode(line)) : analyze(english, decode(line)));
+      }
+    }
+    OUT.flush();
+  }
+}
