@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -10,15 +11,19 @@
 /// Small helpers for text that people read. All functions are thread-safe.
 namespace relucent {
 
-/// The parts, strings or views, one after the other with `separator` between them.
+/// The parts, strings, views or whole numbers, one after the other with `separator` between them.
 template <std::ranges::input_range Range>
-std::string join(const Range& parts, std::string_view separator = ", ") {
+std::string join(Range&& parts, std::string_view separator = ", ") {
   std::string result;
   bool first = true;
   for (const auto& part : parts) {
     if (!first) result += separator;
     first = false;
-    result += part;
+    if constexpr (std::integral<std::ranges::range_value_t<Range>>) {
+      result += std::to_string(part);
+    } else {
+      result += part;
+    }
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "config/names.h"
 #include "relucent/threads.h"
 
@@ -28,9 +29,7 @@ Text any_path(std::string allowed) {
 }
 
 Text one_of(std::vector<std::string> names) {
-  std::string allowed;
-  for (const auto& name : names) allowed += (allowed.empty() ? "" : " | ") + name;
-  return {allowed,
+  return {join(names, " | "),
           [names](const std::string& value) { return std::find(names.begin(), names.end(), value) != names.end(); }};
 }
 

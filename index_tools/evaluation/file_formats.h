@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
@@ -26,13 +27,11 @@ std::string_view name_of_format(const FormatNames<Format, count>& names, Format 
 /// Throws Error `usage` naming the formats for another name.
 template <typename Format, std::size_t count>
 Format format_named(const FormatNames<Format, count>& names, std::string_view name, const char* what) {
-  std::string all;
   for (const auto& [known, format] : names) {
     if (known == name) return format;
-    all += (all.empty() ? "" : ", ") + std::string(known);
   }
   throw Error(ErrorKind::usage, "format " + excerpt(name), std::string("is none that ") + what + " have",
-              "choose from " + all);
+              "choose from " + join(names | std::views::keys));
 }
 
 /// A name's ending with its dot, that of a compression before it left aside: ".tsv" of "topics.tsv.gz".

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -15,12 +16,11 @@ namespace {
 template <typename Value>
 Value value_of(std::string_view name, std::initializer_list<std::pair<std::string_view, Value>> known,
                const char* what) {
-  std::string names;
   for (const auto& [known_name, value] : known) {
     if (known_name == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(known_name);
   }
-  throw Error(ErrorKind::usage, std::string(name), std::string("is not a ") + what, "choose from " + names);
+  throw Error(ErrorKind::usage, std::string(name), std::string("is not a ") + what,
+              "choose from " + join(known | std::views::keys));
 }
 
 void check(std::size_t runs, const FusionOptions& options) {

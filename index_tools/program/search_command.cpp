@@ -300,8 +300,7 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, "--jobs", "needs --topics, of which several are answered at once",
                 "name a topics file, or leave it away");
   }
-  std::string query;
-  for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
+  const std::string query = join(options.query, " ");
   if (!options.query.empty() && trim(query).empty()) {
     throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
   }

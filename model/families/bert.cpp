@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.h"
 #include "model/families/attention_keys.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
@@ -63,13 +64,13 @@ std::string read_architecture(const JsonFile& config) {
   if (stated == nullptr || !stated->is_array() || stated->empty()) {
     config.fail("architectures", "names no architecture", "download the file again");
   }
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& name : *stated) {
     if (!name.is_string()) config.fail("architectures", "holds " + name.dump() + ", not a name");
     if (contains(kArchitectures, name.get<std::string>())) return name.get<std::string>();
-    names += (names.empty() ? "" : ", ") + name.get<std::string>();
+    names.push_back(name.get<std::string>());
   }
-  unsupported(config, "architectures", "the architecture " + names + " is not known",
+  unsupported(config, "architectures", "the architecture " + join(names) + " is not known",
               "use a checkpoint of " + std::string(kArchitectures[0]) + " or " + std::string(kArchitectures[1]));
 }
 
