@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -10,15 +11,19 @@
 /// Small helpers for human-readable text. All functions are thread-safe.
 namespace relucent {
 
-/// Concatenates the parts (strings or views) with `separator` between them.
+/// Concatenates the parts (strings, views or integers) with `separator` between them.
 template <std::ranges::input_range Range>
-std::string join(const Range& parts, std::string_view separator = ", ") {
+std::string join(Range&& parts, std::string_view separator = ", ") {
   std::string result;
   bool first = true;
   for (const auto& part : parts) {
     if (!first) result += separator;
     first = false;
-    result += part;
+    if constexpr (std::integral<std::ranges::range_value_t<Range>>) {
+      result += std::to_string(part);
+    } else {
+      result += part;
+    }
   }
   return result;
 }

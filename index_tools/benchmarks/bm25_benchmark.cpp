@@ -8,6 +8,7 @@
 #include <functional>
 #include <ostream>
 
+#include "base/text.h"
 #include "index_tools/benchmarks/generated_collection.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
@@ -88,10 +89,7 @@ std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
   for (int i = 0; i < settings.queries; ++i) queries.push_back(collection.next_query(settings.terms));
   write_file(settings.write_texts, [&](std::ostream& file) { write_texts(settings, file); });
   write_file(settings.write_queries, [&](std::ostream& file) {
-    for (const auto& words : queries) {
-      for (const std::string& word : words) file << (&word == &words.front() ? "" : " ") << word;
-      file << '\n';
-    }
+    for (const auto& words : queries) file << join(words, " ") << '\n';
   });
   write_file(settings.write_hits, [&](std::ostream& file) {
     for (const auto& words : queries) {

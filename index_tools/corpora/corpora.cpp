@@ -1,5 +1,8 @@
 #include "index_tools/corpora/corpora.h"
 
+#include <ranges>
+
+#include "base/text.h"
 #include "index_tools/corpora/argsme_reader.h"
 #include "index_tools/corpora/cord19_reader.h"
 #include "index_tools/corpora/file_reader.h"
@@ -122,12 +125,10 @@ const std::vector<Corpus>& corpora() {
 }
 
 const Corpus& find_corpus(std::string_view id) {
-  std::string known;
   for (const Corpus& corpus : corpora()) {
     if (corpus.id == id) return corpus;
-    known += (known.empty() ? "" : ", ") + corpus.id;
   }
-  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "unknown corpus", "choose from " + known);
+  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "unknown corpus", "choose from " + join(corpora() | std::views::transform(&Corpus::id)));
 }
 
 }  // namespace relucent::index_tools

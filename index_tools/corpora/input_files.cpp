@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
 
@@ -141,9 +142,7 @@ void add_folder(const fs::path& folder, const std::vector<std::string>& patterns
     if (link.to_folder || wanted(link.path)) found.broken_links.push_back(link.path.string() + " (" + link.why + ")");
   }
   if (found.files.size() > before) return;
-  std::string names;
-  for (const std::string& pattern : patterns) names += (names.empty() ? "" : ", ") + pattern;
-  throw Error(ErrorKind::io, folder.string(), "the directory contains no file whose name matches " + names,
+  throw Error(ErrorKind::io, folder.string(), "the directory contains no file whose name matches " + join(patterns),
               "pass the files themselves, or other name patterns with --names PATTERN");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "index_tools/corpora/archive_reader.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
@@ -61,9 +62,7 @@ bool InputParts::next_part() {
     Level& top = *levels_.back();
     if (!top.archive.next_entry()) {
       if (top.any_entry && !top.any_part && !files_[next_file_ - 1].found_in_folder) {
-        std::string wanted;
-        for (const std::string& pattern : patterns_) wanted += (wanted.empty() ? "" : ", ") + pattern;
-        throw Error(ErrorKind::invalid_data, top.name, "the archive contains no entry whose name matches " + wanted,
+        throw Error(ErrorKind::invalid_data, top.name, "the archive contains no entry whose name matches " + join(patterns_),
                     "choose other entries with --names PATTERN");
       }
       levels_.pop_back();

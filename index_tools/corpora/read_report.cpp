@@ -1,5 +1,6 @@
 #include "index_tools/corpora/read_report.h"
 
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -35,16 +36,12 @@ double ReadReport::malformed_share() const {
 
 std::string ReadReport::malformed_summary() const {
   if (malformed_ == 0) return {};
-  std::string text = std::to_string(malformed_) + (malformed_ == 1 ? " record" : " records") + " skipped: ";
-  bool first = true;
+  std::vector<std::string> kinds;
   for (const auto& [kind, entry] : kinds_) {
-    text += (first ? "" : "; ") + kind + " (";
-    first = false;
-    for (std::size_t i = 0; i < entry.examples.size(); ++i) text += (i == 0 ? "" : ", ") + entry.examples[i];
-    if (entry.count > static_cast<std::int64_t>(entry.examples.size())) text += ", ...";
-    text += ")";
+    const bool more = entry.count > static_cast<std::int64_t>(entry.examples.size());
+    kinds.push_back(kind + " (" + join(entry.examples) + (more ? ", ...)" : ")"));
   }
-  return text;
+  return std::to_string(malformed_) + (malformed_ == 1 ? " record" : " records") + " skipped: " + join(kinds, "; ");
 }
 
 }  // namespace relucent::index_tools

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <filesystem>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
@@ -27,12 +29,10 @@ std::string_view name_of_format(const FormatNames<Format, count>& names, Format 
 /// Throws Error `usage` that lists the formats if `name` is unknown.
 template <typename Format, std::size_t count>
 Format format_named(const FormatNames<Format, count>& names, std::string_view name, const char* kind) {
-  std::string all;
   for (const auto& [known, format] : names) {
     if (known == name) return format;
-    all += (all.empty() ? "" : ", ") + std::string(known);
   }
-  throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name), "choose from " + all);
+  throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name), "choose from " + join(names | std::views::keys));
 }
 
 /// The extension with its dot, ignoring ".gz": ".tsv" for "topics.tsv.gz".

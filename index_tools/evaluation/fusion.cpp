@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
-#include "index_tools/evaluation/text_lines.h"
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -16,12 +17,10 @@ namespace {
 template <typename Value>
 Value value_of(std::string_view name, std::initializer_list<std::pair<std::string_view, Value>> known,
                const char* what) {
-  std::string names;
   for (const auto& [known_name, value] : known) {
     if (known_name == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(known_name);
   }
-  throw Error(ErrorKind::usage, {}, std::string("unknown ") + what + " " + excerpt(name), "choose from " + names);
+  throw Error(ErrorKind::usage, {}, std::string("unknown ") + what + " " + excerpt(name), "choose from " + join(known | std::views::keys));
 }
 
 void check(std::size_t runs, const FusionOptions& options) {

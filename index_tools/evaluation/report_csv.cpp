@@ -2,6 +2,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text.h"
 #include "index_tools/evaluation/report.h"
 
 namespace relucent::index_tools {
@@ -16,11 +17,7 @@ std::string quoted(const std::string& field) {
   return text + "\"";
 }
 
-std::string line_of(const Row& row) {
-  std::string text;
-  for (std::size_t i = 0; i < row.size(); ++i) text += (i == 0 ? "" : ",") + quoted(row[i]);
-  return text + "\n";
-}
+std::string line_of(const Row& row) { return join(row | std::views::transform(quoted), ",") + "\n"; }
 
 // The shortest digits that parse to the same number.
 std::string digits_of(double value) {

@@ -283,9 +283,8 @@ class Verification {
   }
 
   static std::string list(const IndexContents::Faults& faults) {
-    std::string text;
-    for (const std::string& example : faults.examples) text += (text.empty() ? "" : ", ") + example;
-    return faults.count > static_cast<std::int64_t>(faults.examples.size()) ? text + ", ..." : text;
+    const bool more = faults.count > static_cast<std::int64_t>(faults.examples.size());
+    return join(faults.examples) + (more ? ", ..." : "");
   }
 
   const VerifyJob& job_;

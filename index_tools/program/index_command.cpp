@@ -83,10 +83,8 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
   }
   if (!summary.broken_links.empty()) {
     std::cout << "  " << counted(static_cast<std::int64_t>(summary.broken_links.size()), "link", "links")
-              << " skipped:";
-    for (std::size_t i = 0; i < std::min<std::size_t>(5, summary.broken_links.size()); ++i)
-      std::cout << (i == 0 ? " " : ", ") << summary.broken_links[i];
-    std::cout << (summary.broken_links.size() > 5 ? ", ...\n" : "\n");
+              << " skipped: " << join(summary.broken_links | std::views::take(5))
+              << (summary.broken_links.size() > 5 ? ", ...\n" : "\n");
   }
   if (summary.report.malformed_records() > 0) std::cout << "  " << summary.report.malformed_summary() << "\n";
   if (summary.report.empty_texts() > 0) {

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <string>
 
 #include "base/text.h"
@@ -26,22 +27,15 @@ std::filesystem::path chosen_folder(const ModelOptions& options) {
   return options.folder.empty() ? default_model() : std::filesystem::path(options.folder);
 }
 
-std::string shape_of(const TensorSummary& tensor) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape[i]);
-  return text + "]";
-}
-
 // Layers may have different windows, but rarely do.
 std::string window_of(const CheckpointInfo& info) {
-  std::string text;
+  std::vector<std::string> windows;
   bool alike = true;
   for (const AttentionPattern& pattern : info.description.patterns) {
-    const std::string window = pattern.window ? std::to_string(*pattern.window) : "unlimited";
     alike = alike && pattern.window == info.description.patterns.front().window;
-    text += (text.empty() ? "" : ", ") + window;
+    windows.push_back(pattern.window ? std::to_string(*pattern.window) : "unlimited");
   }
-  return alike ? text.substr(0, text.find(',')) : text;
+  return join(windows | std::views::take(alike ? 1 : windows.size()));
 }
 
 nlohmann::ordered_json to_json(const CheckpointInfo& info) {
@@ -72,15 +66,10 @@ void print(const CheckpointInfo& info, bool tensors) {
   line("input") << "at most " << info.max_length << " tokens\n";
   line("tokenizer") << info.tokenizer << "\n";
   line("weights") << info.weight_type << ", " << format_bytes(info.file_bytes) << "\n";
-  if (!info.ignored_keys.empty()) {
-    line("ignored keys");
-    for (std::size_t i = 0; i < info.ignored_keys.size(); ++i)
-      std::cout << (i == 0 ? "" : ", ") << info.ignored_keys[i];
-    std::cout << "\n";
-  }
+  if (!info.ignored_keys.empty()) line("ignored keys") << join(info.ignored_keys) << "\n";
   if (!tensors) return;
   for (const TensorSummary& tensor : info.tensors) {
-    std::cout << "  " << tensor.name << "  " << tensor.type << " " << shape_of(tensor)
+    std::cout << "  " << tensor.name << "  " << tensor.type << " [" << join(tensor.shape) << "]"
               << (tensor.used ? "" : "  (not used)") << "\n";
   }
 }

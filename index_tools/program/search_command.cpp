@@ -307,8 +307,7 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
                 "pass a topics file, or omit --jobs");
   }
-  std::string query;
-  for (const std::string& word : options.query) query += (query.empty() ? "" : " ") + word;
+  const std::string query = join(options.query, " ");
   if (!options.query.empty() && trim(query).empty()) {
     throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
   }

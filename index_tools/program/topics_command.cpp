@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/topic_writer.h"
 #include "index_tools/evaluation/topics.h"
@@ -101,14 +102,14 @@ TopicFormat form_of(const TopicsOptions& options) {
 // The texts that are neither the query nor supported by the format.
 std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicFormat format) {
   const bool carried = index_tools::carries_descriptions(format);
-  std::string text;
+  std::vector<std::string> texts;
   const auto add = [&](std::int64_t count, const char* name) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + with_commas(count) + " " + name;
+    if (count > 0) texts.push_back(with_commas(count) + " " + name);
   };
   if (query != index_tools::TopicText::title) add(counts.titles, "titles");
   if (query != index_tools::TopicText::description && !carried) add(counts.descriptions, "descriptions");
   if (query != index_tools::TopicText::narrative && !carried) add(counts.narratives, "narratives");
-  return text;
+  return join(texts);
 }
 
 int convert(const TopicsOptions& options) {

@@ -5,8 +5,10 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "base/text.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/automatic.h"
 #include "kernels/cpu/encoder.h"
@@ -156,11 +158,11 @@ constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2
 const VectorKernels& choose_kernels(const std::string& wanted) {
   const VectorLevels available = available_vector_kernels();
   if (wanted.empty()) return best_vector_kernels();
-  std::string known;
   for (std::size_t i = 0; i < available.count; ++i) {
     if (wanted == available.levels[i]->name) return *available.levels[i];
-    known += (known.empty() ? "" : ", ") + std::string(available.levels[i]->name);
   }
+  const std::string known =
+      join(std::span(available.levels, available.count) | std::views::transform(&VectorKernels::name));
   for (std::size_t i = 0; i < available.refused_count; ++i) {
     if (wanted != available.refused[i]->name) continue;
     throw Error(ErrorKind::device, "instruction set " + wanted,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.h"
 #include "model/families/attention_keys.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
@@ -63,13 +64,13 @@ std::string read_architecture(const JsonFile& config) {
   if (stated == nullptr || !stated->is_array() || stated->empty()) {
     config.fail("architectures", "does not name an architecture", "download the file again");
   }
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& name : *stated) {
     if (!name.is_string()) config.fail("architectures", "contains " + name.dump() + ", which is not a name");
     if (contains(kArchitectures, name.get<std::string>())) return name.get<std::string>();
-    names += (names.empty() ? "" : ", ") + name.get<std::string>();
+    names.push_back(name.get<std::string>());
   }
-  unsupported(config, "architectures", "unknown architecture " + names,
+  unsupported(config, "architectures", "unknown architecture " + join(names),
               "use a checkpoint of " + std::string(kArchitectures[0]) + " or " + std::string(kArchitectures[1]));
 }
 

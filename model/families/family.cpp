@@ -1,7 +1,10 @@
 #include "model/families/family.h"
 
+#include <ranges>
+
 #include <array>
 
+#include "base/text.h"
 #include "model/families/bert.h"
 #include "relucent/error.h"
 
@@ -15,13 +18,11 @@ constexpr std::array kFamilies{bert_family};
 const Family& find_family(const JsonFile& config) {
   const auto model_type = config.string("model_type");
   if (!model_type) config.fail("model_type", "is missing", "add it or download the file again");
-  std::string known;
   for (const Family& family : kFamilies) {
     if (family.model_type == *model_type) return family;
-    known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
   throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
-              "use a checkpoint of one of these types: " + known);
+              "use a checkpoint of one of these types: " + join(kFamilies | std::views::transform(&Family::model_type)));
 }
 
 }  // namespace relucent

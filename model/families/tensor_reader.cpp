@@ -1,5 +1,6 @@
 #include "model/families/tensor_reader.h"
 
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -7,9 +8,7 @@ namespace {
 
 template <typename Sizes>
 std::string to_text(const Sizes& shape) {
-  std::string text = "[";
-  for (const auto size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return text + "]";
+  return "[" + join(shape) + "]";
 }
 
 }  // namespace

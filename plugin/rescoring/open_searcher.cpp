@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
@@ -20,9 +21,7 @@ void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string&
   std::set<std::string> names;
   for (const auto& name : reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_ALL)) names.insert(to_utf8(name));
   if (names.contains(field)) return;
-  std::string known;
-  for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
-  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\", only: " + known,
+  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\", only: " + join(names),
               "set [index] text_field to the stored field with the documents' text");
 }
 

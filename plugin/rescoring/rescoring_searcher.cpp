@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/text.h"
 #include "plugin/rescoring/query_text.h"
 #include "plugin/rescoring/rescore_weight.h"
 #include "plugin/rescoring/rescorer_implementation.h"
@@ -32,9 +33,9 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
   QueryText result;
   for (const auto& term : terms_in_order(query, to_lucene(config.index.contents_field))) {
     result.asked.stems.push_back(to_utf8(term));
-    result.asked.text += (result.asked.text.empty() ? "" : " ") + result.asked.stems.back();
     result.source = QueryTextSource::terms;
   }
+  result.asked.text = join(result.asked.stems, " ");
   // The other analyzers leave words whole.
   if (config.first_stage.analyzer != AnalyzerKind::english) result.asked.stems.clear();
   return result;

@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/text.h"
 #include "relucent/analysis.h"
 
 namespace relucent {
@@ -48,9 +49,8 @@ std::string restore_words(const std::vector<std::string>& stems, std::span<const
       ++words->second[lower_ascii(beginning.substr(token.start, token.end - token.start))];
     }
   }
-  std::string text;
-  for (const auto& stem : stems) text += (text.empty() ? "" : " ") + word_for(stem, words_of[stem]);
-  return text;
+  const auto word_of = [&](const std::string& stem) { return word_for(stem, words_of[stem]); };
+  return join(stems | std::views::transform(word_of), " ");
 }
 
 }  // namespace relucent

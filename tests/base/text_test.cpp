@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@ TEST(Text, JoinsWhatARangeHolds) {
   EXPECT_EQ(join(std::vector<std::string>{}), "");
   EXPECT_EQ(join(std::vector<std::string>{"", "b"}), ", b");
   EXPECT_EQ(join(std::set<std::string_view>{"b", "a"}, " | "), "a | b");
+  EXPECT_EQ(join(std::vector<std::int64_t>{3, -1}), "3, -1");
+  EXPECT_EQ(join(std::vector<std::string>{"a", "b", "c"} | std::views::take(2)), "a, b");
 }
 
 TEST(Text, TrimsAsciiWhiteSpace) {
