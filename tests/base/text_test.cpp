@@ -33,6 +33,11 @@ TEST(Text, FindsTheClosestName) {
   EXPECT_EQ(closest_name(std::string(100'000, 'w'), names), "");
 }
 
+TEST(Text, SuggestsANameThatIsClose) {
+  EXPECT_EQ(suggest_name("fp23", {"fp32", "int8"}), "did you mean \"fp32\"? ");
+  EXPECT_EQ(suggest_name("half", {"fp32", "int8"}), "");
+}
+
 TEST(Text, EscapesXml) { EXPECT_EQ(escape_xml("a<b> & \"c\"\x01"), "a&lt;b&gt; &amp; &quot;c&quot;\uFFFD"); }
 
 TEST(Text, FormatsBytesInPowersOfAThousand) {

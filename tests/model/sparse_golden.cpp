@@ -21,14 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Device {
+struct GoldenDevice {
   std::string name;
   Precision precision;
   double tolerance;             ///< of a logit and of a hidden state
   std::string instruction_set;  ///< empty: the best
 };
 
-void PrintTo(const Device& device, std::ostream* out) {
+void PrintTo(const GoldenDevice& device, std::ostream* out) {
   *out << device.name << "_" << to_string(device.precision) << " " << device.instruction_set;
 }
 
@@ -44,7 +44,7 @@ AttentionPattern pattern_of(const json& stated) {
   return pattern;
 }
 
-class SparseGolden : public ::testing::TestWithParam<Device> {
+class SparseGolden : public ::testing::TestWithParam<GoldenDevice> {
  protected:
   void SetUp() override {
     RELUCENT_NEEDS(golden_path("sparse/cases.jsonl.gz"));
@@ -61,7 +61,7 @@ class SparseGolden : public ::testing::TestWithParam<Device> {
 
   static BackendOptions exact() {
     BackendOptions result;
-    result.device = relucent::Device::cpu();
+    result.device = Device::cpu();
     result.precision = Precision::fp32;
     return result;
   }
@@ -221,12 +221,12 @@ TEST(SparseGoldenFolder, PatternsInConfigJsonAreThePatternsComputed) {
 
 // Against a golden from PyTorch 1e-4 in fp32 and 5e-2 in 16 bits. Eight bits have no such bound: these tiny models with
 // random weights are the worst case for them.
-std::vector<Device> devices() {
-  std::vector<Device> all = {{"ref", Precision::fp32, 1e-4, ""},
-                             {"cuda:0", Precision::fp32, 1e-4, ""},
-                             {"cuda:0", Precision::tf32, 5e-2, ""},
-                             {"cuda:0", Precision::fp16, 5e-2, ""},
-                             {"cuda:0", Precision::bf16, 5e-2, ""}};
+std::vector<GoldenDevice> devices() {
+  std::vector<GoldenDevice> all = {{"ref", Precision::fp32, 1e-4, ""},
+                                   {"cuda:0", Precision::fp32, 1e-4, ""},
+                                   {"cuda:0", Precision::tf32, 5e-2, ""},
+                                   {"cuda:0", Precision::fp16, 5e-2, ""},
+                                   {"cuda:0", Precision::bf16, 5e-2, ""}};
   for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
     all.push_back({"cpu", Precision::fp32, 1e-4, level});
     all.push_back({"cpu", Precision::bf16, 5e-2, level});
@@ -236,7 +236,7 @@ std::vector<Device> devices() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, SparseGolden, ::testing::ValuesIn(devices()), [](const auto& parameter) {
-  const Device& device = parameter.param;
+  const GoldenDevice& device = parameter.param;
   std::string name = device.name + "_" + to_string(device.precision);
   if (!device.instruction_set.empty()) name += "_" + device.instruction_set;
   std::replace(name.begin(), name.end(), ':', '_');
