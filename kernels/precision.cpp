@@ -27,8 +27,7 @@ Precision parse_precision(const std::string& name) {
   for (const Precision precision : kPrecisions) {
     if (name == to_string(precision)) return precision;
   }
-  throw Error(ErrorKind::usage, "precision " + name, "is not known",
-              "the precisions are auto, fp32, tf32, bf16, fp16 and int8");
+  throw Error(ErrorKind::usage, "precision " + name, "is unknown", "use auto, fp32, tf32, bf16, fp16 or int8");
 }
 
 }  // namespace relucent

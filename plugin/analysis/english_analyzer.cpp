@@ -50,7 +50,7 @@ Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage) {
   if (first_stage.analyzer == "standard") {
     return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
   }
-  throw Error(ErrorKind::usage, "[first_stage] analyzer", "there is no analyzer \"" + first_stage.analyzer + "\"",
+  throw Error(ErrorKind::usage, "[first_stage] analyzer", "unknown analyzer \"" + first_stage.analyzer + "\"",
               "use english, whitespace or standard");
 }
 

@@ -75,7 +75,7 @@ std::int32_t Postings::document_frequency() const { return access_->document_fre
 Lucene::BitVectorPtr Postings::deletions() const { return access_->deletions(); }
 
 void Postings::damaged() const {
-  throw Error(ErrorKind::invalid_data, to_utf8(access_->name) + ".frq", "a list of postings is damaged",
+  throw Error(ErrorKind::invalid_data, to_utf8(access_->name) + ".frq", "a postings list is damaged",
               "restore the index from a copy, or rebuild it");
 }
 

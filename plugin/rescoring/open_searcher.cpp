@@ -14,7 +14,7 @@
 namespace relucent {
 namespace {
 
-// Without this, a misspelt text_field would silently leave every hit unscored.
+// Without this check, a misspelt text_field would silently leave every hit unscored.
 void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string& field, const std::string& place) {
   if (reader->maxDoc() == 0) return;
   std::set<std::string> names;
@@ -22,7 +22,7 @@ void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string&
   if (names.contains(field)) return;
   std::string known;
   for (const auto& name : names) known += (known.empty() ? "" : ", ") + name;
-  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\", only: " + known,
+  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\"; existing fields: " + known,
               "set [index] text_field to the stored field with the documents' text");
 }
 
@@ -32,8 +32,8 @@ Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const 
   check_config(config);
   const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
   if (folder.empty()) {
-    throw Error(ErrorKind::usage, "openSearcher", "no index is named",
-                "name the folder in the call or as [index] path in the profile");
+    throw Error(ErrorKind::usage, "openSearcher", "no index was given",
+                "give its directory in the call or as [index] path in the profile");
   }
   return with_errors(folder.string(), "opening a searcher", [&]() -> Lucene::IndexSearcherPtr {
     const Lucene::IndexReaderPtr reader = open_reader(folder, config.index.verify);

@@ -35,7 +35,7 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
     result.asked.text += (result.asked.text.empty() ? "" : " ") + result.asked.stems.back();
     result.source = QueryTextSource::terms;
   }
-  // The other analyzers leave words whole.
+  // The other analyzers do not stem.
   if (config.first_stage.analyzer != "english") result.asked.stems.clear();
   return result;
 }
@@ -45,7 +45,7 @@ struct Weights {
   Lucene::QueryPtr query;
 };
 
-// A weight comes from our createWeight, or from another searcher that asks this one (MultiSearcher).
+// The weight comes from our createWeight, or from another searcher that calls this one (MultiSearcher).
 Weights unwrapped(const Lucene::WeightPtr& weight) {
   if (const auto ours = boost::dynamic_pointer_cast<RescoreWeight>(weight)) return {ours->inner(), ours->original()};
   return {weight, weight->getQuery()};
@@ -83,7 +83,7 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
     std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
       log.warning(
           "queries carry no text, so the model reads their terms, which is less exact; parse them with "
-          "RescoringQueryParser or set a QueryTextScope (said once)");
+          "RescoringQueryParser or set a QueryTextScope (logged once)");
     });
   }
   if (log.wants_debug()) {
@@ -103,7 +103,7 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   const Weights weights = unwrapped(weight);
   const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(weights.bm25, document);
   if (!bm25->isMatch()) return bm25;
-  // One hit beyond the window tells how far the hits there are lowered.
+  // One hit beyond the window shows how far the hits there are lowered.
   const Lucene::TopDocsPtr first =
       BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.window + 1);
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),

@@ -14,7 +14,7 @@ FileOutput::FileOutput(std::filesystem::path path)
     : path_(std::move(path)),
       descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
       buffer_(kBufferBytes) {
-  if (descriptor_ < 0) fail("making the file");
+  if (descriptor_ < 0) fail("creating the file");
 }
 
 FileOutput::~FileOutput() {
@@ -71,7 +71,7 @@ FileSum FileOutput::finish() {
   write_buffer();
   const int closing = std::exchange(descriptor_, -1);
   if (::close(closing) != 0) fail("closing");
-  // What was overwritten is in no running sum; such files are small and still in the system's memory.
+  // The running sum does not include overwritten bytes. Such files are small and still in the page cache.
   return overwritten_ ? sum_of_file(path_) : sum_.finish();
 }
 

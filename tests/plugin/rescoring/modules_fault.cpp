@@ -32,7 +32,7 @@ void expect_error(const std::string& path, ErrorKind kind, const std::string& pr
 
 TEST(RescoringModules, AMissingFileIsAnErrorThatNamesItsWholePath) {
   expect_error("no/such/module.so", ErrorKind::io,
-               (std::filesystem::current_path() / "no/such/module.so: there is no such scorer module").string());
+               (std::filesystem::current_path() / "no/such/module.so: the scorer module does not exist").string());
   expect_error("cross-encodr", ErrorKind::io, "cross-encoder");
   expect_error("/tmp", ErrorKind::io, "/tmp");
 }
@@ -57,7 +57,7 @@ TEST(RescoringModules, AnotherInterfaceNumberIsRefused) {
 TEST(RescoringModules, WhatAConstructorThrowsComesOutAsError) {
   expect_error(built("rescoring_module_throws"), ErrorKind::invalid_data, "the module's own complaint");
   expect_error(built("rescoring_module_throws_error"), ErrorKind::unsupported, "needs a newer machine; buy one");
-  expect_error(built("rescoring_module_throws_integer"), ErrorKind::invalid_data, "something unknown");
+  expect_error(built("rescoring_module_throws_integer"), ErrorKind::invalid_data, "unknown exception");
   expect_error(built("rescoring_module_returns_null"), ErrorKind::invalid_data, "returned no scorer");
 }
 
