@@ -5,7 +5,7 @@
 
 namespace relucent::bm25 {
 
-/// What searching postings spends its time in, once an instruction set; all give the same results.
+/// The hot loops of searching postings, once per instruction set; all give the same results.
 struct PostingKernels {
   const char* name;
 
