@@ -10,7 +10,7 @@ struct PostingKernels {
   const char* name;
 
   /// Decodes `count` postings of a .frq file: the distance from the document before, doubled, plus one where the term
-  /// occurs once; else how often follows. Numbers have seven bits a byte, the lowest first, and five bytes at most.
+  /// occurs once; else the frequency follows. Numbers have seven bits per byte, lowest first, and at most five bytes.
   /// @param bytes may be read up to kReadAhead behind the postings
   /// @param document the document before; becomes the last one
   /// @param documents, frequencies  [count], and may be written up to kWriteAhead behind
