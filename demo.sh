@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job in one command: installs what is missing, builds Relucent, indexes the bundled collection, and shows
-# BM25's order beside the reranked one. Everything it prints is computed here and now.
+# Installs missing packages, builds Relucent, indexes the bundled collection, and shows BM25's order beside the reranked
+# one. Nothing it prints is canned.
 #   ./demo.sh [--device auto|cpu|cuda:N]
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -34,7 +34,7 @@ where=()
 [ "$device" = auto ] || where=(--device "$device")
 
 step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
-show() { printf '\n$ %s\n' "$*"; "$@" || [ $? -eq 4 ]; }  # 4: answered, but not on the device asked for
+show() { printf '\n$ %s\n' "$*"; "$@" || [ $? -eq 4 ]; }  # 4: answered, but not on the requested device
 
 step "1. Index the bundled collection ($(wc -l <$demo/collection.tsv) passages)"
 show $relucent index --corpus tsv --input $demo/collection.tsv --index $work/index
@@ -54,13 +54,13 @@ show $relucent evaluate --qrels $demo/qrels.txt --run $work/bm25.run $work/reran
 
 step "What next"
 cat <<EOF
-Ask something of your own:
+Ask your own question:
   $relucent search --index $work/index "your question"
 Index something big that every Debian machine has, the package descriptions (about 60,000):
   apt-cache dumpavail | index_tools/demo/package_descriptions.py > $work/packages.tsv
   $relucent index --corpus tsv --input $work/packages.tsv --index $work/packages
   $relucent search --index $work/packages "play chess against the computer"
-Index your own files: one document a line, "id<TAB>text" or JSON {"id": ..., "text": ...}:
+Index your own files: one document per line, "id<TAB>text" or JSON {"id": ..., "text": ...}:
   $relucent index --corpus jsonl --input FILES... --index DIR
 Use it from your own Lucene++ program: docs/embedding.md. All commands: $relucent --help
 EOF

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every test in one command: installs what is missing, builds, and runs the whole suite in the release build, then the
-# parts that pay under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer.
-#   ./test.sh            all of it
-#   ./test.sh --fast     the release suite alone
-# docs/testing.md says what each kind of test is, and what is left out under the sanitizers and why.
+# Runs every test: installs missing packages, builds, and runs the whole suite in the release build, then the relevant
+# parts under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer.
+#   ./test.sh            everything
+#   ./test.sh --fast     only the release suite
+# docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8
@@ -24,7 +24,7 @@ run() {  # PRESET CTEST-ARGUMENTS...
   local preset=$1 status=0 log=build/$1/Testing/Temporary/LastTest.log
   shift
   ctest --preset "$preset" "$@" || status=$?
-  # A program's skipped tests are only in its output: say which, and what they wanted.
+  # Only a program's output names its skipped tests: list them with the reasons.
   if grep -aq '^\[  SKIPPED \]\|SKIPPED:' "$log"; then
     echo "Skipped within these:"
     grep -ahoE 'SKIPPED: .*|^\[  SKIPPED \] [A-Za-z].*' "$log" | sed 's/ ([0-9]* ms)$//' | sort | uniq -c
@@ -32,13 +32,13 @@ run() {  # PRESET CTEST-ARGUMENTS...
   return $status
 }
 
-# The tests write thousands of small files, which wait for a disk most of the time. The release suite does, as users'
-# files do; the sanitizers look for other faults, and work in memory where it has room.
+# The tests write thousands of small files and mostly wait for the disk. The release suite uses the disk, as users do; the
+# sanitizer runs look for other faults and use memory if there is room.
 work_in_memory() {
   [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] || return 0
   [ "$(df --output=avail -B1M /dev/shm | tail -1)" -ge 4096 ] || return 0
   TMPDIR=$(mktemp -d /dev/shm/relucent-tests-XXXXXX)
-  chmod 755 "$TMPDIR"  # some tests give up root's rights for a while
+  chmod 755 "$TMPDIR"  # some tests drop root privileges temporarily
   export TMPDIR
   trap 'rm -rf "$TMPDIR"' EXIT
 }

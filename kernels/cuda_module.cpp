@@ -27,19 +27,19 @@ constexpr const char* kUseTheCpu = "use device = \"cpu\" or \"auto\"";
   throw Error(ErrorKind::device, place, problem, remedy);
 }
 
-/// The folder of the file this code was loaded from: the shared library's, or the program's it is linked into.
+/// The directory of the file that contains this code: the shared library, or the program it is linked into.
 fs::path own_folder() {
   std::error_code error;
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&module), &info) != 0 && info.dli_fname != nullptr) {
     const fs::path file = info.dli_fname;
-    // For a program the name is only what it was called by.
+    // For a program this is only the name it was called by.
     if (file.is_absolute() && fs::exists(file, error)) return fs::canonical(file, error).parent_path();
   }
   return fs::read_symlink("/proc/self/exe", error).parent_path();
 }
 
-/// What dlopen is to open: a file that is there, or the bare name for the linker to look for.
+/// The file for dlopen: an existing file, or the bare name for the dynamic linker to search.
 fs::path find_file() {
   std::error_code error;
   if (const char* stated = std::getenv(kVariable); stated != nullptr && *stated != '\0') {
@@ -58,7 +58,7 @@ fs::path find_file() {
   return kFile;
 }
 
-// The CUDA libraries that the module needs are the user's to install; ours come with it.
+// The user installs the CUDA libraries that the module needs.
 std::string remedy_for(const std::string& message) {
   if (message.find("libcublas") != std::string::npos || message.find("libcudart") != std::string::npos) {
     return "install the CUDA libraries of the version it was built with (docs/installation.md), or add their directory "
@@ -88,10 +88,10 @@ const Module& load(const fs::path& file) {
            std::string("set ") + kVariable + " to the path of a librelucent_cuda.so");
   }
   const Module* found = entry();
-  // The number comes first: what follows it is known only where it is the same.
+  // Check the number first: the rest of the struct is valid only if it matches.
   if (found == nullptr || found->abi != kModuleAbi) {
     refuse(file.string(),
-           "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) + ", this library has " +
+           "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) + ", but this library has " +
                std::to_string(kModuleAbi),
            "install both from the same build");
   }
@@ -103,7 +103,7 @@ const Module& load(const fs::path& file) {
   return *found;
 }
 
-/// Runs `work` in the module; whatever it throws that is not ours becomes an Error.
+/// Runs `work` in the module; turns foreign exceptions into Errors.
 template <typename Work>
 auto in_module(const char* operation, Work&& work) -> decltype(work()) {
   try {

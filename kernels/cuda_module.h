@@ -8,16 +8,16 @@
 
 namespace relucent::cuda {
 
-/// The CUDA module, loaded at the first call that finds it and kept for the life of the process: the file that
-/// $RELUCENT_CUDA_MODULE names ("none": there is none), else librelucent_cuda.so beside this library or in the lib
-/// folder next to this program, else wherever the dynamic linker finds it. Throws Error `device` that says why there is
-/// none. Thread-safe.
+/// The CUDA module, loaded by the first call that finds it and kept until the process ends: the file named by
+/// $RELUCENT_CUDA_MODULE ("none" disables it), else librelucent_cuda.so beside this library or in the lib directory
+/// next to this program, else wherever the dynamic linker finds it. Throws Error `device` stating why it cannot be
+/// loaded. Thread-safe.
 const Module& module();
 
-/// Every GPU that the module sees, as Module::devices. Throws Error `device`: no module, no driver, a driver too old.
+/// Every GPU that the module sees; see Module::devices. Throws Error `device`: no module, no driver or an old driver.
 std::vector<DeviceInfo> devices(bool free_memory);
 
-/// A backend on `options.device`, "cuda:N" or "cuda"; what is not usable is refused by name. Throws Error.
+/// A backend on `options.device`, "cuda:N" or "cuda". Throws Error naming the device if it is not usable.
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options);
 

@@ -35,7 +35,7 @@ std::vector<DeviceSummary> list_devices() {
                             (threads == 1 ? " thread" : " threads");
   const cpu::VectorLevels levels = cpu::available_vector_kernels();
   for (std::size_t i = 0; i < levels.refused_count; ++i) {
-    description += std::string("; ") + levels.refused[i]->name + " is left out: it gives wrong products";
+    description += std::string("; ") + levels.refused[i]->name + " is disabled: it computes wrong products";
   }
   all.push_back({"cpu", description, "", ""});
   add_gpus(all);

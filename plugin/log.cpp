@@ -32,7 +32,7 @@ Log::Log(const LogConfig& config) {
       sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(config.file);
     } catch (const std::exception& error) {
       throw Error(ErrorKind::io, config.file, std::string("the log file cannot be written: ") + error.what(),
-                  "set [log] file to one that can, or leave it empty for standard error");
+                  "set [log] file to a writable file, or leave it empty for standard error");
     }
   }
   logger_ = std::make_shared<spdlog::logger>("relucent", std::move(sink));

@@ -11,11 +11,11 @@ class logger;
 
 namespace relucent {
 
-/// Messages of one searcher, as [log] says: to standard error or appended to a file, never to standard output. Its
-/// logger is not registered with spdlog, so that a host's own loggers are left alone. Thread-safe.
+/// Log of one searcher, configured by [log]: writes to standard error or appends to a file, never to standard output.
+/// Its logger is not registered with spdlog, so it does not interfere with the host's loggers. Thread-safe.
 class Log {
  public:
-  /// Throws Error `io` where the file cannot be written.
+  /// Throws Error `io` if the file cannot be written.
   explicit Log(const LogConfig& config);
   ~Log();
 

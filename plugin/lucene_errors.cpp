@@ -23,12 +23,13 @@ bool disk_is_full(std::string_view place) {
 }
 
 constexpr const char* kDamaged =
-    "the index is damaged or incomplete: restore it from a copy, or rebuild it with the program that wrote it";
+    "restore the index from a copy, or rebuild it with the program that wrote it: it is damaged or incomplete";
 
 [[noreturn]] void throw_out_of_memory(std::string_view place, std::string_view operation) {
-  throw Error(ErrorKind::io, place, std::string(operation) + ": out of memory",
-              "free some memory, or raise its limit (ulimit -v); where there is enough, check the index with `relucent "
-              "verify`");
+  throw Error(
+      ErrorKind::io, place, std::string(operation) + ": out of memory",
+      "free some memory, or raise its limit (ulimit -v); if memory is sufficient, check the index with `relucent "
+      "verify`");
 }
 
 [[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place,
@@ -45,26 +46,26 @@ constexpr const char* kDamaged =
     case Type::IndexOutOfBounds:
     case Type::NumberFormat: throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
     case Type::OutOfMemory: throw_out_of_memory(place, operation);
-    case Type::NoSuchDirectory: throw Error(ErrorKind::io, place, problem, "check the folder's name");
-    case Type::LockObtainFailed: throw Error(ErrorKind::io, place, problem, "wait for the other writer to end");
+    case Type::NoSuchDirectory: throw Error(ErrorKind::io, place, problem, "check the directory's path");
+    case Type::LockObtainFailed: throw Error(ErrorKind::io, place, problem, "wait for the other writer to finish");
     case Type::IO:
       if (disk_is_full(place)) {
         throw Error(ErrorKind::io, place, std::string(operation) + ": the disk is full",
-                    "free some space; what was committed before is safe");
+                    "free some space; committed documents are safe");
       }
-      // Lucene++ has no other word for a file that ends too early.
+      // Lucene++ has no exception of its own for a truncated file.
       if (text.find("past EOF") != std::string::npos) {
         throw Error(ErrorKind::invalid_data, place, problem, kDamaged);
       }
       if (const std::string_view remedy = remedy_in(text); !remedy.empty()) {
         throw Error(ErrorKind::io, place, problem, remedy);
       }
-      throw Error(ErrorKind::io, place, problem, "check the disk and the folder's permissions");
+      throw Error(ErrorKind::io, place, problem, "check the disk and the directory's permissions");
     case Type::IllegalArgument:
     case Type::Parse:
     case Type::QueryParser:
     case Type::TooManyClauses: throw Error(ErrorKind::usage, place, problem);
-    case Type::AlreadyClosed: throw Error(ErrorKind::usage, place, problem, "It was closed before");
+    case Type::AlreadyClosed: throw Error(ErrorKind::usage, place, problem, "use an open one");
     case Type::TimeExceeded: throw Error(ErrorKind::deadline, place, problem);
     case Type::UnsupportedOperation: throw Error(ErrorKind::unsupported, place, problem);
     default: throw Error(ErrorKind::internal, place, problem);

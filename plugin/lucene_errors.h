@@ -7,12 +7,12 @@
 
 namespace relucent {
 
-/// Turns the exception being handled into an Error. To be called inside a catch block.
-/// @param place what was worked on, a folder or a field
-/// @param operation what was being done, as in "opening the index"
+/// Rethrows the current exception as an Error. Call it inside a catch block.
+/// @param place the folder or field that was being processed
+/// @param operation the failed operation, e.g. "opening the index"
 [[noreturn]] void rethrow_as_error(std::string_view place, std::string_view operation);
 
-/// Runs `work`; what Lucene++ or the standard library throws comes out as Error.
+/// Runs `work`; turns exceptions of Lucene++ and the standard library into Errors.
 template <typename Work>
 decltype(auto) with_errors(std::string_view place, std::string_view operation, Work&& work) {
   try {

@@ -1,4 +1,4 @@
-// A scorer of one's own as a module: the share of the query's words that stand in the text.
+// A custom scorer as a module: the share of the query's words that occur in the text.
 // Build:   g++ -std=c++20 -shared -fPIC my_scorer.cpp -o my_scorer.so $(pkg-config --cflags relucent)
 // Use:     [rescorer]
 //          module = "my_scorer.so"

@@ -31,7 +31,7 @@ struct Workspace {
   Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
 };
 
-/// Those who compute a group: one thread for itself, or all workers of a pool together.
+/// The workers that compute a group: one thread alone, or all workers of a pool together.
 struct Team {
   using Work = std::function<void(std::size_t index, Workspace& own)>;
   Workspace& group;
@@ -42,7 +42,7 @@ struct Team {
 };
 
 /// What a query contributes to every candidate where it does not depend on them: keys and values of each block, and the
-/// last block's input. `stride` tokens a row, the ones beyond the query 0.
+/// last block's input. `stride` tokens per row; those beyond the query are 0.
 struct QueryStates {
   std::size_t tokens = 0, stride = 0;
   std::vector<Buffer<float>> heads;  // [layers - 1] of [heads][2 head size][stride]: keys, then values
@@ -58,10 +58,11 @@ struct Sequence {
 /// An encoder's weights in the form that the CPU computes with, and the computation of a group of sequences. Immutable;
 /// callers bring the memory. A sequence's result does not depend on the rest of its group, nor on who computes it.
 ///
-/// Work a candidate of T = 1 + |D| tokens, with the query shared: (layers - 1) blocks of 2 T (4 H^2 + 2 H I) operations
-/// in matrix products, plus the band's attention (1 % of it at w = 4); the last block touches [CLS] alone: its keys
-/// and values are absorbed into the projections (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V x_k = W_V sum_k p_k x_k),
-/// so that it reads each token twice and multiplies nothing by a matrix but the [CLS] tokens of the group, all at once.
+/// Work per candidate of T = 1 + |D| tokens, with the query shared: (layers - 1) blocks of 2 T (4 H^2 + 2 H I)
+/// operations in matrix products, plus the band's attention (1 % of it at w = 4); the last block touches [CLS] alone:
+/// its keys and values are absorbed into the projections (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V x_k = W_V sum_k
+/// p_k x_k), so that it reads each token twice and multiplies nothing by a matrix but the [CLS] tokens of the group,
+/// all at once.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
@@ -101,8 +102,8 @@ class Encoder {
   /// The last block's projections for [CLS].
   struct LastLayer {
     PackedLinear query;
-    std::vector<PackedLinear> key;    // a head each: W_K^T, [hidden, head size]
-    std::vector<PackedLinear> value;  // a head each: W_V, [head size, hidden]
+    std::vector<PackedLinear> key;    // one per head: W_K^T, [hidden, head size]
+    std::vector<PackedLinear> value;  // one per head: W_V, [head size, hidden]
     PackedLinear attention_output, intermediate, output;
     NormParameters attention_norm, output_norm;
   };

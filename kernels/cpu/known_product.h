@@ -7,8 +7,8 @@
 namespace relucent::cpu {
 
 /// Whether the level computes a small product of whole numbers exactly, in every arithmetic that is native to it. The
-/// product covers whole and partial tiles and panels. A compiler, a hypervisor or a processor that gets one of the
-/// special instructions wrong shows here and not in somebody's ranking. Takes some microseconds.
+/// product covers whole and partial tiles and panels. It detects compilers, hypervisors and processors that get one of
+/// the special instructions wrong. Takes a few microseconds.
 bool multiplies_exactly(const VectorKernels& kernels);
 
 /// The candidates for which `works` holds, in their order; the others are `refused`. The first is taken unseen:

@@ -1,6 +1,6 @@
 // LayerNorm and operands. Included by vector_kernels.inl.
 
-// One value a token from all its features: four partial results, so that one addition need not wait for the other.
+// One value per token from all its features: four partial results, so that one addition need not wait for the other.
 template <typename Take, typename Join>
 RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Floats start, const Take& take,
                                      const Join& join) {

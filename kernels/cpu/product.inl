@@ -1,8 +1,8 @@
 // Matrix products. Included by vector_kernels.inl.
 //
 // A tile of F output features x V vectors of tokens stays in registers while one pass over the inputs loads V vectors
-// of the operand and F broadcast weights a step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads. The
-// operand's panel stays in the first- or second-level cache; the weights stream past it, 32 bytes a step.
+// of the operand and F broadcast weights per step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads.
+// The operand's panel stays in the first- or second-level cache; the weights stream past it, 32 bytes per step.
 
 struct DotF32 {
   using Sum = Floats;

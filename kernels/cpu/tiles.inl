@@ -1,7 +1,7 @@
 // Intel AMX's tile instructions, and the same in plain C++ so that what is built on them is tested on any processor.
 // Included by vector_kernels.inl. A tile has 16 rows of 64 bytes: 16 units of four bytes.
 
-constexpr std::size_t kTile = 16;  // rows, and units a row
+constexpr std::size_t kTile = 16;  // rows, and units per row
 
 #if RELUCENT_AMX == 1
 /// What ldtilecfg reads: palette 1 with all eight tiles of 16 rows of 64 bytes.

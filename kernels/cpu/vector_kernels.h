@@ -5,16 +5,16 @@
 
 namespace relucent::cpu {
 
-/// How the operands of a matrix product are held. Sums are in fp32 in all but int8.
+/// How the operands of a matrix product are stored. Sums are in fp32 except for int8.
 enum class Arithmetic {
   fp32,
   bf16,           ///< pairs of 16-bit operands
   bf16_emulated,  ///< operands rounded to bf16 but held in fp32: the same function on any processor, no faster than
                   ///< fp32
-  int8,           ///< weights in 8 bits with a scale a feature, activations in 8 bits with a scale a token, sums exact
+  int8,           ///< 8-bit weights with one scale per feature, 8-bit activations with one scale per token, exact sums
 };
 
-/// Weights are packed in blocks of so many output features; sizes of both sides are padded to multiples of it.
+/// Weights are packed in blocks of this many output features; sizes on both sides are padded to multiples of it.
 constexpr std::size_t kFeatureBlock = 16;
 constexpr std::size_t padded(std::size_t features) {
   return (features + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
@@ -30,7 +30,7 @@ constexpr std::size_t inputs_together(Arithmetic arithmetic) {
 /// Tokens stand in *panels* of VectorKernels::panel tokens:
 ///   activation  float [panels][features][panel]
 ///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together();
-///               int8 operands are unsigned with zero at 128, and have a scale a token
+///               int8 operands are unsigned with zero at 128, and have one scale per token
 /// A panel is `vectors` vectors of VectorKernels::lanes tokens wide; those of the last one beyond the tokens are
 /// computed from whatever is there and never read.
 
@@ -110,7 +110,7 @@ struct TokenRows {
   std::size_t stride = 0, features = 0, tokens = 0;
 };
 
-/// How a product wants its weights, in four-byte units; `steps` as in Product.
+/// The layout of a product's weights, in four-byte units; `steps` as in Product.
 enum class WeightLayout {
   by_step,  ///< [features / 16][steps][16 features]
   tiles,    ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], filled up with zeros
@@ -120,8 +120,8 @@ enum class WeightLayout {
 /// token's results depend on its own and its keys' values alone, never on the lane or the panel that it stands in.
 struct VectorKernels {
   const char* name;
-  std::size_t lanes;            ///< tokens a vector
-  std::size_t panel;            ///< tokens a panel
+  std::size_t lanes;            ///< tokens per vector
+  std::size_t panel;            ///< tokens per panel
   std::size_t panels_together;  ///< panels that a product over all features should take at a time
   bool native_bf16, native_int8;
   bool automatic;       ///< may be chosen without being named
@@ -152,12 +152,12 @@ struct VectorKernels {
 /// Keys of a band that may be read before the first and behind the last.
 constexpr std::size_t kReach = 64;
 
-/// The levels of this build that the processor can run, the best one last. The first is "plain"; the second, where
-/// there is AVX2, "amx_emulated": the tile kernels over plain C++, for tests.
+/// The levels of this build that the processor can run, the best one last. The first is "plain"; with AVX2 the second
+/// is "amx_emulated", the tile kernels over plain C++, for tests.
 struct VectorLevels {
   const VectorKernels* levels[8];
   std::size_t count;
-  const VectorKernels* refused[8];  ///< the processor claims to have them, but they multiply wrongly (known_product.h)
+  const VectorKernels* refused[8];  ///< supported by the processor, but they multiply wrongly (known_product.h)
   std::size_t refused_count;
 };
 VectorLevels available_vector_kernels();

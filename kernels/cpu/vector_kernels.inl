@@ -1,7 +1,7 @@
-// The kernels of vector_kernels.h for RELUCENT_LANES floats at a time, compiled once an instruction set with its own
+// The kernels of vector_kernels.h for RELUCENT_LANES floats at a time, compiled once per instruction set with its own
 // compiler flags:
 //   RELUCENT_LEVEL      its name
-//   RELUCENT_LANES      floats a vector
+//   RELUCENT_LANES      floats per vector
 //   RELUCENT_REGISTERS  vector registers, 16 or 32
 //   RELUCENT_BF16, RELUCENT_VNNI  1 where it multiplies bf16 pairs, 8-bit quads
 //   RELUCENT_AMX        1 where it multiplies by tiles, 2 for the same in plain C++

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// x = GELU(x), 4 elements a thread.
+// x = GELU(x), 4 elements per thread.
 __global__ void __launch_bounds__(kThreads) gelu_elements(float* x, std::int64_t packs) {
   const std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (pack >= packs) return;
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads) gelu_elements(float* x, std::int64_t
   store(x + 4 * pack, values);
 }
 
-// One warp a row.
+// One warp per row.
 __global__ void __launch_bounds__(32) head_rows(const float* pooled, const float* pooler_bias, const float* classifier,
                                                 const float* classifier_bias, int hidden, float* logits) {
   const float* row = pooled + static_cast<std::int64_t>(blockIdx.x) * hidden;

@@ -1,4 +1,4 @@
-// Which candidates go to the device together, and what the kernels must know of them. Host code.
+// Splits candidates into chunks for the device, and writes the tables that the kernels need. Host code.
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,7 @@ struct Encoder::Places {
   std::byte *x, *wide, *context, *y, *end;
 };
 
-/// What the last layer takes for [CLS] alone, in the place of `wide`. All but `partial` has one row a sequence.
+/// What the last layer takes for [CLS] alone, in the place of `wide`. All but `partial` has one row per sequence.
 struct Encoder::LastPlaces {
   LastPlaces(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t hidden = static_cast<std::size_t>(e.hidden_), heads = static_cast<std::size_t>(e.heads_);

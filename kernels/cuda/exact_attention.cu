@@ -1,4 +1,4 @@
-// Attention in fp32: one warp a row, lanes over 32 keys at a time for the scores and over the features for the sums.
+// Attention in fp32: one warp per row, lanes over 32 keys at a time for the scores and over the features for the sums.
 #include <cmath>
 
 #include "instructions.h"

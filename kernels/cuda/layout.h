@@ -1,6 +1,6 @@
 // How a chunk (one query and as many candidates as fit) lies in device memory; read by host and device.
 //
-// Rows of every activation matrix, one a token: first the [CLS] of each sequence, then the query (once if it does not
+// Rows of every activation matrix, one per token: first the [CLS] of each sequence, then the query (once if it does not
 // depend on the candidate, else once a sequence), then the documents, one after another, without padding.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Embedding and residual sums with the LayerNorm behind them: one warp a token, which it holds in registers.
+// Embedding and residual sums with the LayerNorm behind them: one warp per token, kept in registers.
 #include "instructions.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"

@@ -21,8 +21,8 @@ bool finish_word(std::u16string_view word, std::u16string& term);
 /// The last two steps: `word` has neither capitals nor a possessive any more.
 bool stem_unless_stop_word(std::u16string& word);
 
-/// Modern Lucene's EnglishAnalyzer on UTF-16: words, possessive, lower case, stop words, Porter. Reused for one text
-/// after the other; one object a thread.
+/// Modern Lucene's EnglishAnalyzer on UTF-16: words, possessive, lower case, stop words, Porter. Reusable for many
+/// texts; one object per thread.
 class EnglishChain {
  public:
   /// Starts on `text`, which must live until the last next().

@@ -16,7 +16,7 @@ struct Term {
 /// Well mixed bits, the same for the same text.
 std::uint64_t hash_of(std::string_view text) noexcept;
 
-/// Cuts texts into index terms. One object a thread.
+/// Splits texts into index terms. One object per thread.
 class TermSource {
  public:
   virtual ~TermSource() = default;

@@ -15,7 +15,7 @@ struct WordSpan {
 /// Lucene's limit, in UTF-16 units: what is longer is cut into several words.
 inline constexpr std::size_t kMaxWord = 255;
 
-/// Cuts text into words as Java Lucene 8's StandardTokenizer does, 255-unit limit included. One object a thread.
+/// Cuts text into words as Java Lucene 8's StandardTokenizer does, including the 255-unit limit. One object per thread.
 class WordSegmenter {
  public:
   /// Throws Error `internal` where ICU refuses the rules.

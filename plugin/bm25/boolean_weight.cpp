@@ -117,8 +117,9 @@ Lucene::ExplanationPtr BooleanWeight::explain(const Lucene::IndexReaderPtr& leaf
   const bool match = matches && matches->advance(document) == document;
   const auto sum = Lucene::newLucene<Lucene::ComplexExplanation>(
       match, match ? matches->score() : 0.0,
-      to_lucene(match ? "sum of:"
-                      : "no match: a required clause is missing, a prohibited one is there, or too few match"));
+      to_lucene(
+          match ? "sum of:"
+                : "no match: a required clause does not match, a prohibited one does, or too few optional ones do"));
   for (const auto& [occur, weight] : clauses_) {
     const auto part = weight->explain(leaf, document);
     if (part->isMatch() ? occur != BooleanClause::MUST_NOT || !match : occur == BooleanClause::MUST)

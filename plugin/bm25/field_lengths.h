@@ -10,10 +10,10 @@
 
 namespace relucent::bm25 {
 
-/// What BM25 needs to know of one field besides its postings.
+/// The data that BM25 needs for one field in addition to its postings.
 struct FieldLengths {
   FieldStatistics statistics;
-  /// A length byte a document, for each leaf reader in order.
+  /// One length byte per document, for each leaf reader in order.
   std::vector<std::vector<std::uint8_t>> leaves;
 };
 

@@ -35,7 +35,8 @@ const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const {
 const FieldModel::Leaf& FieldModel::known(const Lucene::IndexReader* leaf) const {
   const auto found = leaves_.find(leaf);
   if (found == leaves_.end()) {
-    throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher", "make it with this one");
+    throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher",
+                "create it with this searcher");
   }
   return found->second;
 }

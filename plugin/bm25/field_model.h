@@ -24,7 +24,7 @@ class FieldModel {
   void add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms);
   void add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths);
 
-  /// A byte a document of the leaf; null: length 1. Throws Error `usage` for a reader of another index.
+  /// One byte per document of the leaf; null: length 1. Throws Error `usage` for a reader of another index.
   const std::uint8_t* lengths(const Lucene::IndexReader* leaf) const;
 
   const FieldStatistics& statistics() const { return statistics_; }

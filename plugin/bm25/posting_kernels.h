@@ -5,12 +5,12 @@
 
 namespace relucent::bm25 {
 
-/// What searching postings spends its time in, once an instruction set; all give the same results.
+/// The hot loops of searching postings, once per instruction set; all give the same results.
 struct PostingKernels {
   const char* name;
 
   /// Decodes `count` postings of a .frq file: the distance from the document before, doubled, plus one where the term
-  /// occurs once; else how often follows. Numbers have seven bits a byte, the lowest first, and five bytes at most.
+  /// occurs once; else the frequency follows. Numbers have seven bits per byte, lowest first, and at most five bytes.
   /// @param bytes may be read up to kReadAhead behind the postings
   /// @param document the document before; becomes the last one
   /// @param documents, frequencies  [count], and may be written up to kWriteAhead behind

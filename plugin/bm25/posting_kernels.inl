@@ -1,4 +1,4 @@
-// The kernels of posting_kernels.h, compiled once an instruction set with its own compiler flags:
+// The kernels of posting_kernels.h, compiled once per instruction set with its own compiler flags:
 //   RELUCENT_LEVEL   its name
 //   RELUCENT_VBMI2   1 where bytes can be compressed (AVX-512 VBMI2)
 // Nothing from the standard library's templates is used: an inline function compiled here for a newer processor must

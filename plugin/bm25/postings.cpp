@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kPiece = 16384;    // bytes read at once from a long list
 constexpr std::size_t kMaxPosting = 10;  // two numbers of five bytes
 
-/// A list without frequencies: the distances alone, of seven bits a byte, the lowest first.
+/// A list without frequencies: only the distances, seven bits per byte, lowest first.
 const std::uint8_t* decode_documents(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
                                      std::int32_t* documents) {
   for (std::int32_t i = 0; i < count; ++i) {
@@ -75,7 +75,7 @@ std::int32_t Postings::document_frequency() const { return access_->document_fre
 Lucene::BitVectorPtr Postings::deletions() const { return access_->deletions(); }
 
 void Postings::damaged() const {
-  throw Error(ErrorKind::invalid_data, to_utf8(access_->name) + ".frq", "a list of postings is damaged",
+  throw Error(ErrorKind::invalid_data, to_utf8(access_->name) + ".frq", "a postings list is damaged",
               "restore the index from a copy, or rebuild it");
 }
 

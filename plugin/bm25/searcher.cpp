@@ -31,7 +31,7 @@ std::string folder_of(const Lucene::IndexReaderPtr& reader) {
     const auto files = boost::dynamic_pointer_cast<Lucene::FSDirectory>(directory);
     return files ? to_utf8(files->getFile()) : std::string();
   } catch (const Lucene::LuceneException&) {
-    return {};  // a reader made of several has none
+    return {};  // a reader of several indexes has none
   }
 }
 
@@ -73,14 +73,14 @@ struct BM25Searcher::Implementation {
     const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
     if (reader->maxDoc() > 0 && !indexed.contains(contents)) {
       throw Error(ErrorKind::usage, folder,
-                  "no field \"" + fields.contents_field + "\" is indexed here, only: " + join(indexed),
-                  "set [index] contents_field");
+                  "the field \"" + fields.contents_field + "\" is not indexed; indexed fields: " + join(indexed),
+                  "set [index] contents_field to one of them");
     }
     if (data && data->analyzer != first_stage.analyzer) {
       throw Error(ErrorKind::usage, folder,
-                  "the index was made with the analyzer \"" + std::string(to_string(data->analyzer)) + "\", not \"" +
+                  "the index was built with the analyzer \"" + std::string(to_string(data->analyzer)) + "\", not \"" +
                       std::string(to_string(first_stage.analyzer)) + "\"",
-                  "set [first_stage] analyzer to the index's");
+                  "set [first_stage] analyzer to \"" + std::string(to_string(data->analyzer)) + "\"");
     }
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);
@@ -89,19 +89,19 @@ struct BM25Searcher::Implementation {
     contents_model = model(contents);
     if (!ours && has_boosts(contents)) {
       ignored_boosts = "the norms of the field \"" + fields.contents_field +
-                       "\" hold index-time boosts, or the lengths by another Similarity; scores are BM25's, in which a "
-                       "document's length alone counts";
-      log.warning(folder + ": " + ignored_boosts + " (said once)");
+                       "\" hold index-time boosts, or lengths by another Similarity; BM25 ignores them and uses only a "
+                       "document's length";
+      log.warning(folder + ": " + ignored_boosts + " (logged once)");
     }
   }
 
   void say_that_similarities_do_not_count() {
     std::call_once(said_that_similarities_do_not_count, [&] {
-      log.warning("scores are BM25's: the Similarity that this program set has no effect on them (said once)");
+      log.warning("scores are BM25's: the Similarity set by this program has no effect on them (logged once)");
     });
   }
 
-  /// Of an index that somebody else wrote.
+  /// For another program's index.
   bool has_boosts(const Lucene::String& field) const {
     return std::ranges::any_of(leaves, [&](const auto& leaf) {
       const std::uint8_t* const lengths = contents_model->lengths(leaf.get());
@@ -146,7 +146,7 @@ struct BM25Searcher::Implementation {
     return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));
   });
   std::unique_ptr<bm25::FieldModels> models;
-  std::string ignored_boosts;  ///< what was said of them
+  std::string ignored_boosts;  ///< the warning about them; empty if there are none
   std::shared_ptr<const FieldModel> contents_model;
 };
 

@@ -9,14 +9,14 @@
 
 namespace relucent::bm25 {
 
-/// Exact lengths recovered from somebody else's index, kept beside it so that they are counted only once. The file is
-/// named relucent-FIELD.lengths, which Lucene++ does not take for one of its own. `identity` says which state of the
-/// index they describe.
+/// Exact lengths counted from another program's index, kept beside it so that they are counted only once. The file is
+/// named relucent-FIELD.lengths, which Lucene++ does not mistake for one of its own. `identity` identifies the state of
+/// the index.
 class Sidecar {
  public:
   Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity);
 
-  /// Nothing where the file is missing, damaged or describes another state.
+  /// nullopt if the file is missing, damaged or describes another state.
   std::optional<FieldLengths> read() const;
   /// Atomically. False if the folder cannot be written; the lengths are then counted anew the next time.
   bool write(const FieldLengths& lengths) const;

@@ -8,9 +8,8 @@
 
 namespace relucent::bm25 {
 
-/// Of the terms of one field in one segment, as far as somebody asked for it: the largest frequency · length factor of
-/// any posting. A contribution grows with it, so that the term's largest contribution follows, whatever its weight.
-/// Thread-safe.
+/// Caches, for terms of one field in one segment, the largest frequency · length factor of any posting. A contribution
+/// grows with it, so it gives the term's largest contribution for any weight. Thread-safe.
 class TermMaxima {
  public:
   std::optional<float> find(const Lucene::String& term) const {

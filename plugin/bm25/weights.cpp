@@ -21,7 +21,7 @@ struct Scoring {
         documents(leaf->maxDoc()) {}
   float operator()(std::int32_t document, float frequency) const {
     if (document < 0 || document >= documents) {
-      throw Error(ErrorKind::invalid_data, "BM25", "a list of postings is damaged",
+      throw Error(ErrorKind::invalid_data, "BM25", "a postings list is damaged",
                   "restore the index from a copy, or rebuild it");
     }
     return contribution(weight, frequency, factors[lengths == nullptr ? 1 : lengths[document]]);

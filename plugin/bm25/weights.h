@@ -32,7 +32,7 @@ using ModelWeightPtr = boost::shared_ptr<ModelWeight>;
 struct Importance {
   float boost = 1;
   float idf = 0;
-  std::vector<std::int64_t> document_frequencies;  ///< one a term; idf is the sum of theirs
+  std::vector<std::int64_t> document_frequencies;  ///< one per term; idf is the sum of theirs
   float weight() const { return boost * idf; }
 };
 

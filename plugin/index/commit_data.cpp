@@ -23,8 +23,8 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   const auto put = [&](const std::string& key, const std::string& value) { map.put(to_lucene(key), to_lucene(value)); };
   for (const auto& [key, value] : data.user) {
     if (key.starts_with(kPrefix)) {
-      throw Error(ErrorKind::usage, "commit data \"" + key + "\"",
-                  "keys that start with \"relucent.\" are the library's own");
+      throw Error(ErrorKind::usage, "commit data \"" + key + "\"", "keys that start with \"relucent.\" are reserved",
+                  "use another key");
     }
     put(key, value);
   }
@@ -59,8 +59,8 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   if (own.empty()) return std::nullopt;
   if (own["format"] != kFormat) {
     throw Error(ErrorKind::invalid_data, place,
-                "the index was made by another version (format \"" + own["format"] + "\")",
-                "rebuild it with this version, or use that one");
+                "the index was written by another version (format \"" + own["format"] + "\")",
+                "rebuild it with this version, or use the other version");
   }
   data.fields.id_field = own["id_field"];
   data.fields.text_field = own["text_field"];

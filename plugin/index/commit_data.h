@@ -13,22 +13,22 @@
 
 namespace relucent {
 
-/// What IndexBuilder writes into a commit beside the caller's own data.
+/// The data that IndexBuilder adds to a commit's user data.
 struct CommitData {
   IndexConfig fields;  ///< the three field names
   AnalyzerKind analyzer = AnalyzerKind::english;
   std::string segments;  ///< bm25::segments_identity at the commit
   IndexBuilder::Totals totals;
-  std::uint64_t tokenizer = 0;     ///< Tokenizer::fingerprint() of the stored token ids; 0: there are none
-  std::int32_t max_token_ids = 0;  ///< stored of a document
+  std::uint64_t tokenizer = 0;     ///< Tokenizer::fingerprint() of the stored token ids; 0: none are stored
+  std::int32_t max_token_ids = 0;  ///< stored per document
   std::map<std::string, std::string> user;
 };
 
 Lucene::MapStringString to_user_data(const CommitData& data);
-/// Nothing for an index that another program made; throws Error `invalid_data` for data that cannot be understood.
+/// nullopt for another program's index. Throws Error `invalid_data` for malformed data.
 std::optional<CommitData> from_user_data(Lucene::MapStringString data, const std::string& place);
 
-/// CommitData::tokenizer of a reader's commit; 0 also where there is no telling.
+/// CommitData::tokenizer of a reader's commit; 0 if unknown.
 std::uint64_t tokenizer_of_token_ids(const Lucene::IndexReaderPtr& reader);
 
 }  // namespace relucent

@@ -21,19 +21,19 @@ std::string damage_of(const fs::path& file, const segment::FileSum& expected, Fi
   std::error_code error;
   const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw_io_error(file, "looking for its size", error.value());
+    throw_io_error(file, "reading its size", error.value());
   }
   if (error) return file.string() + ": " + error.message();
   if (size != expected.size) {
     return file.string() + ": has " + std::to_string(size) + " bytes, not " + std::to_string(expected.size);
   }
   if (check == FileCheck::checksum && checksum_of_file(file) != expected.checksum) {
-    return file.string() + ": has other bytes than were written";
+    return file.string() + ": does not match its recorded checksum";
   }
   return {};
 }
 
-/// What is wrong with a commit's files; empty where nothing is.
+/// What is wrong with a commit's files; empty if nothing is.
 std::string damage_of(const fs::path& folder, const CommitPoint& commit, const Lucene::DirectoryPtr& directory,
                       FileCheck check) {
   for (const segment::Segment& segment : commit.segments) {
@@ -45,14 +45,14 @@ std::string damage_of(const fs::path& folder, const CommitPoint& commit, const L
   for (const std::string& file : files_of(commit, directory)) {
     std::error_code error;
     if (fs::exists(folder / file, error)) continue;
-    if (error) throw_io_error(folder / file, "looking for it", error.value());
+    if (error) throw_io_error(folder / file, "looking it up", error.value());
     return (folder / file).string() + ": is missing";
   }
   return {};
 }
 
 CommitPoint read_commit(const fs::path& folder, const std::string& file, const Lucene::DirectoryPtr& directory) {
-  // Lucene++ crashes on damaged ones, so that they are read here first.
+  // Lucene++ crashes on damaged files, so they are checked here first.
   CommitPoint commit{file, Lucene::newLucene<Lucene::SegmentInfos>(), {}, check::read_segments_list(folder / file)};
   commit.infos->read(directory, to_lucene(file));
   for (std::int32_t i = 0; i < commit.infos->size(); ++i)
@@ -84,7 +84,7 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
       found.commit = read_commit(folder, file, directory);
       damage = damage_of(folder, found.commit, directory, check);
     } catch (const Lucene::LuceneException& exception) {
-      // The system refuses, or else the list is of a form that Lucene++ does not know.
+      // Either the system refused, or Lucene++ does not know the list's format.
       if (!remedy_in(to_utf8(exception.getError())).empty()) throw;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::invalid_data) throw;
@@ -96,10 +96,10 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
   }
   if (found.damage.empty()) return std::nullopt;
   const std::size_t end_of_place = found.damage.rfind(": ");
-  throw Error(
-      ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
-      "the disk or another program has damaged the index: restore it from a copy, or rebuild it with the program "
-      "that wrote it");
+  throw Error(ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
+              "restore the index from a copy, or rebuild it with the program that wrote it: the disk or another "
+              "program damaged "
+              "it");
 }
 
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory) {

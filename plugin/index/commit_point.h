@@ -15,38 +15,39 @@
 
 namespace relucent {
 
-/// What a segments_N file says, and whether the files it names are there.
+/// A commit as described by its segments_N file.
 struct CommitPoint {
   std::string file;  ///< segments_N
   Lucene::SegmentInfosPtr infos;
   std::vector<segment::Segment> segments;
-  std::vector<check::SegmentEntry> entries;  ///< the same segments, all that segments_N says of them
+  std::vector<check::SegmentEntry> entries;  ///< the same segments with all their data from segments_N
 };
 
-/// How closely a commit's files are looked at: that they are there and, where their sizes and checksums are recorded
-/// (segments of ours), have the size, or are as they were written to the last byte.
+/// How closely to check a commit's files. All must exist. Those with recorded sizes and checksums (in our segments)
+/// must also have the recorded size, or the recorded size and checksum.
 enum class FileCheck { size, checksum };
 
-/// The newest commit whose files are whole.
+/// The newest intact commit.
 struct WholeCommit {
   CommitPoint commit;
-  /// Where newer ones are not: their segments_N files, and what is wrong with the newest one. Empty where all is well.
+  /// The segments_N files of newer, damaged commits, and what is wrong with the newest of them. Empty if none is
+  /// damaged.
   std::vector<std::string> damaged;
   std::string damage;
 };
 
-/// Nothing where the folder has no segments_N file. Throws Error `invalid_data`, naming a file, where it has some and
-/// no commit is whole.
+/// nullopt if the folder has no segments_N file. Throws Error `invalid_data` naming a file if it has some but no commit
+/// is intact.
 std::optional<WholeCommit> find_whole_commit(const std::filesystem::path& folder, const Lucene::DirectoryPtr& directory,
                                              FileCheck check);
 
-/// The names of a commit's files, segments_N left out.
+/// The names of a commit's files without segments_N.
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory);
 
-/// Names and sizes of segments, as bm25::segments_identity() gives them for a reader of these.
+/// Names and sizes of segments, equal to bm25::segments_identity() for a reader of these segments.
 std::string identity_of(const std::vector<segment::Segment>& segments);
 
-/// Writes and reads what is recorded of a segment's files, in Lucene's own place for such things.
+/// Writes and reads the record of a segment's files, kept in Lucene's segment diagnostics.
 void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info);
 segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info);
 

@@ -39,7 +39,7 @@ struct OpenFile {
   std::int64_t size = 0;
 };
 
-/// Copies share the open file; each has its own place in it.
+/// Copies share the open file; each has its own position.
 class FileInput : public Lucene::BufferedIndexInput {
  public:
   FileInput() = default;
@@ -123,7 +123,7 @@ class FileOutput : public Lucene::BufferedIndexOutput {
 
 FileDirectory::FileDirectory(const fs::path& folder, const Lucene::LockFactoryPtr& locks)
     : folder_(folder), name_(to_lucene_folder(folder)) {
-  // Not setLockFactory(), which would make the folder's name a prefix of the locks': they lie in the folder.
+  // Not setLockFactory(), which would prefix the lock names with the folder's name although they lie in the folder.
   lockFactory = locks;
   if (!lockFactory) lockFactory = newLucene<Lucene::NativeFSLockFactory>(name_);
 }
@@ -169,7 +169,7 @@ std::uint64_t FileDirectory::fileModified(const Lucene::String& name) {
 void FileDirectory::touchFile(const Lucene::String& name) {
   ensureOpen();
   const fs::path path = path_of(name);
-  if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) throw_failure(path, "setting its time", errno);
+  if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) throw_failure(path, "setting its timestamp", errno);
 }
 
 void FileDirectory::deleteFile(const Lucene::String& name) {
@@ -184,14 +184,14 @@ std::int64_t FileDirectory::fileLength(const Lucene::String& name) {
   const fs::path path = path_of(name);
   if (::stat(path.c_str(), &status) == 0) return status.st_size;
   if (errno == ENOENT || errno == ENOTDIR) throw_not_found(path);
-  throw_failure(path, "looking for its size", errno);
+  throw_failure(path, "reading its size", errno);
 }
 
 void FileDirectory::sync(const Lucene::String& name) {
   ensureOpen();
   const fs::path path = path_of(name);
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || ::fsync(file.get()) != 0) throw_failure(path, "forcing it to the disk", errno);
+  if (!file || ::fsync(file.get()) != 0) throw_failure(path, "syncing it to disk", errno);
 }
 
 Lucene::IndexOutputPtr FileDirectory::createOutput(const Lucene::String& name) {

@@ -8,18 +8,18 @@
 
 namespace relucent {
 
-/// An index folder whose files are opened by the operating system's own calls. Lucene++'s directories go through
-/// Boost.Filesystem, which throws where the environment names a locale that is not installed, cannot name files
-/// outside ASCII in the locale C, and does not say why a file cannot be opened. This one reads nothing of the
-/// environment and changes nothing of the process. Open files may be read by many threads at once.
+/// An index folder accessed through system calls. Lucene++'s directories use Boost.Filesystem, which throws if the
+/// environment names a locale that is not installed, cannot handle file names outside ASCII in the locale C, and does
+/// not report why a file cannot be opened. This class does not depend on the environment and does not change the
+/// process. Many threads may read open files concurrently.
 ///
-/// Errors are Lucene++'s, because it cleans up after its own alone: FileNotFoundException for a file that is missing,
-/// IOException for what the system refuses (permission, too many open files), whose text ends with the system's reason,
-/// so that with_errors() finds the remedy.
+/// It throws Lucene++'s exceptions, because Lucene++ cleans up only after those: FileNotFoundException for a missing
+/// file, IOException for a refusal by the system (permission, too many open files). The text of the latter ends with
+/// the system's reason, so that with_errors() finds the remedy.
 class FileDirectory : public Lucene::Directory {
  public:
-  /// Throws Error `io` where the folder's name is not UTF-8.
-  /// @param locks where a writer that is given this directory locks; null: Lucene++'s NativeFSLockFactory
+  /// Throws Error `io` if the folder's name is not UTF-8.
+  /// @param locks the lock factory for writers that use this directory; null: Lucene++'s NativeFSLockFactory
   explicit FileDirectory(const std::filesystem::path& folder, const Lucene::LockFactoryPtr& locks = {});
 
   const std::filesystem::path& folder() const { return folder_; }

@@ -35,17 +35,17 @@ void need_free_space(const std::filesystem::path& folder, double megabytes) {
   const double free = static_cast<double>(system.f_bavail) * static_cast<double>(system.f_frsize) / kMegabyte;
   if (free >= megabytes) return;
   char problem[160];
-  std::snprintf(problem, sizeof problem, "the disk is full: %.1f MB are needed, %.1f MB are free", megabytes, free);
-  throw Error(ErrorKind::io, folder.string(), problem, "free some space; what was committed before is safe");
+  std::snprintf(problem, sizeof problem, "the disk is full: %.1f MB needed, %.1f MB free", megabytes, free);
+  throw Error(ErrorKind::io, folder.string(), problem, "free some space; committed documents are safe");
 }
 
-/// An index without a document: what is left of a run that ended before it had any.
+/// An index without documents: the remains of a run that ended before its first document.
 bool has_no_document(const std::filesystem::path& folder) {
   try {
     const IndexFiles files = index_files(folder);
     return files.documents == 0 && files.damage.empty();
   } catch (const Error&) {
-    return false;  // damaged, but an index: its owner decides
+    return false;  // damaged, but an index: the owner decides
   }
 }
 
@@ -70,7 +70,7 @@ class Builder final : public IndexBuilder {
   Totals recount() const;
   void verify_last_document() const;
   void usable(const char* operation) const;
-  /// Runs a step of the writer; after a failure only what was committed before counts.
+  /// Runs a step of the writer; after a failure only committed documents count.
   template <typename Step>
   void guarded(const char* operation, Step&& step) {
     usable(operation);
@@ -91,37 +91,36 @@ class Builder final : public IndexBuilder {
   std::string recovered_;
   Totals before_;  ///< in the index when the pipeline began
   std::int64_t added_ = 0;
-  bool changed_ = false;  ///< something to commit
+  bool changed_ = false;  ///< there is something to commit
   bool broken_ = false;
   std::string last_id_, last_text_;
 };
 
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
     : folder_(std::move(folder)), options_(options) {
-  to_lucene_folder(folder_);  // before anything is made, or Lucene++ makes a folder of another name beside it
+  to_lucene_folder(folder_);  // check first, or Lucene++ would create a folder with another name beside it
   if (options_.threads < 0 || options_.threads > kMaxThreads) {
-    throw Error(ErrorKind::usage, "threads",
-                "is " + std::to_string(options_.threads) + ", not 0 to " + std::to_string(kMaxThreads),
-                "0 means one per core");
+    throw Error(ErrorKind::usage, "threads", std::to_string(options_.threads) + " is out of range",
+                "give 1 to " + std::to_string(kMaxThreads) + ", or 0 for one per core");
   }
   load_tokenizer();
   const std::string place = folder_.string();
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) {
-    throw Error(ErrorKind::io, place, "the index folder cannot be made: " + error.message(),
+    throw Error(ErrorKind::io, place, "the index directory cannot be created: " + error.message(),
                 "check the name and the permissions");
   }
   need_free_space(folder_, 1);
   with_errors(place, "opening the index for writing", [&] {
     const bool exists = !segments_files(folder_).empty();
     if (exists && mode == Mode::create && !has_no_document(folder_)) {
-      throw Error(ErrorKind::usage, place, "the folder holds an index already",
-                  "continue it (--resume), replace it (--overwrite), or name another folder");
+      throw Error(ErrorKind::usage, place, "the directory already holds an index",
+                  "continue it (--resume), replace it (--overwrite), or use another directory");
     }
     if (!exists && mode == Mode::append) {
-      throw Error(ErrorKind::usage, place, "the folder holds no index to continue",
-                  "make a new one (without --resume)");
+      throw Error(ErrorKind::usage, place, "the directory holds no index to continue",
+                  "create a new one (without --resume)");
     }
     list_ = std::make_unique<SegmentList>(
         folder_, mode == Mode::append ? SegmentList::Start::last_commit : SegmentList::Start::nothing);
@@ -144,27 +143,27 @@ void Builder::load_tokenizer() {
   token_ids_ = {std::move(tokenizer), most};
 }
 
-/// All documents have token ids of one kind, or none has any.
+/// Either all documents have token ids of the same tokenizer, or none has any.
 void Builder::check_token_ids(const CommitData& data) const {
   const std::uint64_t wanted = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
   if (data.tokenizer == wanted && data.max_token_ids == token_ids_.most) return;
   const auto described = [](std::uint64_t tokenizer, std::int32_t most) {
     return tokenizer == 0
                ? std::string("no token ids")
-               : "at most " + std::to_string(most) + " token ids a document of the tokenizer " + to_hex(tokenizer);
+               : "at most " + std::to_string(most) + " token ids per document by the tokenizer " + to_hex(tokenizer);
   };
   throw Error(
       ErrorKind::usage, folder_.string(),
       "the index has " + described(data.tokenizer, data.max_token_ids) + ", not " + described(wanted, token_ids_.most),
-      "say the same about token ids (--token-ids) as when it was made");
+      "use the token id settings (--token-ids) with which it was built");
 }
 
 void Builder::read_last_commit() {
   const std::string place = folder_.string();
   const auto data = from_user_data(list_->user_data(), place);
   if (!data) {
-    throw Error(ErrorKind::invalid_data, place, "the index was not made by Relucent, so it cannot be continued",
-                "make a new index in another folder");
+    throw Error(ErrorKind::invalid_data, place, "the index was not built by Relucent, so it cannot be continued",
+                "build a new index in another directory");
   }
   const auto& fields = data->fields;
   if (fields.id_field != options_.fields.id_field || fields.text_field != options_.fields.text_field ||
@@ -172,8 +171,8 @@ void Builder::read_last_commit() {
     throw Error(ErrorKind::usage, place,
                 "the index has the fields " + fields.id_field + ", " + fields.text_field + ", " +
                     fields.contents_field + " and the analyzer " + std::string(to_string(data->analyzer)) +
-                    ", not what is configured now",
-                "use the same [index] and [first_stage] settings as when it was made");
+                    ", unlike the configuration",
+                "use the [index] and [first_stage] settings with which it was built");
   }
   check_token_ids(*data);
   last_commit_ = *data;
@@ -195,8 +194,7 @@ void Builder::start_pipeline() {
   added_ = 0;
 }
 
-/// For an index that another program has merged or added to: the counts from the postings, if the length bytes are
-/// ours.
+/// Counts from the postings, for an index that another program has merged or added to; its length bytes must be ours.
 IndexBuilder::Totals Builder::recount() const {
   const auto reader = Lucene::IndexReader::open(list_->directory(), true);
   const auto leaves = bm25::leaf_readers(reader);
@@ -209,8 +207,8 @@ IndexBuilder::Totals Builder::recount() const {
     if (!norms || std::memcmp(norms.get(), bytes.data(), bytes.size()) != 0) {
       reader->close();
       throw Error(ErrorKind::invalid_data, folder_.string(),
-                  "another program has added documents of its own kind to the index",
-                  "continue it with that program, or rebuild it in another folder");
+                  "another program has added documents with different norms to the index",
+                  "continue it with that program, or rebuild it in another directory");
     }
   }
   const Totals totals{reader->maxDoc(), lengths.statistics.document_count, lengths.statistics.sum_total_term_freq};
@@ -222,7 +220,7 @@ void Builder::usable(const char* operation) const {
   if (!list_) throw Error(ErrorKind::usage, folder_.string(), std::string(operation) + " after close()");
   if (broken_) {
     throw Error(ErrorKind::io, folder_.string(), std::string(operation) + ": an earlier step failed",
-                "open the index anew and continue after the last commit");
+                "reopen the index and continue after the last commit");
   }
 }
 
@@ -231,11 +229,11 @@ void Builder::add(std::string_view id, std::string_view text) {
     constexpr std::size_t kMaxLength = 0x3FFFFFFF;
     if (text.size() > kMaxLength || id.size() > kMaxLength) {
       throw Error(ErrorKind::invalid_data, "document \"" + std::string(id.substr(0, 100)) + "\"",
-                  "its text is longer than 1 GiB", "split it");
+                  "its text is longer than 1 GiB", "split the document");
     }
     if (before_.documents + added_ == std::numeric_limits<std::int32_t>::max()) {
-      throw Error(ErrorKind::unsupported, folder_.string(), "an index holds 2,147,483,647 documents at most",
-                  "make several indexes");
+      throw Error(ErrorKind::unsupported, folder_.string(), "an index holds at most 2,147,483,647 documents",
+                  "build several indexes");
     }
     changed_ = true;
     pipeline_->add(id, text);
@@ -263,27 +261,29 @@ void Builder::commit(const std::map<std::string, std::string>& user_data) {
   });
 }
 
-/// The last document of each commit is read back by Lucene++ itself.
+/// Reads the last document of each commit back with Lucene++.
 void Builder::verify_last_document() const {
   if (last_id_.empty() && last_text_.empty()) return;
   const auto document = list_->read_last_document();
   if (!document || first_stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
       stored_text(document, options_.fields.text_field).value_or("") != well_formed_utf8(last_text_)) {
-    throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" does not read back as it was written",
+    throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" differs when read back",
                 "check the disk and rebuild the index");
   }
 }
 
 void Builder::merge(int segments) {
   guarded("merging segments", [&] {
-    if (segments < 1) throw Error(ErrorKind::usage, folder_.string(), "an index has at least one segment");
+    if (segments < 1)
+      throw Error(ErrorKind::usage, folder_.string(), "cannot merge to " + std::to_string(segments) + " segments",
+                  "merge to at least one");
     const bool merged = pipeline_->merge_to(static_cast<std::size_t>(segments));
     commit(last_commit_.user);
     if (!merged) merge_by_lucene(segments);
   });
 }
 
-/// For segments that another program has written or deleted documents from.
+/// For segments that another program wrote or deleted documents from.
 void Builder::merge_by_lucene(int segments) {
   pipeline_.reset();
   const auto writer = Lucene::newLucene<Lucene::IndexWriter>(list_->directory(), make_analyzer(options_.first_stage),

@@ -19,7 +19,7 @@
 namespace relucent {
 namespace {
 
-/// Calls use(directory, commit) with the newest whole commit.
+/// Calls use(directory, commit) with the newest intact commit.
 template <typename Use>
 auto with_commit(const std::filesystem::path& folder, const char* operation, Use&& use) {
   const std::string place = folder.string();
@@ -28,11 +28,11 @@ auto with_commit(const std::filesystem::path& folder, const char* operation, Use
   if (!std::filesystem::is_directory(folder, error)) {
     throw Error(ErrorKind::io, place,
                 error && error != std::errc::no_such_file_or_directory
-                    ? "the index folder cannot be read: " + error.message()
-                    : "there is no such index folder",
-                "check the name, or make an index with `relucent index`");
+                    ? "the index directory cannot be read: " + error.message()
+                    : "the index directory does not exist",
+                "check the path, or build an index with `relucent index`");
   }
-  // A writer at work may remove a commit's files between looking and reading; then there is a newer commit.
+  // An active writer may remove a commit's files before they are read; then there is a newer commit.
   for (int attempt = 0;; ++attempt) {
     const auto before = segments_files(folder);
     try {
@@ -40,8 +40,8 @@ auto with_commit(const std::filesystem::path& folder, const char* operation, Use
         const auto directory = Lucene::newLucene<FileDirectory>(folder);
         const auto found = find_whole_commit(folder, directory, FileCheck::size);
         if (!found) {
-          throw Error(ErrorKind::invalid_data, place, "the folder holds no index",
-                      "check the name, or make an index with `relucent index`");
+          throw Error(ErrorKind::invalid_data, place, "the directory holds no index",
+                      "check the path, or build an index with `relucent index`");
         }
         return use(directory, *found);
       });
@@ -74,7 +74,7 @@ std::vector<std::string> find_damage(const std::filesystem::path& folder) {
 
 std::vector<LengthsFile> check_lengths(const std::filesystem::path& folder) {
   const Lucene::IndexReaderPtr reader = open_reader(folder);
-  return with_errors(folder.string(), "counting lengths", [&] {
+  return with_errors(folder.string(), "counting the lengths", [&] {
     auto files = bm25::check_sidecars(folder, bm25::leaf_readers(reader));
     reader->close();
     return files;

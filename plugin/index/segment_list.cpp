@@ -27,13 +27,14 @@ namespace fs = std::filesystem;
 constexpr const char* kLockFile = "write.lock";
 constexpr std::size_t kCommitsKept = 2;
 
-/// So that the disk works on all files before the first is waited for.
+/// Starts writing to disk, so that the disk works on all files before the caller waits for the first.
 void start_writing(const fs::path& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file) ::sync_file_range(file.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-/// A file of a segment, as Lucene names them: "_", a number to base 36, perhaps another number, and the extension.
+/// Whether Lucene would name a segment's file like this: "_", a number in base 36, perhaps another number, and the
+/// extension.
 bool is_segment_file(const fs::path& file) {
   static const std::set<std::string> kExtensions = {".cfs", ".cfx", ".del", ".fdt", ".fdx", ".fnm", ".frq", ".nrm",
                                                     ".prx", ".sum", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
@@ -52,9 +53,9 @@ SegmentList::SegmentList(const fs::path& folder, Start start)
   lock();
   if (start == Start::last_commit) {
     const auto found = find_whole_commit(folder_, directory_, left_over ? FileCheck::checksum : FileCheck::size);
-    if (!found) throw Error(ErrorKind::invalid_data, folder_.string(), "the folder holds no index");
+    if (!found) throw Error(ErrorKind::invalid_data, folder_.string(), "the directory holds no index");
     for (const std::string& file : found->damaged) fs::remove(folder_ / file);
-    if (!found->damaged.empty()) fs::remove(folder_ / "segments.gen");  // it names one of them
+    if (!found->damaged.empty()) fs::remove(folder_ / "segments.gen");  // it refers to one of them
     dropped_ = found->damage;
     take(found->commit);
     remove_unneeded_files();
@@ -184,7 +185,7 @@ void SegmentList::remove_unneeded_files() const {
 
 void SegmentList::read_again() {
   const auto found = find_whole_commit(folder_, directory_, FileCheck::size);
-  if (!found) throw Error(ErrorKind::invalid_data, folder_.string(), "the folder holds no index any more");
+  if (!found) throw Error(ErrorKind::invalid_data, folder_.string(), "the directory no longer holds an index");
   take(found->commit);
 }
 

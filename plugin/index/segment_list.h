@@ -19,18 +19,18 @@
 
 namespace relucent {
 
-/// An index's segments as its commits have them. Holds the index's lock. A commit is on the disk before it counts:
-/// first the segments' files, then segments_N that names them. The commit before the last one stays until the next, or
-/// until close(), so that there is one to go back to where a power cut has taken the newest files.
+/// An index's segments and commits. Holds the index's lock. A commit is on disk before it counts: first the segments'
+/// files, then the segments_N file that lists them. The last but one commit stays until the next commit or close(), as
+/// a fallback in case a power cut destroys the newest files.
 class SegmentList {
  public:
   enum class Start {
-    nothing,      ///< what is there, if anything, goes with the first commit
-    last_commit,  ///< the newest whole one
+    nothing,      ///< start empty; the first commit replaces an existing index
+    last_commit,  ///< continue the newest intact commit
   };
 
-  /// Throws Error `io` for a locked folder, `invalid_data` where no commit is whole. After a writer that died every
-  /// file of ours is compared with its checksum. Removes what no commit needs.
+  /// Throws Error `io` for a locked folder, `invalid_data` if no commit is intact. If the last writer died, compares
+  /// all our files with their checksums. Removes files that no commit needs.
   SegmentList(const std::filesystem::path& folder, Start start);
   ~SegmentList();
 
@@ -40,18 +40,18 @@ class SegmentList {
   /// identity_of() the segments.
   std::string identity() const;
   std::int64_t next_number() const;
-  /// What was wrong with a newer commit that had to be dropped; empty otherwise.
+  /// What was wrong with a dropped newer commit; empty if none was dropped.
   const std::string& dropped() const { return dropped_; }
 
-  /// Sets the segments; what belongs to segments that were there before stays as it was.
+  /// Sets the segments; keeps the data of segments that were present before.
   void set_segments(const std::vector<segment::Segment>& segments, std::int64_t next_number);
   /// Makes the segments and `user_data` durable, in one atomic step.
   void commit(const Lucene::MapStringString& user_data);
-  /// The segments of all commits that are kept.
+  /// The segments of all kept commits.
   std::set<std::string> kept_segments() const;
   /// Reads the last commit again after another writer of this process has changed it.
   void read_again();
-  /// The last document of the last segment, read from its files; nothing if there is none.
+  /// The last document of the last segment, read from its files; null if there is none.
   Lucene::DocumentPtr read_last_document() const;
   Lucene::DirectoryPtr directory() const { return directory_; }
   /// Drops all commits but the last and releases the lock.
@@ -75,7 +75,7 @@ class SegmentList {
   std::vector<segment::Segment> segments_;
   std::deque<Commit> commits_;  // on the disk, the newest last
   std::set<std::string> synced_;
-  bool replaces_ = false;  ///< what is there is another index, which goes with the first commit
+  bool replaces_ = false;  ///< the first commit replaces an existing index
   std::string dropped_;
 };
 

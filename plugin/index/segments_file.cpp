@@ -21,9 +21,9 @@ std::vector<std::string> segments_files(const std::filesystem::path& folder) {
     }
   }
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
-    throw_io_error(folder, "listing the folder", error.value());
+    throw_io_error(folder, "listing the directory", error.value());
   }
-  // N is a number to base 36: the longer name is the newer one.
+  // N is a number in base 36: the longer name is newer.
   std::ranges::sort(names, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() > b.size() : a > b;
   });

@@ -6,7 +6,7 @@
 
 namespace relucent {
 
-/// The folder's segments_N files, the newest first. Throws Error `io` for a folder that is there but cannot be read.
+/// The folder's segments_N files, newest first. Throws Error `io` if the folder exists but cannot be read.
 std::vector<std::string> segments_files(const std::filesystem::path& folder);
 
 }  // namespace relucent

@@ -22,27 +22,27 @@
 namespace relucent {
 namespace {
 
-// A fraction of a millisecond's reading and checking.
+// Reading and checking a piece takes a fraction of a millisecond.
 constexpr std::size_t kPiece = 256 << 10;
 
 // Bits of a stored field in a .fdt file.
 constexpr std::uint8_t kTokenized = 1, kBinary = 2;
 
-/// What SegmentReader keeps for Lucene++'s own use.
+/// Gives access to protected members of SegmentReader.
 class Access : public Lucene::SegmentReader {
  public:
   static Lucene::FieldInfosPtr field_infos(Lucene::SegmentReader& reader) { return (reader.*&Access::fieldInfos)(); }
-  /// The calling thread's own.
+  /// The calling thread's reader.
   static Lucene::FieldsReaderPtr fields(Lucene::SegmentReader& reader) { return (reader.*&Access::getFieldsReader)(); }
 };
 
 [[noreturn]] void damaged(std::int32_t document) {
   throw Error(ErrorKind::invalid_data, "document " + std::to_string(document),
               "its stored fields cannot be read: the segment's .fdt or .fdx file is damaged",
-              "`relucent verify` checks the whole index; rebuild it");
+              "check the index with `relucent verify`, then restore or rebuild it");
 }
 
-/// One document's bytes in a .fdt file, which may say anything.
+/// One document's bytes in a .fdt file, not trusted.
 class DocumentBytes {
  public:
   DocumentBytes(Lucene::FieldsReader& reader, std::int32_t document_in_segment, std::int32_t document)
@@ -63,7 +63,7 @@ class DocumentBytes {
     if (left() < 1) damaged(document_);
     return input_->readByte();
   }
-  /// The length of what follows, all of which is there.
+  /// The length of the following data, checked to lie inside the document.
   std::int64_t length() {
     const std::int32_t bytes = number();
     if (bytes > left()) damaged(document_);
@@ -118,7 +118,7 @@ void read_value(DocumentBytes& document, std::int64_t length, const WantedField&
   document.skip(static_cast<std::int64_t>(bytes - taken));
 }
 
-/// Loads the wanted fields and steps over all others.
+/// Loads the wanted fields and skips all others.
 class OnlyWanted : public Lucene::FieldSelector {
  public:
   explicit OnlyWanted(std::span<const WantedField> wanted) : wanted_(wanted) {}
@@ -163,7 +163,7 @@ bool wanted_once(std::span<const WantedField> wanted) {
 }  // namespace
 
 StoredFields::StoredFields(const Lucene::SearcherPtr& searcher) : searcher_(searcher) {
-  // Another class may have a doc() of its own.
+  // Another class may override doc().
   const std::type_info& type = typeid(*searcher);
   const bool known =
       type == typeid(Lucene::IndexSearcher) || type == typeid(BM25Searcher) || type == typeid(RescoringSearcher);
@@ -182,13 +182,14 @@ StoredFields::StoredFields(const Lucene::SearcherPtr& searcher) : searcher_(sear
   }
 }
 
-/// Null where Lucene++ has to read, or to say why it cannot.
+/// Null if Lucene++ must read the document.
 const StoredFields::Segment* StoredFields::segment_of(std::int32_t document) const {
   if (segments_.empty()) return nullptr;
   const std::int32_t documents = segments_.back().first + segments_.back().reader->maxDoc();
   if (document < 0 || document >= documents) {
     throw Error(ErrorKind::usage, "document " + std::to_string(document),
-                "is not one of the index's " + std::to_string(documents), "take hits from a search of this index");
+                "does not exist in this index of " + std::to_string(documents) + " documents",
+                "pass hits from a search of this index");
   }
   for (const Segment& segment : segments_) {
     if (document < segment.first + segment.reader->maxDoc()) return &segment;

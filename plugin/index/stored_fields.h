@@ -12,12 +12,12 @@
 
 namespace relucent {
 
-/// A stored field, and what of it is wanted.
+/// A stored field, and which of its values are wanted.
 struct WantedField {
   enum class Values {
     first_text,  ///< the first value as UTF-8
     all_texts,   ///< all values as UTF-8, joined as stored_text() joins them
-    first_bytes  ///< the first binary value as it is
+    first_bytes  ///< the first binary value, unchanged
   };
   Lucene::String name;
   Values values = Values::first_text;
@@ -25,16 +25,16 @@ struct WantedField {
   std::size_t at_most = std::numeric_limits<std::size_t>::max();
 };
 
-/// Stored fields of a searcher's documents. Where the searcher is an IndexSearcher (or one of ours) over Lucene 3
-/// segments they are read in pieces, with a look at the clock at each: a document may be as long as a book shelf.
-/// Otherwise the searcher's doc() reads them whole. Belongs to one thread.
+/// Stored fields of a searcher's documents. If the searcher is an IndexSearcher (or one of ours) over Lucene 3
+/// segments, they are read in pieces, with a check of the clock at each piece, since documents may be very long.
+/// Otherwise the searcher's doc() reads them whole. Use from one thread only.
 class StoredFields {
  public:
   explicit StoredFields(const Lucene::SearcherPtr& searcher);
 
-  /// One entry per wanted field; nothing where the document has no such field (or, of first_bytes, no binary value).
-  /// Throws Error: `deadline` or `interrupted` when `stop` is due, `invalid_data` where the file cannot be right; and
-  /// what Lucene++ throws.
+  /// One entry per wanted field; nullopt if the document has no such field (or, for first_bytes, no binary value).
+  /// Throws Error: `deadline` or `interrupted` when `stop` is due, `invalid_data` if the file is damaged; and whatever
+  /// Lucene++ throws.
   std::vector<std::optional<std::string>> read(std::int32_t document, std::span<const WantedField> wanted,
                                                const StopSignal& stop) const;
 
@@ -46,7 +46,7 @@ class StoredFields {
   const Segment* segment_of(std::int32_t document) const;
 
   Lucene::SearcherPtr searcher_;
-  std::vector<Segment> segments_;  ///< empty where Lucene++ has to read
+  std::vector<Segment> segments_;  ///< empty if Lucene++ must read
 };
 
 }  // namespace relucent

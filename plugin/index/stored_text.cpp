@@ -44,7 +44,7 @@ std::string text_of(const Lucene::FieldablePtr& stored) {
       {reinterpret_cast<const char*>(bytes.get()) + stored->getBinaryOffset(), static_cast<std::size_t>(length)});
 }
 
-/// How many bytes at the end of `bytes` may begin a character whose other bytes are still to come.
+/// The number of bytes at the end of `bytes` that begin an incomplete character.
 std::size_t incomplete_end(std::string_view bytes) {
   for (std::size_t length = 1; length <= std::min<std::size_t>(3, bytes.size()); ++length) {
     const std::size_t at = bytes.size() - length;

@@ -10,21 +10,21 @@ namespace relucent {
 
 class Tokenizer;
 
-/// The stored field of an index that keeps its texts' token ids.
+/// The stored field with the token ids of a document's text.
 inline constexpr const char* kTokenIdsField = "relucent.token_ids";
 
-/// What an index's token ids are made with.
+/// The tokenizer of an index's token ids and their maximum number.
 struct TokenIdEncoder {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::int32_t most = 0;  ///< ids a document: what lies behind is not stored
+  std::int32_t most = 0;  ///< ids per document; further ids are not stored
 };
 
-/// Writes the ids of `text` into `bytes`, in place of what is there: a byte that says how (bit 0: the text has more
-/// ids; bit 1: four bytes an id, not two), then the ids, lowest byte first. Two bytes do for up to 65,536 entries.
+/// Replaces `bytes` with the ids of `text`: a byte of flags (bit 0: the text has more ids; bit 1: four bytes per id
+/// instead of two), then the ids, lowest byte first. Two bytes suffice for up to 65,536 entries.
 void write_token_ids(const TokenIdEncoder& maker, std::string_view text, std::string& bytes);
 
-/// Appends the ids to `ids` and sets `all`, whether these are all of the text's. False, and nothing appended, for bytes
-/// that cannot be a document's ids.
+/// Appends the ids to `ids` and sets `all` to whether they are all ids of the text. Returns false and appends nothing
+/// if the bytes are malformed.
 bool read_token_ids(std::string_view bytes, std::vector<std::int32_t>& ids, bool& all);
 
 }  // namespace relucent

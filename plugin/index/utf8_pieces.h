@@ -6,8 +6,8 @@
 
 namespace relucent {
 
-/// Appends a text that comes in pieces, as well_formed_utf8() would give it of the whole: a character may lie across
-/// two pieces.
+/// Appends a text given in pieces, with the same result as well_formed_utf8() of the whole text, even if a character is
+/// split across pieces.
 class WellFormedText {
  public:
   /// Appends to `text`, which must outlive it.
@@ -18,10 +18,10 @@ class WellFormedText {
 
  private:
   std::string& text_;
-  std::string rest_;  ///< the bytes of a character that may not be complete yet
+  std::string rest_;  ///< the bytes of an incomplete character
 };
 
-/// Makes `text` ready for one more value of a stored field: begins it, or appends what stands between two values.
+/// Prepares `text` for another value of a stored field: creates it, or appends the separator.
 void begin_stored_value(std::optional<std::string>& text, std::size_t bytes);
 
 }  // namespace relucent

@@ -19,7 +19,7 @@
 namespace relucent {
 namespace {
 
-/// Whether the descriptor could be locked for writing; false where another holds the lock, in this process too.
+/// Tries to lock the descriptor for writing; false if another descriptor, even of this process, holds the lock.
 bool lock_whole(int descriptor, const std::filesystem::path& file) {
   struct flock whole = {};
   whole.l_type = F_WRLCK;
@@ -27,14 +27,15 @@ bool lock_whole(int descriptor, const std::filesystem::path& file) {
   if (fcntl(descriptor, F_OFD_SETLK, &whole) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
   if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) {
-    throw Error(ErrorKind::io, file.string(), "the file system has no locks", "put the index on one that has");
+    throw Error(ErrorKind::io, file.string(), "the file system does not support locks",
+                "put the index on one that does");
   }
   throw_io_error(file, "locking", errno);
 }
 
-/// A process that has this file open through another descriptor, this process included; empty where there is none that
-/// can be seen. Lucene++'s writers (3.0.9) lose their system lock as soon as they have it, by closing a second
-/// descriptor of the file, but keep the first one open for as long as they write.
+/// A process, possibly this one, that has the file open through another descriptor; empty if none is visible.
+/// Lucene++'s writers (3.0.9) lose their system lock immediately, by closing a second descriptor of the file, but keep
+/// the first one open while they write.
 std::string process_with_open(const std::filesystem::path& file, int own_descriptor) {
   namespace fs = std::filesystem;
   struct stat wanted = {};
@@ -61,8 +62,8 @@ std::string process_with_open(const std::filesystem::path& file, int own_descrip
   return {};
 }
 
-/// The lock on one file. The file that is written to is always one that this lock has created: what stands there under
-/// the name, a link to another file perhaps, is never written to, only replaced.
+/// The lock on one file. It only ever writes to a file it has created itself: an existing file, possibly a link to
+/// another one, is replaced, never written.
 class WriteLock : public Lucene::Lock {
  public:
   explicit WriteLock(std::filesystem::path file) : file_(std::move(file)) {}
@@ -86,8 +87,8 @@ class WriteLock : public Lucene::Lock {
   bool isLocked() override { return static_cast<bool>(own_); }
 
  private:
-  /// Locks the file that stands there, if any, and removes it. It stays locked: another writer may have opened it
-  /// before. False where it must be looked at again.
+  /// Locks an existing lock file, if any, and removes it. It stays locked, because another writer may have opened it
+  /// before. Returns false if the caller must try again.
   bool take_left_over() {
     left_over_.reset(open(file_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!left_over_ && errno == ENOENT) return true;
@@ -95,31 +96,31 @@ class WriteLock : public Lucene::Lock {
     if ((!left_over_ && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) ||
         (left_over_ && fstat(left_over_.get(), &status) == 0 && !S_ISREG(status.st_mode))) {
       throw Error(ErrorKind::io, file_.string(), "is not a regular file, so it cannot be the index's lock",
-                  "look who made it, and remove it");
+                  "find out who created it, and remove it");
     }
     if (!left_over_) throw_io_error(file_, "opening the index's lock", errno);
     if (!lock_whole(left_over_.get(), file_)) {
       throw Error(ErrorKind::io, file_.string(), "the index is being written by " + read_holder(left_over_.get()),
-                  "wait until that writer ends, or stop it");
+                  "wait for that writer to finish, or stop it");
     }
-    // The holder before may have removed the file between our open and our lock.
+    // The previous holder may have removed the file between our open and our lock.
     if (!is_under_name(left_over_.get())) return false;
     std::string holder = process_with_open(file_, left_over_.get());
-    // Others that look at the lock just now, as this one does, close it at once.
+    // Other processes that check the lock right now, like this one, close it immediately.
     for (int again = 0; !holder.empty() && again < 5; ++again) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       holder = process_with_open(file_, left_over_.get());
     }
     if (!holder.empty()) {
       left_over_.reset();
-      throw Error(ErrorKind::io, file_.string(), "the index is being written by process " + holder + ", with Lucene++",
-                  "wait until that writer ends, or close it");
+      throw Error(ErrorKind::io, file_.string(), "the index is being written by process " + holder + " with Lucene++",
+                  "wait for that writer to finish, or close it");
     }
     if (unlink(file_.c_str()) != 0 && errno != ENOENT) throw_io_error(file_, "removing a dead writer's lock", errno);
     return true;
   }
 
-  /// False where another writer was faster.
+  /// Returns false if another writer was faster.
   bool create() {
     UniqueFd created(open(file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!created && errno == EEXIST) return false;
@@ -135,7 +136,7 @@ class WriteLock : public Lucene::Lock {
            by_name.st_ino == by_descriptor.st_ino && by_name.st_dev == by_descriptor.st_dev;
   }
 
-  /// Who wrote the file; writers that are not ours leave it empty.
+  /// The process named in the file; writers that are not ours leave it empty.
   static std::string read_holder(int descriptor) {
     char text[32] = {};
     const ssize_t size = pread(descriptor, text, sizeof text - 1, 0);
@@ -146,7 +147,7 @@ class WriteLock : public Lucene::Lock {
 
   void write_holder() const {
     const std::string text = std::to_string(getpid()) + "\n";
-    // Only for messages: a full disk must not keep anybody from opening the index.
+    // Only for messages: a full disk must not prevent opening the index.
     if (pwrite(own_.get(), text.data(), text.size(), 0) < 0) return;
   }
 

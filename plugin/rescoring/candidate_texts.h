@@ -13,7 +13,7 @@
 
 namespace relucent {
 
-/// A first-stage hit as the second stage uses it.
+/// A first-stage hit for the second stage.
 struct FirstStageHit {
   std::int32_t document = 0;
   double score = 0;
@@ -23,9 +23,9 @@ struct FirstStageHit {
 /// Stored fields of hits, in the order of the hits.
 struct CandidateTexts {
   std::vector<std::string> ids;
-  std::vector<std::string> texts;  ///< empty where nothing but white space is stored
+  std::vector<std::string> texts;  ///< empty if only white space is stored
 
-  /// The hit's token ids, where they were asked for and are stored. The view lives as long as this.
+  /// The hit's token ids, if requested and stored. The view lives as long as this object.
   std::optional<CandidateTokens> tokens(std::size_t hit) const;
 
   struct TokensPlace {
@@ -36,8 +36,8 @@ struct CandidateTexts {
   std::vector<std::optional<TokensPlace>> token_places;
 };
 
-/// Reads id and text (all of its values) of the hits, and their token ids where `with_token_ids`, visiting documents in
-/// the order of their numbers, as they lie on the disk. Throws Error when `stop` is due, and what StoredFields throws.
+/// Reads the id, the text (all its values) and, if `with_token_ids`, the token ids of the hits. Visits documents in
+/// number order, which is their order on disk. Throws Error when `stop` is due, and what StoredFields throws.
 CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
                            const IndexConfig& fields, bool with_token_ids, const StopSignal& stop);
 

@@ -16,7 +16,7 @@ void require_finite(double value, std::size_t index, const char* what) {
               std::string(what) + " is not a finite number", "check the scorer and [rescorer] weights");
 }
 
-// Maps the values of one kind of score, each given with its hit, in place.
+// Normalizes the values of one kind of score in place.
 void normalize(std::vector<double>& values, Normalize how) {
   if (values.empty() || how == Normalize::none) return;
   if (how == Normalize::sigmoid) {
@@ -74,7 +74,7 @@ std::vector<CombinedHit> rescored_hits(std::span<const double> first_stage_score
 std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
                                  std::span<const std::optional<float>> logits, const RescorerConfig& config) {
   if (logits.size() > first_stage_scores.size()) {
-    throw Error(ErrorKind::usage, "combine", "there are more logits than hits");
+    throw Error(ErrorKind::usage, "combine", "there are more logits than hits", "pass at most one logit per hit");
   }
   for (std::size_t i = 0; i < first_stage_scores.size(); ++i) {
     require_finite(first_stage_scores[i], i, "the first-stage score");
@@ -97,7 +97,8 @@ std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
   }
 
   if (config.min_score) {
-    const auto least = static_cast<float>(*config.min_score);  // as scores are: 0.7 lets a score of 0.7F pass
+    const auto least =
+        static_cast<float>(*config.min_score);  // float like the scores, so that 0.7 accepts a score of 0.7F
     const auto lower =
         std::find_if(hits.begin(), hits.end(), [&](const CombinedHit& hit) { return hit.score < least; });
     hits.erase(lower, hits.end());

@@ -48,7 +48,7 @@ class CrossEncoderScorer final : public Scorer {
 
   std::string notice() const override {
     if (const std::string problem = encoders_.problem(); !problem.empty()) {
-      return device_ + " cannot be had just now: " + problem;
+      return device_ + " is not available: " + problem;
     }
     const auto encoder = encoders_.encoder();
     const std::string why = encoder ? encoder->backend().why_no_gpu : "";

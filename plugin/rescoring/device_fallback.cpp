@@ -5,12 +5,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Loading reads the whole checkpoint, so a GPU that is absent is not asked for at every search.
+// Loading reads the whole checkpoint, so not every search retries an absent GPU.
 constexpr auto kTryAgainAfter = std::chrono::seconds(5);
-// So many failures in a row, and the weights are uploaded anew: a lost device needs that.
+// After this many failures in a row the weights are uploaded again, which a lost device needs.
 constexpr int kFailuresUntilLoadedAnew = 3;
-// So many searches in a row whose activations overflow, and the checkpoint is taken not to fit the GPU's precision. One
-// odd document among others does not keep all searches off the GPU.
+// After this many searches in a row with overflowing activations, the checkpoint counts as unfit for the GPU's
+// precision. A single odd document must not keep all searches off the GPU.
 constexpr int kOverflowsUntilGivenUp = 3;
 
 LongDocuments long_documents_of(LongDocumentMode mode) {
@@ -24,7 +24,7 @@ LongDocuments long_documents_of(LongDocumentMode mode) {
 }
 
 Error while_standing_in(const Error& error, const std::string& why) {
-  return {error.kind(), error.place(), error.problem() + " (on the CPU, which stood in because " + why + ")",
+  return {error.kind(), error.place(), error.problem() + " (on the CPU, used as fallback because " + why + ")",
           error.remedy()};
 }
 
@@ -47,7 +47,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) c
   CrossEncoderOptions options;
   options.backend.device = device;
   options.backend.precision = config_.precision;
-  // Status in, the CPU computes as it does best what it cannot compute as the GPU does.
+  // As a fallback, the CPU uses its best precision for those it does not have.
   const bool only_on_gpus = config_.precision == Precision::fp16 || config_.precision == Precision::tf32;
   if (device != config_.device && only_on_gpus) options.backend.precision = Precision::automatic;
   options.backend.threads = config_.threads;
@@ -80,12 +80,12 @@ bool DeviceFallback::may_load() const {
   return !does_not_fit_ && Clock::now() >= try_again_;
 }
 
-/// Null where it cannot be had in time; absent_ says why.
+/// Null if it is not available in time; absent_ says why.
 std::shared_ptr<const CrossEncoder> DeviceFallback::configured(const StopSignal& stop) const {
   if (auto encoder = configured_.get()) return encoder;
   const bool began = may_load() && configured_.begin();
-  // The CPU answers sooner than a model is loaded: only the search that begins to load waits, and only where it has all
-  // the time.
+  // The CPU answers sooner than a model loads. So only the search that starts loading waits, and only if it has no
+  // deadline.
   const bool may_wait = began && !stop.deadline;
   if (!may_wait && may_fall_back() && stand_in_.get()) return nullptr;
   try {
@@ -118,7 +118,7 @@ void DeviceFallback::note_failure(const std::shared_ptr<const CrossEncoder>& enc
 
 void DeviceFallback::note_overflow(const std::shared_ptr<const CrossEncoder>& encoder, const Error& error) const {
   const std::lock_guard lock(mutex_);
-  // Without the CPU, the queries that do not overflow would be lost, too.
+  // Without the CPU, queries that do not overflow would fail too.
   if (!may_fall_back() || configured_.get() != encoder || ++overflows_ < kOverflowsUntilGivenUp) return;
   does_not_fit_ = true;
   absent_ = copy_of(error);

@@ -13,26 +13,26 @@
 
 namespace relucent {
 
-/// The cross-encoder on the device of `[rescorer] device`, and one on the CPU that answers where a GPU fails and
-/// fallback_device = "cpu". The latter is loaded at the first failure. Thread-safe: nothing is locked while a model is
-/// loaded, and no search waits for one beyond its deadline.
+/// The cross-encoder on `[rescorer] device`, with a fallback to the CPU if a GPU fails and fallback_device = "cpu". The
+/// fallback is loaded at the first failure. Thread-safe: no lock is held while a model loads, and no search waits for a
+/// model beyond its deadline.
 class DeviceFallback {
  public:
-  /// Throws Error. A GPU that cannot be had is one only where fallback_device = "none" and on_error = "fail".
+  /// Throws Error. An unavailable GPU is an Error only if fallback_device = "none" and on_error = "fail".
   explicit DeviceFallback(const RescorerConfig& config);
 
   struct Answer {
     PairScores scores;
-    std::string reason;  ///< why the CPU answered instead of the GPU; empty: it did not
+    std::string reason;  ///< why the CPU scored instead of the GPU; empty if it did not
   };
-  /// Each call tries the GPU first, except where its precision does not fit the checkpoint: after several overflows in
-  /// a row the CPU is asked alone. Throws Error: what the device said, where nothing else may answer; `deadline` or
-  /// `interrupted` when `stop` is due.
+  /// Tries the GPU first, unless the checkpoint does not fit its precision: after several overflows in a row only the
+  /// CPU is used. Throws Error: the device's error if no fallback is allowed; `deadline` or `interrupted` when `stop`
+  /// is due.
   Answer score(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop) const;
 
-  /// The encoder that answers while all goes well, else the one that stands in; null where there is neither.
+  /// The encoder on the configured device, else the fallback; null if neither is loaded.
   std::shared_ptr<const CrossEncoder> encoder() const;
-  /// Why there is no encoder on the configured device just now; empty: there is one.
+  /// Why there is currently no encoder on the configured device; empty if there is one.
   std::string problem() const;
 
  private:
@@ -48,11 +48,11 @@ class DeviceFallback {
 
   RescorerConfig config_;
   mutable std::mutex mutex_;             // of the next five
-  mutable std::optional<Error> absent_;  // why there is none on the configured device
+  mutable std::optional<Error> absent_;  // why the configured device has no encoder
   mutable std::chrono::steady_clock::time_point try_again_;
   mutable int failures_ = 0, overflows_ = 0;     // in a row
-  mutable bool does_not_fit_ = false;            // the precision the checkpoint
-  mutable LoadedEncoder configured_, stand_in_;  // last: a load under way uses what is above
+  mutable bool does_not_fit_ = false;            // the checkpoint exceeds the precision's range
+  mutable LoadedEncoder configured_, stand_in_;  // last: a running load uses the members above
 };
 
 }  // namespace relucent

@@ -19,7 +19,7 @@ void LoadedEncoder::load_now() {
 }
 
 bool LoadedEncoder::begin() {
-  std::thread ended;  // of the load before, joined without the mutex
+  std::thread ended;  // of the previous load, joined without the mutex
   bool here = false;
   {
     const std::lock_guard lock(mutex_);
@@ -29,7 +29,7 @@ bool LoadedEncoder::begin() {
     ended = std::move(thread_);
     try {
       thread_ = std::thread([this] { run(); });
-    } catch (const std::system_error&) {  // no thread is to be had: then the caller's loads
+    } catch (const std::system_error&) {  // no thread available: load in the calling thread
       here = true;
     }
   }

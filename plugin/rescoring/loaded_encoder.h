@@ -13,33 +13,33 @@
 
 namespace relucent {
 
-/// An equal Error that shares no memory with `error`: a copy shares its what() with the original, by a count that
-/// ThreadSanitizer cannot see.
+/// An equal Error that shares no memory with `error`. A plain copy shares its what() with the original through a
+/// reference count that ThreadSanitizer cannot see.
 Error copy_of(const Error& error);
 
-/// An encoder that a thread of its own loads: whoever needs it waits no longer than their StopSignal allows, and nobody
-/// holds a mutex meanwhile. Thread-safe.
+/// An encoder loaded by a separate thread. Callers wait no longer than their StopSignal allows, and no mutex is held
+/// meanwhile. Thread-safe.
 class LoadedEncoder {
  public:
   using Load = std::function<std::shared_ptr<const CrossEncoder>()>;
 
   /// @param load  called by one thread at a time; may throw
   explicit LoadedEncoder(Load load) : load_(std::move(load)) {}
-  /// Waits for a load that is under way.
+  /// Waits for a running load.
   ~LoadedEncoder();
   LoadedEncoder(const LoadedEncoder&) = delete;
   LoadedEncoder& operator=(const LoadedEncoder&) = delete;
 
-  /// Loads in the calling thread, before others know of this. Throws what `load` throws.
+  /// Loads in the calling thread, before other threads use this object. Throws what `load` throws.
   void load_now();
-  /// Begins to load where it is neither loaded nor being loaded. Returns whether this call began it.
+  /// Starts loading unless it is loaded or loading. Returns whether this call started it.
   bool begin();
-  /// The encoder once it is loaded; waits while it is being loaded. Null where nobody began. Throws Error: what `load`
-  /// threw, and `deadline` or `interrupted` when `stop` is due.
+  /// Waits for a running load and returns the encoder; null if no load was started. Throws Error: what `load` threw,
+  /// and `deadline` or `interrupted` when `stop` is due.
   std::shared_ptr<const CrossEncoder> wait(const StopSignal& stop);
   /// The encoder, or null while there is none. Never waits.
   std::shared_ptr<const CrossEncoder> get() const;
-  /// Forgets `encoder` where it is the one that is loaded.
+  /// Releases `encoder` if it is the loaded one.
   void forget(const std::shared_ptr<const CrossEncoder>& encoder);
 
  private:

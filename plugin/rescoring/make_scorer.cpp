@@ -23,8 +23,8 @@ void* symbol(void* library, const char* name, const std::string& place) {
   dlerror();
   void* address = dlsym(library, name);
   if (address == nullptr) {
-    throw Error(ErrorKind::invalid_data, place, std::string("is no scorer module: it does not export ") + name,
-                "put RELUCENT_SCORER_MODULE(YourScorer) of relucent/scorer.h into it");
+    throw Error(ErrorKind::invalid_data, place, std::string("is not a scorer module: it does not export ") + name,
+                "add RELUCENT_SCORER_MODULE(YourScorer) of relucent/scorer.h to it");
   }
   return address;
 }
@@ -33,10 +33,10 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   const std::string place = std::filesystem::absolute(config.module).lexically_normal().string();
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(place, ignored)) {
-    throw Error(ErrorKind::io, place, "there is no such scorer module",
+    throw Error(ErrorKind::io, place, "the scorer module does not exist",
                 "set [rescorer] module to \"" + std::string(kBuiltIn) + "\" or to a shared object's path");
   }
-  // Never closed again: exceptions, statics and threads of the module may outlive the last scorer.
+  // Never closed: exceptions, statics and threads of the module may outlive the last scorer.
   void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     throw Error(ErrorKind::invalid_data, place, "cannot be loaded: " + loader_message(),
@@ -44,10 +44,10 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   }
   const int abi = *static_cast<const int*>(symbol(library, kAbiSymbol, place));
   if (abi != kScorerAbi) {
-    throw Error(
-        ErrorKind::invalid_data, place,
-        "was built for scorer interface " + std::to_string(abi) + ", this library has " + std::to_string(kScorerAbi),
-        "build it again with this library's relucent/scorer.h");
+    throw Error(ErrorKind::invalid_data, place,
+                "was built for scorer interface " + std::to_string(abi) + ", but this library has " +
+                    std::to_string(kScorerAbi),
+                "rebuild it with this library's relucent/scorer.h");
   }
   const auto factory = reinterpret_cast<Factory>(symbol(library, kFactorySymbol, place));
   Scorer* made = nullptr;
@@ -56,9 +56,9 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::invalid_data, place, std::string("its scorer could not be made: ") + error.what());
+    throw Error(ErrorKind::invalid_data, place, std::string("its scorer could not be created: ") + error.what());
   } catch (...) {
-    throw Error(ErrorKind::invalid_data, place, "its scorer could not be made: it threw something unknown");
+    throw Error(ErrorKind::invalid_data, place, "its scorer could not be created: unknown exception");
   }
   if (made == nullptr) throw Error(ErrorKind::invalid_data, place, "its relucent_make_scorer returned no scorer");
   return std::shared_ptr<const Scorer>(made);

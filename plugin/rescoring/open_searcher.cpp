@@ -15,13 +15,13 @@
 namespace relucent {
 namespace {
 
-// Without this, a misspelt text_field would silently leave every hit unscored.
+// Without this check, a misspelt text_field would silently leave every hit unscored.
 void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string& field, const std::string& place) {
   if (reader->maxDoc() == 0) return;
   std::set<std::string> names;
   for (const auto& name : reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_ALL)) names.insert(to_utf8(name));
   if (names.contains(field)) return;
-  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\", only: " + join(names),
+  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\"; existing fields: " + join(names),
               "set [index] text_field to the stored field with the documents' text");
 }
 
@@ -31,8 +31,8 @@ Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const 
   check_config(config);
   const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
   if (folder.empty()) {
-    throw Error(ErrorKind::usage, "openSearcher", "no index is named",
-                "name the folder in the call or as [index] path in the profile");
+    throw Error(ErrorKind::usage, "openSearcher", "no index was given",
+                "give its directory in the call or as [index] path in the profile");
   }
   return with_errors(folder.string(), "opening a searcher", [&]() -> Lucene::IndexSearcherPtr {
     const Lucene::IndexReaderPtr reader = open_reader(folder, config.index.verify);

@@ -24,7 +24,7 @@ namespace {
 
 using boost::dynamic_pointer_cast;
 
-// The queries that `query` is put together from, those that a document must not match left out.
+// The parts of `query`, without prohibited clauses.
 std::vector<Lucene::QueryPtr> parts(const Lucene::QueryPtr& query) {
   std::vector<Lucene::QueryPtr> all;
   if (const auto boolean = dynamic_pointer_cast<Lucene::BooleanQuery>(query)) {
@@ -83,7 +83,7 @@ bool matches_by_rule_alone(const Lucene::QueryPtr& query) {
                          Lucene::NumericRangeQuery, Lucene::ConstantScoreQuery>()) {
     return true;
   }
-  // A query of a kind unknown here may have words.
+  // An unknown kind of query may have words.
   const auto all = parts(query);
   return !all.empty() && std::all_of(all.begin(), all.end(), matches_by_rule_alone);
 }

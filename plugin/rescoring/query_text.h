@@ -10,14 +10,15 @@
 
 namespace relucent {
 
-/// The first RescoreQuery in `query`, itself or within its clauses that are not prohibited; null where there is none.
+/// The first RescoreQuery in `query`: the query itself or inside its clauses, except prohibited ones; null if there is
+/// none.
 RescoreQueryPtr find_rescore_query(const Lucene::QueryPtr& query);
 
-/// Whether nothing but rules says which documents match: all of them, a prefix, a pattern, a range or a filter. Such a
-/// query has no words, though a parser's text of it ("ban*") is not empty. False for a query without any part.
+/// Whether only rules select documents: match-all, prefix, pattern, range or filter. Such a query has no words,
+/// although its typed text ("ban*") is not empty. False for a query without parts.
 bool matches_by_rule_alone(const Lucene::QueryPtr& query);
 
-/// The terms of `field` that a document is asked to have, in the query's order: words, not prefixes or patterns.
+/// The query's terms in `field`, in order, without prohibited clauses: words, not prefixes or patterns.
 std::vector<Lucene::String> terms_in_order(const Lucene::QueryPtr& query, const Lucene::String& field);
 
 }  // namespace relucent

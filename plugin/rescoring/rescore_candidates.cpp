@@ -20,12 +20,13 @@ std::vector<double> first_stage_scores(std::span<const Candidate> candidates) {
   return scores;
 }
 
-// A rule of a host's own may break its promises; hits must not be lost or doubled by it.
+// A host's rule may break its contract; it must not duplicate hits.
 void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   std::vector<bool> seen(hits);
   for (const CombinedHit& hit : order) {
     if (hit.index >= hits || seen[hit.index]) {
-      throw Error(ErrorKind::internal, "combine", "named hit " + std::to_string(hit.index) + " twice or wrongly");
+      throw Error(ErrorKind::internal, "combine",
+                  "returned hit " + std::to_string(hit.index) + " twice, or it does not exist");
     }
     seen[hit.index] = true;
   }
@@ -56,7 +57,7 @@ void score_window(const Scorer& scorer, std::string_view query, std::span<const 
   result.degraded = !account.fallback.empty();
   result.reason = std::move(account.fallback);
   for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
-  // A scorer may have missed the deadline without noticing.
+  // The scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");
 }
 
@@ -69,7 +70,7 @@ void combine_scores(std::span<const Candidate> candidates, const CombineRule& ru
   result.times.combine = time_since(start);
 }
 
-/// What a scorer module or a host's rule throws, as an Error.
+/// Turns exceptions of a scorer module or a host's rule into Errors.
 template <class Action>
 void with_foreign_exceptions(const Scorer& scorer, const Action& action) {
   constexpr std::string_view place = "second stage", operation = "rescoring the hits: ";
@@ -82,7 +83,7 @@ void with_foreign_exceptions(const Scorer& scorer, const Action& action) {
   } catch (const std::exception& exception) {
     throw Error(ErrorKind::io, place, std::string(operation) + exception.what());
   } catch (...) {  // a module may throw anything
-    throw Error(ErrorKind::internal, scorer.describe(), "threw something unknown");
+    throw Error(ErrorKind::internal, scorer.describe(), "threw an unknown exception");
   }
 }
 
@@ -122,7 +123,7 @@ RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view que
     return result;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::interrupted || config.on_error == OnError::fail) throw;
-    // A device may have failed before.
+    // A device may have failed earlier.
     const std::string reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
     RescoredCandidates failed = first_stage_order(first_stage_scores(candidates), RescoreStatus::failed, reason);
     failed.failure = error.kind();

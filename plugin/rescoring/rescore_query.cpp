@@ -17,7 +17,7 @@ Lucene::String RescoreQuery::toString(const Lucene::String& field) {
   return L"rescore(" + inner_->toString(field) + L", \"" + to_lucene(text_) + L"\")" + boostString();
 }
 
-// A searcher that knows nothing of rescoring meets the inner query, with this one's boost.
+// A searcher that does not know rescoring gets the inner query, with this query's boost.
 Lucene::QueryPtr RescoreQuery::rewrite(const Lucene::IndexReaderPtr& reader) {
   const Lucene::QueryPtr rewritten = inner_->rewrite(reader);
   if (getBoost() == 1.0) return rewritten;

@@ -5,8 +5,8 @@
 
 namespace relucent {
 
-/// A BM25 weight together with the query it was made from, as the caller wrote it: rewriting and analysis have taken
-/// the text and the order of words out of the weight itself.
+/// A BM25 weight together with the caller's original query. The weight itself has lost the text and the order of words
+/// through rewriting and analysis.
 class RescoreWeight : public Lucene::Weight {
  public:
   RescoreWeight(const Lucene::WeightPtr& inner, const Lucene::QueryPtr& original);

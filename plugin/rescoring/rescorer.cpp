@@ -12,7 +12,7 @@ namespace {
 
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
   const FirstStageHit& first = result.hits[combined.index];
-  // The first stage's own score, to the last bit, where it is all there is.
+  // Without rescoring, the first stage's score to the last bit.
   const double score = result.rescored.in_first_stage_order ? first.score : static_cast<double>(combined.score);
   const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
   hit->firstStageScore = first.score;
@@ -38,7 +38,7 @@ Rescorer::Rescorer(const Config& config) : Rescorer(config, make_scorer(config.r
 
 Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
   check_config(config);
-  if (!scorer) throw Error(ErrorKind::usage, "Rescorer", "was given no scorer");
+  if (!scorer) throw Error(ErrorKind::usage, "Rescorer", "the scorer is null", "pass a scorer");
   implementation_.reset(new Implementation{config, std::move(scorer), Log(config.log)});
   implementation_->log.info("rescoring the best " + std::to_string(config.rescorer.window) + " hits with " +
                             implementation_->scorer->describe());

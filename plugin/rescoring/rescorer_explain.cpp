@@ -58,7 +58,7 @@ Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const Candi
   const auto first = node(combined.first_stage_term,
                           takes_part ? "query_weight " + plain(config.query_weight) + " times the first-stage score" +
                                            normalized(config.normalize) + ", " + rank
-                                     : "the first stage takes no part in the score, " + rank);
+                                     : "the first stage does not count in the score, " + rank);
   first->addDetail(first_stage);
   root->addDetail(first);
   return root;
@@ -99,7 +99,7 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
       }
       if (!result.rescored.scores[i]) {
         return wrapped(combined.score,
-                       "first-stage score, lowered to stay below the rescored hits; there is no stored "
+                       "first-stage score, lowered to stay below the rescored hits; no stored "
                        "text in field \"" +
                            config().index.text_field + "\", " + rank);
       }

@@ -15,7 +15,7 @@ using Lucene::newLucene;
 
 namespace {
 
-// "what is c\+\+" was typed "what is c++": programs escape a person's words before they parse them.
+// "what is c\+\+" was typed as "what is c++": programs escape the user's words before parsing them.
 Lucene::String without_escapes(const Lucene::String& text) {
   Lucene::String out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -55,7 +55,7 @@ void RescoringQueryParser::ReInit(const Lucene::QueryParserCharStreamPtr& stream
 Lucene::QueryPtr RescoringQueryParser::TopLevelQuery(const Lucene::String& queryField) {
   Lucene::QueryPtr inner = Lucene::QueryParser::TopLevelQuery(queryField);
   if (!inner) inner = newBooleanQuery(false);  // nothing but stop words
-  // What was typed then is syntax ("ban*", "*:*"), not words for a model to read.
+  // A query of rules alone is syntax ("ban*", "*:*"), not words for a model to read.
   const auto query = newLucene<RescoreQuery>(inner, matches_by_rule_alone(inner) ? std::string() : text_);
   query->parseTime = time_since(started_);
   return query;

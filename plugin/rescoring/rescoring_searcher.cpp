@@ -36,7 +36,7 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
     result.source = QueryTextSource::terms;
   }
   result.asked.text = join(result.asked.stems, " ");
-  // The other analyzers leave words whole.
+  // The other analyzers do not stem.
   if (config.first_stage.analyzer != AnalyzerKind::english) result.asked.stems.clear();
   return result;
 }
@@ -46,7 +46,7 @@ struct Weights {
   Lucene::QueryPtr query;
 };
 
-// A weight comes from our createWeight, or from another searcher that asks this one (MultiSearcher).
+// The weight comes from our createWeight, or from another searcher that calls this one (MultiSearcher).
 Weights unwrapped(const Lucene::WeightPtr& weight) {
   if (const auto ours = boost::dynamic_pointer_cast<RescoreWeight>(weight)) return {ours->inner(), ours->original()};
   return {weight, weight->getQuery()};
@@ -84,7 +84,7 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
     std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
       log.warning(
           "queries carry no text, so the model reads their terms, which is less exact; parse them with "
-          "RescoringQueryParser or set a QueryTextScope (said once)");
+          "RescoringQueryParser or set a QueryTextScope (logged once)");
     });
   }
   if (log.wants_debug()) {
@@ -104,7 +104,7 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   const Weights weights = unwrapped(weight);
   const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(weights.bm25, document);
   if (!bm25->isMatch()) return bm25;
-  // One hit beyond the window tells how far the hits there are lowered.
+  // One hit beyond the window shows how far the hits there are lowered.
   const Lucene::TopDocsPtr first =
       BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.window + 1);
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),

@@ -8,9 +8,9 @@
 
 namespace relucent {
 
-/// Words for stems, joined by spaces, for a model that reads words: a stem that is no word of the texts is replaced by
-/// the word that stands for it most often there (of equally frequent ones the first in byte order); one that no text
-/// has stays. A function of the stems and the texts alone. Of long texts only the beginning is looked at. Throws Error
+/// Turns stems into words, joined by spaces, for a model that reads words. A stem that is not itself a word of the
+/// texts is replaced with the most frequent word of the texts that has this stem (on ties the first in byte order), or
+/// kept if there is none. Depends only on the stems and the texts; reads only the beginning of long texts. Throws Error
 /// when due.
 std::string restore_words(const std::vector<std::string>& stems, std::span<const std::string> texts,
                           const StopSignal& stop);

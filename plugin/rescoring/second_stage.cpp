@@ -35,13 +35,13 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
   if (stored == wanted || stored == 0) return stored == wanted;
   std::call_once(stage.said.token_ids_are_others, [&] {
-    stage.log.warning("the index's token ids are of the tokenizer " + to_hex(stored) + ", the model's is " +
-                      to_hex(wanted) + ": the texts are tokenized instead (said once)");
+    stage.log.warning("the index's token ids are from the tokenizer " + to_hex(stored) + ", but the model's is " +
+                      to_hex(wanted) + ": tokenizing the texts instead (logged once)");
   });
   return false;
 }
 
-/// All hits as candidates; those beyond the rescore window, and hits without stored text, have an empty text.
+/// All hits as candidates; hits beyond the rescore window or without stored text have an empty text.
 std::vector<Candidate> candidates_of(const std::vector<FirstStageHit>& hits, const CandidateTexts& texts) {
   std::vector<Candidate> candidates;
   candidates.reserve(hits.size());
@@ -94,16 +94,16 @@ void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
   if (rescored.status == RescoreStatus::no_hit_text) {
     std::call_once(stage.said.no_hit_has_text, [&] {
       stage.log.warning(rescored.reason + " in the field \"" + stage.config.index.text_field +
-                        "\"; the first stage's order stands (said once)");
+                        "\"; keeping the first stage's order (logged once)");
     });
   } else if (rescored.status == RescoreStatus::failed) {
-    // What cannot be supported will not be next time either; other troubles come and go.
+    // An unsupported feature stays unsupported; other failures may be temporary.
     const bool lasts = rescored.failure == ErrorKind::unsupported;
     if (!lasts || stage.said.first_time(rescored.reason)) {
-      stage.log.warning("answered in the first stage's order: " + rescored.reason + (lasts ? " (said once)" : ""));
+      stage.log.warning("keeping the first stage's order: " + rescored.reason + (lasts ? " (logged once)" : ""));
     }
   } else if (rescored.degraded && stage.said.first_time(rescored.reason)) {
-    stage.log.warning("degraded: " + rescored.reason + " (said once)");
+    stage.log.warning("degraded: " + rescored.reason + " (logged once)");
   }
 }
 

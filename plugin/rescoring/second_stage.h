@@ -16,21 +16,21 @@
 
 namespace relucent {
 
-/// What the model is asked: a text, or stems that become words once the candidates' texts are known.
+/// The query for the model: a text, or stems to be turned into words once the candidates' texts are known.
 struct ModelQuery {
   std::string text;  ///< UTF-8, well-formed
   std::vector<std::string> stems;
 };
 
-/// Everything the second stage found out about one query's hits.
+/// The second stage's result for one query.
 struct SecondStageResult {
   std::vector<FirstStageHit> hits;    ///< in first-stage order
   RescoredCandidates rescored;        ///< its indices are into hits
   std::string query_text;             ///< as the model got it
-  std::chrono::nanoseconds fetch{0};  ///< reading the stored fields
+  std::chrono::nanoseconds fetch{0};  ///< time spent reading the stored fields
 };
 
-/// What is said once per rescorer, however often it is seen.
+/// Messages that a rescorer logs only once.
 struct Said {
   std::once_flag terms_are_read, token_ids_are_others, no_hit_has_text;
 
@@ -50,12 +50,12 @@ struct SecondStage {
   Said& said;
 
   /// @param hits  in first-stage order
-  /// A failure gives the first stage's order, or throws Error with on_error = fail.
+  /// After a failure, returns the first stage's order, or throws Error with on_error = fail.
   SecondStageResult run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits, const ModelQuery& query,
                         const CombineRule& combine) const;
 };
 
-/// The hits of firstPass in first-stage order: as they stand, or by the ranks they carry where they were rescored
+/// The hits of firstPass in first-stage order: unchanged, or sorted by their first-stage ranks if they were rescored
 /// before.
 std::vector<FirstStageHit> first_stage_hits(const Lucene::TopDocsPtr& firstPass);
 

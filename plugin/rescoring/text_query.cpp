@@ -41,8 +41,7 @@ RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config) {
   return with_errors("query", "analyzing its text", [&] {
     const auto start = std::chrono::steady_clock::now();
     const Lucene::String field = to_lucene(config.index.contents_field);
-    // A word that is there c times is one clause of boost c: the same score, and never more clauses than distinct
-    // words.
+    // A word that occurs c times becomes one clause with boost c: the same score with fewer clauses.
     std::map<Lucene::String, int> counts;
     std::vector<Lucene::String> distinct;
     for (const auto& word : words_of(text, config, field)) {
@@ -52,7 +51,7 @@ RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config) {
     for (const auto& word : distinct) {
       const auto clause = newLucene<Lucene::TermQuery>(newLucene<Lucene::Term>(field, word));
       clause->setBoost(counts[word]);
-      // Not add(): it refuses more clauses than BooleanQuery::getMaxClauseCount(), a limit for expanded wildcards.
+      // Not add(), which rejects more than BooleanQuery::getMaxClauseCount() clauses, a limit meant for wildcards.
       words->getClauses().add(newLucene<Lucene::BooleanClause>(clause, Lucene::BooleanClause::SHOULD));
     }
     const auto query = newLucene<RescoreQuery>(words, text);

@@ -19,7 +19,7 @@ namespace {
 
 using segment::kBlockBytes;
 
-/// One opening of a file, shared by all its readers.
+/// An open file, shared by all its readers.
 class CheckedFile {
  public:
   CheckedFile(const std::filesystem::path& path, segment::FileSum sum)
@@ -61,7 +61,7 @@ class CheckedFile {
                                                             std::memory_order_relaxed);
   }
   [[noreturn]] void damaged() const {
-    throw Lucene::CorruptIndexException(to_lucene(file_.path().string() + " has other bytes than were written"));
+    throw Lucene::CorruptIndexException(to_lucene(file_.path().string() + ": does not match its recorded checksum"));
   }
 
   RandomFile file_;
@@ -78,7 +78,7 @@ class CheckedInput : public Lucene::BufferedIndexInput {
   std::int64_t length() override { return file().size(); }
   void close() override {
     BufferedIndexInput::close();
-    if (original_) file_.reset();  // the clones' own copies go with them
+    if (original_) file_.reset();  // clones keep their own reference
   }
   Lucene::LuceneObjectPtr clone(const Lucene::LuceneObjectPtr& other) override {
     const auto clone = BufferedIndexInput::clone(other ? other : Lucene::newLucene<CheckedInput>());
@@ -90,7 +90,7 @@ class CheckedInput : public Lucene::BufferedIndexInput {
   void readInternal(std::uint8_t* bytes, std::int32_t offset, std::int32_t length) override {
     try {
       file().read(getFilePointer(), reinterpret_cast<char*>(bytes) + offset, length);
-    } catch (const Error& error) {  // Lucene++ cleans up after its own exceptions only
+    } catch (const Error& error) {  // Lucene++ cleans up only after its own exceptions
       throw Lucene::IOException(to_lucene(error.place() + ": " + error.problem()));
     }
   }
@@ -123,7 +123,7 @@ Lucene::IndexInputPtr CheckedDirectory::openInput(const Lucene::String& name, st
       return Lucene::newLucene<CheckedInput>(std::make_shared<const CheckedFile>(folder() / file, sum->second),
                                              buffer_size);
     }
-    // A host that reopens its reader makes Lucene++ read a newer list, and crash on a damaged one.
+    // If the host reopens its reader, Lucene++ reads a newer list and would crash on a damaged one.
     if (file.starts_with("segments_")) check::read_segments_list(folder() / file);
   } catch (const Error& error) {
     const Lucene::String problem = to_lucene(error.place() + ": " + error.problem());

@@ -7,12 +7,12 @@
 
 namespace relucent {
 
-/// A folder whose files are compared with known checksums as they are read, block by block, before Lucene++ sees a
-/// byte; each block once for each time that the file is opened. A block that differs, or is cut off, makes the read
-/// throw CorruptIndexException. Files of which no sums are known are read as they are.
+/// A directory that compares each block of a file with its known checksum before Lucene++ sees a byte, once per opening
+/// of the file. Reading a block that differs or is truncated throws CorruptIndexException. Files without known
+/// checksums are read unchecked.
 class CheckedDirectory : public FileDirectory {
  public:
-  /// `sums` by file name, those of the blocks among them.
+  /// `sums` by file name, including block checksums.
   CheckedDirectory(const std::filesystem::path& folder, segment::FileSums sums);
 
   Lucene::IndexInputPtr openInput(const Lucene::String& name) override;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kHeader = "relucent checked 1";
 
-/// The text before the sums: the commit, and each file's time and sample. Its first line says how long it is.
+/// The text before the sums: the commit, and each file's time and sample. The file's first line states its length.
 std::string head_of(const CheckedFiles& files) {
   std::string head = files.commit + '\n';
   for (const auto& [name, state] : files.states) {

@@ -10,19 +10,20 @@
 
 namespace relucent::check {
 
-/// What is remembered of other programs' files that were checked, in relucent.checked beside them, which Lucene++ does
-/// not take for one of its own.
+/// A record of other programs' files that passed the check, kept beside them in relucent.checked. Lucene++ does not
+/// mistake that name for one of its own files.
 struct CheckedFiles {
   static constexpr const char* kFileName = "relucent.checked";
 
-  std::string commit;  ///< name and checksum of the segments_N that named them last
+  std::string commit;  ///< name and checksum of the last segments_N that listed them
   segment::FileSums sums;
   std::map<std::string, FileState> states;
 };
 
-/// Nothing where the file is missing or damaged.
+/// nullopt if the file is missing or damaged.
 std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& folder);
-/// Atomically. Does nothing if the folder cannot be written: the files are then checked again at the next opening.
+/// Writes the record atomically. Does nothing if the folder cannot be written; then the next opening checks the files
+/// again.
 void write_checked_files(const std::filesystem::path& folder, const CheckedFiles& files);
 
 }  // namespace relucent::check

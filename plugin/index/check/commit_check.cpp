@@ -17,13 +17,13 @@ using segment::FileSum;
 using segment::FileSums;
 using segment::sum_of_file;
 
-constexpr const char* kRemedy = "the disk or another program has damaged it; restore it from a copy or index again";
+constexpr const char* kRemedy = "restore it from a copy or rebuild the index: the disk or another program damaged it";
 
 [[noreturn]] void other_bytes(const fs::path& file) {
-  throw Error(ErrorKind::invalid_data, file.string(), "has other bytes than were written", kRemedy);
+  throw Error(ErrorKind::invalid_data, file.string(), "does not match its recorded checksum", kRemedy);
 }
 
-/// Segments that another program wrote, or an earlier version of ours.
+/// Segments written by another program or by an earlier version of Relucent.
 class ForeignSegments {
  public:
   ForeignSegments(const fs::path& folder, const CommitPoint& commit)
@@ -47,8 +47,8 @@ class ForeignSegments {
         if (!now_.sums.contains(name)) remember(name, sum_of_file(folder_ / name));
       }
     }
-    // A file that changes within a commit is damaged, or was replaced by somebody who should know: what it was stays
-    // on record, so that `relucent verify` can tell.
+    // A file that changes within a commit is damaged or was replaced on purpose. The old state stays on record, so that
+    // `relucent verify` can report it.
     const bool news = same_commit() ? added_ && !differs_ : !entries_.empty();
     if (news) write_checked_files(folder_, now_);
     return std::move(now_.sums);
@@ -67,8 +67,8 @@ class ForeignSegments {
       for (const std::string& name : names_of_files(folder_, entry)) {
         const auto before = remembered_->sums.find(name);
         if (before != remembered_->sums.end() && !(before->second == sum_of_file(folder_ / name))) {
-          damage.push_back(name + ": has other bytes than when the index was first opened (remove " +
-                           CheckedFiles::kFileName + " if that is as it should be)");
+          damage.push_back(name + ": has changed since the index was first opened (remove " + CheckedFiles::kFileName +
+                           " if the change is intended)");
         }
       }
     }
@@ -76,7 +76,7 @@ class ForeignSegments {
   }
 
  private:
-  /// Whether all files of a segment are as they were when they were checked; those that are go into now_.
+  /// Whether no file of a segment has changed since it was checked; adds the unchanged ones to now_.
   bool is_known(const SegmentEntry& entry, IndexCheck how) {
     bool known = true;
     for (const std::string& name : names_of_files(folder_, entry)) {
@@ -93,7 +93,7 @@ class ForeignSegments {
     const FileState state = file_state(folder_ / name), &before = remembered_->states.at(name);
     const bool differed = std::exchange(differs_, true);
     if (state.size != before.size || state.sample != before.sample) return false;
-    // Of another age it is a copy, or something else.
+    // With another timestamp it may be a copy or a different file.
     if (how == IndexCheck::checksums || state.modified != before.modified) {
       if (!(sum_of_file(folder_ / name) == sum->second)) return false;
       added_ = added_ || state.modified != before.modified;
@@ -115,7 +115,7 @@ class ForeignSegments {
   std::optional<CheckedFiles> remembered_;
   CheckedFiles now_;
   bool added_ = false;    ///< now_ has more than remembered_
-  bool differs_ = false;  ///< a file that was remembered is another one now
+  bool differs_ = false;  ///< a remembered file has changed
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ FileWindow::FileWindow(std::shared_ptr<const RandomFile> file, std::int64_t star
 void FileWindow::damaged(std::string_view problem) const {
   throw Error(ErrorKind::invalid_data, (file_->path().parent_path() / name_).string(),
               "byte " + std::to_string(position()) + ": " + std::string(problem),
-              "the disk or another program has damaged the index; restore it from a copy or index again");
+              "restore the index from a copy or rebuild it: the disk or another program damaged it");
 }
 
 void FileWindow::fill() {
@@ -43,7 +43,8 @@ std::uint64_t FileWindow::big_endian(int size) {
 
 std::int64_t FileWindow::count(std::int64_t most, const char* what) {
   const std::uint32_t value = number();
-  if (static_cast<std::int64_t>(value) > most) damaged(std::string(what) + " cannot be " + std::to_string(value));
+  if (static_cast<std::int64_t>(value) > most)
+    damaged(std::string(what) + " (" + std::to_string(value) + ") is out of range");
   return value;
 }
 
@@ -54,7 +55,7 @@ std::int64_t FileWindow::long_number() {
     value |= static_cast<std::uint64_t>(next & 0x7F) << shift;
     if (next < 0x80) return static_cast<std::int64_t>(value);
   }
-  damaged("a number has no end");
+  damaged("a variable-length number does not end");
 }
 
 void FileWindow::append(std::string& to, std::int64_t count) {
@@ -70,14 +71,14 @@ void FileWindow::append(std::string& to, std::int64_t count) {
 
 std::string FileWindow::string() {
   std::string text;
-  append(text, count(left(), "a text's length"));
-  if (!is_utf8(text)) damaged("a text is not UTF-8");
+  append(text, count(left(), "a string's length"));
+  if (!is_utf8(text)) damaged("a string is not valid UTF-8");
   return text;
 }
 
 void FileWindow::seek(std::int64_t position) {
   if (position < 0 || position > length_)
-    damaged("refers to byte " + std::to_string(position) + ", which is not there");
+    damaged("refers to byte " + std::to_string(position) + ", beyond the end of the file");
   if (position >= buffer_start_ && position <= buffer_start_ + static_cast<std::int64_t>(buffer_.size())) {
     next_ = static_cast<std::size_t>(position - buffer_start_);
     return;

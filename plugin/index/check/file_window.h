@@ -10,8 +10,8 @@
 
 namespace relucent::check {
 
-/// A file of an index, or a part of one, read in Lucene's primitive types with every bound checked. Throws Error
-/// `invalid_data`, which names the file and the byte, for what cannot be.
+/// Reads an index file, or a part of one, in Lucene's primitive types with every bound checked. Throws Error
+/// `invalid_data` naming the file and the byte for impossible values.
 class FileWindow {
  public:
   FileWindow(std::shared_ptr<const RandomFile> file, std::int64_t start, std::int64_t length, std::string name);
@@ -33,19 +33,19 @@ class FileWindow {
       value |= static_cast<std::uint32_t>(next & 0x7F) << shift;
       if (next < 0x80) return value;
     }
-    damaged("a number has no end");
+    damaged("a variable-length number does not end");
   }
-  /// A VInt that counts something: at most `most`.
+  /// A VInt that must be at most `most`; `what` names it in the error.
   std::int64_t count(std::int64_t most, const char* what);
   /// "VLong", not negative.
   std::int64_t long_number();
   std::int32_t int32() { return static_cast<std::int32_t>(big_endian(4)); }
   std::int64_t int64() { return static_cast<std::int64_t>(big_endian(8)); }
-  /// Appends so many bytes to `to`.
+  /// Appends the next `count` bytes to `to`.
   void append(std::string& to, std::int64_t count);
   std::string string();
   void skip(std::int64_t count) { seek(position() + count); }
-  /// Up to the end of the file.
+  /// To any position up to the end of the file.
   void seek(std::int64_t position);
 
   [[noreturn]] void damaged(std::string_view problem) const;
@@ -62,7 +62,7 @@ class FileWindow {
   std::size_t next_ = 0;
 };
 
-/// Whether bytes are UTF-8, lone surrogates allowed, as Lucene's older writers make them.
+/// Whether the bytes are UTF-8. Allows lone surrogates, which older Lucene versions wrote.
 bool is_utf8(std::string_view text);
 
 }  // namespace relucent::check

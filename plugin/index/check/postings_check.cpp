@@ -20,7 +20,7 @@ void PostingsCheck::check(const TermPlace& place, const FieldEntry& field) {
   check_postings(place, field);
   if (place.documents < skip_interval_) return;
   if (frequencies_.position() != place.frequencies + place.skips) {
-    frequencies_.damaged("a skip list is not where the dictionary of terms has it");
+    frequencies_.damaged("a skip list is not at the offset recorded in the term dictionary");
   }
   check_skips(place, field);
 }
@@ -42,10 +42,10 @@ void PostingsCheck::check_postings(const TermPlace& place, const FieldEntry& fie
     if (i == 0) document = 0;
     document += step;
     if ((i > 0 && step == 0) || document >= documents_) {
-      frequencies_.damaged("a list of postings has document " + std::to_string(document) + " of " +
+      frequencies_.damaged("a postings list refers to document " + std::to_string(document) + " of " +
                            std::to_string(documents_));
     }
-    if (frequency == 0 || frequency > 0x7FFFFFFF) frequencies_.damaged("a frequency is not possible");
+    if (frequency == 0 || frequency > 0x7FFFFFFF) frequencies_.damaged("a term frequency is out of range");
     if (with_positions) skip_positions(frequency, field.payloads);
   }
 }
@@ -63,7 +63,7 @@ void PostingsCheck::skip_positions(std::uint32_t count, bool payloads) {
 }
 
 void PostingsCheck::check_skips(const TermPlace& place, const FieldEntry& field) {
-  // As Lucene computes it, rounding included: its reader expects so many levels.
+  // As Lucene computes it, including rounding: its reader expects this number of levels.
   const int levels = std::min(static_cast<int>(std::floor(std::log(static_cast<double>(place.documents)) /
                                                           std::log(static_cast<double>(skip_interval_)))),
                               most_levels_);
@@ -75,7 +75,7 @@ void PostingsCheck::check_skips(const TermPlace& place, const FieldEntry& field)
     std::int64_t end = -1;
     if (level > 0) {
       const std::int64_t length = frequencies_.long_number();
-      if (length > frequencies_.left()) frequencies_.damaged("a skip list's length is not possible");
+      if (length > frequencies_.left()) frequencies_.damaged("a skip list's length is out of range");
       end = frequencies_.position() + length;
     }
     check_level(level, place.documents / step, end, place, field);
@@ -84,7 +84,7 @@ void PostingsCheck::check_skips(const TermPlace& place, const FieldEntry& field)
     for (std::size_t i = 0; i < children_[level].size(); ++i) {
       const std::size_t below = (i + 1) * static_cast<std::size_t>(skip_interval_) - 1;
       if (below >= ends_[level - 1].size() || children_[level][i] != ends_[level - 1][below]) {
-        frequencies_.damaged("a skip list refers to a place that is not there");
+        frequencies_.damaged("a skip list refers to an entry that does not exist");
       }
     }
   }
@@ -107,12 +107,12 @@ void PostingsCheck::check_level(int level, std::int64_t count, std::int64_t end,
     const Place& expected = places_[(static_cast<std::size_t>(i) + 1) * step - 1];
     if (now.document != expected.document || now.frequencies != expected.frequencies ||
         (!field.no_frequencies && now.positions != expected.positions)) {
-      frequencies_.damaged("a skip list does not fit the postings");
+      frequencies_.damaged("a skip list does not match its postings");
     }
     ends_[index].push_back(frequencies_.position() - start);
     if (level > 0) children_[index].push_back(frequencies_.long_number());
   }
-  if (end >= 0 && frequencies_.position() != end) frequencies_.damaged("a skip list has another length");
+  if (end >= 0 && frequencies_.position() != end) frequencies_.damaged("a skip list's length is wrong");
 }
 
 }  // namespace relucent::check

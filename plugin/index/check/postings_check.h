@@ -8,23 +8,23 @@
 
 namespace relucent::check {
 
-/// Where a term's postings are, as the dictionary has it.
+/// The location of a term's postings according to the term dictionary.
 struct TermPlace {
   std::int32_t documents = 0;
   std::int64_t frequencies = 0, positions = 0, skips = 0;
 };
 
-/// Reads a term's documents, frequencies, positions and skip list. Throws Error `invalid_data`.
+/// Checks a term's documents, frequencies, positions and skip list. Throws Error `invalid_data`.
 class PostingsCheck {
  public:
-  /// `positions` may be null where no field of the segment has any.
+  /// `positions` may be null if no field of the segment has positions.
   PostingsCheck(FileWindow frequencies, FileWindow* positions, std::int32_t documents, std::int32_t skip_interval,
                 std::int32_t most_skip_levels);
 
   void check(const TermPlace& place, const FieldEntry& field);
 
  private:
-  /// What an entry of a skip list tells: a document, and where what follows it begins.
+  /// The content of a skip list entry: a document, and the offsets of the data that follows it.
   struct Place {
     std::int64_t document = 0, frequencies = 0, positions = 0;
   };
@@ -38,9 +38,9 @@ class PostingsCheck {
   std::int32_t documents_, skip_interval_;
   int most_levels_;
   std::uint32_t payload_length_ = 0;
-  std::vector<Place> places_;                        // before each posting whose number is a multiple of the interval
-  std::vector<std::vector<std::int64_t>> ends_;      // [levels][entries]: one past each, its child's place left out
-  std::vector<std::vector<std::int64_t>> children_;  // [levels][entries]: what an entry says of the level below
+  std::vector<Place> places_;                        // before every skip_interval_-th posting
+  std::vector<std::vector<std::int64_t>> ends_;      // [levels][entries]: one past each, without its child pointer
+  std::vector<std::vector<std::int64_t>> children_;  // [levels][entries]: pointers into the level below
 };
 
 }  // namespace relucent::check

@@ -11,11 +11,11 @@ constexpr std::int32_t kFieldsFormat = -2;
 constexpr std::uint8_t kIndexed = 0x01, kNoNorms = 0x10, kPayloads = 0x20, kNoFrequencies = 0x40;
 constexpr std::int64_t kNormsHeader = 4;
 
-/// Stored fields: 1 has UTF-8's lengths in bytes, 2 no compressed fields.
+/// Stored fields: format 1 has UTF-8 lengths in bytes, format 2 has no compressed fields.
 constexpr std::int32_t kFirstStoredFormat = 1, kLastStoredFormat = 2;
 constexpr std::uint8_t kCompressed = 0x04, kAllBits = 0x07;
 
-/// Norms rewritten since, field by field.
+/// Norms rewritten after the segment was written, per field.
 void check_rewritten_norms(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
   const SegmentEntry& entry = files.entry();
   for (std::size_t i = 0; i < entry.norms.size(); ++i) {
@@ -25,7 +25,7 @@ void check_rewritten_norms(const SegmentFiles& files, const std::vector<FieldEnt
     if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
   }
   if (!entry.norms.empty() && entry.norms.size() < fields.size()) {
-    files.open("fnm").damaged("has more fields than the list of segments says");
+    files.open("fnm").damaged("has more fields than the list of segments states");
   }
 }
 
@@ -38,20 +38,20 @@ std::vector<FieldEntry> check_fields(const SegmentFiles& files) {
     if (static_cast<std::int32_t>(size) != kFieldsFormat) in.damaged("the list of fields has an unknown format");
     size = in.number();
   }
-  if (size > in.left() / 2) in.damaged("a number of fields cannot be " + std::to_string(size));
+  if (size > in.left() / 2) in.damaged("the number of fields (" + std::to_string(size) + ") is out of range");
   std::vector<FieldEntry> fields;
   for (std::uint32_t i = 0; i < size; ++i) {
     FieldEntry field;
     field.name = in.string();
     const std::uint8_t bits = in.byte();
-    if ((bits & 0x80) != 0) in.damaged("a field's properties are unknown");
+    if ((bits & 0x80) != 0) in.damaged("a field has unknown properties");
     field.indexed = (bits & kIndexed) != 0;
     field.no_norms = (bits & kNoNorms) != 0;
     field.payloads = (bits & kPayloads) != 0;
     field.no_frequencies = (bits & kNoFrequencies) != 0;
     fields.push_back(std::move(field));
   }
-  if (in.left() != 0) in.damaged("something follows the list of fields");
+  if (in.left() != 0) in.damaged("unexpected data follows the list of fields");
   return fields;
 }
 
@@ -60,10 +60,10 @@ void check_stored_fields(const SegmentFiles& files, const std::vector<FieldEntry
   const SegmentEntry& entry = files.entry();
   const std::int32_t format = index.int32();
   if (format < kFirstStoredFormat || format > kLastStoredFormat) {
-    index.damaged("stored fields have format " + std::to_string(format) +
-                  ", which is damaged or not of Lucene 2.4 to 3.0");
+    index.damaged("the stored fields' format (" + std::to_string(format) +
+                  ") is damaged or not from Lucene 2.4 to 3.0");
   }
-  if (documents.int32() != format) documents.damaged("stored fields have another format than their index");
+  if (documents.int32() != format) documents.damaged("the stored fields' format differs from their index's");
   const std::int64_t all = index.left() / 8, first = entry.first_stored == -1 ? 0 : entry.first_stored;
   if (index.left() % 8 != 0 || first + entry.documents > all || (entry.first_stored == -1 && all != entry.documents)) {
     index.damaged("has " + std::to_string(all) + " documents, not " + std::to_string(entry.documents));
@@ -71,21 +71,21 @@ void check_stored_fields(const SegmentFiles& files, const std::vector<FieldEntry
   index.skip(8 * first);
   for (std::int32_t i = 0; i < entry.documents; ++i) {
     const std::int64_t start = index.int64();
-    // Documents stand one after the other; only those of other segments may lie before the first.
+    // Documents are contiguous; only those of other segments may precede the first.
     if (i == 0 && first > 0) documents.seek(start);
-    if (start != documents.position()) index.damaged("a document begins where none does");
-    for (std::int64_t left = documents.count(documents.left(), "a number of fields"); left > 0; --left) {
+    if (start != documents.position()) index.damaged("a document does not begin at its recorded offset");
+    for (std::int64_t left = documents.count(documents.left(), "a document's number of fields"); left > 0; --left) {
       const std::uint32_t field = documents.number();
-      if (field >= fields.size()) documents.damaged("there is no field " + std::to_string(field));
+      if (field >= fields.size()) documents.damaged("field " + std::to_string(field) + " does not exist");
       const std::uint8_t bits = documents.byte();
       if ((bits & ~kAllBits) != 0 || (format == kLastStoredFormat && (bits & kCompressed) != 0)) {
-        documents.damaged("a stored field's kind is unknown");
+        documents.damaged("a stored field has an unknown type");
       }
       documents.skip(documents.count(documents.left(), "a stored field's length"));
     }
   }
   const std::int64_t end = first + entry.documents < all ? index.int64() : documents.length();
-  if (end != documents.position()) documents.damaged("a document ends where the next one does not begin");
+  if (end != documents.position()) documents.damaged("a document does not end where the next one begins");
 }
 
 void check_norms(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
@@ -113,15 +113,16 @@ void check_deletions(const SegmentFiles& files) {
   std::int32_t size = in.int32();
   const bool gaps = size == -1;
   if (gaps) size = in.int32();
-  if (size != entry.documents) in.damaged("is of " + std::to_string(size) + " documents");
+  if (size != entry.documents)
+    in.damaged("is for " + std::to_string(size) + " documents, not " + std::to_string(entry.documents));
   const std::int32_t count = in.int32();
   std::int64_t seen = 0;
   if (gaps) {
     const std::int64_t last_byte = size >> 3;
     for (std::int64_t at = 0; seen < count;) {
-      at += in.count(last_byte - at, "a step");
+      at += in.count(last_byte - at, "a gap");
       const std::uint8_t bits = in.byte();
-      if (bits == 0) in.damaged("a step leads nowhere");
+      if (bits == 0) in.damaged("a gap leads to an empty byte");
       seen += std::popcount(bits);
     }
   } else {
@@ -130,7 +131,7 @@ void check_deletions(const SegmentFiles& files) {
     for (const char byte : bits) seen += std::popcount(static_cast<unsigned char>(byte));
   }
   if (seen != count || (entry.deleted != -1 && seen != entry.deleted) || in.left() != 0) {
-    in.damaged("has another number of deleted documents than is recorded");
+    in.damaged("the number of deleted documents differs from the recorded one");
   }
 }
 

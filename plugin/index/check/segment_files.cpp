@@ -34,18 +34,18 @@ SegmentFiles::Parts SegmentFiles::read_compound(const std::string& name) const {
   FileWindow in(file, 0, file->size(), name);
   Parts parts;
   Part* last = nullptr;
-  for (std::int64_t left = in.count(in.length(), "a number of files"); left > 0; --left) {
+  for (std::int64_t left = in.count(in.length(), "the number of files"); left > 0; --left) {
     const std::int64_t start = in.int64();
     const std::string part = in.string();
-    if (start < (last ? last->start : 0) || start > in.length()) in.damaged("a file cannot begin there");
+    if (start < (last ? last->start : 0) || start > in.length()) in.damaged("a file's offset is out of range");
     if (last) last->length = start - last->start;
     const auto [place, is_new] = parts.emplace(part, Part{file, start, 0});
-    if (!is_new) in.damaged("two files have one name");
+    if (!is_new) in.damaged("two files have the same name");
     last = &place->second;
   }
   if (last) last->length = in.length() - last->start;
   for (const auto& [part, place] : parts) {
-    if (place.start < in.position()) in.damaged("a file cannot begin there");
+    if (place.start < in.position()) in.damaged("a file's offset is out of range");
   }
   return parts;
 }
@@ -54,8 +54,8 @@ FileWindow SegmentFiles::open(const Parts* compound, const std::string& name) co
   if (!compound) return open_loose(name);
   const auto part = compound->find(name);
   if (part == compound->end()) {
-    throw Error(ErrorKind::invalid_data, (folder_ / name).string(), "is missing in the compound file",
-                "the disk or another program has damaged the index; restore it from a copy or index again");
+    throw Error(ErrorKind::invalid_data, (folder_ / name).string(), "is missing from the compound file",
+                "restore the index from a copy or rebuild it: the disk or another program damaged it");
   }
   return {part->second.file, part->second.start, part->second.length, name};
 }

@@ -11,17 +11,17 @@
 
 namespace relucent::check {
 
-/// The files of one segment, wherever they are: files of the folder, or parts of compound files.
+/// The files of one segment, either separate or inside compound files.
 class SegmentFiles {
  public:
   /// Reads the directories of compound files. Throws Error `invalid_data` for damaged ones.
   SegmentFiles(std::filesystem::path folder, const SegmentEntry& entry);
 
-  /// A file of the segment, or one of the stored fields, by its extension ("fnm"). Throws Error `invalid_data` where it
-  /// is missing.
+  /// A file of the segment, or of the stored fields, by its extension ("fnm"). Throws Error `invalid_data` if it is
+  /// missing.
   FileWindow open(const std::string& extension) const;
   FileWindow open_stored(const std::string& extension) const;
-  /// A file of the folder that is in no compound file, such as deletions.
+  /// A file that is never part of a compound file, such as deletions.
   FileWindow open_loose(const std::string& name) const;
   bool has(const std::string& extension) const;
 
@@ -38,13 +38,12 @@ class SegmentFiles {
 
   std::filesystem::path folder_;
   const SegmentEntry& entry_;
-  std::unique_ptr<const Parts> compound_, stored_;  ///< null: files of the folder
+  std::unique_ptr<const Parts> compound_, stored_;  ///< null: separate files
 };
 
-/// The names of the folder's files that a segment is made of, those of deletions and rewritten norms too.
+/// The names of a segment's files in the folder, including deletions and rewritten norms.
 std::vector<std::string> names_of_files(const std::filesystem::path& folder, const SegmentEntry& entry);
-/// Whether the file is replaced by another one when documents are deleted or norms rewritten, the segment staying as
-/// it is.
+/// Whether deleting documents or rewriting norms replaces the file with one of a new generation.
 bool belongs_to_generation(const std::string& name);
 
 }  // namespace relucent::check

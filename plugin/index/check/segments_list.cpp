@@ -27,24 +27,25 @@ class List {
   std::vector<SegmentEntry> read() {
     format_ = in_.int32();
     if (format_ > kFirst || format_ < kLast) {
-      in_.damaged("the list of segments is damaged or not of Lucene 2.1 to 3.0");
+      in_.damaged("the list of segments is damaged or not from Lucene 2.1 to 3.0");
     }
     check_sum();
     in_.skip(8 + 4);  // version, and the next segment's number
     const std::int32_t count = in_.int32();
-    if (count < 0) in_.damaged("a number of segments cannot be " + std::to_string(count));
+    if (count < 0) in_.damaged("the number of segments (" + std::to_string(count) + ") is out of range");
     std::vector<SegmentEntry> segments;
     for (std::int32_t i = 0; i < count; ++i) {
       segments.push_back(segment());
       documents_ += segments.back().documents;
-      if (documents_ > std::numeric_limits<std::int32_t>::max()) in_.damaged("more documents than an index can have");
+      if (documents_ > std::numeric_limits<std::int32_t>::max())
+        in_.damaged("has more documents than an index can have");
     }
     if (format_ <= kDiagnostics) {
       skip_map();
     } else if (format_ <= kUserData && in_.byte() != 0) {
       in_.string();
     }
-    if (in_.left() != (format_ <= kChecksum ? 8 : 0)) in_.damaged("the list of segments has another length");
+    if (in_.left() != (format_ <= kChecksum ? 8 : 0)) in_.damaged("the list of segments has the wrong length");
     return segments;
   }
 
@@ -66,11 +67,12 @@ class List {
     entry.name = segment_name();
     entry.stored_segment = entry.name;
     entry.documents = in_.int32();
-    if (entry.documents < 0) in_.damaged("a segment cannot have " + std::to_string(entry.documents) + " documents");
+    if (entry.documents < 0)
+      in_.damaged("a segment's number of documents (" + std::to_string(entry.documents) + ") is out of range");
     entry.deletions = generation();
     if (format_ <= kSharedStores) {
       entry.first_stored = in_.int32();
-      if (entry.first_stored < -1) in_.damaged("shared stored fields cannot start there");
+      if (entry.first_stored < -1) in_.damaged("the start of shared stored fields is out of range");
       if (entry.first_stored != -1) {
         entry.stored_segment = segment_name();
         entry.stored_compound = in_.byte() == 1;
@@ -78,15 +80,16 @@ class List {
     }
     entry.one_norms_file = format_ <= kOneNormsFile && in_.byte() == 1;
     const std::int32_t norms = in_.int32();
-    if (norms < -1 || norms > in_.left() / 8) in_.damaged("a number of fields cannot be " + std::to_string(norms));
+    if (norms < -1 || norms > in_.left() / 8)
+      in_.damaged("the number of fields (" + std::to_string(norms) + ") is out of range");
     for (std::int32_t i = 0; i < norms; ++i) entry.norms.push_back(generation());
     entry.compound = static_cast<std::int8_t>(in_.byte());
-    if (entry.compound < -1 || entry.compound > 1) in_.damaged("a segment's kind is unknown");
+    if (entry.compound < -1 || entry.compound > 1) in_.damaged("a segment has an unknown compound flag");
     if (format_ <= kDeletedCount) {
       entry.deleted = in_.int32();
       if (entry.deleted < -1 || entry.deleted > entry.documents) {
-        in_.damaged(std::to_string(entry.deleted) + " documents cannot be deleted of " +
-                    std::to_string(entry.documents));
+        in_.damaged("a segment of " + std::to_string(entry.documents) + " documents states " +
+                    std::to_string(entry.deleted) + " deleted ones");
       }
     }
     if (format_ <= kHasProx) in_.byte();
@@ -96,12 +99,12 @@ class List {
 
   std::string segment_name() {
     std::string name = in_.string();
-    if (!is_segment_name(name)) in_.damaged("a segment's name is not possible");
+    if (!is_segment_name(name)) in_.damaged("a segment's name is invalid");
     return name;
   }
   std::int64_t generation() {
     const std::int64_t generation = in_.int64();
-    if (generation < -1) in_.damaged("a file's generation cannot be " + std::to_string(generation));
+    if (generation < -1) in_.damaged("a file's generation (" + std::to_string(generation) + ") is out of range");
     return generation;
   }
   void skip_map() {

@@ -7,25 +7,25 @@
 
 namespace relucent::check {
 
-/// What a segments_N file says of one segment; generations of files as Lucene counts them, -1: there is none.
+/// A segment's entry in a segments_N file. File generations as in Lucene; -1: no such file.
 struct SegmentEntry {
   std::string name;
   std::int32_t documents = 0;
   std::int64_t deletions = -1;
   std::int32_t deleted = -1;       ///< -1: not recorded
-  std::int32_t first_stored = -1;  ///< of the stored fields shared with other segments; -1: they are its own
-  std::string stored_segment;      ///< whose files those are in
+  std::int32_t first_stored = -1;  ///< first document in stored fields shared with other segments; -1: not shared
+  std::string stored_segment;      ///< the segment whose files hold them
   bool stored_compound = false;
   bool one_norms_file = false;
-  std::vector<std::int64_t> norms;  ///< of each field's rewritten norms; empty: none was rewritten
-  std::int8_t compound = -1;        ///< -1: no; 1: yes; 0: where the file is there
+  std::vector<std::int64_t> norms;  ///< generation of each field's rewritten norms; empty: none were rewritten
+  std::int8_t compound = -1;        ///< -1: no; 1: yes; 0: if the file exists
 };
 
-/// Reads a segments_N file of Lucene 2.1 to 3.0 without trusting it. Throws Error `invalid_data` for one that is
-/// damaged or of another version, `io` for one that cannot be read.
+/// Reads a segments_N file of Lucene 2.1 to 3.0 without trusting it. Throws Error `invalid_data` if it is damaged or of
+/// another version, `io` if it cannot be read.
 std::vector<SegmentEntry> read_segments_list(const std::filesystem::path& file);
 
-/// The file's name with its generation, as in _0_1.del; empty for generation -1.
+/// A file name with its generation, e.g. _0_1.del; empty for generation -1.
 std::string with_generation(const std::string& base, const std::string& extension, std::int64_t generation);
 
 }  // namespace relucent::check

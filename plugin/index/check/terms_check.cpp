@@ -12,13 +12,13 @@ constexpr std::int32_t kFormat = -4, kMaxSkipLevels = 32;
 constexpr std::uint32_t kNoField = 0xFFFFFFFF;
 constexpr std::int64_t kMaxTerm = 1 << 20;
 
-/// One of the two files of a dictionary: .tis with each term, .tii with every so many of them.
+/// One of the two files of a term dictionary: .tis with all terms, .tii with every interval-th term.
 class Terms {
  public:
   explicit Terms(FileWindow in) : in_(std::move(in)) {
     if (const std::int32_t format = in_.int32(); format != kFormat) {
-      in_.damaged("the dictionary of terms has format " + std::to_string(format) +
-                  ", which is damaged or not of Lucene 2.4 to 3.0");
+      in_.damaged("the term dictionary's format (" + std::to_string(format) +
+                  ") is damaged or not from Lucene 2.4 to 3.0");
     }
     size_ = in_.int64();
     interval_ = in_.int32();
@@ -26,21 +26,22 @@ class Terms {
     skip_levels_ = in_.int32();
     if (size_ < 0 || size_ > in_.length() || interval_ <= 0 || skip_interval_ < 2 || skip_levels_ < 1 ||
         skip_levels_ > kMaxSkipLevels) {
-      in_.damaged("the dictionary of terms begins with numbers that cannot be");
+      in_.damaged("the term dictionary's header is out of range");
     }
   }
 
   void next() {
-    const std::int64_t shared = in_.count(static_cast<std::int64_t>(text_.size()), "a term's beginning");
+    const std::int64_t shared =
+        in_.count(static_cast<std::int64_t>(text_.size()), "the length of a term's shared prefix");
     const std::int64_t rest = in_.count(kMaxTerm, "a term's length");
     text_.resize(static_cast<std::size_t>(shared));
     in_.append(text_, rest);
-    if (!is_utf8(text_)) in_.damaged("a term is not UTF-8");
+    if (!is_utf8(text_)) in_.damaged("a term is not valid UTF-8");
     field_ = in_.number();
     place_.documents = static_cast<std::int32_t>(in_.count(0x7FFFFFFF, "a term's number of documents"));
     place_.frequencies += in_.long_number();
     place_.positions += in_.long_number();
-    place_.skips = place_.documents >= skip_interval_ ? in_.count(0x7FFFFFFF, "a skip list's place") : 0;
+    place_.skips = place_.documents >= skip_interval_ ? in_.count(0x7FFFFFFF, "a skip list's offset") : 0;
     ++read_;
   }
 
@@ -63,8 +64,8 @@ class Terms {
   TermPlace place_;
 };
 
-/// Whether terms may stand in this order. Lucene++ sorts by code points, Java's Lucene by UTF-16, so that nothing is
-/// said of characters that the two order differently.
+/// Whether terms may have this order. Lucene++ sorts by code points, Java Lucene by UTF-16 units; characters that the
+/// two order differently are accepted in both orders.
 bool may_follow(const std::string& before, const std::string& after) {
   const auto [a, b] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
   if (b == after.end()) return false;
@@ -73,15 +74,15 @@ bool may_follow(const std::string& before, const std::string& after) {
   return left < right || (left >= 0xEE && right >= 0xED);
 }
 
-/// What the index says of a place in the dictionary: the term before it, and where it is.
+/// Checks the next index entry: the term before a position of the dictionary, and that position.
 void check_index_entry(Terms& index, const Terms& terms, std::int64_t position, std::int64_t& pointer) {
-  if (index.read() == index.size()) index.in().damaged("the index of terms has too few");
+  if (index.read() == index.size()) index.in().damaged("the term index has too few entries");
   index.next();
   pointer += index.in().long_number();
   const TermPlace &left = index.place(), &right = terms.place();
   if (index.text() != terms.text() || index.field() != terms.field() || left.documents != right.documents ||
       left.frequencies != right.frequencies || left.positions != right.positions || pointer != position) {
-    index.in().damaged("the index of terms does not fit the terms");
+    index.in().damaged("the term index does not match the term dictionary");
   }
 }
 
@@ -89,7 +90,7 @@ void check_index_entry(Terms& index, const Terms& terms, std::int64_t position, 
 
 void check_terms(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
   Terms terms(files.open("tis")), index(files.open("tii"));
-  if (index.skip_interval() != terms.skip_interval()) index.in().damaged("does not fit the terms");
+  if (index.skip_interval() != terms.skip_interval()) index.in().damaged("does not match the term dictionary");
   const bool any_positions =
       std::ranges::any_of(fields, [](const FieldEntry& field) { return field.indexed && !field.no_frequencies; });
   std::optional<FileWindow> positions;
@@ -105,7 +106,7 @@ void check_terms(const SegmentFiles& files, const std::vector<FieldEntry>& field
     field_before = terms.field();
     terms.next();
     if (terms.field() >= fields.size() || !fields[terms.field()].indexed) {
-      terms.in().damaged("there is no indexed field " + std::to_string(terms.field()));
+      terms.in().damaged("field " + std::to_string(terms.field()) + " does not exist or is not indexed");
     }
     const bool in_order =
         field_before == kNoField ||
@@ -113,12 +114,13 @@ void check_terms(const SegmentFiles& files, const std::vector<FieldEntry>& field
                                        : may_follow(fields[field_before].name, fields[terms.field()].name));
     if (!in_order) terms.in().damaged("terms are out of order");
     if (terms.place().documents == 0 || terms.place().documents > files.entry().documents) {
-      terms.in().damaged("a term cannot occur in " + std::to_string(terms.place().documents) + " documents");
+      terms.in().damaged("a term's number of documents (" + std::to_string(terms.place().documents) +
+                         ") is out of range");
     }
     postings.check(terms.place(), fields[terms.field()]);
   }
-  if (terms.in().left() != 0) terms.in().damaged("something follows the last term");
-  if (index.read() != index.size() || index.in().left() != 0) index.in().damaged("the index of terms has too many");
+  if (terms.in().left() != 0) terms.in().damaged("unexpected data follows the last term");
+  if (index.read() != index.size() || index.in().left() != 0) index.in().damaged("the term index has too many entries");
 }
 
 }  // namespace relucent::check

@@ -35,8 +35,8 @@ class Bytes {
   }
   std::size_t left() const { return left_.size(); }
   [[noreturn]] void damaged() const {
-    throw Error(ErrorKind::invalid_data, place_, "the checksums of the index's files are damaged",
-                "restore the file from a copy, or index again");
+    throw Error(ErrorKind::invalid_data, place_, "the recorded checksums of the index's files are damaged",
+                "restore the file from a copy, or rebuild the index");
   }
 
  private:

@@ -11,14 +11,14 @@
 
 namespace relucent::segment {
 
-/// Bytes of a file under one checksum: whoever reads one of them reads and checks all, once.
+/// Bytes of a file per checksum. The first read inside a block reads and checks the whole block.
 inline constexpr std::int64_t kBlockBytes = 1 << 14;
 
-/// A file as it was written.
+/// Size and checksums of a file as written.
 struct FileSum {
   std::int64_t size = 0;
   std::uint64_t checksum = 0;
-  /// The checksum of each kBlockBytes in order, the last ones fewer; empty where they are not known.
+  /// One checksum per block of kBlockBytes; the last block may be shorter. Empty if unknown.
   std::vector<std::uint64_t> blocks;
 
   friend bool operator==(const FileSum& a, const FileSum& b) { return a.size == b.size && a.checksum == b.checksum; }
@@ -27,7 +27,7 @@ struct FileSum {
 /// By file name, or by extension within one segment.
 using FileSums = std::map<std::string, FileSum>;
 
-/// The checksums of a file and of its blocks, found as its bytes go by.
+/// Computes the checksums of a file and its blocks incrementally.
 class RunningSum {
  public:
   void add(std::string_view bytes);
@@ -41,11 +41,11 @@ class RunningSum {
 /// Reads the file. Throws Error `io`.
 FileSum sum_of_file(const std::filesystem::path& file);
 
-/// Sums as bytes, with a checksum of their own, and back. The latter throws Error `invalid_data` naming `place`.
+/// Serializes sums with a checksum of their own, and parses them. Parsing throws Error `invalid_data` naming `place`.
 std::string to_bytes(const FileSums& sums);
 FileSums sums_from_bytes(std::string_view bytes, std::string_view place);
 
-/// Writes the sums of a segment's files and their blocks, and drops those of the blocks from `files`.
+/// Writes the checksums of a segment's files and blocks, and removes the block checksums from `files`.
 FileSum write_block_sums(const std::filesystem::path& file, FileSums& files);
 
 }  // namespace relucent::segment

@@ -7,7 +7,7 @@
 
 namespace relucent::segment {
 
-/// Documents in a row that become one segment: their ids and texts as they came.
+/// Consecutive documents that become one segment: their ids and texts as given.
 class DocumentRange {
  public:
   struct Document {

@@ -13,7 +13,7 @@ FileInput::FileInput(std::filesystem::path path, const FileSum& expected)
 
 void FileInput::damaged(const std::string& problem) const {
   throw Error(ErrorKind::invalid_data, path_.string(), problem,
-              "the disk or another program has damaged it: rebuild the index");
+              "rebuild the index: the disk or another program damaged the file");
 }
 
 void FileInput::fill() {
@@ -62,7 +62,7 @@ void FileInput::copy(FileOutput& to, std::int64_t count) {
 
 void FileInput::finish() {
   skip(left());
-  if (read_ != expected_.size || sum_.value() != expected_.checksum) damaged("the file is not as it was written");
+  if (read_ != expected_.size || sum_.value() != expected_.checksum) damaged("does not match its recorded checksum");
 }
 
 }  // namespace relucent::segment

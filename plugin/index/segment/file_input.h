@@ -11,11 +11,11 @@
 
 namespace relucent::segment {
 
-/// A file that FileOutput wrote, read once from its start to its end. Throws Error `io`, and `invalid_data` where the
-/// file ends too early or is not what was written.
+/// Reads a file written by FileOutput once, from start to end. Throws Error `io`, and `invalid_data` if the file ends
+/// too early or differs from what was written.
 class FileInput {
  public:
-  /// `expected` is the file as it was written; checked by finish().
+  /// finish() compares the file with `expected`, its state as written.
   FileInput(std::filesystem::path path, const FileSum& expected);
 
   std::uint8_t byte() {
@@ -29,14 +29,14 @@ class FileInput {
       value |= static_cast<std::uint64_t>(byte_read & 0x7F) << shift;
       if (byte_read < 0x80) return value;
     }
-    damaged("a number has no end");
+    damaged("a variable-length number does not end");
   }
   std::int32_t int32() { return static_cast<std::int32_t>(big_endian(4)); }
   std::int64_t int64() { return static_cast<std::int64_t>(big_endian(8)); }
   void bytes(char* to, std::int64_t count);
   void skip(std::int64_t count);
   void copy(FileOutput& to, std::int64_t count);
-  /// Copies so many numbers without looking at them.
+  /// Copies `count` numbers without decoding them.
   void copy_numbers(FileOutput& to, std::uint64_t count) {
     for (; count > 0; --count) {
       for (;;) {
@@ -49,7 +49,7 @@ class FileInput {
   std::int64_t position() const { return read_ - static_cast<std::int64_t>(filled_ - next_); }
   std::int64_t left() const { return expected_.size - position(); }
 
-  /// Reads what is left and compares all with what was written.
+  /// Reads the rest and compares the whole file with its recorded checksum.
   void finish();
   [[noreturn]] void damaged(const std::string& problem) const;
 

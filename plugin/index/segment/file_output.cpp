@@ -63,7 +63,7 @@ void FileOutput::overwrite_int64(std::int64_t position, std::int64_t value) {
 FileSum FileOutput::finish() {
   write_buffer();
   if (file_.close() != 0) throw_io_error(path_, "closing", errno);
-  // What was overwritten is in no running sum; such files are small and still in the system's memory.
+  // The running sum does not include overwritten bytes. Such files are small and still in the page cache.
   return overwritten_ ? sum_of_file(path_) : sum_.finish();
 }
 

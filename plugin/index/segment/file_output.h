@@ -12,11 +12,11 @@
 
 namespace relucent::segment {
 
-/// How much is written, or read, at a time.
+/// Bytes written, or read, at a time.
 inline constexpr std::size_t kBufferBytes = 1 << 17;
 
-/// A file written from its start, in the primitive types of Lucene's index files: "VInt" and "VLong" are number(),
-/// seven bits a byte, the lowest first; Int and Long have their highest byte first. Throws Error `io` naming the file.
+/// Writes a file sequentially in the primitive types of Lucene's index files: number() is "VInt" and "VLong", seven
+/// bits per byte, lowest first; Int and Long have the highest byte first. Throws Error `io` naming the file.
 class FileOutput {
  public:
   explicit FileOutput(std::filesystem::path path);
@@ -33,7 +33,7 @@ class FileOutput {
     }
     buffer_[used_++] = static_cast<char>(value);
   }
-  /// A VInt of an int below 0.
+  /// A VInt of a negative int.
   void negative_number(std::int32_t value) { number(static_cast<std::uint32_t>(value)); }
   void int32(std::int32_t value) { big_endian(static_cast<std::uint32_t>(value), 4); }
   void int64(std::int64_t value) { big_endian(static_cast<std::uint64_t>(value), 8); }
@@ -52,9 +52,9 @@ class FileOutput {
   }
   std::int64_t position() const { return written_ + static_cast<std::int64_t>(used_); }
 
-  /// Puts a Long in the place of an earlier one.
+  /// Overwrites an earlier Long.
   void overwrite_int64(std::int64_t position, std::int64_t value);
-  /// Hands everything to the system, without forcing it to the disk, and closes.
+  /// Writes everything to the system without syncing it to disk, and closes the file.
   FileSum finish();
 
  private:

@@ -15,7 +15,7 @@ void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
   bytes.push_back(static_cast<std::uint8_t>(value));
 }
 
-/// As Lucene computes it, rounding included: a reader expects the same number.
+/// As Lucene computes it, including rounding: a reader expects the same number.
 int skip_levels(std::int32_t documents) {
   if (documents == 0) return 0;
   const double levels =
@@ -64,7 +64,7 @@ void PostingsWriter::add_skip() {
     append_number(level.bytes, static_cast<std::uint64_t>(here.positions - level.last.positions));
     level.last = here;
     const std::size_t end = level.bytes.size();
-    if (i > 0) append_number(level.bytes, below);  // the entry's place one level down
+    if (i > 0) append_number(level.bytes, below);  // pointer to the entry one level down
     below = end;
   }
 }

@@ -10,7 +10,7 @@
 
 namespace relucent::segment {
 
-/// Writes NAME.frq and NAME.prx, term by term, with a skip list behind each long list of documents.
+/// Writes NAME.frq and NAME.prx, term by term, with a skip list after each long list of documents.
 class PostingsWriter {
  public:
   /// @param documents of the segment
@@ -18,7 +18,7 @@ class PostingsWriter {
                  std::int32_t documents);
 
   void start_term(bool with_frequencies);
-  /// The term's next document; with frequencies its positions, as differences, then go to positions().
+  /// Adds the term's next document. With frequencies, write its positions, as differences, to positions() next.
   void add_document(std::int32_t document, std::int32_t frequency);
   FileOutput& positions() { return positions_; }
   TermInfo finish_term();
@@ -26,7 +26,7 @@ class PostingsWriter {
   std::pair<FileSum, FileSum> finish();
 
  private:
-  /// What an entry of a skip list tells: the document before it and where the next one's postings are.
+  /// The content of a skip list entry: the document before it and the offsets of the next posting.
   struct Place {
     std::int32_t document = 0;
     std::int64_t frequencies = 0, positions = 0;

@@ -15,12 +15,12 @@ Fields::Fields(const std::string& id_name, const std::string& text_name, const s
                bool with_token_ids)
     : id(id_name), text(text_name), contents(contents_name), token_ids(with_token_ids) {
   if (id == text || id == contents) {
-    throw Error(ErrorKind::usage, "[index] id_field", "\"" + id + "\" is the name of another field too",
-                "give the id a field of its own");
+    throw Error(ErrorKind::usage, "[index] id_field", "\"" + id + "\" is also the name of another field",
+                "use a separate field for the id");
   }
   if (token_ids && (id == kTokenIdsField || text == kTokenIdsField || contents == kTokenIdsField)) {
-    throw Error(ErrorKind::usage, "[index]", std::string("\"") + kTokenIdsField + "\" is the field of the token ids",
-                "give the other fields other names");
+    throw Error(ErrorKind::usage, "[index]", std::string("\"") + kTokenIdsField + "\" is reserved for the token ids",
+                "rename the other field");
   }
   if (text == contents) contents_number = text_number;
   token_ids_number = contents_number + 1;

@@ -11,14 +11,13 @@
 
 namespace relucent::segment {
 
-/// A segment in Lucene 3.0's file format: NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx, for documents of a stored
-/// id, a stored text, indexed contents and, as an option, stored token ids.
+/// A segment in Lucene 3.0's file format (NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx), for documents with a
+/// stored id, a stored text, indexed contents and optionally stored token ids.
 struct Segment {
-  std::string name;  ///< "_" and a number to base 36
+  std::string name;  ///< "_" and a number in base 36
   std::int32_t documents = 0;
-  std::map<std::string, FileSum>
-      files;  ///< by extension without the point; empty where another program wrote the segment
-  /// Counted where the segment was written in this run; 0 for one that was there before.
+  std::map<std::string, FileSum> files;  ///< by extension without the dot; empty if another program wrote the segment
+  /// Counted for segments written in this run; 0 for older ones.
   std::int64_t documents_with_tokens = 0, tokens = 0;
 
   std::int64_t bytes() const {
@@ -28,7 +27,7 @@ struct Segment {
   }
 };
 
-/// Beside them lies one of ours with the checksums of their blocks. Segments of earlier versions lack it.
+/// The extension of our additional file with the block checksums. Segments of earlier versions lack it.
 inline constexpr const char* kBlockSums = "sum";
 inline constexpr const char* kExtensions[] = {"fdt", "fdx", "fnm", "frq", "nrm", "prx", "tii", "tis"};
 
@@ -40,19 +39,19 @@ inline std::filesystem::path file_of(const std::filesystem::path& folder, const 
 /// The fields of each of our segments.
 struct Fields {
   std::string id, text, contents;  ///< names
-  bool token_ids;                  ///< stored, too, in kTokenIdsField
+  bool token_ids;                  ///< whether kTokenIdsField stores token ids
   std::uint32_t id_number = 0, text_number = 1, contents_number = 2, token_ids_number = 3;
 
-  /// Throws Error `usage` where the id's field, or that of the token ids, is another one too.
+  /// Throws Error `usage` if the field of the id or of the token ids has the same name as another one.
   Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
          bool with_token_ids = false);
-  /// In the dictionary a field's terms come all before the next one's, by name.
+  /// The term dictionary is sorted by field name.
   bool contents_first() const { return contents < id; }
   /// Writes NAME.fnm.
   FileSum write(const std::filesystem::path& file) const;
 };
 
-/// Thrown inside work that nobody wants any more.
+/// Thrown inside cancelled work.
 struct Cancelled : std::runtime_error {
   Cancelled() : std::runtime_error("cancelled") {}
 };

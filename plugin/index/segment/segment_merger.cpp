@@ -15,7 +15,7 @@ namespace relucent::segment {
 namespace {
 
 constexpr std::int64_t kNormsHeaderBytes = 4;
-constexpr std::int64_t kPiece = 1 << 20;  // bytes copied before looking whether somebody still wants them
+constexpr std::int64_t kPiece = 1 << 20;  // bytes copied between checks for cancellation
 
 class Merge {
  public:
@@ -87,7 +87,7 @@ class Merge {
     merged_.files["nrm"] = norms.finish();
   }
 
-  /// One source's terms, and its postings up to those of the term it stands on.
+  /// One source's terms, and its postings up to its current term.
   struct Terms {
     Terms(const Merge& merge, const Segment& source)
         : dictionary(file_of(merge.folder_, source.name, "tis"), source.files.at("tis")),
@@ -145,9 +145,9 @@ class Merge {
                      PostingsWriter& postings) const {
     const TermInfo& info = source.dictionary.info();
     FileInput& from = source.frequencies;
-    // The skip list of the term before lies between.
+    // The skip list of the previous term lies in between.
     if (info.frequencies < from.position() || info.positions != source.positions.position()) {
-      from.damaged("postings are not where the dictionary has them");
+      from.damaged("postings are not at the offset recorded in the term dictionary");
     }
     from.skip(info.frequencies - from.position());
     std::uint64_t document = 0;
@@ -161,7 +161,7 @@ class Merge {
       } else {
         document += code;
       }
-      if (document >= static_cast<std::uint64_t>(documents)) from.damaged("a list of postings is damaged");
+      if (document >= static_cast<std::uint64_t>(documents)) from.damaged("a postings list is damaged");
       postings.add_document(first_document + static_cast<std::int32_t>(document), static_cast<std::int32_t>(frequency));
       if (with_frequencies) source.positions.copy_numbers(postings.positions(), frequency);
     }

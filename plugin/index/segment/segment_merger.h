@@ -9,9 +9,9 @@
 
 namespace relucent::segment {
 
-/// Writes `sources`, segments of ours in order and without deletions, as one segment `name`. Each source is compared
-/// with its checksums on the way, so that damage does not go on. Throws Error `io` and `invalid_data`; Cancelled soon
-/// after `cancelled` is set.
+/// Merges `sources`, our own segments in order and without deletions, into one segment `name`. Compares each source
+/// with its checksums, so that damage does not spread. Throws Error `io` and `invalid_data`; Cancelled soon after
+/// `cancelled` is set.
 Segment merge_segments(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
                        const std::vector<Segment>& sources, const std::atomic<bool>& cancelled);
 

@@ -16,19 +16,19 @@ namespace {
 constexpr std::size_t kMergedAtOnce = 10;
 constexpr std::int64_t kMaxMergedBytes = std::int64_t{8} << 30;
 
-/// What a worker needs whatever the ranges' size: the words that it knows, the buffers of the files that it has open.
+/// A worker's memory apart from its range: known words and buffers of open files.
 constexpr std::size_t kWorkerBytes = 5 << 20;
-/// More cannot be fed by the one thread that reads, and would not fit into the buffer.
+/// The single reading thread cannot feed more, and they would not fit into the buffer.
 constexpr int kMaxWorkers = 32;
 
-/// A range takes its own size while it waits, and some four times as much again while it is inverted.
+/// A range takes its own size while it waits, and about four times as much in addition while it is inverted.
 std::size_t range_bytes(std::size_t buffer, int workers) {
   const auto count = static_cast<std::size_t>(workers);
   const std::size_t left = buffer - std::min(buffer, count * kWorkerBytes);
   return std::clamp<std::size_t>(left / (6 * count + 1), 1 << 16, 32 << 20);
 }
 
-/// Segments of one level, a power of ten of bytes, are merged into one of the next.
+/// Segments of one level, a power of ten of bytes, are merged into one of the next level.
 int level_of(const Segment& segment) {
   return static_cast<int>(std::log10(static_cast<double>(std::max<std::int64_t>(segment.bytes(), 1))));
 }
@@ -42,14 +42,14 @@ SegmentPipeline::SegmentPipeline(Options options, const std::vector<Segment>& se
     kept_.insert(segment.name);
   }
   start_workers();
-  // From here on nothing may throw while workers run.
+  // Nothing may throw from here on, because workers are running.
   if (workers_.empty()) own_source_ = options_.make_source();
   range_bytes_ = range_bytes(options_.buffer_bytes, std::max(1, worker_count_));
 }
 
 void SegmentPipeline::start_workers() {
   const int wanted = options_.threads > 1 ? std::min(options_.threads, kMaxWorkers) : 0;
-  const std::lock_guard lock(mutex_);  // until all are there and counted
+  const std::lock_guard lock(mutex_);  // until all workers are started and counted
   workers_.reserve(static_cast<std::size_t>(wanted));
   try {
     while (worker_count_ < wanted) {
@@ -57,7 +57,7 @@ void SegmentPipeline::start_workers() {
       ++worker_count_;
     }
   } catch (const std::system_error&) {
-    // The system has no more threads: those that run, or else the caller's own, do the same work.
+    // The system has no more threads: the running ones, or else the caller's, do the same work.
   } catch (const std::bad_alloc&) {
     // The same.
   }
@@ -91,7 +91,7 @@ void SegmentPipeline::finish_merges() {
 
 void SegmentPipeline::hand_over() {
   std::unique_lock lock(mutex_);
-  // Room for one range per worker: reading goes on while all of them are busy.
+  // Room for one range per worker, so that reading continues while all of them are busy.
   wait(lock, [this] { return to_write_.size() < static_cast<std::size_t>(std::max(1, worker_count_)); });
   Slot& slot = slots_.emplace_back();
   slot.segment.name = next_name();
@@ -137,7 +137,7 @@ void SegmentPipeline::run_worker() {
 }
 
 bool SegmentPipeline::work(std::unique_lock<std::mutex>& lock, analysis::TermSource& source) {
-  // One worker at least goes on writing, so that a long merge does not keep the reader waiting.
+  // At least one worker keeps writing, so that long merges do not block the reader.
   if (merging_ < std::max(1, worker_count_ - 1)) {
     if (const auto sources = due_merge()) {
       merge(lock, *sources);
@@ -167,7 +167,7 @@ void SegmentPipeline::write(std::unique_lock<std::mutex>& lock, analysis::TermSo
   changed_.notify_all();
 }
 
-/// The first ten neighbours of the lowest level that has ten.
+/// The first ten adjacent segments of the lowest level that has ten.
 std::optional<SegmentPipeline::Sources> SegmentPipeline::due_merge() {
   std::set<int> levels;
   for (const Slot& slot : slots_) {

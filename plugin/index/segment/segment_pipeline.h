@@ -24,41 +24,40 @@
 
 namespace relucent::segment {
 
-/// Documents in, segments out, in the same order: ranges of documents are written, and segments that have become many
-/// are merged, by several threads. Nothing is committed here. One thread may call it at a time; what a worker throws
-/// comes out of the next call.
+/// Turns documents into segments, in the same order. Several threads write ranges of documents and merge segments once
+/// there are many. Commits nothing. Call it from one thread at a time; the next call rethrows a worker's exception.
 class SegmentPipeline {
  public:
   struct Options {
     std::filesystem::path folder;
     Fields fields;
-    /// 1: all work is done by the caller's own thread. At most 32 are started, and fewer where the system has no more.
+    /// 1: do all work in the calling thread. At most 32 are started, or fewer if the system refuses more.
     int threads = 1;
-    /// Of memory for what is not written yet and what the threads need themselves, 5 MiB each. A document larger than
-    /// its share is held whole.
+    /// Memory for unwritten documents and the threads' own needs, 5 MiB per thread. A document larger than its share is
+    /// still held whole.
     std::size_t buffer_bytes = 256 << 20;
     std::function<std::unique_ptr<analysis::TermSource>()> make_source;
-    TokenIdEncoder token_ids = {};  ///< for those that the fields have
+    TokenIdEncoder token_ids = {};  ///< used if fields.token_ids
   };
 
-  /// @param segments    those that are there
-  /// @param next_number for the name of the next one
+  /// @param segments    the existing segments
+  /// @param next_number the number of the next segment's name
   SegmentPipeline(Options options, const std::vector<Segment>& segments, std::int64_t next_number);
-  /// Breaks off what is not finished.
+  /// Aborts unfinished work.
   ~SegmentPipeline();
   SegmentPipeline(const SegmentPipeline&) = delete;
   SegmentPipeline& operator=(const SegmentPipeline&) = delete;
 
   void add(std::string_view id, std::string_view text);
-  /// Waits until everything added is in segments; merges go on.
+  /// Waits until all added documents are in segments; merges continue.
   void flush();
-  /// After flush(): all segments in order. Their files stay even when they are merged away meanwhile.
+  /// After flush(): all segments in order. Their files stay even if they are merged meanwhile.
   std::vector<Segment> segments_to_commit();
-  /// From now on only the files of these segments, which commits have, stay when they are merged away.
+  /// From now on only the files of these segments, which commits use, stay after a merge.
   void keep_only(const std::set<std::string>& names);
-  /// Waits for the merges that are due.
+  /// Waits for all due merges.
   void finish_merges();
-  /// Merges to at most so many segments; false where other programs' segments, which it cannot merge, are in the way.
+  /// Merges to at most `segments` segments; false if other programs' segments, which it cannot merge, prevent it.
   bool merge_to(std::size_t segments);
 
   std::int64_t next_number() const;
@@ -82,7 +81,7 @@ class SegmentPipeline {
   void start_workers();
   void hand_over();
   void run_worker();
-  /// Does the next piece of work, unlocking meanwhile; false where there is none.
+  /// Does the next task, unlocked meanwhile; false if there is none.
   bool work(std::unique_lock<std::mutex>& lock, analysis::TermSource& source);
   void write(std::unique_lock<std::mutex>& lock, analysis::TermSource& source);
   std::optional<Sources> due_merge();
@@ -90,14 +89,14 @@ class SegmentPipeline {
   void remove_files(const Segment& segment) const;
   std::string next_name();
   void rethrow_failure() const;
-  /// Waits for workers until `done`; without workers does their work.
+  /// Waits for the workers until `done`; without workers, does their work.
   template <typename Done>
   void wait(std::unique_lock<std::mutex>& lock, Done&& done);
 
   const Options options_;
   std::size_t range_bytes_ = 0;
   DocumentRange range_;                               // being filled
-  std::unique_ptr<analysis::TermSource> own_source_;  // of the caller's thread, where it does the work
+  std::unique_ptr<analysis::TermSource> own_source_;  // of the calling thread if it does the work
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::string_view kNormsHeader = "NRM\xFF";
 
-/// Lucene leaves out terms that do not fit into one of its buffers.
+/// Lucene skips terms that do not fit into one of its buffers.
 bool too_long(std::string_view term) {
   constexpr std::size_t kMaxTerm = 16383;
   return term.size() > kMaxTerm && count_code_points(term) > kMaxTerm;
 }
 
-/// An id as Lucene++ can hold it: well-formed, and without U+FFFF, which ends Lucene++'s buffers.
+/// An id that Lucene++ can hold: well-formed and without U+FFFF, Lucene++'s end-of-buffer mark.
 std::string_view stored_id(std::string_view id, std::string& storage) {
   constexpr std::string_view kEndOfBuffer = "\xEF\xBF\xBF";
   const std::string_view text = well_formed_utf8(id, storage);
@@ -39,7 +39,7 @@ std::string_view stored_id(std::string_view id, std::string& storage) {
   return storage;
 }
 
-/// The tokens of a range in the order of the texts, and from them the postings in the order of the terms.
+/// Collects the tokens of a range in text order and inverts them into postings in term order.
 class Inverted {
  public:
   void add_document(std::span<const analysis::Term> terms) {
@@ -87,7 +87,7 @@ class Inverted {
     std::uint32_t document, position;
   };
 
-  /// Sorts the tokens by term, counting; those of a term stay in order of document and position.
+  /// Counting sort of the tokens by term; the tokens of a term stay in order of document and position.
   void collect() {
     std::vector<std::size_t> next(terms_.size() + 1);
     for (const std::uint32_t number : numbers_) ++next[number + 1];

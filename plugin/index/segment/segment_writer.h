@@ -10,8 +10,8 @@
 
 namespace relucent::segment {
 
-/// Writes a range of documents as the segment `name`. Several threads may do so at once, each with a source of its own.
-/// `token_ids` makes those that `fields` has. Throws Error `io`.
+/// Writes a range of documents as the segment `name`. Several threads may call it concurrently, each with its own
+/// source. `token_ids` is used if fields.token_ids. Throws Error `io`.
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
                       const DocumentRange& documents, analysis::TermSource& source,
                       const TokenIdEncoder& token_ids = {});

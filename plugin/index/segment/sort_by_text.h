@@ -12,7 +12,7 @@ namespace relucent::segment {
 template <typename TextOf>
 std::vector<std::uint32_t> sorted_by_text(std::uint32_t count, TextOf&& text_of) {
   struct Key {
-    std::uint64_t head;  // the first eight bytes, the first one highest: most comparisons end here
+    std::uint64_t head;  // the first eight bytes, the first one highest; decides most comparisons
     std::uint32_t number;
   };
   std::vector<Key> keys(count);

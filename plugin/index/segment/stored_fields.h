@@ -9,19 +9,19 @@
 
 namespace relucent::segment {
 
-/// Writes NAME.fdt, the stored ids and texts and token ids, and NAME.fdx, where each document begins there.
+/// Writes NAME.fdt with the stored ids, texts and token ids, and NAME.fdx with the offset of each document.
 class StoredFieldsWriter {
  public:
   static constexpr std::int32_t kFormat = 2;
-  static constexpr std::int64_t kHeader = 4;  ///< bytes of it in each of the two files
+  static constexpr std::int64_t kHeader = 4;  ///< header bytes in each of the two files
 
   StoredFieldsWriter(const std::filesystem::path& documents, const std::filesystem::path& index)
       : documents_(documents), index_(index) {
     documents_.int32(kFormat);
     index_.int32(kFormat);
   }
-  /// Id and text are well-formed UTF-8; the id is stored as a string, the text as bytes, and so are the token ids where
-  /// the fields have them.
+  /// Id and text must be well-formed UTF-8. The id is stored as a string, the text and the token ids (if the fields
+  /// have them) as bytes.
   void add(const Fields& fields, std::string_view id, std::string_view text, std::string_view token_ids) {
     constexpr std::uint8_t kString = 0, kBinary = 2;
     start_document();
@@ -37,7 +37,7 @@ class StoredFieldsWriter {
     documents_.byte(kBinary);
     documents_.string(token_ids);
   }
-  /// For documents that are copied as they are: notes where the next one starts.
+  /// For documents copied unchanged: records the offset of the next one.
   void start_document() { index_.int64(documents_.position()); }
   FileOutput& documents() { return documents_; }
   FileOutput& index() { return index_; }

@@ -45,7 +45,7 @@ TermDictionaryWriter::TermDictionaryWriter(const std::filesystem::path& terms, c
 
 void TermDictionaryWriter::add(std::uint32_t field, std::string_view text, const TermInfo& info) {
   if (terms_.size % kIndexInterval == 0) {
-    // An entry says what comes before a place of .tis: the first one, an empty term of no field.
+    // An entry describes the term before a position of .tis; the first entry is an empty term without a field.
     index_.add(last_field_, terms_.last_text, terms_.last);
     index_.out.number(static_cast<std::uint64_t>(terms_.out.position() - last_index_position_));
     last_index_position_ = terms_.out.position();
@@ -61,10 +61,10 @@ std::pair<FileSum, FileSum> TermDictionaryWriter::finish() {
 
 TermDictionaryReader::TermDictionaryReader(const std::filesystem::path& terms, const FileSum& expected)
     : in_(terms, expected) {
-  if (in_.int32() != kDictionaryFormat) in_.damaged("is no dictionary of terms");
+  if (in_.int32() != kDictionaryFormat) in_.damaged("is not a term dictionary");
   left_ = in_.int64();
   if (in_.int32() != kIndexInterval || in_.int32() != kSkipInterval || in_.int32() != kMaxSkipLevels || left_ < 0) {
-    in_.damaged("is no dictionary of terms of ours");
+    in_.damaged("is not a term dictionary written by Relucent");
   }
 }
 
@@ -72,7 +72,7 @@ bool TermDictionaryReader::next() {
   if (left_ == 0) return false;
   --left_;
   const std::uint64_t shared = in_.number(), rest = in_.number();
-  if (shared > text_.size() || rest > kMaxTerm) in_.damaged("a term is not possible");
+  if (shared > text_.size() || rest > kMaxTerm) in_.damaged("a term's length is out of range");
   text_.resize(shared + rest);
   in_.bytes(text_.data() + shared, static_cast<std::int64_t>(rest));
   field_ = static_cast<std::uint32_t>(in_.number());

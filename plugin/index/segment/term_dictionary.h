@@ -12,7 +12,7 @@ namespace relucent::segment {
 
 inline constexpr std::int32_t kSkipInterval = 16, kMaxSkipLevels = 10;
 
-/// Where a term's postings are.
+/// The location of a term's postings.
 struct TermInfo {
   std::int32_t document_frequency = 0;
   std::int64_t frequencies = 0;  ///< first byte in .frq
@@ -20,7 +20,7 @@ struct TermInfo {
   std::int64_t skips = 0;        ///< bytes from there to the skip list, for a term of kSkipInterval documents or more
 };
 
-/// Writes NAME.tis, and NAME.tii with every 128th term. Terms come in order of field name, then of their UTF-8 bytes.
+/// Writes NAME.tis, and NAME.tii with every 128th term. Add terms in order of field name, then of their UTF-8 bytes.
 class TermDictionaryWriter {
  public:
   TermDictionaryWriter(const std::filesystem::path& terms, const std::filesystem::path& index);
@@ -51,7 +51,7 @@ class TermDictionaryReader {
   TermDictionaryReader(const std::filesystem::path& terms, const FileSum& expected);
   /// False at the end.
   bool next();
-  /// Of the term that next() went to.
+  /// Of the current term.
   std::uint32_t field() const { return field_; }
   const std::string& text() const { return text_; }
   const TermInfo& info() const { return info_; }

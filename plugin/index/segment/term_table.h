@@ -6,7 +6,7 @@
 
 namespace relucent::segment {
 
-/// The different terms of a segment, numbered as they come.
+/// The distinct terms of a segment, numbered in order of first occurrence.
 class TermTable {
  public:
   /// The term's number; `hash` has well-mixed bits.

@@ -162,7 +162,7 @@ class Indexing(unittest.TestCase):
         self.write("twice.tsv", "1\tone\n1\ttwo\n")
         self.assertFails(self.index("a.index", source="twice.tsv"), 3, "twice.tsv:2")
         self.assertEqual(self.index("a.index", "--duplicates", "keep", source="twice.tsv").returncode, 0)
-        self.assertFails(self.index("a.index", "--duplicates", "keep", source="twice.tsv"), 2, "holds an index already")
+        self.assertFails(self.index("a.index", "--duplicates", "keep", source="twice.tsv"), 2, "already holds an index")
 
     def test_a_folder_that_cannot_be_made_ends_with_1(self):
         self.write("docs.tsv", "1\tone\n")

@@ -70,7 +70,7 @@ class TokenIds(ProgramTest):
         expected, _ = self.answers(self.plain, "window = 30\n")
         found, log = self.answers(self.folder / "other.index", "window = 30\n")
         self.assertEqual(found, expected)
-        self.assertEqual(log.count("the texts are tokenized instead"), 1, log)
+        self.assertEqual(log.count("tokenizing the texts instead"), 1, log)
         report = json.loads(
             self.expect(run("verify", "--index", self.folder / "other.index", "--quiet", "--json"), 0).stdout)
         self.assertIn("note", [check["status"] for check in report["checks"] if check["name"] == "token ids"])

@@ -28,7 +28,7 @@ void refused(const std::string& path, ErrorKind kind, const std::string& problem
 
 TEST(RescoringModules, AMissingFileIsAnErrorThatNamesItsWholePath) {
   refused("no/such/module.so", ErrorKind::io,
-          (std::filesystem::current_path() / "no/such/module.so: there is no such scorer module").string());
+          (std::filesystem::current_path() / "no/such/module.so: the scorer module does not exist").string());
   refused("cross-encodr", ErrorKind::io, "cross-encoder");
   refused("/tmp", ErrorKind::io, "/tmp");
 }
@@ -53,7 +53,7 @@ TEST(RescoringModules, AnotherInterfaceNumberIsRefused) {
 TEST(RescoringModules, WhatAConstructorThrowsComesOutAsError) {
   refused(built("rescoring_module_throws"), ErrorKind::invalid_data, "the module's own complaint");
   refused(built("rescoring_module_throws_error"), ErrorKind::unsupported, "needs a newer machine; buy one");
-  refused(built("rescoring_module_throws_integer"), ErrorKind::invalid_data, "something unknown");
+  refused(built("rescoring_module_throws_integer"), ErrorKind::invalid_data, "unknown exception");
   refused(built("rescoring_module_returns_null"), ErrorKind::invalid_data, "returned no scorer");
 }
 

@@ -38,7 +38,7 @@ TEST(RescoringOpen, AProfileMayNameTheIndex) {
   std::ofstream(profile) << "[index]\npath = \"" << std::filesystem::relative(index.folder(), folder.path()).string()
                          << "\"\n[first_stage]\nanalyzer = \"whitespace\"\n[rescorer]\nenabled = false\n";
   EXPECT_EQ(openSearcher("", profile)->maxDoc(), 10);
-  refused([&] { openSearcher("", Config()); }, ErrorKind::usage, "no index is named");
+  refused([&] { openSearcher("", Config()); }, ErrorKind::usage, "no index was given");
 }
 
 TEST(RescoringOpen, MissingForeignAndCorruptIndexesAreErrors) {
@@ -58,7 +58,7 @@ TEST(RescoringOpen, AMisspeltTextFieldIsAnErrorThatListsTheFields) {
   const SmallIndex index(ten_documents({"1", "2"}));
   Config config = with_module();
   config.index.text_field = "body";
-  refused([&] { openSearcher(index.folder(), config); }, ErrorKind::usage, "only: contents, id, text");
+  refused([&] { openSearcher(index.folder(), config); }, ErrorKind::usage, "existing fields: contents, id, text");
 }
 
 TEST(RescoringOpen, AMissingModelIsAnErrorThatNamesItsFolder) {

@@ -162,9 +162,9 @@ TEST_F(StoredTokenIds, OfAnotherTokenizerAreLeftAloneAndTheLogSaysSoOnce) {
   write(other);
   for (const auto& one : candidates(bundled.tokenizer->fingerprint(), 3)) EXPECT_FALSE(one.has_tokens);
   const std::string text = log();
-  const std::size_t at = text.find("token ids are of the tokenizer");
+  const std::size_t at = text.find("token ids are from the tokenizer");
   EXPECT_NE(at, std::string::npos) << text;
-  EXPECT_EQ(text.find("token ids are of the tokenizer", at + 1), std::string::npos) << text;
+  EXPECT_EQ(text.find("token ids are from the tokenizer", at + 1), std::string::npos) << text;
   const CheckpointTokenizer theirs = load_checkpoint_tokenizer(other);
   EXPECT_NE(theirs.tokenizer->fingerprint(), bundled.tokenizer->fingerprint());
   expect_ids(candidates(theirs.tokenizer->fingerprint()), theirs);

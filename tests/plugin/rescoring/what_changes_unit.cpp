@@ -151,7 +151,7 @@ TEST_F(WhatChanges, AHostsSimilarityChangesNothingAndTheLogSaysSoOnce) {
   const auto after = searcher->search(phrase, 10);
   EXPECT_EQ(documents_of(after), documents_of(before));
   EXPECT_EQ(scores_of(after), scores_of(before));
-  EXPECT_EQ(log.count("Similarity that this program set"), 1U) << log.text();
+  EXPECT_EQ(log.count("Similarity set by this program"), 1U) << log.text();
 }
 
 TEST_F(WhatChanges, AllValuesOfTheTextFieldAreReadAndTheFirstIdCounts) {
