@@ -128,7 +128,8 @@ const Corpus& find_corpus(std::string_view id) {
   for (const Corpus& corpus : corpora()) {
     if (corpus.id == id) return corpus;
   }
-  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "unknown corpus", "choose from " + join(corpora() | std::views::transform(&Corpus::id)));
+  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "unknown corpus",
+              "choose from " + join(corpora() | std::views::transform(&Corpus::id)));
 }
 
 }  // namespace relucent::index_tools

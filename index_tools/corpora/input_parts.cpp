@@ -62,7 +62,8 @@ bool InputParts::next_part() {
     Level& top = *levels_.back();
     if (!top.archive.next_entry()) {
       if (top.any_entry && !top.any_part && !files_[next_file_ - 1].found_in_folder) {
-        throw Error(ErrorKind::invalid_data, top.name, "the archive contains no entry whose name matches " + join(patterns_),
+        throw Error(ErrorKind::invalid_data, top.name,
+                    "the archive contains no entry whose name matches " + join(patterns_),
                     "choose other entries with --names PATTERN");
       }
       levels_.pop_back();

@@ -32,7 +32,8 @@ Format format_named(const FormatNames<Format, count>& names, std::string_view na
   for (const auto& [known, format] : names) {
     if (known == name) return format;
   }
-  throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name), "choose from " + join(names | std::views::keys));
+  throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name),
+              "choose from " + join(names | std::views::keys));
 }
 
 /// The extension with its dot, ignoring ".gz": ".tsv" for "topics.tsv.gz".

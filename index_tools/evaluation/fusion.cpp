@@ -20,7 +20,8 @@ Value value_of(std::string_view name, std::initializer_list<std::pair<std::strin
   for (const auto& [known_name, value] : known) {
     if (known_name == name) return value;
   }
-  throw Error(ErrorKind::usage, {}, std::string("unknown ") + what + " " + excerpt(name), "choose from " + join(known | std::views::keys));
+  throw Error(ErrorKind::usage, {}, std::string("unknown ") + what + " " + excerpt(name),
+              "choose from " + join(known | std::views::keys));
 }
 
 void check(std::size_t runs, const FusionOptions& options) {

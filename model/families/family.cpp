@@ -1,8 +1,7 @@
 #include "model/families/family.h"
 
-#include <ranges>
-
 #include <array>
+#include <ranges>
 
 #include "base/text.h"
 #include "model/families/bert.h"
@@ -21,8 +20,9 @@ const Family& find_family(const JsonFile& config) {
   for (const Family& family : kFamilies) {
     if (family.model_type == *model_type) return family;
   }
-  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
-              "use a checkpoint of one of these types: " + join(kFamilies | std::views::transform(&Family::model_type)));
+  throw Error(
+      ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
+      "use a checkpoint of one of these types: " + join(kFamilies | std::views::transform(&Family::model_type)));
 }
 
 }  // namespace relucent

@@ -50,8 +50,7 @@ Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage) {
     case AnalyzerKind::whitespace: return Lucene::newLucene<Lucene::WhitespaceAnalyzer>();
     case AnalyzerKind::standard: return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
   }
-  throw Error(ErrorKind::usage, "[first_stage] analyzer", "unknown analyzer",
-              "use english, whitespace or standard");
+  throw Error(ErrorKind::usage, "[first_stage] analyzer", "unknown analyzer", "use english, whitespace or standard");
 }
 
 }  // namespace relucent
