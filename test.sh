@@ -32,8 +32,8 @@ run() {  # PRESET CTEST-ARGUMENTS...
   return $status
 }
 
-# The tests write thousands of small files and mostly wait for the disk. The release suite uses the disk, as users do; the
-# sanitizer runs look for other faults and use memory if there is room.
+# The tests write thousands of small files and mostly wait for the disk. The release suite uses the disk, as users do;
+# the sanitizer runs look for other faults and use memory if there is room.
 work_in_memory() {
   [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] || return 0
   [ "$(df --output=avail -B1M /dev/shm | tail -1)" -ge 4096 ] || return 0

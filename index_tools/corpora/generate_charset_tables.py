@@ -125,7 +125,7 @@ def is_single_byte(codec):
 
 
 def differences(codec, converter_name, opened, decode, prefix=b""):
-    """(first, last, code point or 0): pairs that Python decodes differently from ICU's converter; 0: not a character."""
+    """(first, last, code point or 0): pairs that Python and ICU decode differently; 0: not a character."""
     converter = opened(converter_name)
     found = []
     for pair in range(0x8000, 0x10000):
