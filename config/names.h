@@ -88,7 +88,7 @@ constexpr std::string_view name_of(Enum value) noexcept {
 }
 
 template <class Enum>
-constexpr std::optional<Enum> value_of(std::string_view name) noexcept {
+constexpr std::optional<Enum> value_named(std::string_view name) noexcept {
   for (const auto& [value, candidate] : Names<Enum>::kAll) {
     if (candidate == name) return value;
   }

@@ -119,9 +119,9 @@ Key choice_key(std::string section, std::string name, Access access, std::string
     return std::string(name_of(access(const_cast<Config&>(config))));
   };
   key.set = [access](Config& config, const Value& value) {
-    access(config) = value_of<Enum>(std::get<std::string>(value)).value();
+    access(config) = value_named<Enum>(std::get<std::string>(value)).value();
   };
-  key.is_allowed = [](const Value& value) { return value_of<Enum>(std::get<std::string>(value)).has_value(); };
+  key.is_allowed = [](const Value& value) { return value_named<Enum>(std::get<std::string>(value)).has_value(); };
   key.suggest = [names](const std::string& wrong) { return suggest_name(wrong, names); };
   return key;
 }
@@ -297,7 +297,7 @@ std::string_view to_string(FallbackDevice value) noexcept { return config::name_
 std::string_view to_string(LogLevel value) noexcept { return config::name_of(value); }
 
 std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept {
-  return config::value_of<AnalyzerKind>(name);
+  return config::value_named<AnalyzerKind>(name);
 }
 
 }  // namespace relucent

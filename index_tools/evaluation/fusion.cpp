@@ -9,14 +9,15 @@
 #include <utility>
 
 #include "base/text.h"
+#include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
 template <typename Value>
-Value value_of(std::string_view name, std::initializer_list<std::pair<std::string_view, Value>> known,
-               const char* what) {
+Value value_named(std::string_view name, std::initializer_list<std::pair<std::string_view, Value>> known,
+                  const char* what) {
   for (const auto& [known_name, value] : known) {
     if (known_name == name) return value;
   }
@@ -106,13 +107,13 @@ double sum_of(std::vector<double>& parts) {
 }  // namespace
 
 FusionMethod parse_fusion_method(std::string_view name) {
-  return value_of<FusionMethod>(name, {{"rrf", FusionMethod::reciprocal_rank}, {"sum", FusionMethod::weighted_sum}},
-                                "fusion method");
+  return value_named<FusionMethod>(name, {{"rrf", FusionMethod::reciprocal_rank}, {"sum", FusionMethod::weighted_sum}},
+                                   "fusion method");
 }
 
 ScoreNormalization parse_score_normalization(std::string_view name) {
   using enum ScoreNormalization;
-  return value_of<ScoreNormalization>(
+  return value_named<ScoreNormalization>(
       name, {{"none", none}, {"min-max", min_max}, {"max", max}, {"sum", sum}, {"z-score", z_score}, {"rank", rank}},
       "score normalization");
 }
