@@ -335,7 +335,7 @@ TEST_F(FaultyCheckpoint, TokenizerJsonOfAnotherKind) {
   refused_with([](json& j) { j["model"]["vocab"]["a"] = 6; }, ErrorKind::invalid_data, "model.vocab", "twice");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = 900; }, ErrorKind::invalid_data, "model.vocab", "no entry");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = 1ULL << 40; }, ErrorKind::invalid_data, "model.vocab",
-               "cannot be");
+               "invalid id");
   refused_with([](json& j) { j["model"]["max_input_chars_per_word"] = 50; }, ErrorKind::unsupported,
                "max_input_chars_per_word", "50");
   refused_with(
