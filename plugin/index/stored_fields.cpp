@@ -95,11 +95,10 @@ void read_pieces(DocumentBytes& document, std::size_t length, std::string& room,
   }
 }
 
-/// Appends a value of `length` bytes to what is known of the field, or as much of it as is wanted.
-void read_value(DocumentBytes& document, std::int64_t length, const WantedField& wanted, const StopSignal& stop,
+/// Appends a value of `length` bytes to what is known of the field, or as much of it as is wanted. Returns whether more
+/// of the field is wanted.
+bool read_value(DocumentBytes& document, std::int64_t length, const WantedField& wanted, const StopSignal& stop,
                 std::optional<std::string>& value, std::string& room) {
-  const auto size = [&] { return value ? value->size() : 0; };
-  if (value && size() >= wanted.at_most) return document.skip(length);
   const bool is_text = wanted.values != WantedField::Values::first_bytes;
   const auto bytes = static_cast<std::size_t>(length);
   if (is_text) {
@@ -107,7 +106,7 @@ void read_value(DocumentBytes& document, std::int64_t length, const WantedField&
   } else {
     value.emplace().reserve(std::min(bytes, wanted.at_most));
   }
-  const std::size_t taken = std::min(bytes, wanted.at_most - size());
+  const std::size_t taken = std::min(bytes, wanted.at_most - value->size());
   if (is_text) {
     WellFormedText text(*value);
     read_pieces(document, taken, room, stop, [&](std::string_view piece) { text.add(piece); });
@@ -116,6 +115,7 @@ void read_value(DocumentBytes& document, std::int64_t length, const WantedField&
     read_pieces(document, taken, room, stop, [&](std::string_view piece) { *value += piece; });
   }
   document.skip(static_cast<std::int64_t>(bytes - taken));
+  return taken == bytes && value->size() < wanted.at_most;
 }
 
 /// Loads the wanted fields and skips all others.
@@ -206,6 +206,7 @@ std::vector<std::optional<std::string>> StoredFields::read(std::int32_t document
   const Lucene::FieldInfosPtr names = Access::field_infos(*segment->reader);
   DocumentBytes bytes(*Access::fields(*segment->reader), document - segment->first, document);
   std::vector<std::optional<std::string>> found(wanted.size());
+  std::vector<bool> complete(wanted.size());
   std::string room;
   for (std::int32_t fields = bytes.number(); fields > 0; --fields) {
     const std::int32_t number = bytes.number();
@@ -215,14 +216,15 @@ std::vector<std::optional<std::string>> StoredFields::read(std::int32_t document
     if ((bits & ~(kTokenized | kBinary)) != 0) damaged(document);
     const std::int64_t length = bytes.length();
     const auto field = std::find_if(wanted.begin(), wanted.end(), [&](const auto& one) { return one.name == name; });
-    const bool takes = field != wanted.end() &&
-                       (field->values != WantedField::Values::first_bytes || (bits & kBinary) != 0) &&
-                       (field->values == WantedField::Values::all_texts || !found[field - wanted.begin()]);
+    const auto i = static_cast<std::size_t>(field - wanted.begin());
+    const bool takes = field != wanted.end() && !complete[i] &&
+                       (field->values != WantedField::Values::first_bytes || (bits & kBinary) != 0);
     if (!takes) {
       bytes.skip(length);
       continue;
     }
-    read_value(bytes, length, *field, stop, found[field - wanted.begin()], room);
+    const bool more = read_value(bytes, length, *field, stop, found[i], room);
+    complete[i] = !more || field->values != WantedField::Values::all_texts;
   }
   return found;
 }
