@@ -1,6 +1,6 @@
 """The bundled checkpoint through `relucent rerank` and `relucent evaluate` against PyTorch's answers.
 
-All pairs in fp32; of the other precisions and the fusion the first queries, and all where RELUCENT_FULL_GOLDENS is set.
+All pairs in fp32; of the other precisions and the fusion the first queries, and all where RELUCENT_TEST_ALL is set.
 """
 
 import gzip
@@ -47,7 +47,7 @@ class Trained(ProgramTest):
                 "".join(f"{record['qid']} Q0 {record['docno']} {record['rank']} {1000 - record['rank']} bm25\n"
                         for record in records))
             self.assertAlmostEqual(self.ndcg(name, first_stage), expected["first_stage"], delta=TOLERANCE)
-            every_pair = bool(os.environ.get("RELUCENT_FULL_GOLDENS"))
+            every_pair = bool(os.environ.get("RELUCENT_TEST_ALL"))
             for precision in ("fp32", "bf16", "int8") if every_pair else ("fp32",):
                 with self.subTest(set=name, precision=precision):
                     tolerance = TOLERANCE if precision == "fp32" else FEWER_BITS
