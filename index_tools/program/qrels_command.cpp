@@ -3,13 +3,13 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
@@ -44,16 +44,9 @@ int show(const QrelsOptions& options) {
   return ok;
 }
 
-QrelsFormat form_of(const QrelsOptions& options) {
-  if (!options.format.empty()) return index_tools::parse_qrels_format(options.format);
-  const std::optional<QrelsFormat> format = index_tools::qrels_format_of(options.to);
-  if (format) return *format;
-  throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
-              "choose one: --to trec, smart, jsonl or beir");
-}
-
 int convert(const QrelsOptions& options) {
-  const QrelsFormat format = form_of(options);
+  const QrelsFormat format = chosen_format(options.format, options.to, index_tools::parse_qrels_format,
+                                           index_tools::qrels_format_of, "trec, smart, jsonl or beir");
   const JudgmentFile file = index_tools::read_judgment_file(options.from);
   write_result(options.to, index_tools::format_judgments(file.judgments, format));
   std::cout.flush();

@@ -1,7 +1,6 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "index_tools/evaluation/run_formats.h"
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/run_fuse_command.h"
@@ -88,16 +88,9 @@ int check(const RunOptions& options) {
   return options.strict && all_remarks > 0 ? bad_data : ok;
 }
 
-RunFormat form_of(const RunOptions& options) {
-  if (!options.format.empty()) return index_tools::parse_run_format(options.format);
-  const std::optional<RunFormat> format = index_tools::run_format_of(options.to);
-  if (format) return *format;
-  throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
-              "choose one: --to trec, msmarco or jsonl");
-}
-
 int convert(const RunOptions& options) {
-  const RunFormat format = form_of(options);
+  const RunFormat format = chosen_format(options.format, options.to, index_tools::parse_run_format,
+                                         index_tools::run_format_of, "trec, msmarco or jsonl");
   const index_tools::Run run = index_tools::read_run(options.from);
   const std::string tag = !options.tag.empty() ? options.tag : run.tag.empty() ? "run" : run.tag;
   const auto order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;

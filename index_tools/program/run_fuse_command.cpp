@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "index_tools/evaluation/fusion.h"
+#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
@@ -25,15 +25,6 @@ struct FuseOptions {
   std::string method = "rrf", normalization = "min-max", order = "score", output = "-", format, tag;
   FusionOptions fusion;
 };
-
-RunFormat form_of(const FuseOptions& options) {
-  if (!options.format.empty()) return index_tools::parse_run_format(options.format);
-  if (options.output == "-") return RunFormat::trec;
-  const std::optional<RunFormat> format = index_tools::run_format_of(options.output);
-  if (format) return *format;
-  throw Error(ErrorKind::usage, options.output, "has a name that does not imply a format",
-              "choose one: --to trec, msmarco or jsonl");
-}
 
 // Warns about queries that are missing from some runs.
 void note_missing_queries(const std::vector<index_tools::Run>& runs, const FuseOptions& options) {
@@ -56,7 +47,10 @@ int fuse(FuseOptions options) {
   options.fusion.order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;
   if (options.files.size() < 2)
     throw Error(ErrorKind::usage, "FILE", "one run cannot be fused", "pass two or more runs");
-  const RunFormat format = form_of(options);
+  const RunFormat format = options.format.empty() && options.output == "-"
+                               ? RunFormat::trec
+                               : chosen_format(options.format, options.output, index_tools::parse_run_format,
+                                               index_tools::run_format_of, "trec, msmarco or jsonl");
   std::vector<index_tools::Run> runs;
   for (const std::string& file : options.files) runs.push_back(index_tools::read_run(file));
   const std::vector<index_tools::RankedQuery> queries = index_tools::fuse(runs, options.fusion);

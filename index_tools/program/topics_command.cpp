@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "index_tools/evaluation/topic_writer.h"
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/text_output.h"
@@ -91,14 +91,6 @@ int show(const TopicsOptions& options) {
   return ok;
 }
 
-TopicFormat form_of(const TopicsOptions& options) {
-  if (!options.format.empty()) return index_tools::parse_topic_format(options.format);
-  const std::optional<TopicFormat> format = index_tools::topic_format_of(options.to);
-  if (format) return *format;
-  throw Error(ErrorKind::usage, options.to, "has a name that does not imply a format",
-              "choose one: --to trec, xml, smart, jsonl or tsv");
-}
-
 // The texts that are neither the query nor supported by the format.
 std::string left_out(const TextCounts& counts, index_tools::TopicText query, TopicFormat format) {
   const bool carried = index_tools::carries_descriptions(format);
@@ -113,7 +105,8 @@ std::string left_out(const TextCounts& counts, index_tools::TopicText query, Top
 }
 
 int convert(const TopicsOptions& options) {
-  const TopicFormat format = form_of(options);
+  const TopicFormat format = chosen_format(options.format, options.to, index_tools::parse_topic_format,
+                                           index_tools::topic_format_of, "trec, xml, smart, jsonl or tsv");
   TopicFile file = index_tools::read_topic_file(options.from);
   const index_tools::TopicText text = parse_topic_text(options.topic_text);
   const TextCounts counts = count_texts(file.topics);
