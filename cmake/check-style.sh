@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the layout of tracked files, and with --tidy the code by clang-tidy. Prints what is wrong and exits with 1.
+# Checks the layout of tracked files, and with --tidy the code by clang-tidy. Prints what is wrong and exits with 1, or
+# with 77 if nothing is wrong but a check could not be made.
 #   cmake/check-style.sh                      clang-format, lines over 120 columns, trailing white space
 #   cmake/check-style.sh --tidy [FILE...]     clang-tidy on these files, or on all
 #   cmake/check-style.sh --tidy --changed REF clang-tidy on the files that differ from REF
@@ -13,7 +14,7 @@ export LC_ALL=C.UTF-8
 git() { command git -c safe.directory="$PWD" "$@"; }
 if ! git rev-parse --git-dir >/dev/null 2>&1; then
   echo "SKIPPED: not a git checkout, so the files to check are unknown"
-  exit 0
+  exit 77
 fi
 
 # find_tool NAME PROGRAM: the path of version 14, or nothing.
@@ -31,7 +32,8 @@ check_layout() {
   local status=0 format
   format=$(find_tool clang-format "${CLANG_FORMAT:-}")
   if [ -z "$format" ]; then
-    echo "SKIPPED: clang-format 14 is not installed (Debian 12: apt-get install clang-format)"
+    echo "SKIPPED: clang-format 14 is not installed (apt-get install clang-format-14)"
+    status=77
   else
     git ls-files -z -- '*.cpp' '*.cu' '*.h' '*.inl' "${inputs[@]}" | xargs -0 "$format" --dry-run -Werror || status=1
   fi
@@ -63,8 +65,8 @@ check_code() {
   local tidy file status=0
   tidy=$(find_tool clang-tidy "${CLANG_TIDY:-}")
   if [ -z "$tidy" ]; then
-    echo "SKIPPED: clang-tidy 14 is not installed (Debian 12: apt-get install clang-tidy)"
-    return 0
+    echo "SKIPPED: clang-tidy 14 is not installed (apt-get install clang-tidy-14)"
+    return 77
   fi
   if [ ! -f build/dev/compile_commands.json ]; then
     echo "build/dev/compile_commands.json is missing: run cmake --preset dev first" >&2
@@ -95,5 +97,5 @@ case ${1:-} in
     fi
     check_code "${files[@]}"
     ;;
-  *) sed -n '3,5s/^#   //p' "$0" >&2; exit 2 ;;
+  *) sed -n '4,6s/^#   //p' "$0" >&2; exit 2 ;;
 esac
