@@ -1,5 +1,5 @@
 # Compiler settings of Relucent's own targets. relucent_target(NAME) gives a target the language level, the
-# warnings and the sanitizers; nothing here leaks to projects that use the library.
+# warnings, the sanitizers and {fmt}; nothing here leaks to projects that use the library.
 
 # Not cache entries: project() has already made them. The kernels ask for -O3 themselves.
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1 -D_GLIBCXX_ASSERTIONS")
@@ -25,6 +25,7 @@ endif()
 
 function(relucent_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
+  target_link_libraries(${name} PRIVATE fmt::fmt)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF)
   # GCC 12 sees overflows that are not there in its own std::string operator+ (GCC bugs 105329 and 105651).
   target_compile_options(${name} PRIVATE
