@@ -1,4 +1,4 @@
-# Relucent as a TIRA software. Build it in the root of the sources:
+# Relucent as software for TIRA. Build the image in the root of the sources:
 #   docker build -f docs/examples/tirex.Dockerfile -t relucent .
 FROM debian:12 AS build
 COPY packages.txt /source/
@@ -17,5 +17,5 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /relucent /usr/local
 RUN ldconfig
-# TIRA names its folders by $inputDataset and $outputDir, which the command takes where no flags are given.
+# TIRA names its directories in $inputDataset and $outputDir; the command uses them if no flags are given.
 CMD ["relucent", "rerank"]
