@@ -1,5 +1,7 @@
 #include "index_tools/corpora/cord19_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -60,8 +62,8 @@ class Cord19Reader : public DocumentReader {
     for (std::size_t i = 0; i < needed; ++i) {
       const auto found = std::find(fields_.begin(), fields_.end(), kNames[i]);
       if (found == fields_.end()) {
-        throw Error(ErrorKind::invalid_data, lines_.part() + ":" + std::to_string(records_.line()),
-                    std::string("the header line has no column ") + kNames[i],
+        throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", lines_.part(), records_.line()),
+                    fmt::format("the header line has no column {}", kNames[i]),
                     "use metadata.csv from the CORD-19 release of 2020-05-19 or later");
       }
       columns_[i] = static_cast<std::size_t>(found - fields_.begin());

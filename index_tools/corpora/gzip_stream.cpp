@@ -1,5 +1,6 @@
 #include "index_tools/corpora/gzip_stream.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -30,8 +31,8 @@ struct GzipStream::Implementation {
   ~Implementation() { ::inflateEnd(&zlib); }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::invalid_data, name + ": byte " + std::to_string(consumed - zlib.avail_in),
-                "the gzip data is damaged or truncated (" + reason + ")", "download or recreate the file");
+    throw Error(ErrorKind::invalid_data, fmt::format("{}: byte {}", name, consumed - zlib.avail_in),
+                fmt::format("the gzip data is damaged or truncated ({})", reason), "download or recreate the file");
   }
 
   bool fill() {
