@@ -24,7 +24,7 @@ enum Column : std::size_t { kId, kTitle, kAbstract, kPmcFiles, kPdfFiles, kColum
 constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abstract", "pmc_json_files",
                                                       "pdf_json_files"};
 
-// The file's bytes; false if there is no such file of a sensible size.
+// Reads the file; false if it is missing or too large.
 bool read_parse(const fs::path& path, std::string& bytes) {
   std::error_code failure;
   const std::uintmax_t size = fs::file_size(path, failure);
@@ -33,7 +33,7 @@ bool read_parse(const fs::path& path, std::string& bytes) {
   return true;
 }
 
-// ir_datasets opens metadata.csv as text where it looks up full texts, and as bytes where it does not.
+// ir_datasets opens metadata.csv as text when it looks up full texts, otherwise as bytes.
 void use_newlines(std::string& text) {
   for (std::size_t i = text.find('\r'); i != std::string::npos; i = text.find('\r', i)) {
     text.replace(i, text.compare(i, 2, "\r\n") == 0 ? 2 : 1, "\n");

@@ -107,7 +107,7 @@ std::size_t PeekedStream::read(char* buffer, std::size_t capacity) {
 }
 
 std::int64_t PeekedStream::seek(std::int64_t offset, int whence) {
-  // libarchive asks where it is by seeking nowhere; the source is ahead by what was peeked at.
+  // libarchive seeks by 0 to learn the position. The source is ahead of it by the inspected bytes.
   if (whence == SEEK_CUR) offset -= static_cast<std::int64_t>(first_.size());
   first_.clear();
   return source_.seek(offset, whence);

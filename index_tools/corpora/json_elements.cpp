@@ -65,7 +65,7 @@ std::size_t JsonElements::span_within(bool in_string) const {
   return i - begin_;
 }
 
-// One value of any kind: up to its closing bracket or quote, or, for a number or a word, up to what follows.
+// One value of any kind. It ends with its closing bracket or quote; a number or a word ends before the next separator.
 std::string JsonElements::read_value() {
   std::string value;
   int depth = 0;
