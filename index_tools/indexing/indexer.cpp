@@ -177,7 +177,7 @@ class IndexRun {
     text_bytes_ = 0;
   }
 
-  // Adds to an error of the index what is safe and how to continue.
+  // Adds to an error of the index how many documents are safe and how to continue.
   template <typename Step>
   void guarded(Step&& step) {
     try {

@@ -174,7 +174,7 @@ class Verification {
     } else {
       add("documents", Status::ok, with_commas(contents.documents) + " documents");
     }
-    // Other programs may intend what `relucent index` never does.
+    // `relucent index` never writes such documents; another program may do so on purpose.
     const Status fault = record ? Status::damaged : Status::note;
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable", fault);
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
@@ -239,10 +239,10 @@ class Verification {
     check_faults("token ids", stored.unreadable, "with unreadable token ids", "every document has token ids");
     if (stored.recomputed) {
       check_faults("token ids", stored.different, "whose token ids do not match their texts",
-                   fmt::format("they match what the tokenizer {} makes of the texts", stored.tokenizer));
+                   fmt::format("they match the texts (tokenizer {})", stored.tokenizer));
     } else {
       add("token ids", Status::note,
-          fmt::format("made by the tokenizer {}, which is not the model's; not compared", stored.tokenizer));
+          fmt::format("not compared: the tokenizer {} made them, not the model's", stored.tokenizer));
     }
   }
 
