@@ -49,7 +49,7 @@ struct Reader {
   const std::filesystem::path& file;
   JudgmentFile result = {};
   bool form_known = false;
-  bool weighted = false;  // SMART's four columns, of which the last two are ignored
+  bool weighted = false;  // SMART's four columns; the last two are ignored
   std::string npl_query = {};
   std::unordered_map<std::string, std::unordered_set<std::string>> seen = {};
 
