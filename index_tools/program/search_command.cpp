@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,7 +123,7 @@ int answer_lines(SearchSession& session, const SearchOptions& options) {
       code = std::max(code, answer(session, std::string(trim(line)), options));
       if (!options.json) std::cout << std::endl;
     } catch (const Error& error) {
-      unanswered.add(person ? "" : "query " + std::to_string(asked), error);
+      unanswered.add(person ? "" : fmt::format("query {}", asked), error);
     }
     if (!std::cout.good()) break;
   }
