@@ -48,7 +48,7 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
                                     const std::set<std::string>& expected) {
   std::vector<std::string> remarks;
   if (run.other_tags > 0)
-    remarks.push_back(fmt::format("{} lines have another tag than \"{}\"", with_commas(run.other_tags), run.tag));
+    remarks.push_back(fmt::format("{} lines have a tag other than \"{}\"", with_commas(run.other_tags), run.tag));
   if (check.ties_as_float > 0) {
     const bool fewer = check.ties_as_double < check.ties_as_float;
     remarks.push_back(

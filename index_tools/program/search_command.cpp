@@ -65,7 +65,7 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   }
   std::cout.flush();
   if (options.timings) std::cerr << timings_line(result) << "\n";
-  note_not_rescored(result, "the first stage's order stands");
+  note_not_rescored(result, "the hits keep the first stage's order");
   if (!result.degraded) return ok;
   note_degraded(result, result.rescored > 0 ? "not answered as configured" : "answered in the first stage's order");
   return degraded;

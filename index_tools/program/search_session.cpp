@@ -94,7 +94,8 @@ struct SearchSession::Implementation {
     std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
     if (texts == Texts::none) return wanted;
     wanted.push_back({to_lucene(config.index.text_field), WantedField::Values::all_texts});
-    if (texts == Texts::beginnings) wanted.back().at_most = kSnippetSource + 1;  // so that the snippet sees it is cut
+    if (texts == Texts::beginnings)
+      wanted.back().at_most = kSnippetSource + 1;  // one more, so that the snippet shows that the text continues
     return wanted;
   }
 
