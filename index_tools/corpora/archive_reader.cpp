@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <exception>
@@ -62,12 +63,10 @@ struct ArchiveReader::Implementation {
     if (source_error) std::rethrow_exception(std::exchange(source_error, nullptr));
     if (status >= ARCHIVE_WARN) return;
     const char* reason = ::archive_error_string(handle);
-    std::string place = entry.empty() ? name : name + ":" + entry;
-    place += ": byte " + std::to_string(entry_bytes);
-    throw Error(
-        ErrorKind::invalid_data, place,
-        std::string("the archive is damaged or truncated (") + (reason != nullptr ? reason : "no reason given") + ")",
-        "download or recreate the file");
+    throw Error(ErrorKind::invalid_data,
+                fmt::format("{}{}{}: byte {}", name, entry.empty() ? "" : ":", entry, entry_bytes),
+                fmt::format("the archive is damaged or truncated ({})", reason != nullptr ? reason : "no reason given"),
+                "download or recreate the file");
   }
 };
 

@@ -1,6 +1,7 @@
 #include "index_tools/corpora/byte_stream.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -19,7 +20,7 @@ FileStream::FileStream(const std::filesystem::path& file) : name_(input_name(fil
   } else {
     file_.reset(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file_) {
-      throw Error(ErrorKind::io, name_, std::string("cannot be opened: ") + std::strerror(errno),
+      throw Error(ErrorKind::io, name_, fmt::format("cannot be opened: {}", std::strerror(errno)),
                   "check the path and its permissions");
     }
   }
@@ -40,8 +41,8 @@ std::size_t FileStream::read(char* buffer, std::size_t capacity) {
       return static_cast<std::size_t>(count);
     }
     if (errno != EINTR) {
-      throw Error(ErrorKind::io, name_ + ": byte " + std::to_string(position_),
-                  std::string("cannot be read: ") + std::strerror(errno));
+      throw Error(ErrorKind::io, fmt::format("{}: byte {}", name_, position_),
+                  fmt::format("cannot be read: {}", std::strerror(errno)));
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "index_tools/corpora/cord19_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -22,7 +24,7 @@ enum Column : std::size_t { kId, kTitle, kAbstract, kPmcFiles, kPdfFiles, kColum
 constexpr std::array<const char*, kColumns> kNames = {"cord_uid", "title", "abstract", "pmc_json_files",
                                                       "pdf_json_files"};
 
-// The file's bytes; false if there is no such file of a sensible size.
+// Reads the file; false if it is missing or too large.
 bool read_parse(const fs::path& path, std::string& bytes) {
   std::error_code failure;
   const std::uintmax_t size = fs::file_size(path, failure);
@@ -31,7 +33,7 @@ bool read_parse(const fs::path& path, std::string& bytes) {
   return true;
 }
 
-// ir_datasets opens metadata.csv as text where it looks up full texts, and as bytes where it does not.
+// ir_datasets opens metadata.csv as text when it looks up full texts, otherwise as bytes.
 void use_newlines(std::string& text) {
   for (std::size_t i = text.find('\r'); i != std::string::npos; i = text.find('\r', i)) {
     text.replace(i, text.compare(i, 2, "\r\n") == 0 ? 2 : 1, "\n");
@@ -60,8 +62,8 @@ class Cord19Reader : public DocumentReader {
     for (std::size_t i = 0; i < needed; ++i) {
       const auto found = std::find(fields_.begin(), fields_.end(), kNames[i]);
       if (found == fields_.end()) {
-        throw Error(ErrorKind::invalid_data, lines_.part() + ":" + std::to_string(records_.line()),
-                    std::string("the header line has no column ") + kNames[i],
+        throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", lines_.part(), records_.line()),
+                    fmt::format("the header line has no column {}", kNames[i]),
                     "use metadata.csv from the CORD-19 release of 2020-05-19 or later");
       }
       columns_[i] = static_cast<std::size_t>(found - fields_.begin());

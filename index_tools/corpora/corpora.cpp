@@ -1,5 +1,7 @@
 #include "index_tools/corpora/corpora.h"
 
+#include <fmt/format.h>
+
 #include <ranges>
 
 #include "base/text.h"
@@ -128,7 +130,7 @@ const Corpus& find_corpus(std::string_view id) {
   for (const Corpus& corpus : corpora()) {
     if (corpus.id == id) return corpus;
   }
-  throw Error(ErrorKind::usage, "--corpus " + std::string(id), "unknown corpus",
+  throw Error(ErrorKind::usage, fmt::format("--corpus {}", id), "unknown corpus",
               "choose from " + join(corpora() | std::views::transform(&Corpus::id)));
 }
 

@@ -1,5 +1,7 @@
 #include "index_tools/corpora/corpus_reader.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 namespace relucent::index_tools {
@@ -82,7 +84,7 @@ bool CorpusReader::next_of_part(Document& document) {
 }
 
 std::string CorpusReader::place_of(const Document& document) const {
-  return part_ + ":" + std::to_string(document.line);
+  return fmt::format("{}:{}", part_, document.line);
 }
 
 }  // namespace relucent::index_tools

@@ -1,5 +1,6 @@
 #include "index_tools/corpora/gzip_stream.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -30,8 +31,8 @@ struct GzipStream::Implementation {
   ~Implementation() { ::inflateEnd(&zlib); }
 
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::invalid_data, name + ": byte " + std::to_string(consumed - zlib.avail_in),
-                "the gzip data is damaged or truncated (" + reason + ")", "download or recreate the file");
+    throw Error(ErrorKind::invalid_data, fmt::format("{}: byte {}", name, consumed - zlib.avail_in),
+                fmt::format("the gzip data is damaged or truncated ({})", reason), "download or recreate the file");
   }
 
   bool fill() {
@@ -106,7 +107,7 @@ std::size_t PeekedStream::read(char* buffer, std::size_t capacity) {
 }
 
 std::int64_t PeekedStream::seek(std::int64_t offset, int whence) {
-  // libarchive asks where it is by seeking nowhere; the source is ahead by what was peeked at.
+  // libarchive seeks by 0 to learn the position. The source is ahead of it by the inspected bytes.
   if (whence == SEEK_CUR) offset -= static_cast<std::int64_t>(first_.size());
   first_.clear();
   return source_.seek(offset, whence);

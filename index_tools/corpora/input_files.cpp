@@ -1,5 +1,6 @@
 #include "index_tools/corpora/input_files.h"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -139,7 +140,8 @@ void add_folder(const fs::path& folder, const std::vector<std::string>& patterns
     }
   }
   for (const auto& link : below.broken) {
-    if (link.to_folder || wanted(link.path)) found.broken_links.push_back(link.path.string() + " (" + link.why + ")");
+    if (link.to_folder || wanted(link.path))
+      found.broken_links.push_back(fmt::format("{} ({})", link.path.string(), link.why));
   }
   if (found.files.size() > before) return;
   throw Error(ErrorKind::io, folder.string(), "the directory contains no file whose name matches " + join(patterns),

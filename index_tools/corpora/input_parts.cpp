@@ -1,5 +1,7 @@
 #include "index_tools/corpora/input_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -75,13 +77,14 @@ bool InputParts::next_part() {
     const std::string entry = top.archive.entry_name();
     if (!name_matches(entry, patterns_) && !names_container(entry)) continue;
     top.any_part = true;
+    std::string name = fmt::format("{}:{}", top.name, entry);
     if (levels_.size() == kMaxLevels) {
-      throw Error(ErrorKind::invalid_data, top.name + ":" + entry, "is nested in too many archives", "unpack it first");
+      throw Error(ErrorKind::invalid_data, name, "is nested in too many archives", "unpack it first");
     }
     auto stream = std::make_unique<EntryStream>(top.archive);
     ByteStream& bytes = *stream;
     levels_.push_back(
-        std::make_unique<Level>(top.name + ":" + entry, top.path + "/" + entry, std::move(stream), bytes));
+        std::make_unique<Level>(std::move(name), fmt::format("{}/{}", top.path, entry), std::move(stream), bytes));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "index_tools/corpora/json_elements.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -31,8 +33,8 @@ JsonElements::JsonElements(ByteStream& bytes, const std::string& part, ReadRepor
     : bytes_(bytes), part_(part), report_(report), member_(std::move(member)), buffer_(kReadBytes) {}
 
 void JsonElements::fail(const std::string& problem) const {
-  throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(line_),
-              problem + " (after element " + std::to_string(number_) + ")", "download or recreate the file");
+  throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", part_, line_),
+              fmt::format("{} (after element {})", problem, number_), "download or recreate the file");
 }
 
 int JsonElements::peek() {
@@ -63,7 +65,7 @@ std::size_t JsonElements::span_within(bool in_string) const {
   return i - begin_;
 }
 
-// One value of any kind: up to its closing bracket or quote, or, for a number or a word, up to what follows.
+// One value of any kind. It ends with its closing bracket or quote; a number or a word ends before the next separator.
 std::string JsonElements::read_value() {
   std::string value;
   int depth = 0;
@@ -103,14 +105,14 @@ void JsonElements::find_member() {
   take();
   for (;;) {
     skip_white();
-    if (peek() != '"') fail("the JSON object has no member \"" + member_ + "\"");
+    if (peek() != '"') fail(fmt::format("the JSON object has no member \"{}\"", member_));
     const std::string name = read_value();
     skip_white();
     if (peek() != ':') fail("a member of the JSON object has no value");
     take();
     skip_white();
-    if (name == "\"" + member_ + "\"") {
-      if (peek() != '[') fail("the member \"" + member_ + "\" is not an array");
+    if (name == fmt::format("\"{}\"", member_)) {
+      if (peek() != '[') fail(fmt::format("the member \"{}\" is not an array", member_));
       return;
     }
     read_value();

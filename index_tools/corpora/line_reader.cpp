@@ -1,5 +1,7 @@
 #include "index_tools/corpora/line_reader.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <utility>
 
@@ -47,7 +49,7 @@ bool LineReader::next(std::string& line) {
     newline_seen = newline != nullptr;
     if (newline_seen || !fill()) break;
     if (line.size() > kMaxLine) {
-      throw Error(ErrorKind::invalid_data, part_ + ":" + std::to_string(number_), "the line is longer than 256 MiB",
+      throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", part_, number_), "the line is longer than 256 MiB",
                   "check that this is a text file in the corpus's format");
     }
   }

@@ -101,7 +101,7 @@ class XmlReader : public DocumentReader {
   }
 
  private:
-  // Of a citation, not of the set of them.
+  // Finds the start tag of a citation; the tag of a citation set begins with the same letters.
   bool find_start() {
     while (bytes_.skip_to(kCitationStart)) {
       bytes_.have(kCitationStart.size() + 1);
@@ -193,7 +193,7 @@ class DisplayReader : public DocumentReader {
   }
 
  private:
-  // Collects the fields up to an empty line, the next PMID or the end; false where there are none left.
+  // Collects the fields up to an empty line, the next PMID or the end; false if there are none left.
   bool read_citation(Document& document) {
     document.id.clear();
     title_.clear();

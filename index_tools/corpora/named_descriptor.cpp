@@ -1,6 +1,7 @@
 #include "index_tools/corpora/named_descriptor.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <charconv>
@@ -30,7 +31,7 @@ std::optional<int> named_descriptor(const std::filesystem::path& file, int dash)
 UniqueFd duplicate_descriptor(int descriptor, const std::string& name) {
   UniqueFd duplicate(::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (duplicate) return duplicate;
-  throw Error(ErrorKind::io, name, std::string("cannot be used: ") + std::strerror(errno),
+  throw Error(ErrorKind::io, name, fmt::format("cannot be used: {}", std::strerror(errno)),
               errno == EBADF ? "redirect it to a file or a pipe, or pass a file name" : "");
 }
 

@@ -1,5 +1,7 @@
 #include "index_tools/corpora/read_report.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "relucent/error.h"
 
@@ -12,9 +14,9 @@ constexpr std::int64_t kManyMalformed = 1000;
 }  // namespace
 
 void ReadReport::malformed(std::string_view kind, std::string_view part, std::int64_t line) {
-  const std::string place = std::string(part) + ":" + std::to_string(line);
+  const std::string place = fmt::format("{}:{}", part, line);
   if (strict_) {
-    throw Error(ErrorKind::invalid_data, place, "malformed record: " + std::string(kind),
+    throw Error(ErrorKind::invalid_data, place, fmt::format("malformed record: {}", kind),
                 "fix it, or run without --strict to skip a few such records");
   }
   ++malformed_;
@@ -39,9 +41,9 @@ std::string ReadReport::malformed_summary() const {
   std::vector<std::string> kinds;
   for (const auto& [kind, entry] : kinds_) {
     const bool more = entry.count > static_cast<std::int64_t>(entry.examples.size());
-    kinds.push_back(kind + " (" + join(entry.examples) + (more ? ", ...)" : ")"));
+    kinds.push_back(fmt::format("{} ({}{})", kind, join(entry.examples), more ? ", ..." : ""));
   }
-  return std::to_string(malformed_) + (malformed_ == 1 ? " record" : " records") + " skipped: " + join(kinds, "; ");
+  return fmt::format("{} {} skipped: {}", malformed_, malformed_ == 1 ? "record" : "records", join(kinds, "; "));
 }
 
 }  // namespace relucent::index_tools

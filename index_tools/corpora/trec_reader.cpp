@@ -14,7 +14,7 @@ constexpr std::string_view kDocumentEnd = "\n</DOC>";
 
 bool starts_record(std::string_view bytes) { return bytes.starts_with("<DOC>") || bytes.starts_with("<DOC "); }
 
-// Where the next line <DOC> or <DOC ...> starts after the first byte.
+// Position of the first later line that starts with <DOC> or <DOC ...>; npos if there is none.
 std::size_t find_inner_start(std::string_view bytes) {
   for (std::size_t i = bytes.find('\n'); i != std::string_view::npos; i = bytes.find('\n', i + 1)) {
     if (starts_record(bytes.substr(i + 1))) return i + 1;

@@ -124,7 +124,7 @@ class WarcReader : public DocumentReader {
     return std::nullopt;
   }
 
-  // Where another record starts within the claimed length; nothing if none does.
+  // Position of another record within the claimed length; nothing if there is none.
   std::optional<std::size_t> start_of_next_record(std::size_t claimed) {
     const std::string_view start = headers_.old_version ? "\nWARC/0.18\n" : "\nWARC/1.";
     bytes_.have(claimed + start.size());

@@ -86,7 +86,7 @@ xmlSAXHandler handlers() {
 }
 
 void free_parser(xmlParserCtxtPtr parser) {
-  ::xmlFreeDoc(parser->myDoc);  // where libxml2 keeps what a document type declares
+  ::xmlFreeDoc(parser->myDoc);  // libxml2 keeps the declarations of a document type here
   ::xmlFreeParserCtxt(parser);
 }
 

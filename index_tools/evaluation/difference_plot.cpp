@@ -1,9 +1,9 @@
 #include "index_tools/evaluation/difference_plot.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <string_view>
 
 #include "base/text.h"
@@ -26,15 +26,6 @@ struct Bar {
   double a = 0, b = 0;
   double difference() const { return a - b; }
 };
-
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
-  char text[1024];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
 
 // Upper bound of a text's width in pixels for any sans-serif font: the widths of the widest common fonts (Verdana,
 // DejaVu Sans), times 1.13 for bold.
@@ -65,10 +56,8 @@ std::string shortened(const std::string& text, double font_size, double width) {
 }
 
 // With a minus sign instead of a hyphen.
-std::string number_text(const char* format, double value) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, format, std::abs(value));
-  return (value < 0 ? "−" : value > 0 ? "+" : "") + std::string(digits);
+std::string number_text(double value, int decimals) {
+  return fmt::format("{}{:.{}f}", value < 0 ? "−" : value > 0 ? "+" : "", std::abs(value), decimals);
 }
 
 // The distance of grid lines: 1, 2 or 5 times a power of ten, for four to eight lines.
@@ -99,8 +88,7 @@ class Panel {
     step_ = grid_step(high_ - low_);
     low_ = step_ * std::floor(low_ / step_ + 1e-9);
     high_ = step_ * std::ceil(high_ / step_ - 1e-9);
-    const int decimals = std::max(1, static_cast<int>(-std::floor(std::log10(step_) + 1e-9)));
-    std::snprintf(tick_format_, sizeof tick_format_, "%%.%df", decimals);
+    tick_decimals_ = std::max(1, static_cast<int>(-std::floor(std::log10(step_) + 1e-9)));
     const double tick_width = std::max(text_width(tick(low_), kFont), text_width(tick(high_), kFont));
     left_ = std::max(76.0, 36 + tick_width);  // 36: the axis's title
     lay_out_names();
@@ -114,7 +102,7 @@ class Panel {
 
   double slot() const { return (kWidth - left_ - kRight) / static_cast<double>(bars_.size()); }
   double y(double value) const { return top_ + kTop + kBars * (high_ - value) / (high_ - low_); }
-  std::string tick(double value) const { return number_text(tick_format_, value); }
+  std::string tick(double value) const { return number_text(value, tick_decimals_); }
 
   // Ids are horizontal if the longest fits below its bar, else vertical; the caption below moves down.
   void lay_out_names() {
@@ -129,8 +117,8 @@ class Panel {
 
   std::string text(double x, double place_y, const char* anchor, const std::string& content,
                    const std::string& more = "") const {
-    return formatted("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"", x, place_y, anchor) + more + ">" + content +
-           "</text>\n";
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, place_y, anchor, more,
+                       content);
   }
 
   std::string heading() const {
@@ -140,29 +128,29 @@ class Panel {
       down += bar.difference() < 0 ? 1 : 0;
     }
     const auto coloured = [](const char* colour, const std::string& content) {
-      return std::string("<tspan fill=\"") + colour + "\" font-weight=\"bold\">" + content + "</tspan>";
+      return fmt::format("<tspan fill=\"{}\" font-weight=\"bold\">{}</tspan>", colour, content);
     };
     return text(left_, top_ + 24, "start", escape_xml(measure_) + " by query: A − B",
-                formatted(" font-size=\"%.0f\" font-weight=\"bold\"", kTitleFont)) +
-           text(left_, top_ + 45, "start",
-                coloured(kFirst, "A = " + escape_xml(first_) + " better: " + std::to_string(up))) +
+                fmt::format(" font-size=\"{:.0f}\" font-weight=\"bold\"", kTitleFont)) +
+           text(left_, top_ + 45, "start", coloured(kFirst, fmt::format("A = {} better: {}", escape_xml(first_), up))) +
            text(left_, top_ + 62, "start",
-                coloured(kOther, "B = " + escape_xml(other_) + " better: " + std::to_string(down)) +
-                    " · equal: " + std::to_string(bars_.size() - up - down));
+                fmt::format("{} · equal: {}",
+                            coloured(kOther, fmt::format("B = {} better: {}", escape_xml(other_), down)),
+                            bars_.size() - up - down));
   }
 
   std::string grid() const {
     std::string result;
     for (int i = static_cast<int>(std::lround(low_ / step_)); i <= std::lround(high_ / step_); ++i) {
       const double value = i * step_;
-      result +=
-          formatted("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-opacity=\"%s\"/>\n",
-                    left_, kWidth - kRight, y(value), y(value), kInk, i == 0 ? "1" : "0.3");
+      result += fmt::format(
+          "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-opacity=\"{}\"/>\n",
+          left_, kWidth - kRight, y(value), y(value), kInk, i == 0 ? "1" : "0.3");
       result += text(left_ - 8, y(value) + 4, "end", tick(value));
     }
     const double middle = top_ + kTop + kBars / 2;
     return result + text(20, middle, "middle", "difference in " + escape_xml(measure_),
-                         formatted(" transform=\"rotate(-90 20 %.1f)\"", middle));
+                         fmt::format(" transform=\"rotate(-90 20 {:.1f})\"", middle));
   }
 
   std::string bars() const {
@@ -171,11 +159,11 @@ class Panel {
     for (std::size_t i = 0; i < bars_.size(); ++i) {
       const Bar& bar = bars_[i];
       const double from = y(std::max(0.0, bar.difference())), to = y(std::min(0.0, bar.difference()));
-      result += formatted("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\">",
-                          left_ + slot() * static_cast<double>(i) + (slot() - wide) / 2, from, wide, to - from,
-                          bar.difference() >= 0 ? kFirst : kOther);
-      result += "<title>" + escape_xml(bar.query) + ": " + number_text("%.4f", bar.difference()) +
-                formatted(" (A %.4f, B %.4f)", bar.a, bar.b) + "</title></rect>\n";
+      result += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\">",
+                            left_ + slot() * static_cast<double>(i) + (slot() - wide) / 2, from, wide, to - from,
+                            bar.difference() >= 0 ? kFirst : kOther);
+      result += fmt::format("<title>{}: {} (A {:.4f}, B {:.4f})</title></rect>\n", escape_xml(bar.query),
+                            number_text(bar.difference(), 4), bar.a, bar.b);
     }
     return result;
   }
@@ -183,18 +171,18 @@ class Panel {
   std::string names() const {
     const double bottom = top_ + kTop + kBars;
     const std::string caption =
-        std::to_string(bars_.size()) + (bars_.size() == 1 ? " query" : " queries, sorted by the difference");
+        fmt::format("{} {}", bars_.size(), bars_.size() == 1 ? "query" : "queries, sorted by the difference");
     std::string result = text((left_ + kWidth - kRight) / 2, bottom + below_ - 14, "middle", caption);
     if (names_ == Names::none) return result;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
       const double x = left_ + slot() * (static_cast<double>(i) + 0.5);
       const std::string id = escape_xml(shortened(bars_[i].query, name_font_, kWidestQuery));
-      const std::string size = formatted(" font-size=\"%.0f\"", name_font_);
+      const std::string size = fmt::format(" font-size=\"{:.0f}\"", name_font_);
       if (names_ == Names::level) {
         result += text(x, bottom + 16, "middle", id, size);
       } else {
         result += text(x + 3.5, bottom + 6, "end", id,
-                       size + formatted(" transform=\"rotate(-90 %.1f %.1f)\"", x + 3.5, bottom + 6));
+                       fmt::format("{} transform=\"rotate(-90 {:.1f} {:.1f})\"", size, x + 3.5, bottom + 6));
       }
     }
     return result;
@@ -204,18 +192,18 @@ class Panel {
     double sum = 0;
     for (const Bar& bar : bars_) sum += bar.difference();
     const double value = sum / static_cast<double>(bars_.size());
-    return formatted(
-               "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"1.5\" "
+    return fmt::format(
+               "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"1.5\" "
                "stroke-dasharray=\"6 4\"/>\n",
                left_, kWidth - kRight, y(value), y(value), kInk) +
            text(kWidth - kRight + 8, y(value) - 4, "start", "mean") +
-           text(kWidth - kRight + 8, y(value) + 11, "start", number_text("%.4f", value));
+           text(kWidth - kRight + 8, y(value) + 11, "start", number_text(value, 4));
   }
 
   std::vector<Bar> bars_;
   std::string measure_, first_, other_;
   double top_, low_ = 0, high_ = 0, step_ = 0;
-  char tick_format_[16] = "%.1f";
+  int tick_decimals_ = 1;
   double left_ = 0, below_ = 40;  // margins beside and below the bars
   Names names_ = Names::none;
   double name_font_ = 10;
@@ -240,11 +228,11 @@ std::string difference_plot(const Report& report, std::size_t measure) {
     panels += panel.draw();
     height += panel.height();
   }
-  return formatted(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-             "role=\"img\" font-family=\"sans-serif\" font-size=\"%.0f\" fill=\"%s\">\n",
-             kWidth, std::ceil(height), kWidth, std::ceil(height), kFont, kInk) +
-         "<title>" + escape_xml(name) + " by query</title>\n" + panels + "</svg>\n";
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "role=\"img\" font-family=\"sans-serif\" font-size=\"{2:.0f}\" fill=\"{3}\">\n"
+      "<title>{4} by query</title>\n{5}</svg>\n",
+      kWidth, std::ceil(height), kFont, kInk, escape_xml(name), panels);
 }
 
 }  // namespace relucent::index_tools

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <filesystem>
 #include <ranges>
@@ -32,7 +34,7 @@ Format format_named(const FormatNames<Format, count>& names, std::string_view na
   for (const auto& [known, format] : names) {
     if (known == name) return format;
   }
-  throw Error(ErrorKind::usage, {}, std::string("unknown ") + kind + " format " + excerpt(name),
+  throw Error(ErrorKind::usage, {}, fmt::format("unknown {} format {}", kind, excerpt(name)),
               "choose from " + join(names | std::views::keys));
 }
 

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/fusion.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -21,7 +23,7 @@ Value value_named(std::string_view name, std::initializer_list<std::pair<std::st
   for (const auto& [known_name, value] : known) {
     if (known_name == name) return value;
   }
-  throw Error(ErrorKind::usage, {}, std::string("unknown ") + what + " " + excerpt(name),
+  throw Error(ErrorKind::usage, {}, fmt::format("unknown {} {}", what, excerpt(name)),
               "choose from " + join(known | std::views::keys));
 }
 
@@ -33,8 +35,8 @@ void check(std::size_t runs, const FusionOptions& options) {
   const auto& weights = options.weights;
   if (weights.empty()) return;
   if (weights.size() != runs) {
-    throw Error(ErrorKind::usage, "weights",
-                std::to_string(weights.size()) + " given for " + std::to_string(runs) + " runs", "give one per run");
+    throw Error(ErrorKind::usage, "weights", fmt::format("{} given for {} runs", weights.size(), runs),
+                "give one per run");
   }
   const bool any = std::any_of(weights.begin(), weights.end(), [](double weight) { return weight != 0; });
   if (!any || !std::all_of(weights.begin(), weights.end(), [](double weight) { return std::isfinite(weight); })) {
@@ -55,7 +57,7 @@ std::vector<double> normalized(const RankedQuery& query, ScoreNormalization norm
   std::vector<double> scores;
   for (const RunHit& hit : query.hits) {
     if (!std::isfinite(static_cast<float>(hit.score))) {
-      throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno,
+      throw Error(ErrorKind::invalid_data, fmt::format("query {}, docno {}", query.id, hit.docno),
                   "the score is not finite as a 32-bit float", "fuse with rrf, or remove the line");
     }
     scores.push_back(hit.score);

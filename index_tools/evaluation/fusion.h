@@ -41,7 +41,7 @@ struct FusionOptions {
 FusionMethod parse_fusion_method(std::string_view name);
 ScoreNormalization parse_score_normalization(std::string_view name);
 
-/// Fuses runs into one that has every document that any run has for a query. A run without the document or the query
+/// Fuses runs into one with the documents of all runs for each query. A run without the document or the query
 /// contributes nothing. Queries come in the order of the first run, then of the second and so on. Hits are ordered by
 /// the fused score, ties by docno, descending, as in trec_eval; documents with the same summands have the same score,
 /// whichever runs the summands come from. Throws Error: `usage` if there are no runs, if the numbers of weights and

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/markup_topics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -125,7 +127,7 @@ class MarkupReader {
       if (!rest.starts_with(start)) return std::nullopt;
       const std::size_t close = rest.find(end, start.size());
       if (close == std::string_view::npos)
-        bad_line(file_, line_of(open), std::string(start) + " is not closed", "close it with " + std::string(end));
+        bad_line(file_, line_of(open), fmt::format("{} is not closed", start), fmt::format("close it with {}", end));
       place_ = open + close + end.size();
       return rest.substr(start.size(), close - start.size());
     };
@@ -167,7 +169,7 @@ class MarkupReader {
     if (tag.name == "top" || tag.name == "topic") {
       if (in_topic_)
         bad_line(file_, line_of(topic_begin_), "the topic that begins here is not closed",
-                 "close it with </" + tag.name + ">");
+                 fmt::format("close it with </{}>", tag.name));
       xml_ = tag.name == "topic";
       in_topic_ = true;
       topic_begin_ = place;
@@ -232,9 +234,10 @@ class MarkupReader {
     if (topic_.id.empty())
       bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
     if (topic_.id.find(' ') != std::string::npos)
-      bad_line(file_, line, "the topic's number " + excerpt(topic_.id) + " contains white space", "remove it");
+      bad_line(file_, line, fmt::format("the topic's number {} contains white space", excerpt(topic_.id)), "remove it");
     if (topic_.title.empty() && topic_.description.empty()) {
-      bad_line(file_, line, "topic " + topic_.id + " has neither a title nor a description", "add <title> or <query>");
+      bad_line(file_, line, fmt::format("topic {} has neither a title nor a description", topic_.id),
+               "add <title> or <query>");
     }
     topics_.push_back(std::move(topic_));
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -54,14 +56,14 @@ constexpr std::array kKnown = {
 };
 
 [[noreturn]] void unknown(std::string_view name, std::string_view problem) {
-  throw Error(ErrorKind::usage, "measure " + excerpt(name), problem, "choose from " + std::string(measure_names()));
+  throw Error(ErrorKind::usage, "measure " + excerpt(name), problem, fmt::format("choose from {}", measure_names()));
 }
 
 int positive(std::string_view digits, std::string_view name, std::string_view what) {
   int value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (status != std::errc() || end != digits.data() + digits.size() || value < 1) {
-    unknown(name, "has " + std::string(what) + " that is not a positive whole number");
+    unknown(name, fmt::format("has {} that is not a positive whole number", what));
   }
   return value;
 }
@@ -91,7 +93,8 @@ void read_parameter(std::string_view text, const Known& known, std::string_view 
   if (key == "rel>") key = "rel";
   const unsigned parameter = key == "rel" ? rel : key == "p" ? p : key == "max_rel" ? max_rel : no_parameter;
   if (parameter == no_parameter || equals == std::string_view::npos) {
-    unknown(name, "has the unknown parameter " + excerpt(text) + " (known: rel=GRADE, p=NUMBER, max_rel=GRADE)");
+    unknown(name,
+            fmt::format("has the unknown parameter {} (known: rel=GRADE, p=NUMBER, max_rel=GRADE)", excerpt(text)));
   }
   if ((known.parameters & parameter) == 0) unknown(name, "takes no parameter " + excerpt(key));
   const std::string_view value = trim(text.substr(equals + 1));
@@ -160,7 +163,7 @@ Measure parse_measure(std::string_view name) {
   if (has_cutoff) {
     measure.cutoff = positive(cutoff, name, "a cutoff");
     if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval accepts P.10 and prints P_10
-      measure.name[measure.name.find('.' + std::string(cutoff))] = '_';
+      measure.name[measure.name.find(fmt::format(".{}", cutoff))] = '_';
     }
   }
   measure.kind = known->kind;
@@ -177,7 +180,7 @@ std::vector<Measure> parse_measures(std::string_view names) {
     if (!name.empty()) measures.push_back(parse_measure(name));
   }
   if (measures.empty())
-    throw Error(ErrorKind::usage, "measures", "none given", "choose from " + std::string(measure_names()));
+    throw Error(ErrorKind::usage, "measures", "none given", fmt::format("choose from {}", measure_names()));
   return measures;
 }
 

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/measures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -171,11 +173,10 @@ void require_grades_on_scale(const Qrels& qrels, const std::vector<Measure>& mea
     for (const auto& [query, judgments] : qrels) {
       for (const auto& [docno, grade] : judgments) {
         if (grade <= measure.max_grade) continue;
-        throw Error(
-            ErrorKind::invalid_data, "query " + query + ", docno " + docno,
-            "grade " + std::to_string(grade) + " exceeds the scale of " + measure.name + ", whose highest grade is " +
-                std::to_string(measure.max_grade),
-            "state the highest grade of these judgments, for example ERR(max_rel=" + std::to_string(grade) + ")@20");
+        throw Error(ErrorKind::invalid_data, fmt::format("query {}, docno {}", query, docno),
+                    fmt::format("grade {} exceeds the scale of {}, whose highest grade is {}", grade, measure.name,
+                                measure.max_grade),
+                    fmt::format("state the highest grade of these judgments, for example ERR(max_rel={})@20", grade));
       }
     }
   }

@@ -16,9 +16,10 @@ namespace relucent::index_tools {
 
 struct OutputFile::Implementation {
   std::filesystem::path file;
-  std::optional<AtomicFile> whole;  // or `direct`, which is written to as it is
+  std::optional<AtomicFile> whole;  // unset if `direct` is set
   UniqueFd direct;
-  std::unique_ptr<archive, int (*)(archive*)> compressor{nullptr, archive_write_free};  // goes before the descriptor
+  // Declared after the descriptor, so that it is destroyed before.
+  std::unique_ptr<archive, int (*)(archive*)> compressor{nullptr, archive_write_free};
 
   int descriptor() const noexcept { return whole ? whole->descriptor() : direct.get(); }
 

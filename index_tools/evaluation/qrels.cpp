@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/qrels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -47,7 +49,7 @@ struct Reader {
   const std::filesystem::path& file;
   JudgmentFile result = {};
   bool form_known = false;
-  bool weighted = false;  // SMART's four columns, of which the last two are ignored
+  bool weighted = false;  // SMART's four columns; the last two are ignored
   std::string npl_query = {};
   std::unordered_map<std::string, std::unordered_set<std::string>> seen = {};
 
@@ -74,14 +76,13 @@ struct Reader {
     const bool trec = result.format == QrelsFormat::trec;
     const std::size_t count = trec || weighted ? 4 : 3;
     if (fields.size() != count) {
-      bad_line(file, number,
-               "has " + std::to_string(fields.size()) + " columns, but the first line has " + std::to_string(count),
+      bad_line(file, number, fmt::format("has {} columns, but the first line has {}", fields.size(), count),
                kQrelsFormats);
     }
     if (weighted) return add(without_leading_zeros(fields[0]), "0", without_leading_zeros(fields[1]), 1, number);
     std::int64_t grade = 0;
     if (!parse_whole_number(fields.back(), grade)) {
-      bad_line(file, number, "the grade " + excerpt(fields.back()) + " is not a whole number", kQrelsFormats);
+      bad_line(file, number, fmt::format("the grade {} is not a whole number", excerpt(fields.back())), kQrelsFormats);
     }
     add(fields[0], trec ? fields[1] : "0", trec ? fields[2] : fields[1], grade, number);
   }
@@ -94,7 +95,7 @@ struct Reader {
     } else if (fields.size() == 1) {
       npl_query = fields[0];
     } else {
-      bad_line(file, number, "has " + std::to_string(fields.size()) + " columns where a query number is expected",
+      bad_line(file, number, fmt::format("has {} columns where a query number is expected", fields.size()),
                "end each query's documents with a line \"/\"");
     }
   }
@@ -131,10 +132,11 @@ struct Reader {
   void add(std::string_view query, std::string_view iteration, std::string_view docno, std::int64_t grade,
            std::int64_t number) {
     if (grade < std::numeric_limits<int>::min() || grade > std::numeric_limits<int>::max()) {
-      bad_line(file, number, "the grade " + std::to_string(grade) + " is out of range", "use a 32-bit integer");
+      bad_line(file, number, fmt::format("the grade {} is out of range", grade), "use a 32-bit integer");
     }
     if (!seen[std::string(query)].emplace(docno).second) {
-      bad_line(file, number, "judges document " + excerpt(docno) + " a second time for query " + excerpt(query),
+      bad_line(file, number,
+               fmt::format("judges document {} a second time for query {}", excerpt(docno), excerpt(query)),
                "keep one of the judgments");
     }
     result.judgments.push_back(

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/qrels_writer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -17,12 +19,11 @@ constexpr FormatNames<QrelsFormat, 4> kQrelsFormatNames = {{{"trec", QrelsFormat
                                                             {"beir", QrelsFormat::beir}}};
 
 std::string line_of(const Judgment& judgment, QrelsFormat format) {
-  const std::string grade = std::to_string(judgment.grade);
   switch (format) {
     case QrelsFormat::trec:
-      return judgment.query + " " + judgment.iteration + " " + judgment.docno + " " + grade + "\n";
-    case QrelsFormat::smart: return judgment.query + " " + judgment.docno + " " + grade + "\n";
-    case QrelsFormat::beir: return judgment.query + "\t" + judgment.docno + "\t" + grade + "\n";
+      return fmt::format("{} {} {} {}\n", judgment.query, judgment.iteration, judgment.docno, judgment.grade);
+    case QrelsFormat::smart: return fmt::format("{} {} {}\n", judgment.query, judgment.docno, judgment.grade);
+    case QrelsFormat::beir: return fmt::format("{}\t{}\t{}\n", judgment.query, judgment.docno, judgment.grade);
     case QrelsFormat::npl:
       throw Error(ErrorKind::usage, "format npl", "can be read but not written", "choose trec, smart, jsonl or beir");
     case QrelsFormat::jsonl: break;

@@ -1,6 +1,7 @@
 // Tables for a paper.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 
 #include "index_tools/evaluation/report.h"
@@ -30,17 +31,11 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string in_math(const char* format, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return "$" + std::string(text) + "$";
-}
-
 std::string p_latex(double p) {
   const std::string text = p_text(p);
   const std::size_t exponent = text.find('e');
   if (exponent == std::string::npos) return text;
-  return "$" + text.substr(0, exponent) + " \\times 10^{" + std::to_string(std::stoi(text.substr(exponent + 1))) + "}$";
+  return fmt::format("${} \\times 10^{{{}}}$", text.substr(0, exponent), std::stoi(text.substr(exponent + 1)));
 }
 
 std::string latex_marks(const Report& report, std::size_t run, std::size_t measure) {
@@ -49,7 +44,7 @@ std::string latex_marks(const Report& report, std::size_t run, std::size_t measu
   std::string text;
   if (tests && differs(*tests)) text += "\\dagger";
   if (tests && equivalent(*tests)) text += "\\approx";
-  return text.empty() ? text : "$^{" + text + "}$";
+  return text.empty() ? text : fmt::format("$^{{{}}}$", text);
 }
 
 // The highest value of the runs, as printed: several can tie.
@@ -66,18 +61,18 @@ std::string value_rows(const Report& report) {
     const std::string name = escaped(run_name(report, r));
     if (report.per_query) {
       for (const auto& [query, values] : evaluation.queries) {
-        text += name + " & " + escaped(query);
+        text += fmt::format("{} & {}", name, escaped(query));
         for (std::size_t m = 0; m < values.size(); ++m) text += " & " + value_text(report.measures[m], values[m]);
         text += " \\\\\n";
       }
-      text += "\\midrule\n" + name + " & all";
+      text += fmt::format("\\midrule\n{} & all", name);
     } else {
       text += name;
     }
     for (std::size_t m = 0; m < report.measures.size(); ++m) {
       const std::string value = value_text(report.measures[m], evaluation.all[m]);
       const bool bold = report.runs.size() > 1 && !report.measures[m].is_count() && value == best(report, m);
-      text += " & " + (bold ? "\\textbf{" + value + "}" : value) + latex_marks(report, r, m);
+      text += fmt::format(" & {}{}", bold ? fmt::format("\\textbf{{{}}}", value) : value, latex_marks(report, r, m));
     }
     text += " \\\\\n";
     if (report.per_query && r + 1 < report.runs.size()) text += "\\midrule\n";
@@ -94,13 +89,13 @@ std::string comparison_table(const Report& report) {
       if (!comparison.tests[m]) continue;
       const PairedTests& tests = *comparison.tests[m];
       const Measure& measure = report.measures[m];
-      text += escaped(run_name(report, comparison.a)) + " & " + escaped(run_name(report, comparison.b)) + " & " +
-              escaped(measure.name) + " & " + value_text(measure, tests.mean_a) + " & " +
-              value_text(measure, tests.mean_b) + " & " + in_math("%+.4f", tests.mean_difference) + " & " +
-              std::to_string(tests.n);
+      text +=
+          fmt::format("{} & {} & {} & {} & {} & ${:+.4f}$ & {}", escaped(run_name(report, comparison.a)),
+                      escaped(run_name(report, comparison.b)), escaped(measure.name), value_text(measure, tests.mean_a),
+                      value_text(measure, tests.mean_b), tests.mean_difference, tests.n);
       if (tests.result) {
-        text += " & " + in_math("%.3f", tests.result->t) + " & " + p_latex(tests.result->p_t) + " & " +
-                p_latex(tests.result->p_tost);
+        text += fmt::format(" & ${:.3f}$ & {} & {}", tests.result->t, p_latex(tests.result->p_t),
+                            p_latex(tests.result->p_tost));
       } else {
         text += " & -- & -- & --";
       }
@@ -115,17 +110,18 @@ std::string comparison_table(const Report& report) {
 std::string format_latex(const Report& report) {
   const std::string environment = report.per_query ? "longtable" : "tabular";
   const std::size_t words = report.per_query ? 2 : 1;
-  std::string text = std::string("% \\usepackage{booktabs") + (report.per_query ? ",longtable" : "") + "}\n\\begin{" +
-                     environment + "}{" + std::string(words, 'l') + std::string(report.measures.size(), 'r') +
-                     "}\n\\toprule\n" + (report.per_query ? "Run & Query" : "Run");
+  std::string text = fmt::format("% \\usepackage{{booktabs{}}}\n\\begin{{{}}}{{{}{}}}\n\\toprule\n{}",
+                                 report.per_query ? ",longtable" : "", environment, std::string(words, 'l'),
+                                 std::string(report.measures.size(), 'r'), report.per_query ? "Run & Query" : "Run");
   for (const Measure& measure : report.measures) text += " & " + escaped(measure.name);
-  text += " \\\\\n\\midrule\n" + value_rows(report) + "\\bottomrule\n";
+  text += fmt::format(" \\\\\n\\midrule\n{}\\bottomrule\n", value_rows(report));
   if (!report.comparisons.empty()) {
-    const std::string span = "\\multicolumn{" + std::to_string(words + report.measures.size()) + "}{l}{\\footnotesize ";
-    text += span + "$\\dagger$ differs from " + escaped(run_name(report, 0)) + " (paired t-test, $p < 0.05$)} \\\\\n";
+    const std::string span = fmt::format("\\multicolumn{{{}}}{{l}}{{\\footnotesize ", words + report.measures.size());
+    text += fmt::format("{}$\\dagger$ differs from {} (paired t-test, $p < 0.05$)}} \\\\\n", span,
+                        escaped(run_name(report, 0)));
     text += span + "$\\approx$ equivalent to it within $\\pm 0.02$ (TOST, $p < 0.05$)} \\\\\n";
   }
-  text += "\\end{" + environment + "}\n";
+  text += fmt::format("\\end{{{}}}\n", environment);
   return report.comparisons.empty() ? text : text + comparison_table(report);
 }
 

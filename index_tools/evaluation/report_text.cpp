@@ -1,6 +1,7 @@
 // trec_eval's lines, and tables for a screen.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <optional>
 #include <set>
@@ -28,7 +29,7 @@ std::string aligned(const Rows& rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string gap(widths[i] - columns_of(row[i]), ' ');
-      line += i == 0 ? row[i] + gap : "  " + gap + row[i];
+      line += i == 0 ? row[i] + gap : fmt::format("  {}{}", gap, row[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -36,24 +37,18 @@ std::string aligned(const Rows& rows) {
   return text;
 }
 
-std::string signed_text(const char* format, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
 std::string comparison_tables(const Report& report) {
   std::string text;
   for (const Comparison& comparison : report.comparisons) {
-    text += "\nA = " + report.runs[comparison.a].file + "\nB = " + report.runs[comparison.b].file + "\n";
+    text += fmt::format("\nA = {}\nB = {}\n", report.runs[comparison.a].file, report.runs[comparison.b].file);
     Rows rows = {{"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
     for (std::size_t i = 0; i < comparison.tests.size(); ++i) {
       if (!comparison.tests[i]) continue;
       const Measure& measure = report.measures[i];
       const PairedTests& tests = *comparison.tests[i];
       rows.push_back({measure.name, value_text(measure, tests.mean_a), value_text(measure, tests.mean_b),
-                      signed_text("%+.4f", tests.mean_difference), std::to_string(tests.n),
-                      tests.result ? signed_text("%.3f", tests.result->t) : "-",
+                      fmt::format("{:+.4f}", tests.mean_difference), fmt::to_string(tests.n),
+                      tests.result ? fmt::format("{:.3f}", tests.result->t) : "-",
                       tests.result ? p_text(tests.result->p_t) : "-", tests.result ? p_text(tests.result->p_tost) : "-",
                       std::string(verdict(tests))});
     }
@@ -75,16 +70,10 @@ std::string marks(const Report& report, std::size_t run, std::size_t measure) {
 }  // namespace
 
 std::string value_text(const Measure& measure, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, measure.is_count() ? "%.0f" : "%.4f", value);
-  return text;
+  return fmt::format("{:.{}f}", value, measure.is_count() ? 0 : 4);
 }
 
-std::string p_text(double p) {
-  char text[32];
-  std::snprintf(text, sizeof text, p < 0.0001 ? "%.1e" : "%.4f", p);
-  return text;
-}
+std::string p_text(double p) { return p < 0.0001 ? fmt::format("{:.1e}", p) : fmt::format("{:.4f}", p); }
 
 std::string run_name(const Report& report, std::size_t run) {
   std::set<std::string> tags;
@@ -97,18 +86,19 @@ std::string run_name(const Report& report, std::size_t run) {
 std::string format_lines(const Report& report) {
   std::string text;
   for (const EvaluatedRun& run : report.runs) {
-    if (report.runs.size() > 1) text += "runid\tall\t" + run.tag + "\n";
+    if (report.runs.size() > 1) text += fmt::format("runid\tall\t{}\n", run.tag);
     if (report.per_query) {
       for (const auto& [query, values] : run.evaluation.queries) {
         for (std::size_t i = 0; i < report.measures.size(); ++i) {
           const Measure& measure = report.measures[i];
           if (measure.kind != Measure::Kind::queries)
-            text += measure.name + "\t" + query + "\t" + value_text(measure, values[i]) + "\n";
+            text += fmt::format("{}\t{}\t{}\n", measure.name, query, value_text(measure, values[i]));
         }
       }
     }
     for (std::size_t i = 0; i < report.measures.size(); ++i) {
-      text += report.measures[i].name + "\tall\t" + value_text(report.measures[i], run.evaluation.all[i]) + "\n";
+      text +=
+          fmt::format("{}\tall\t{}\n", report.measures[i].name, value_text(report.measures[i], run.evaluation.all[i]));
     }
   }
   return text + comparison_tables(report);
@@ -128,7 +118,7 @@ std::string format_table(const Report& report) {
     const EvaluatedRun& run = report.runs[r];
     if (report.per_query) {
       for (const auto& [query, values] : run.evaluation.queries) {
-        add(run.file + " " + query, values, [&](std::size_t) { return no_marks; });
+        add(fmt::format("{} {}", run.file, query), values, [&](std::size_t) { return no_marks; });
       }
     }
     add(run.file, run.evaluation.all, [&](std::size_t measure) { return marks(report, r, measure); });

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/rerank_input.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,7 +30,8 @@ class RerankInputReader {
     RerankCandidate candidate;
     candidate.docno = id_field(record, {"docno", "doc_id", "docid"}, file_, number);
     if (!seen_[id].insert(candidate.docno).second) {
-      bad_line(file_, number, "lists document " + excerpt(candidate.docno) + " a second time for query " + excerpt(id),
+      bad_line(file_, number,
+               fmt::format("lists document {} a second time for query {}", excerpt(candidate.docno), excerpt(id)),
                "keep one of the lines");
     }
     candidate.text = string_of(record, "text", number);
@@ -77,14 +80,14 @@ class RerankInputReader {
     const JsonRecord* value = stated(record, name);
     if (value == nullptr) return {};
     if (!value->is_string())
-      bad_line(file_, number, std::string("\"") + name + "\" is not a string", "write it as a string");
+      bad_line(file_, number, fmt::format("\"{}\" is not a string", name), "write it as a string");
     return value->get<std::string>();
   }
 
   RerankQuery& query_of(const std::string& id, const JsonRecord& record, std::int64_t number) {
     const std::string text = string_of(record, "query", number);
     if (trim(text).empty()) {
-      bad_line(file_, number, "query " + excerpt(id) + " has no text in \"query\"",
+      bad_line(file_, number, fmt::format("query {} has no text in \"query\"", excerpt(id)),
                "the model needs the query's words; add them, or remove the query's lines");
     }
     const auto [place, is_new] = places_.emplace(id, input_.queries.size());
@@ -92,8 +95,8 @@ class RerankInputReader {
     RerankQuery& query = input_.queries[place->second];
     if (query.text != text) {
       bad_line(file_, number,
-               "query " + excerpt(id) + " reads " + excerpt(text) + " here but " + excerpt(query.text) +
-                   " on an earlier line",
+               fmt::format("query {} reads {} here but {} on an earlier line", excerpt(id), excerpt(text),
+                           excerpt(query.text)),
                "use different ids for different queries");
     }
     return query;

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/rerank_output.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "index_tools/evaluation/json_fields.h"
@@ -23,7 +25,7 @@ std::string format_logits(const RerankQuery& query, const RerankedQuery& result)
   std::string text;
   for (std::size_t i = 0; i < query.candidates.size(); ++i) {
     if (i >= result.logits.size() || !result.logits[i]) continue;
-    text += query.id + "\t" + query.candidates[i].docno + "\t" + digits_of(*result.logits[i]) + "\n";
+    text += fmt::format("{}\t{}\t{}\n", query.id, query.candidates[i].docno, digits_of(*result.logits[i]));
   }
   return text;
 }

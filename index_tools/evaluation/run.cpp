@@ -1,8 +1,11 @@
 #include "index_tools/evaluation/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -32,12 +35,12 @@ class RunReader {
     if (run_.format == RunFormat::jsonl) return json(text, number);
     const std::size_t columns = run_.format == RunFormat::trec ? 6 : 3;
     if (fields.size() != columns) {
-      bad_line(file_, number, "has " + std::to_string(fields.size()) + " columns: " + excerpt(text), kRunFormats);
+      bad_line(file_, number, fmt::format("has {} columns: {}", fields.size(), excerpt(text)), kRunFormats);
     }
     if (run_.format == RunFormat::msmarco) return add(fields[0], ranked(fields[1], fields[2], number), {}, number);
     RunHit hit{std::string(fields[2])};
     if (!parse_number(fields[4], hit.score)) {
-      bad_line(file_, number, "the score " + excerpt(fields[4]) + " is not a number", kRunFormats);
+      bad_line(file_, number, fmt::format("the score {} is not a number", excerpt(fields[4])), kRunFormats);
     }
     if (!parse_whole_number(fields[3], hit.rank)) hit.rank = 0;
     add(fields[0], std::move(hit), fields[5], number);
@@ -58,7 +61,7 @@ class RunReader {
   RunHit ranked(std::string_view docno, std::string_view rank, std::int64_t number) const {
     RunHit hit{std::string(docno)};
     if (!parse_whole_number(rank, hit.rank) || hit.rank < 1) {
-      bad_line(file_, number, "the rank " + excerpt(rank) + " is not a positive whole number", kRunFormats);
+      bad_line(file_, number, fmt::format("the rank {} is not a positive whole number", excerpt(rank)), kRunFormats);
     }
     hit.score = 1.0 / static_cast<double>(hit.rank);
     return hit;
@@ -85,7 +88,8 @@ class RunReader {
     const auto [place, is_new] = run_.queries.try_emplace(std::string(query));
     if (is_new) run_.query_order.push_back(place->first);
     if (!seen_[place->first].insert(hit.docno).second) {
-      bad_line(file_, number, "lists document " + excerpt(hit.docno) + " a second time for query " + excerpt(query),
+      bad_line(file_, number,
+               fmt::format("lists document {} a second time for query {}", excerpt(hit.docno), excerpt(query)),
                "keep one of the lines");
     }
     place->second.push_back(std::move(hit));
@@ -119,7 +123,7 @@ RankedQuery with_scores_apart(const RankedQuery& query) {
   RankedQuery result = query;
   for (const RunHit& hit : result.hits) {
     if (std::isfinite(static_cast<float>(hit.score))) continue;
-    throw Error(ErrorKind::invalid_data, "query " + query.id + ", docno " + hit.docno,
+    throw Error(ErrorKind::invalid_data, fmt::format("query {}, docno {}", query.id, hit.docno),
                 "the score is not finite as a 32-bit float", "check the model and the score mode");
   }
   std::stable_sort(result.hits.begin(), result.hits.end(),
@@ -143,10 +147,10 @@ std::string format_run(const std::vector<RankedQuery>& queries, std::string_view
     std::size_t rank = 0;
     for (const RunHit& hit : with_scores_apart(query).hits) {
       require_word(hit.docno, "docno", kColumns);
-      text += query.id + " Q0 " + hit.docno + " " + std::to_string(++rank) + " ";
       char digits[32];
-      text.append(digits, std::to_chars(digits, digits + sizeof digits, static_cast<float>(hit.score)).ptr);
-      text.append(" ").append(tag).append("\n");
+      const char* end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(hit.score)).ptr;
+      fmt::format_to(std::back_inserter(text), "{} Q0 {} {} {} {}\n", query.id, hit.docno, ++rank,
+                     std::string_view(digits, end), tag);
     }
   }
   return text;

@@ -1,6 +1,9 @@
 #include "index_tools/evaluation/run_formats.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "index_tools/evaluation/file_formats.h"
@@ -17,7 +20,7 @@ constexpr FormatNames<RunFormat, 3> kRunFormatNames = {
 void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
   for (const RunHit& hit : hits) {
     if (hit.rank != 0) continue;
-    throw Error(ErrorKind::invalid_data, "query " + query + ", docno " + hit.docno, "has no rank",
+    throw Error(ErrorKind::invalid_data, fmt::format("query {}, docno {}", query, hit.docno), "has no rank",
                 "order by scores instead: --order score");
   }
   std::stable_sort(hits.begin(), hits.end(), [](const RunHit& a, const RunHit& b) { return a.rank < b.rank; });
@@ -81,7 +84,7 @@ std::string format_run_as(RunFormat format, const std::vector<RankedQuery>& quer
     for (const RunHit& hit : with_scores_apart(query).hits) {
       ++rank;
       if (format == RunFormat::msmarco) {
-        text += query.id + "\t" + hit.docno + "\t" + std::to_string(rank) + "\n";
+        fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\n", query.id, hit.docno, rank);
       } else {
         const JsonRecord record = {
             {"qid", query.id}, {"docno", hit.docno}, {"rank", rank}, {"score", hit.score}, {"tag", tag}};

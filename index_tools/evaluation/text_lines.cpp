@@ -1,5 +1,6 @@
 #include "index_tools/evaluation/text_lines.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,13 +84,13 @@ bool parse_whole_number(std::string_view field, std::int64_t& value) noexcept {
 void require_word(std::string_view word, std::string_view what, std::string_view holder) {
   const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; };
   if (!word.empty() && std::none_of(word.begin(), word.end(), blank)) return;
-  throw Error(ErrorKind::invalid_data, std::string(what) + " " + excerpt(word),
-              word.empty() ? "is empty" : "contains white space, which " + std::string(holder) + " cannot hold",
+  throw Error(ErrorKind::invalid_data, fmt::format("{} {}", what, excerpt(word)),
+              word.empty() ? "is empty" : fmt::format("contains white space, which {} cannot hold", holder),
               "rename it, or write JSON lines");
 }
 
 void bad_line(const std::filesystem::path& file, std::int64_t line, std::string_view problem, std::string_view remedy) {
-  throw Error(ErrorKind::invalid_data, input_name(file) + ":" + std::to_string(line), problem, remedy);
+  throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", input_name(file), line), problem, remedy);
 }
 
 std::string excerpt(std::string_view text) {
@@ -99,7 +100,7 @@ std::string excerpt(std::string_view text) {
   for (char& c : piece) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';  // file content must not control the terminal
   }
-  return "\"" + piece + (text.size() > longest ? "...\"" : "\"");
+  return fmt::format("\"{}{}\"", piece, text.size() > longest ? "..." : "");
 }
 
 }  // namespace relucent::index_tools

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/topic_writer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cctype>
 #include <utility>
@@ -44,17 +46,17 @@ std::string title_label(std::string_view title) {
 }
 
 std::string trec(const Topic& topic) {
-  std::string text = "<top>\n<num> Number: " + sgml_text(topic.id) + "\n";
-  if (!topic.title.empty()) text += "<title> " + title_label(topic.title) + sgml_text(topic.title) + "\n";
-  if (!topic.description.empty()) text += "\n<desc> Description:\n" + sgml_text(topic.description) + "\n";
-  if (!topic.narrative.empty()) text += "\n<narr> Narrative:\n" + sgml_text(topic.narrative) + "\n";
+  std::string text = fmt::format("<top>\n<num> Number: {}\n", sgml_text(topic.id));
+  if (!topic.title.empty()) text += fmt::format("<title> {}{}\n", title_label(topic.title), sgml_text(topic.title));
+  if (!topic.description.empty()) text += fmt::format("\n<desc> Description:\n{}\n", sgml_text(topic.description));
+  if (!topic.narrative.empty()) text += fmt::format("\n<narr> Narrative:\n{}\n", sgml_text(topic.narrative));
   return text + "</top>\n\n";
 }
 
 std::string trec_xml(const Topic& topic) {
-  std::string text = "  <topic number=\"" + escape_xml(topic.id) + "\">\n";
+  std::string text = fmt::format("  <topic number=\"{}\">\n", escape_xml(topic.id));
   const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) text += std::string("    <") + name + ">" + escape_xml(value) + "</" + name + ">\n";
+    if (!value.empty()) text += fmt::format("    <{0}>{1}</{0}>\n", name, escape_xml(value));
   };
   add("query", topic.title);
   add("description", topic.description);
@@ -63,14 +65,14 @@ std::string trec_xml(const Topic& topic) {
 }
 
 std::string smart(const Topic& topic, std::size_t number) {
-  if (topic.id != std::to_string(number)) {
+  if (topic.id != fmt::to_string(number)) {
     throw Error(
         ErrorKind::invalid_data, "topic " + topic.id,
-        "would be renumbered: SMART readers number topics by position, and it is number " + std::to_string(number),
+        fmt::format("would be renumbered: SMART readers number topics by position, and it is number {}", number),
         "choose another format, which keeps its id");
   }
   // A leading blank keeps a text from being read as a command of the format.
-  return ".I " + topic.id + "\n.W\n" + (topic.title.starts_with('.') ? " " : "") + topic.title + "\n";
+  return fmt::format(".I {}\n.W\n{}{}\n", topic.id, topic.title.starts_with('.') ? " " : "", topic.title);
 }
 
 std::string jsonl(const Topic& topic) {
@@ -85,7 +87,7 @@ std::string tsv(const Topic& topic) {
     throw Error(ErrorKind::invalid_data, "topic " + topic.id, "its id would make the TSV file look like another format",
                 "write JSON lines");
   }
-  return topic.id + "\t" + topic.title + "\n";
+  return fmt::format("{}\t{}\n", topic.id, topic.title);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "index_tools/evaluation/topics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -30,7 +32,7 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
   bool text = false, bare = false;   // within .W; nothing since the last .I
   for (const auto& [number, line] : lines) {
     if (line.starts_with(".I")) {
-      topics.push_back({std::to_string(topics.size() + 1), "", "", ""});
+      topics.push_back({fmt::to_string(topics.size() + 1), "", "", ""});
       begins.push_back(number);
       text = false;
       bare = true;
@@ -48,7 +50,8 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
   for (std::size_t i = 0; i < topics.size(); ++i) {
     topics[i].title = collapse_blanks(topics[i].title);
     if (topics[i].title.empty())
-      bad_line(file, begins[i], "query " + topics[i].id + " has no text", "add .W and its text, or remove the query");
+      bad_line(file, begins[i], fmt::format("query {} has no text", topics[i].id),
+               "add .W and its text, or remove the query");
   }
   return topics;
 }
@@ -67,7 +70,8 @@ std::vector<Topic> parse_npl(const Lines& lines, const std::filesystem::path& fi
   const auto finish = [&] {
     Topic& topic = topics.back();
     topic.title = collapse_blanks(topic.title);
-    if (topic.title.empty()) bad_line(file, begin, "query " + topic.id + " has no text", "add it, or remove the query");
+    if (topic.title.empty())
+      bad_line(file, begin, fmt::format("query {} has no text", topic.id), "add it, or remove the query");
     begin = 0;
   };
   for (const auto& [number, line] : lines) {
@@ -108,7 +112,7 @@ std::vector<Topic> parse_jsonl(const Lines& lines, const std::filesystem::path& 
       if (topic.narrative.empty()) topic.narrative = text_field(*original, {"narrative"});
     }
     if (topic.title.empty())
-      bad_line(file, number, "topic " + topic.id + " has no text in \"query\"", "add it, or remove the line");
+      bad_line(file, number, fmt::format("topic {} has no text in \"query\"", topic.id), "add it, or remove the line");
     topics.push_back(std::move(topic));
   }
   return topics;
@@ -125,7 +129,8 @@ std::vector<Topic> parse_tsv(const Lines& lines, const std::filesystem::path& fi
     topic.title = collapse_blanks(std::string_view(line).substr(tab + 1));
     if (topic.id.empty()) bad_line(file, number, "has no id before the tab: " + excerpt(line), kTopicFormats);
     if (topic.title.empty())
-      bad_line(file, number, "topic " + topic.id + " has no query after the tab", "add it, or remove the line");
+      bad_line(file, number, fmt::format("topic {} has no query after the tab", topic.id),
+               "add it, or remove the line");
     topics.push_back(std::move(topic));
   }
   return topics;
@@ -159,7 +164,8 @@ TopicFile read_topic_file(const std::filesystem::path& file) {
   std::unordered_set<std::string_view> seen;
   for (const Topic& topic : result.topics) {
     if (!seen.insert(topic.id).second) {
-      throw Error(ErrorKind::invalid_data, input_name(file), "topic " + topic.id + " occurs twice", "keep one of them");
+      throw Error(ErrorKind::invalid_data, input_name(file), fmt::format("topic {} occurs twice", topic.id),
+                  "keep one of them");
     }
   }
   return result;

@@ -1,5 +1,7 @@
 #include "index_tools/indexing/document_feed.h"
 
+#include <fmt/format.h>
+
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -29,11 +31,12 @@ bool DocumentFeed::next_distinct(Document& document) {
     if (policy_ == Duplicates::keep || ids_.insert(document.id)) return true;
     const std::string place = reader_.place_of(document);
     if (policy_ == Duplicates::error) {
-      throw Error(ErrorKind::invalid_data, place, "duplicate id \"" + document.id + "\"",
+      throw Error(ErrorKind::invalid_data, place, fmt::format("duplicate id \"{}\"", document.id),
                   "make ids unique, or choose --duplicates skip-later or keep");
     }
     ++duplicates_;
-    if (duplicate_examples_.size() < kExamples) duplicate_examples_.push_back(document.id + " (" + place + ")");
+    if (duplicate_examples_.size() < kExamples)
+      duplicate_examples_.push_back(fmt::format("{} ({})", document.id, place));
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #include "index_tools/indexing/index_contents.h"
 
 #include <LuceneHeaders.h>
+#include <fmt/format.h>
 
 #include <exception>
 #include <new>
@@ -45,7 +46,7 @@ void read_documents(const Lucene::IndexReaderPtr& reader, const IndexConfig& fie
   for (std::int32_t i = 0; i < reader->maxDoc(); ++i) {
     progress.update(0, i);
     if (reader->isDeleted(i)) continue;
-    const std::string number = "document " + std::to_string(i);
+    const std::string number = fmt::format("document {}", i);
     const Lucene::DocumentPtr document = reader->document(i);
     const auto id = first_stored_text(document, fields.id_field);
     if (!id || id->empty()) {

@@ -1,7 +1,8 @@
 #include "index_tools/indexing/indexer.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -121,11 +122,12 @@ class IndexRun {
       const ProgressRecord before = progress_record_from(builder_->committed(), place());
       check_same_run(before, progress_record_, place(), job_.any_input);
       if (before.documents != builder_->totals().documents) {
-        throw Error(ErrorKind::invalid_data, place(),
-                    "contains " + std::to_string(builder_->totals().documents) + " documents, not the " +
-                        std::to_string(before.documents) +
-                        " that its progress record states: another program has changed it",
-                    "index into another directory");
+        throw Error(
+            ErrorKind::invalid_data, place(),
+            fmt::format(
+                "contains {} documents, not the {} that its progress record states: another program has changed it",
+                builder_->totals().documents, before.documents),
+            "index into another directory");
       }
       progress_record_.documents = summary_.resumed_from = before.documents;
       progress_record_.complete = before.complete && !job_.any_input;
@@ -145,7 +147,7 @@ class IndexRun {
     }
     if (feed.still_to_pass_over() > 0) {
       throw Error(ErrorKind::invalid_data, place(),
-                  "contains " + std::to_string(feed.still_to_pass_over()) + " more documents than the input has now",
+                  fmt::format("contains {} more documents than the input has now", feed.still_to_pass_over()),
                   "pass the same input as before, or rebuild the index with --overwrite");
     }
     summary_.report = reader.report();
@@ -165,7 +167,7 @@ class IndexRun {
     commit();
     builder_.reset();  // not closed: that would wait for merges
     throw Error(ErrorKind::interrupted, place(),
-                "interrupted; " + with_commas(progress_record_.documents) + " documents are indexed and safe",
+                fmt::format("interrupted; {} documents are indexed and safe", with_commas(progress_record_.documents)),
                 "run the same command with --resume to continue");
   }
 
@@ -175,7 +177,7 @@ class IndexRun {
     text_bytes_ = 0;
   }
 
-  // Adds to an error of the index what is safe and how to continue.
+  // Adds to an error of the index how many documents are safe and how to continue.
   template <typename Step>
   void guarded(Step&& step) {
     try {
@@ -184,9 +186,9 @@ class IndexRun {
       if (error.kind() != ErrorKind::io) throw;
       std::string problem = error.problem();
       if (committed_)
-        problem += " (the index is intact up to its last commit: " + with_commas(*committed_) + " documents)";
+        problem += fmt::format(" (the index is intact up to its last commit: {} documents)", with_commas(*committed_));
       std::string remedy = error.remedy();
-      if (committed_) remedy += (remedy.empty() ? "" : "; ") + std::string("then run the same command with --resume");
+      if (committed_) remedy += fmt::format("{}then run the same command with --resume", remedy.empty() ? "" : "; ");
       throw Error(error.kind(), error.place(), problem, remedy);
     }
   }
@@ -196,11 +198,10 @@ class IndexRun {
     if (report.malformed_share() > job_.max_malformed) {
       commit();
       builder_->close();
-      char share[64];
-      std::snprintf(share, sizeof share, "%.3g %% of the records are malformed", 100 * report.malformed_share());
       throw Error(
           ErrorKind::invalid_data, input_name(input_.files.front().path),
-          std::string(share) + ": " + report.malformed_summary(),
+          fmt::format("{:.3g} % of the records are malformed: {}", 100 * report.malformed_share(),
+                      report.malformed_summary()),
           "fix the input and rebuild the index with --overwrite, or accept them with --resume --max-malformed PERCENT");
     }
     if (progress_record_.documents == 0) {

@@ -27,9 +27,9 @@ struct IndexJob {
   bool any_input = false;          ///< resume although the input has changed
   std::vector<std::string> names;  ///< patterns that replace the corpus's own
   Duplicates duplicates = Duplicates::error;
-  bool strict = false;                    ///< the first malformed record is an error, and so is a broken link
-  double max_malformed = 0.001;           ///< share of malformed records above which the run fails
-  int threads = 0;                        ///< that index what one thread reads; 1: one thread does all; 0: one per core
+  bool strict = false;           ///< the first malformed record is an error, and so is a broken link
+  double max_malformed = 0.001;  ///< share of malformed records above which the run fails
+  int threads = 0;               ///< indexing threads, fed by one reader; 1: one thread does both; 0: one per core
   std::int64_t commit_every = 1'000'000;  ///< documents; a GiB of text also triggers a commit
   bool quiet = false;                     ///< no progress
   IndexConfig fields;

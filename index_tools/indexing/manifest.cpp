@@ -1,5 +1,6 @@
 #include "index_tools/indexing/manifest.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,9 +24,9 @@ constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 30;
 std::string to_text(const Manifest& manifest) {
   std::string text(kHeader);
   for (const auto& [name, entry] : manifest.files) {
-    text += to_hex(entry.checksum) + " " + std::to_string(entry.size) + " " + name + "\n";
+    text += fmt::format("{} {} {}\n", to_hex(entry.checksum), entry.size, name);
   }
-  return text + std::string(kLast) + to_hex(checksum(text)) + "\n";
+  return text + fmt::format("{}{}\n", kLast, to_hex(checksum(text)));
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ std::optional<Manifest> read_manifest(const fs::path& index) {
   const auto damaged = [&](const std::string& problem) {
     return Error(ErrorKind::invalid_data, path.string(), problem, "the disk or a copy damaged it; rebuild the index");
   };
-  const std::size_t last = text.rfind(std::string("\n") + std::string(kLast));
+  const std::size_t last = text.rfind(fmt::format("\n{}", kLast));
   if (!text.starts_with(kHeader) || last == std::string::npos || text.back() != '\n')
     throw damaged("is not a manifest");
   const std::string_view body(text.data(), last + 1);

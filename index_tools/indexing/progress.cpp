@@ -1,5 +1,6 @@
 #include "index_tools/indexing/progress.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +15,7 @@ constexpr auto kLineEvery = std::chrono::minutes(1);
 
 std::string clock_time(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
-  char text[32];
-  std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", static_cast<long long>(whole / 3600),
-                static_cast<long long>(whole / 60 % 60), static_cast<long long>(whole % 60));
-  return text;
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 }  // namespace
@@ -50,16 +48,14 @@ void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point
   if (terminal_ && total_ > 0) {
     constexpr std::size_t width = 24;
     const auto filled = static_cast<std::size_t>(share * width);
-    line += " [" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
+    line += fmt::format(" [{:.<{}}]", std::string(filled, '#'), width);
   }
-  char number[64] = "  ";
-  if (total_ > 0) std::snprintf(number, sizeof number, " %3.0f %%  ", 100 * share);
-  line += number;
+  line += total_ > 0 ? fmt::format(" {:3.0f} %  ", 100 * share) : "  ";
   if (documents > 0) line += with_commas(documents) + " documents  ";
   const double rate = static_cast<double>(done) / seconds / (unit_ == Unit::bytes ? 1e6 : 1);
   if (rate >= 0.1) {  // before that, there is no basis for a rate
-    std::snprintf(number, sizeof number, unit_ == Unit::bytes || rate < 10 ? "%.1f" : "%.0f", rate);
-    line += number + std::string(unit_ == Unit::bytes ? " MB/s  " : "/s  ");
+    line += fmt::format("{:.{}f}{}  ", rate, unit_ == Unit::bytes || rate < 10 ? 1 : 0,
+                        unit_ == Unit::bytes ? " MB/s" : "/s");
   }
   if (share > 0) line += clock_time(seconds * (1 - share) / share) + " left";
   std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());

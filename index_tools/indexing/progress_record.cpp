@@ -1,5 +1,7 @@
 #include "index_tools/indexing/progress_record.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/checksum.h"
@@ -77,7 +79,7 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
   }
   if (too_deep_in_json(found->second)) {
     throw Error(ErrorKind::invalid_data, place,
-                "the progress record in the index nests deeper than " + std::to_string(kMaxNesting) + " levels",
+                fmt::format("the progress record in the index nests deeper than {} levels", kMaxNesting),
                 "rebuild the index with --overwrite");
   }
   try {
@@ -105,7 +107,7 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
     return record;
   } catch (const nlohmann::json::exception& reason) {
     throw Error(ErrorKind::invalid_data, place,
-                std::string("the progress record in the index cannot be read: ") + reason.what(),
+                fmt::format("the progress record in the index cannot be read: {}", reason.what()),
                 "restore the index from a copy, or index into another directory");
   }
 }
@@ -115,11 +117,11 @@ void check_same_run(const ProgressRecord& before, const ProgressRecord& now, con
     throw Error(ErrorKind::usage, place, problem, remedy);
   };
   if (before.corpus != now.corpus) {
-    refuse("was started with --corpus " + before.corpus + ", not " + now.corpus,
+    refuse(fmt::format("was started with --corpus {}, not {}", before.corpus, now.corpus),
            "resume with the same corpus, or replace the index with --overwrite");
   }
   if (before.duplicates != now.duplicates) {
-    refuse(std::string("was started with --duplicates ") + to_string(before.duplicates),
+    refuse(fmt::format("was started with --duplicates {}", to_string(before.duplicates)),
            "resume with the same setting, or replace the index with --overwrite");
   }
   if (before.names != now.names) {
@@ -130,14 +132,15 @@ void check_same_run(const ProgressRecord& before, const ProgressRecord& now, con
   const std::string remedy =
       "pass the same input as before, replace the index with --overwrite, or accept the change with --force-resume";
   if (before.inputs.size() != now.inputs.size()) {
-    refuse("was started with " + std::to_string(before.inputs.size()) + " input files, but now there are " +
-               std::to_string(now.inputs.size()),
-           remedy);
+    refuse(
+        fmt::format("was started with {} input files, but now there are {}", before.inputs.size(), now.inputs.size()),
+        remedy);
   }
   for (std::size_t i = 0; i < now.inputs.size(); ++i) {
     const InputFingerprint &old_file = before.inputs[i], &new_file = now.inputs[i];
     if (old_file.size == InputFingerprint::kStream || new_file.size == InputFingerprint::kStream) {
-      refuse("input " + input_name(new_file.path) + " is a stream, which cannot be compared with the earlier input",
+      refuse(fmt::format("input {} is a stream, which cannot be compared with the earlier input",
+                         input_name(new_file.path)),
              "if it is the same, resume with --force-resume; otherwise replace the index with --overwrite");
     }
     const char* difference = old_file.size != new_file.size                 ? "size"
@@ -145,9 +148,10 @@ void check_same_run(const ProgressRecord& before, const ProgressRecord& now, con
                              : old_file.modified_ns != new_file.modified_ns ? "modification time"
                                                                             : nullptr;
     if (difference == nullptr) continue;
-    const std::string name =
-        old_file.path == new_file.path ? new_file.path : new_file.path + " (previously " + old_file.path + ")";
-    refuse(std::string("the ") + difference + " of input " + name + " has changed since indexing began", remedy);
+    const std::string name = old_file.path == new_file.path
+                                 ? new_file.path
+                                 : fmt::format("{} (previously {})", new_file.path, old_file.path);
+    refuse(fmt::format("the {} of input {} has changed since indexing began", difference, name), remedy);
   }
 }
 

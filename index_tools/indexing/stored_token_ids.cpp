@@ -1,6 +1,7 @@
 #include "index_tools/indexing/stored_token_ids.h"
 
 #include <LuceneHeaders.h>
+#include <fmt/format.h>
 
 #include <memory>
 #include <optional>
@@ -49,12 +50,12 @@ void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, c
     bool all = true;
     ids.clear();
     if (!stored || !relucent::read_token_ids(*stored, ids, all)) {
-      result.unreadable.add("document " + std::to_string(i));
+      result.unreadable.add(fmt::format("document {}", i));
       continue;
     }
     if (!maker.tokenizer) continue;
     write_token_ids(maker, stored_text(document, fields.text_field).value_or(""), made);
-    if (made != *stored) result.different.add("document " + std::to_string(i));
+    if (made != *stored) result.different.add(fmt::format("document {}", i));
   }
 }
 

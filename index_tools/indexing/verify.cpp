@@ -1,5 +1,7 @@
 #include "index_tools/indexing/verify.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -83,8 +85,7 @@ class Verification {
     }
     if (count(Status::damaged) > damaged_before) return false;
     add("checksums", Status::ok,
-        std::to_string(manifest->files.size()) + " files, " + format_bytes(total) +
-            ", unchanged since they were written");
+        fmt::format("{} files, {}, unchanged since they were written", manifest->files.size(), format_bytes(total)));
     return true;
   }
 
@@ -122,7 +123,8 @@ class Verification {
   Manifest recorded_files() {
     const IndexFiles files = index_files(job_.index);
     if (!files.damage.empty()) {
-      add("commits", Status::note, "the last commit is incomplete (" + files.damage + "); the previous commit is used");
+      add("commits", Status::note,
+          fmt::format("the last commit is incomplete ({}); the previous commit is used", files.damage));
     }
     Manifest manifest;
     for (const IndexFiles::File& file : files.recorded) manifest.files[file.name] = {file.size, file.checksum};
@@ -140,8 +142,7 @@ class Verification {
     if (failure) {
       add("checksums", Status::damaged, name + " is missing");
     } else if (size != entry.size) {
-      add("checksums", Status::damaged,
-          name + " has " + std::to_string(size) + " bytes, not " + std::to_string(entry.size));
+      add("checksums", Status::damaged, fmt::format("{} has {} bytes, not {}", name, size, entry.size));
     } else {
       try {
         if (checksum_of_file(path, -1, progress) != entry.checksum) {
@@ -173,7 +174,7 @@ class Verification {
     } else {
       add("documents", Status::ok, with_commas(contents.documents) + " documents");
     }
-    // Other programs may intend what `relucent index` never does.
+    // `relucent index` never writes such documents; another program may do so on purpose.
     const Status fault = record ? Status::damaged : Status::note;
     check_faults("texts", contents.without_text, "without a stored text", "every stored text is readable", fault);
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
@@ -200,15 +201,16 @@ class Verification {
   void check_documents(const ProgressRecord& record, const IndexContents& contents) {
     if (!record.complete) {
       add("progress", Status::note,
-          "indexing is unfinished after " + with_commas(record.documents) +
-              " documents; continue it with `relucent index ... --resume`");
+          fmt::format("indexing is unfinished after {} documents; continue it with `relucent index ... --resume`",
+                      with_commas(record.documents)));
     }
     if (contents.documents + contents.deleted == record.documents) {
       if (contents.deleted > 0) add("documents", Status::note, with_commas(contents.deleted) + " were deleted later");
       add("documents", Status::ok, with_commas(contents.documents) + " documents, as recorded");
     } else {
       add("documents", Status::damaged,
-          with_commas(contents.documents) + " documents, but " + with_commas(record.documents) + " were indexed");
+          fmt::format("{} documents, but {} were indexed", with_commas(contents.documents),
+                      with_commas(record.documents)));
     }
   }
 
@@ -217,7 +219,7 @@ class Verification {
     if (faults.count == 0) {
       add(name, Status::ok, praise);
     } else {
-      add(name, status, with_commas(faults.count) + " documents " + problem + ": " + list(faults));
+      add(name, status, fmt::format("{} documents {}: {}", with_commas(faults.count), problem, list(faults)));
     }
   }
 
@@ -226,7 +228,8 @@ class Verification {
       add("ids", Status::ok, "ids are unique");
     } else {
       add("ids", allowed ? Status::note : Status::damaged,
-          with_commas(contents.repeated_ids.count) + " documents repeat an earlier id: " + list(contents.repeated_ids));
+          fmt::format("{} documents repeat an earlier id: {}", with_commas(contents.repeated_ids.count),
+                      list(contents.repeated_ids)));
     }
   }
 
@@ -236,16 +239,16 @@ class Verification {
     check_faults("token ids", stored.unreadable, "with unreadable token ids", "every document has token ids");
     if (stored.recomputed) {
       check_faults("token ids", stored.different, "whose token ids do not match their texts",
-                   "they match what the tokenizer " + stored.tokenizer + " makes of the texts");
+                   fmt::format("they match the texts (tokenizer {})", stored.tokenizer));
     } else {
       add("token ids", Status::note,
-          "made by the tokenizer " + stored.tokenizer + ", which is not the model's; not compared");
+          fmt::format("not compared: the tokenizer {} made them, not the model's", stored.tokenizer));
     }
   }
 
   void check_statistics(const IndexContents& contents) {
-    const std::string counted =
-        with_commas(contents.documents_with_tokens) + " documents with " + with_commas(contents.tokens) + " tokens";
+    const std::string counted = fmt::format("{} documents with {} tokens", with_commas(contents.documents_with_tokens),
+                                            with_commas(contents.tokens));
     if (!contents.unsearchable.empty()) {
       add("statistics", Status::note, contents.unsearchable);
     } else if (contents.deleted > 0) {
@@ -255,8 +258,8 @@ class Verification {
       add("statistics", Status::ok, counted + ", as recorded");
     } else {
       add("statistics", Status::damaged,
-          counted + " in the postings, but " + with_commas(contents.recorded_documents_with_tokens) + " and " +
-              with_commas(contents.recorded_tokens) + " are recorded");
+          fmt::format("{} in the postings, but {} and {} are recorded", counted,
+                      with_commas(contents.recorded_documents_with_tokens), with_commas(contents.recorded_tokens)));
     }
   }
 
@@ -266,14 +269,14 @@ class Verification {
     const auto corpus = std::find_if(known.begin(), known.end(), [&](const Corpus& each) { return each.id == id; });
     if (corpus == known.end() || corpus->official_documents == 0) return;
     if (!job_.corpus.empty() && !report_.corpus.empty() && job_.corpus != report_.corpus) {
-      add("corpus", Status::mismatch, "the index holds " + report_.corpus + ", not " + job_.corpus);
+      add("corpus", Status::mismatch, fmt::format("the index holds {}, not {}", report_.corpus, job_.corpus));
     } else if (documents == corpus->official_documents) {
-      add("corpus", Status::ok, "all " + with_commas(documents) + " documents of " + id);
+      add("corpus", Status::ok, fmt::format("all {} documents of {}", with_commas(documents), id));
     } else {
       const bool partial = documents < corpus->official_documents;
       add("corpus", job_.corpus.empty() ? Status::note : Status::mismatch,
-          (partial ? "partial: " : "too many: ") + with_commas(documents) + " of the " +
-              with_commas(corpus->official_documents) + " documents of " + id);
+          fmt::format("{}: {} of the {} documents of {}", partial ? "partial" : "too many", with_commas(documents),
+                      with_commas(corpus->official_documents), id));
     }
   }
 

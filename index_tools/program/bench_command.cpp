@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -102,7 +104,7 @@ void add_bm25_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<O
     chosen = [options] {
       auto& settings = options->bm25;
       if (settings.index.empty()) {
-        settings.index = cache_folder() / ("bench-bm25-" + std::to_string(settings.documents));
+        settings.index = cache_folder() / fmt::format("bench-bm25-{}", settings.documents);
         std::filesystem::create_directories(settings.index);
       }
       benchmarks::report(std::cout, benchmarks::run(settings, std::cerr), options->json);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,7 +22,7 @@ Format chosen_format(const std::string& stated, const std::string& file, Format 
   if (!stated.empty()) return parse(stated);
   if (const std::optional<Format> format = implied(file)) return *format;
   throw Error(ErrorKind::usage, file, "has a name that does not imply a format",
-              std::string("choose one: --to ") + choices);
+              fmt::format("choose one: --to {}", choices));
 }
 
 }  // namespace relucent::program

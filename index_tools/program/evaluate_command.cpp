@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -68,8 +70,8 @@ int run(const EvaluateOptions& options) {
     report.runs.push_back({file, run.tag, index_tools::evaluate(run, qrels, report.measures, how)});
     if (report.runs.back().evaluation.queries.empty() && !options.complete) {
       throw Error(ErrorKind::invalid_data, file,
-                  "has no query in common with " + options.qrels + " (first query: \"" + run.queries.begin()->first +
-                      "\" here, \"" + qrels.begin()->first + "\" there)",
+                  fmt::format("has no query in common with {} (first query: \"{}\" here, \"{}\" there)", options.qrels,
+                              run.queries.begin()->first, qrels.begin()->first),
                   "evaluate it with the judgments of its own topics");
     }
   }
@@ -120,8 +122,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
                    "query, as SVG")
       ->type_name("FILE.svg");
   command->footer(
-      "Measures: " + std::string(index_tools::measure_names()) +
-      ".\n\n"
+      fmt::format("Measures: {}.\n\n", index_tools::measure_names()) +
       "Grades are used as the judgments file states them: higher is better. Cranfield's readme "
       "calls grade 1 the\n"
       "best and 4 the worst, while ir_datasets reads them the other way round; here, too, 4 counts "

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -63,7 +65,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
 }
 
 std::string counted(std::int64_t number, const std::string& one, const std::string& more) {
-  return with_commas(number) + " " + (number == 1 ? one : more);
+  return fmt::format("{} {}", with_commas(number), number == 1 ? one : more);
 }
 
 void print(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
@@ -144,8 +146,7 @@ int run(IndexOptions& options) {
 std::string footer() {
   std::string text = "Corpora:\n";
   for (const auto& corpus : index_tools::corpora()) {
-    text +=
-        "  " + corpus.id + std::string(corpus.id.size() < 20 ? 20 - corpus.id.size() : 1, ' ') + corpus.format + "\n";
+    text += fmt::format("  {:<19} {}\n", corpus.id, corpus.format);
   }
   return text +
          "Every file may be compressed (gz, bz2, xz, zstd, Z) or be inside a tar or zip archive; files are read in "

@@ -1,5 +1,7 @@
 #include "index_tools/program/man_page.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 #include <vector>
 
@@ -26,7 +28,7 @@ std::string escaped(const std::string& text) {
 std::string macro_argument(const std::string& text) {
   std::string result;
   for (const char c : escaped(text)) result += c == '"' ? std::string("\\(dq") : std::string(1, c);
-  return "\"" + result + "\"";
+  return fmt::format("\"{}\"", result);
 }
 
 // Lines that begin with blanks are examples and stay unchanged; an empty line begins a paragraph.
@@ -58,8 +60,8 @@ std::string options_of(const CLI::App& command) {
   std::string result;
   const auto add = [&](const CLI::Option& option, bool positional) {
     const std::string name = positional ? option.get_name(true) : option.get_name(false, true);
-    result += ".TP\n\\fB" + escaped(name) + "\\fR" + escaped(formatter.make_option_opts(&option)) + "\n" +
-              escaped(option.get_description()) + "\n";
+    result += fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", escaped(name), escaped(formatter.make_option_opts(&option)),
+                          escaped(option.get_description()));
   };
   for (const bool positional : {true, false}) {
     for (const CLI::Option* option : command.get_options()) {
@@ -74,12 +76,14 @@ std::string sections_of(const CLI::App& command, const std::string& path) {
   if (!commands_of(command).empty()) usage += " COMMAND";
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional())
-      usage += (option->get_required() ? " " : " [") + option->get_name(true) +
-               (option->get_expected_max() > 1 ? "..." : "") + (option->get_required() ? "" : "]");
+      usage += fmt::format(" {}{}{}{}", option->get_required() ? "" : "[", option->get_name(true),
+                           option->get_expected_max() > 1 ? "..." : "", option->get_required() ? "" : "]");
   }
-  std::string result = ".SS " + macro_argument(usage + " [OPTIONS]") + "\n" + escaped(command.get_description()) +
-                       ".\n" + options_of(command) + ".PP\n" + paragraphs(command.get_footer());
-  for (const CLI::App* inner : commands_of(command)) result += sections_of(*inner, path + " " + inner->get_name());
+  std::string result =
+      fmt::format(".SS {}\n{}.\n{}.PP\n{}", macro_argument(usage + " [OPTIONS]"), escaped(command.get_description()),
+                  options_of(command), paragraphs(command.get_footer()));
+  for (const CLI::App* inner : commands_of(command))
+    result += sections_of(*inner, fmt::format("{} {}", path, inner->get_name()));
   return result;
 }
 
@@ -87,11 +91,12 @@ std::string sections_of(const CLI::App& command, const std::string& path) {
 
 std::string man_page(const CLI::App& program) {
   const std::string& description = program.get_description();
-  std::string result = ".TH RELUCENT 1 \"\" " + macro_argument(std::string("Relucent ") + version()) +
-                       "\n.SH NAME\nrelucent \\- " +
-                       escaped(description.substr(0, description.find_last_not_of('.') + 1)) +
-                       "\n.SH SYNOPSIS\n\\fBrelucent\\fR \\fICOMMAND\\fR [OPTIONS]\n.SH OPTIONS\n" +
-                       options_of(program) + ".SH DESCRIPTION\n" + paragraphs(program.get_footer()) + ".SH COMMANDS\n";
+  std::string result = fmt::format(
+      ".TH RELUCENT 1 \"\" {}\n.SH NAME\nrelucent \\- {}\n.SH SYNOPSIS\n\\fBrelucent\\fR \\fICOMMAND\\fR [OPTIONS]\n"
+      ".SH OPTIONS\n{}.SH DESCRIPTION\n{}.SH COMMANDS\n",
+      macro_argument(fmt::format("Relucent {}", version())),
+      escaped(description.substr(0, description.find_last_not_of('.') + 1)), options_of(program),
+      paragraphs(program.get_footer()));
   for (const CLI::App* command : commands_of(program)) {
     result += sections_of(*command, "relucent " + command->get_name());
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -33,7 +35,7 @@ std::string window_of(const CheckpointInfo& info) {
   bool alike = true;
   for (const AttentionPattern& pattern : info.description.patterns) {
     alike = alike && pattern.window == info.description.patterns.front().window;
-    windows.push_back(pattern.window ? std::to_string(*pattern.window) : "unlimited");
+    windows.push_back(pattern.window ? fmt::to_string(*pattern.window) : "unlimited");
   }
   return join(windows | std::views::take(alike ? 1 : windows.size()));
 }

@@ -1,5 +1,7 @@
 #include "index_tools/program/program.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <clocale>
 #include <cstdlib>
@@ -59,8 +61,9 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
     names.push_back(command->get_name());
   }
   const std::string nearest = closest_name(given, names);
-  return "unknown command \"" + given + "\"; " +
-         (nearest.empty() ? "the commands are " + join(names) : "did you mean \"" + nearest + "\"?");
+  return fmt::format(
+      "unknown command \"{}\"; {}", given,
+      nearest.empty() ? "the commands are " + join(names) : fmt::format("did you mean \"{}\"?", nearest));
 }
 
 void add_commands(CLI::App& program, Action& chosen) {
@@ -83,14 +86,14 @@ int finish_output(int code) {
   std::cout.flush();
   if (std::cout.good()) return code;
   if (errno == EPIPE) return code;  // the reader has closed the pipe
-  return report(std::string("standard output: cannot be written") +
-                    (errno != 0 ? std::string(": ") + std::strerror(errno) : std::string()) + "; free some space there",
+  return report(fmt::format("standard output: cannot be written{}{}; free some space there", errno != 0 ? ": " : "",
+                            errno != 0 ? std::strerror(errno) : ""),
                 failed);
 }
 
 int parse_and_run(int argc, char** argv) {
   CLI::App program("Search a Lucene++ index with BM25 and rescore the hits with a sparse cross-encoder.", "relucent");
-  program.set_version_flag("--version", std::string("relucent ") + version());
+  program.set_version_flag("--version", fmt::format("relucent {}", version()));
   program.require_subcommand(1);
   program.footer(
       "Each command has its own --help.\n\nExample:\n"
@@ -121,7 +124,7 @@ int parse_and_run(int argc, char** argv) {
       command = inner.front();
       name += " " + command->get_name();
     }
-    return report(std::string(error.what()) + "\nSee: " + name + " --help", bad_usage);
+    return report(fmt::format("{}\nSee: {} --help", error.what(), name), bad_usage);
   }
   if (!chosen) return report("nothing to do\nSee: relucent --help", bad_usage);
   return finish_output(chosen());
@@ -138,10 +141,11 @@ int run_program(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report("not enough memory; close other programs, or use fewer --threads or a smaller input", failed);
   } catch (const std::filesystem::filesystem_error& error) {
-    return report(error.path1().string() + ": " + error.code().message() + "; check the path and its permissions",
-                  failed);
+    return report(
+        fmt::format("{}: {}; check the path and its permissions", error.path1().string(), error.code().message()),
+        failed);
   } catch (const std::exception& error) {
-    return report(std::string(error.what()) + "; this is unexpected; please report it", failed);
+    return report(fmt::format("{}; this is unexpected; please report it", error.what()), failed);
   } catch (...) {
     return report("unknown error; please report it", failed);
   }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -160,8 +161,8 @@ int run(const RerankOptions& asked) {
   const RerankInput input = index_tools::read_rerank_input(input_file, format == index_tools::RerankFormat::jsonl);
   if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
     throw Error(ErrorKind::invalid_data, index_tools::input_name(input_file),
-                "some records have no \"score\", which score_mode = \"" +
-                    std::string(to_string(config.rescorer.score_mode)) + "\" requires",
+                fmt::format("some records have no \"score\", which score_mode = \"{}\" requires",
+                            to_string(config.rescorer.score_mode)),
                 "add the first stage's scores, or use score_mode = \"replace\"");
   }
   // Opened before the long work, to fail early if it is not writable.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -46,12 +48,13 @@ std::vector<std::string> remarks_on(const index_tools::Run& run, const RunCheck&
                                     const std::set<std::string>& expected) {
   std::vector<std::string> remarks;
   if (run.other_tags > 0)
-    remarks.push_back(with_commas(run.other_tags) + " lines have another tag than \"" + run.tag + "\"");
+    remarks.push_back(fmt::format("{} lines have a tag other than \"{}\"", with_commas(run.other_tags), run.tag));
   if (check.ties_as_float > 0) {
+    const bool fewer = check.ties_as_double < check.ties_as_float;
     remarks.push_back(
-        with_commas(check.ties_as_float) + " neighbouring hits have equal scores as 32-bit floats" +
-        (check.ties_as_double < check.ties_as_float ? ", " + with_commas(check.ties_as_double) + " as doubles" : "") +
-        ": their docnos decide the order");
+        fmt::format("{} neighbouring hits have equal scores as 32-bit floats{}: their docnos decide the order",
+                    with_commas(check.ties_as_float),
+                    fewer ? fmt::format(", {} as doubles", with_commas(check.ties_as_double)) : ""));
   }
   if (check.queries_ranked_otherwise > 0) {
     remarks.push_back(with_commas(check.queries_ranked_otherwise) +
@@ -80,7 +83,7 @@ int check(const RunOptions& options) {
     std::cout << index_tools::input_name(file) << ": " << index_tools::to_string(run.format) << ", "
               << with_commas(found.hits) << " hits of " << with_commas(found.queries) << " queries, "
               << with_commas(found.fewest) << (found.most > found.fewest ? " to " + with_commas(found.most) : "")
-              << " per query" << (run.tag.empty() ? "" : ", tag \"" + run.tag + "\"") << "\n";
+              << " per query" << (run.tag.empty() ? "" : fmt::format(", tag \"{}\"", run.tag)) << "\n";
     const std::vector<std::string> remarks = remarks_on(run, found, expected);
     for (const std::string& remark : remarks) std::cout << "  note: " << remark << "\n";
     all_remarks += remarks.size();

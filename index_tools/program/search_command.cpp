@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,7 +65,7 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
   }
   std::cout.flush();
   if (options.timings) std::cerr << timings_line(result) << "\n";
-  note_not_rescored(result, "the first stage's order stands");
+  note_not_rescored(result, "the hits keep the first stage's order");
   if (!result.degraded) return ok;
   note_degraded(result, result.rescored > 0 ? "not answered as configured" : "answered in the first stage's order");
   return degraded;
@@ -122,7 +123,7 @@ int answer_lines(SearchSession& session, const SearchOptions& options) {
       code = std::max(code, answer(session, std::string(trim(line)), options));
       if (!options.json) std::cout << std::endl;
     } catch (const Error& error) {
-      unanswered.add(person ? "" : "query " + std::to_string(asked), error);
+      unanswered.add(person ? "" : fmt::format("query {}", asked), error);
     }
     if (!std::cout.good()) break;
   }

@@ -1,8 +1,8 @@
 #include "index_tools/program/search_output.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,19 +21,13 @@ constexpr const char* kDim = "\033[2m";
 constexpr const char* kPlain = "\033[0m";
 
 std::string styled(bool styles, const char* start, const std::string& text) {
-  return styles && !text.empty() ? start + text + kPlain : text;
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
+  return styles && !text.empty() ? fmt::format("{}{}{}", start, text, kPlain) : text;
 }
 
 std::string moved(const SearchHit& hit) {
   const std::int64_t up = hit.first_stage_rank - hit.rank;
   if (up == 0) return "=";
-  return (up > 0 ? "↑ " : "↓ ") + std::to_string(std::abs(up));
+  return fmt::format("{} {}", up > 0 ? "↑" : "↓", std::abs(up));
 }
 
 std::string right(const std::string& text, std::size_t columns) {
@@ -63,15 +57,13 @@ const char* why_not_rescored(const SearchResult& result) {
 }
 
 std::string heading(const SearchResult& result) {
-  std::string text = std::to_string(result.hits.size()) + " of " + index_tools::with_commas(result.total_hits) +
-                     (result.total_hits == 1 ? " hit" : " hits");
-  if (in_first_stage_order(result)) return text + " in BM25's order (" + why_not_rescored(result) + ")";
-  if (result.rescoring) text += ", the best " + std::to_string(result.rescored + result.without_text) + " rescored";
+  std::string text = fmt::format("{} of {} {}", result.hits.size(), index_tools::with_commas(result.total_hits),
+                                 result.total_hits == 1 ? "hit" : "hits");
+  if (in_first_stage_order(result)) return fmt::format("{} in BM25's order ({})", text, why_not_rescored(result));
+  if (result.rescoring) text += fmt::format(", the best {} rescored", result.rescored + result.without_text);
   if (result.degraded) text += " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
-  char time[32];
-  std::snprintf(time, sizeof time, ", %.0f ms", in_milliseconds(result.total));
-  return text + time;
+  return text + fmt::format(", {:.0f} ms", in_milliseconds(result.total));
 }
 
 }  // namespace
@@ -89,14 +81,14 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
   }
   out << styled(styles, kDim, heading(result)) << "\n";
   const bool both = result.rescoring && !in_first_stage_order(result);
-  const std::size_t width = std::max<std::size_t>(4, std::to_string(result.hits.back().rank).size() + 2);
-  const std::string header = both ? right("#", width) + right("moved", 8) + right("score", 11) + right("BM25 #", 8) +
-                                        right("BM25 score", 12) + "  id"
-                                  : right("#", width) + right("BM25 score", 12) + "  id";
+  const std::size_t width = std::max<std::size_t>(4, fmt::formatted_size("{}", result.hits.back().rank) + 2);
+  const std::string header =
+      both ? fmt::format("{:>{}}{:>8}{:>11}{:>8}{:>12}  id", "#", width, "moved", "score", "BM25 #", "BM25 score")
+           : fmt::format("{:>{}}{:>12}  id", "#", width, "BM25 score");
   out << styled(styles, kDim, header) << "\n";
   const std::set<std::string> stems = query_stems(result.query);
   for (const SearchHit& hit : result.hits) {
-    out << styled(styles, kBold, right(std::to_string(hit.rank), width));
+    out << styled(styles, kBold, fmt::format("{:>{}}", hit.rank, width));
     if (both) {
       const std::int64_t up = hit.first_stage_rank - hit.rank;
       out << styled(styles,
@@ -104,9 +96,9 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
                     : up < 0 ? kDown
                              : kDim,
                     right(moved(hit), 8))
-          << right(number(hit.score), 11) << right(std::to_string(hit.first_stage_rank), 8);
+          << fmt::format("{:>11.4f}{:>8}", hit.score, hit.first_stage_rank);
     }
-    out << right(number(hit.first_stage_score), 12) << "  " << styled(styles, kBold, printable(hit.id)) << "\n";
+    out << fmt::format("{:>12.4f}  {}\n", hit.first_stage_score, styled(styles, kBold, printable(hit.id)));
     const std::string indent(width + 2, ' ');
     const Snippet snippet = make_snippet(hit.text, stems, std::max<std::size_t>(style.columns, width + 22) - width - 2);
     if (snippet.text.empty()) {
@@ -162,19 +154,15 @@ void print_json_error(std::ostream& out, const std::string& query, const std::st
 }
 
 std::string timings_line(const SearchResult& result) {
-  std::array<char, 300> line{};
-  std::array<char, 40> device{};
   const StageTimes& times = result.times;
-  if (times.device.count() > 0)
-    std::snprintf(device.data(), device.size(), " (device %.2f ms)", in_milliseconds(times.device));
-  std::snprintf(
-      line.data(), line.size(),
-      "parse %.2f ms, BM25 %.2f ms, fetch text %.2f ms, tokenize %.2f ms, encode %.2f ms%s, combine %.2f ms, all "
-      "%.2f ms",
+  const std::string device =
+      times.device.count() > 0 ? fmt::format(" (device {:.2f} ms)", in_milliseconds(times.device)) : "";
+  return fmt::format(
+      "parse {:.2f} ms, BM25 {:.2f} ms, fetch text {:.2f} ms, tokenize {:.2f} ms, encode {:.2f} ms{}, combine {:.2f} "
+      "ms, all {:.2f} ms",
       in_milliseconds(times.parse), in_milliseconds(times.first_stage), in_milliseconds(times.fetch),
-      in_milliseconds(times.tokenize), in_milliseconds(times.encode), device.data(), in_milliseconds(times.combine),
+      in_milliseconds(times.tokenize), in_milliseconds(times.encode), device, in_milliseconds(times.combine),
       in_milliseconds(result.total));
-  return line.data();
 }
 
 }  // namespace relucent::program

@@ -3,6 +3,7 @@
 #include <BooleanQuery.h>
 #include <IndexReader.h>
 #include <LuceneException.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <type_traits>
@@ -57,7 +58,7 @@ struct SearchSession::Implementation {
     } catch (const Lucene::LuceneException& error) {
       throw Error(
           kind, place,
-          std::string(operation) + " failed: " + to_utf8(const_cast<Lucene::LuceneException&>(error).getError()),
+          fmt::format("{} failed: {}", operation, to_utf8(const_cast<Lucene::LuceneException&>(error).getError())),
           remedy);
     }
   }
@@ -93,7 +94,8 @@ struct SearchSession::Implementation {
     std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
     if (texts == Texts::none) return wanted;
     wanted.push_back({to_lucene(config.index.text_field), WantedField::Values::all_texts});
-    if (texts == Texts::beginnings) wanted.back().at_most = kSnippetSource + 1;  // so that the snippet sees it is cut
+    if (texts == Texts::beginnings)
+      wanted.back().at_most = kSnippetSource + 1;  // one more, so that the snippet shows that the text continues
     return wanted;
   }
 
@@ -113,7 +115,7 @@ struct SearchSession::Implementation {
     std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, StopSignal());
     if (values[0].value_or("").empty()) {
       throw Error(ErrorKind::usage, index,
-                  "document " + std::to_string(found->doc) + " has no stored field \"" + config.index.id_field + "\"",
+                  fmt::format("document {} has no stored field \"{}\"", found->doc, config.index.id_field),
                   "set [index] id_field in a profile to the stored field that holds the documents' ids");
     }
     hit.id = *std::move(values[0]);

@@ -53,7 +53,7 @@ class SearchSession {
   SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
   ~SearchSession();
 
-  /// What of the hits' texts a search gives with them.
+  /// How much of the hits' texts a search returns.
   enum class Texts {
     none,
     beginnings,  ///< enough for a snippet, however long the document is

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -64,7 +66,7 @@ int show(const TopicsOptions& options) {
                                       [&](const Topic& one) { return one.id == options.ids[i]; });
       if (topic == file.topics.end()) {
         throw Error(ErrorKind::usage, options.from, "has no topic " + options.ids[i],
-                    "list its ids: relucent topics show " + options.from + " --all");
+                    fmt::format("list its ids: relucent topics show {} --all", options.from));
       }
       if (i > 0) std::cout << "\n";
       print_topic(*topic);
@@ -96,7 +98,7 @@ std::string left_out(const TextCounts& counts, index_tools::TopicText query, Top
   const bool carried = index_tools::carries_descriptions(format);
   std::vector<std::string> texts;
   const auto add = [&](std::int64_t count, const char* name) {
-    if (count > 0) texts.push_back(with_commas(count) + " " + name);
+    if (count > 0) texts.push_back(fmt::format("{} {}", with_commas(count), name));
   };
   if (query != index_tools::TopicText::title) add(counts.titles, "titles");
   if (query != index_tools::TopicText::description && !carried) add(counts.descriptions, "descriptions");

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -35,17 +37,15 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
 
 std::string verdict(const VerifyJob& job, const VerifyReport& report) {
   if (!report.sound()) {
-    return std::string("the index is damaged: restore it from a copy, or ") +
-           (report.own ? "rebuild it with --overwrite" : "rebuild it with the program that wrote it");
+    return fmt::format("the index is damaged: restore it from a copy, or rebuild it with {}",
+                       report.own ? "--overwrite" : "the program that wrote it");
   }
   return report.matches() ? "the index is sound" : "the index is sound, but does not hold the whole of " + job.corpus;
 }
 
 void print(const VerifyJob& job, const VerifyReport& report) {
   for (const auto& check : report.checks) {
-    const std::string status = to_string(check.status);
-    std::cout << status << std::string(9 - status.size(), ' ') << check.name
-              << std::string(check.name.size() < 12 ? 12 - check.name.size() : 1, ' ') << check.detail << "\n";
+    std::cout << fmt::format("{:<8} {:<11} {}\n", to_string(check.status), check.name, check.detail);
   }
   std::cout << job.index.string() << ": " << verdict(job, report) << "\n";
 }
