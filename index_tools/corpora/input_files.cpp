@@ -77,7 +77,7 @@ class FolderFiles {
     for (fs::path above = fs::canonical(folder, failure); !failure && above.has_relative_path();) {
       above = above.parent_path();
       struct stat status {};
-      if (::stat(above.c_str(), &status) == 0) around_.push_back({status.st_dev, status.st_ino});
+      if (::stat(above.c_str(), &status) == 0) around_.emplace_back(status.st_dev, status.st_ino);
     }
     add(folder);
     std::sort(files.begin(), files.end());

@@ -32,7 +32,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string p_latex(double p) {
-  const std::string text = p_text(p);
+  std::string text = p_text(p);
   const std::size_t exponent = text.find('e');
   if (exponent == std::string::npos) return text;
   return fmt::format("${} \\times 10^{{{}}}$", text.substr(0, exponent), std::stoi(text.substr(exponent + 1)));

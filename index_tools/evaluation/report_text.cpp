@@ -118,7 +118,7 @@ std::string format_table(const Report& report) {
     const EvaluatedRun& run = report.runs[r];
     if (report.per_query) {
       for (const auto& [query, values] : run.evaluation.queries) {
-        add(fmt::format("{} {}", run.file, query), values, [&](std::size_t) { return no_marks; });
+        add(fmt::format("{} {}", run.file, query), values, [&](std::size_t) -> std::string { return no_marks; });
       }
     }
     add(run.file, run.evaluation.all, [&](std::size_t measure) { return marks(report, r, measure); });

@@ -76,7 +76,7 @@ std::vector<RankedQuery> ranked_queries(const Run& run, RunOrder order, std::siz
 }
 
 std::string format_run_as(RunFormat format, const std::vector<RankedQuery>& queries, std::string_view tag) {
-  const std::string trec = format_run(queries, tag);  // also checks the ids and scores
+  std::string trec = format_run(queries, tag);  // also checks the ids and scores
   if (format == RunFormat::trec) return trec;
   std::string text;
   for (const RankedQuery& query : queries) {

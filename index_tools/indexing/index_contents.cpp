@@ -92,9 +92,7 @@ std::map<std::string, std::string> committed_user_data(const std::filesystem::pa
     std::map<std::string, std::string> data;
     Lucene::MapStringString stored = reader->getCommitUserData();
     if (stored) {
-      for (auto entry = stored.begin(); entry != stored.end(); ++entry) {
-        data[to_utf8(entry->first)] = to_utf8(entry->second);
-      }
+      for (const auto& [key, value] : stored) data[to_utf8(key)] = to_utf8(value);
     }
     reader->close();
     return data;
