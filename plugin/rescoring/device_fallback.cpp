@@ -1,5 +1,7 @@
 #include "plugin/rescoring/device_fallback.h"
 
+#include <fmt/format.h>
+
 namespace relucent {
 namespace {
 
@@ -24,8 +26,8 @@ LongDocuments long_documents_of(LongDocumentMode mode) {
 }
 
 Error while_standing_in(const Error& error, const std::string& why) {
-  return {error.kind(), error.place(), error.problem() + " (on the CPU, used as fallback because " + why + ")",
-          error.remedy()};
+  return {error.kind(), error.place(),
+          fmt::format("{} (on the CPU, used as fallback because {})", error.problem(), why), error.remedy()};
 }
 
 }  // namespace
@@ -151,7 +153,7 @@ DeviceFallback::Answer DeviceFallback::score(std::string_view query, std::span<c
   if (!may_fall_back()) throw *failure;
   try {
     return {stand_in(stop)->score_documents(query, documents, stop),
-            std::string("scored on the CPU, because ") + failure->what()};
+            fmt::format("scored on the CPU, because {}", failure->what())};
   } catch (const Error& error) {
     throw while_standing_in(error, failure->what());
   }

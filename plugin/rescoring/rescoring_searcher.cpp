@@ -3,6 +3,7 @@
 #include <Explanation.h>
 #include <ScoreDoc.h>
 #include <TopDocs.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -89,13 +90,13 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   }
   if (log.wants_debug()) {
     const StageTimes& times = answer->times;
-    const auto ms = [](std::chrono::nanoseconds time) { return std::to_string(in_milliseconds(time)); };
-    log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) +
-              "): " + std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
-              std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
-              " truncated" + (answer->queryTruncated ? ", the query too" : "") + "; ms: first stage " +
-              ms(times.first_stage) + ", fetch " + ms(times.fetch) + ", tokenize " + ms(times.tokenize) + ", encode " +
-              ms(times.encode) + ", combine " + ms(times.combine));
+    log.debug(fmt::format(
+        "query \"{}\" (text from {}): {} hits, {} rescored, {} without text, {} truncated{}; ms: first stage {:f}, "
+        "fetch {:f}, tokenize {:f}, encode {:f}, combine {:f}",
+        answer->queryText, to_string(query.source), answer->totalHits, answer->rescored, answer->withoutText,
+        answer->truncated, answer->queryTruncated ? ", the query too" : "", in_milliseconds(times.first_stage),
+        in_milliseconds(times.fetch), in_milliseconds(times.tokenize), in_milliseconds(times.encode),
+        in_milliseconds(times.combine)));
   }
   return answer;
 }
