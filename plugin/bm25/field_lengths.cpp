@@ -4,6 +4,7 @@
 #include <Term.h>
 #include <TermDocs.h>
 #include <TermEnum.h>
+#include <fmt/format.h>
 
 #include <limits>
 
@@ -83,7 +84,7 @@ std::string segments_identity(const std::vector<Lucene::IndexReaderPtr>& leaves)
   for (const auto& leaf : leaves) {
     const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
     if (!segment) return {};
-    identity += to_utf8(segment->getSegmentName()) + ':' + std::to_string(segment->maxDoc()) + ' ';
+    identity += fmt::format("{}:{} ", to_utf8(segment->getSegmentName()), segment->maxDoc());
   }
   return identity;
 }

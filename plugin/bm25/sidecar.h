@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plugin/bm25/field_lengths.h"
 #include "relucent/index_files.h"
@@ -14,7 +15,7 @@ namespace relucent::bm25 {
 /// the index.
 class Sidecar {
  public:
-  Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity);
+  Sidecar(const std::filesystem::path& folder, const std::string& field, std::string_view identity);
 
   /// nullopt if the file is missing, damaged or describes another state.
   std::optional<FieldLengths> read() const;
