@@ -9,6 +9,7 @@
 #include <IndexInput.h>
 #include <IndexSearcher.h>
 #include <SegmentReader.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <typeinfo>
@@ -37,7 +38,7 @@ class Access : public Lucene::SegmentReader {
 };
 
 [[noreturn]] void damaged(std::int32_t document) {
-  throw Error(ErrorKind::invalid_data, "document " + std::to_string(document),
+  throw Error(ErrorKind::invalid_data, fmt::format("document {}", document),
               "its stored fields cannot be read: the segment's .fdt or .fdx file is damaged",
               "check the index with `relucent verify`, then restore or rebuild it");
 }
@@ -187,8 +188,8 @@ const StoredFields::Segment* StoredFields::segment_of(std::int32_t document) con
   if (segments_.empty()) return nullptr;
   const std::int32_t documents = segments_.back().first + segments_.back().reader->maxDoc();
   if (document < 0 || document >= documents) {
-    throw Error(ErrorKind::usage, "document " + std::to_string(document),
-                "does not exist in this index of " + std::to_string(documents) + " documents",
+    throw Error(ErrorKind::usage, fmt::format("document {}", document),
+                fmt::format("does not exist in this index of {} documents", documents),
                 "pass hits from a search of this index");
   }
   for (const Segment& segment : segments_) {
