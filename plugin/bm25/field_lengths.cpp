@@ -15,7 +15,7 @@
 namespace relucent::bm25 {
 namespace {
 
-/// Calls use(document, frequency) for each posting of the term `terms` stands on.
+/// Reads postings of any reader, and those of a SegmentReader faster.
 class PostingsOfAnyReader {
  public:
   explicit PostingsOfAnyReader(const Lucene::IndexReaderPtr& leaf) {
@@ -26,6 +26,7 @@ class PostingsOfAnyReader {
     }
   }
 
+  /// Calls use(document, frequency) for each posting of the current term.
   template <typename Use>
   void each(const Lucene::TermEnumPtr& terms, Use&& use) {
     if (postings_) {

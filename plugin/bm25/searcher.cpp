@@ -34,7 +34,7 @@ std::string folder_of(const Lucene::IndexReaderPtr& reader) {
     const auto files = boost::dynamic_pointer_cast<Lucene::FSDirectory>(directory);
     return files ? to_utf8(files->getFile()) : std::string();
   } catch (const Lucene::LuceneException&) {
-    return {};  // a reader of several indexes has none
+    return {};  // a reader of several indexes has no directory
   }
 }
 
@@ -99,11 +99,11 @@ struct BM25Searcher::Implementation {
 
   void say_that_similarities_do_not_count() {
     std::call_once(said_that_similarities_do_not_count, [&] {
-      log.warning("scores are BM25's: the Similarity set by this program has no effect on them (logged once)");
+      log.warning("the Similarity set by this program has no effect: scores are always BM25 (logged once)");
     });
   }
 
-  /// For another program's index.
+  /// Whether the norms of another program's index hold index-time boosts.
   bool has_boosts(const Lucene::String& field) const {
     return std::ranges::any_of(leaves, [&](const auto& leaf) {
       const std::uint8_t* const lengths = contents_model->lengths(leaf.get());

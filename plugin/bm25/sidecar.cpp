@@ -20,7 +20,7 @@ constexpr const char* kPrefix = "relucent-";
 constexpr const char* kSuffix = ".lengths";
 constexpr char kMagic[] = "relucent lengths 2\n";
 
-/// FNV-1a over eight bytes at a time, the length last.
+/// A variant of FNV-1a over words of eight bytes, then the remaining bytes and the length.
 std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
   const auto mix = [&](std::uint64_t value) {

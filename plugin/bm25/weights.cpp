@@ -13,7 +13,7 @@ namespace {
 
 using Lucene::Scorer;
 
-/// A document's part of a score from a frequency.
+/// Computes a document's contribution from a frequency.
 struct Scoring {
   Scoring(float weight_, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
       : weight(weight_),
