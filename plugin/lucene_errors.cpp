@@ -14,8 +14,8 @@
 namespace relucent {
 namespace {
 
-constexpr unsigned long long kFull = 4ULL
-                                     << 20;  // a write that fails with less free space than this failed for lack of it
+// A write that fails with less free space than this is reported as a full disk.
+constexpr unsigned long long kFull = 4ULL << 20;
 
 bool disk_is_full(std::string_view place) {
   struct statvfs system;

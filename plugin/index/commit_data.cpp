@@ -71,7 +71,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   const auto analyzer = analyzer_from(own["analyzer"]);
   if (!analyzer) {
     throw Error(ErrorKind::invalid_data, place,
-                fmt::format("the commit's \"{}analyzer\" is not known: \"{}\"", kPrefix, own["analyzer"]),
+                fmt::format("unknown analyzer \"{}\" in the commit's \"{}analyzer\"", own["analyzer"], kPrefix),
                 "restore the index from a copy, or rebuild it with this version");
   }
   data.analyzer = *analyzer;

@@ -58,7 +58,7 @@ class FileInput : public Lucene::BufferedIndexInput {
 
   std::int64_t length() override { return file_->size; }
 
-  void close() override {}  // with the last copy
+  void close() override {}  // the last copy closes the file
 
   Lucene::LuceneObjectPtr clone(const Lucene::LuceneObjectPtr& other = {}) override {
     const auto copy = BufferedIndexInput::clone(other ? other : newLucene<FileInput>());

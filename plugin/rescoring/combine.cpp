@@ -98,8 +98,8 @@ std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
   }
 
   if (config.min_score) {
-    const auto least =
-        static_cast<float>(*config.min_score);  // float like the scores, so that 0.7 accepts a score of 0.7F
+    // A float like the scores, so that a min_score of 0.7 accepts a score of 0.7F.
+    const auto least = static_cast<float>(*config.min_score);
     const auto lower =
         std::find_if(hits.begin(), hits.end(), [&](const CombinedHit& hit) { return hit.score < least; });
     hits.erase(lower, hits.end());

@@ -14,7 +14,7 @@ namespace {
 
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
   const FirstStageHit& first = result.hits[combined.index];
-  // Without rescoring, the first stage's score to the last bit.
+  // Without rescoring, the score is exactly the first stage's.
   const double score = result.rescored.in_first_stage_order ? first.score : static_cast<double>(combined.score);
   const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
   hit->firstStageScore = first.score;

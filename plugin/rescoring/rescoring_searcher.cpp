@@ -105,7 +105,7 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   const Weights weights = unwrapped(weight);
   const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(weights.bm25, document);
   if (!bm25->isMatch()) return bm25;
-  // One hit beyond the window shows how far the hits there are lowered.
+  // One hit beyond the window determines how far the hits beyond it are lowered.
   const Lucene::TopDocsPtr first =
       BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.window + 1);
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),
