@@ -1,5 +1,6 @@
 #include "plugin/log.h"
 
+#include <fmt/format.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -31,7 +32,7 @@ Log::Log(const LogConfig& config) {
     try {
       sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(config.file);
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::io, config.file, std::string("the log file cannot be written: ") + error.what(),
+      throw Error(ErrorKind::io, config.file, fmt::format("the log file cannot be written: {}", error.what()),
                   "set [log] file to a writable file, or leave it empty for standard error");
     }
   }

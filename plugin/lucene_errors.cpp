@@ -1,6 +1,7 @@
 #include "plugin/lucene_errors.h"
 
 #include <LuceneException.h>
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 
 #include <filesystem>
@@ -13,8 +14,8 @@
 namespace relucent {
 namespace {
 
-constexpr unsigned long long kFull = 4ULL
-                                     << 20;  // a write that fails with less free space than this failed for lack of it
+// A write that fails with less free space than this is reported as a full disk.
+constexpr unsigned long long kFull = 4ULL << 20;
 
 bool disk_is_full(std::string_view place) {
   struct statvfs system;
@@ -27,7 +28,7 @@ constexpr const char* kDamaged =
 
 [[noreturn]] void throw_out_of_memory(std::string_view place, std::string_view operation) {
   throw Error(
-      ErrorKind::io, place, std::string(operation) + ": out of memory",
+      ErrorKind::io, place, fmt::format("{}: out of memory", operation),
       "free some memory, or raise its limit (ulimit -v); if memory is sufficient, check the index with `relucent "
       "verify`");
 }
@@ -35,9 +36,9 @@ constexpr const char* kDamaged =
 [[noreturn]] void rethrow(const Lucene::LuceneException& exception, std::string_view place,
                           std::string_view operation) {
   using Type = Lucene::LuceneException;
-  std::string problem(operation);
   const std::string text = to_utf8(exception.getError());
-  problem += text.empty() ? " failed" : ": " + text;
+  const std::string problem =
+      text.empty() ? fmt::format("{} failed", operation) : fmt::format("{}: {}", operation, text);
   switch (exception.getType()) {
     case Type::CorruptIndex:
     case Type::FieldReader:
@@ -50,7 +51,7 @@ constexpr const char* kDamaged =
     case Type::LockObtainFailed: throw Error(ErrorKind::io, place, problem, "wait for the other writer to finish");
     case Type::IO:
       if (disk_is_full(place)) {
-        throw Error(ErrorKind::io, place, std::string(operation) + ": the disk is full",
+        throw Error(ErrorKind::io, place, fmt::format("{}: the disk is full", operation),
                     "free some space; committed documents are safe");
       }
       // Lucene++ has no exception of its own for a truncated file.
@@ -85,7 +86,7 @@ void rethrow_as_error(std::string_view place, std::string_view operation) {
     throw_io_error(exception.path1().empty() ? std::filesystem::path(place) : exception.path1(), operation,
                    exception.code().value());
   } catch (const std::exception& exception) {
-    throw Error(ErrorKind::io, place, std::string(operation) + ": " + exception.what());
+    throw Error(ErrorKind::io, place, fmt::format("{}: {}", operation, exception.what()));
   }
 }
 

@@ -16,7 +16,7 @@
 namespace relucent {
 namespace {
 
-/// The terms that one of Lucene++'s analyzers gives.
+/// The terms that one of Lucene++'s analyzers produces.
 class AnalyzerTerms : public analysis::TermSource {
  public:
   explicit AnalyzerTerms(Lucene::AnalyzerPtr analyzer) : analyzer_(std::move(analyzer)) {}

@@ -29,7 +29,7 @@ Class class_of(Character c) {
   return kClasses[static_cast<unsigned char>(c)];
 }
 
-/// Length of the longest word that `text` starts with; 0 if it starts with none.
+/// Length of the longest word that `text` starts with; 0 if it does not start with a word.
 template <typename Character>
 std::size_t word_length(std::basic_string_view<Character> text) {
   const std::size_t size = text.size();
@@ -58,7 +58,7 @@ void find_words(std::basic_string_view<Character> text, std::size_t offset, std:
       ++i;
       continue;
     }
-    // A match may only use the units that a word may have; in a longer run of joiners only the last ones reach a word.
+    // A word has at most kMaxWord units, so in a longer run of joiners only the last ones can be part of a word.
     if (first == joiner) {
       std::size_t run = i;
       while (run < size && class_of(text[run]) == joiner) ++run;
@@ -66,7 +66,7 @@ void find_words(std::basic_string_view<Character> text, std::size_t offset, std:
     }
     const std::size_t length = word_length(text.substr(i, kMaxWord));
     if (length == 0) {
-      // Where none starts at a joiner, none starts at the joiners after it.
+      // If no word starts at a joiner, none starts at the joiners after it.
       do {
         ++i;
       } while (first == joiner && i < size && class_of(text[i]) == joiner);

@@ -7,8 +7,8 @@
 
 namespace relucent::analysis {
 
-/// The words of a stretch of ASCII that white space or the text's ends enclose: the part of the word rules that
-/// ASCII can reach, written out. `offset` is added to the places.
+/// Appends the words of a stretch of ASCII that ends at white space, or at an end of the text, on both sides.
+/// Implements the subset of kWordRules that applies to ASCII. Adds `offset` to the positions.
 void ascii_words(std::u16string_view text, std::size_t offset, std::vector<WordSpan>& words);
 void ascii_words(std::string_view text, std::size_t offset, std::vector<WordSpan>& words);
 

@@ -30,7 +30,7 @@ class ChainTokenStream : public Lucene::TokenStream {
   Lucene::OffsetAttributePtr offset_;
   analysis::EnglishChain chain_;
   std::u16string units_;
-  bool pairs_ = false;  ///< units_ has surrogate pairs, so that offsets differ
+  bool pairs_ = false;  ///< units_ has surrogate pairs, so offsets are not positions in it
   std::wstring buffer_;
   std::size_t counted_units_ = 0, counted_points_ = 0;
 

@@ -29,8 +29,8 @@ bool is_possessive(std::u16string_view word) {
   return (mark == u'\'' || mark == u'\u2019' || mark == u'\uFF07') && (letter == u's' || letter == u'S');
 }
 
-/// Simple mapping, a code point at a time: never changes the number of code points, and for no character
-/// of Unicode 9 the number of units.
+/// Maps each code point separately (Unicode's simple mapping), which never changes the number of code points, nor the
+/// number of units of a character of Unicode 9.
 void lower_case(std::u16string_view word, std::u16string& lower) {
   lower.clear();
   for (std::size_t i = 0; i < word.size();) {

@@ -10,7 +10,7 @@
 namespace relucent::analysis {
 namespace {
 
-constexpr std::size_t kKnownWords = 1 << 16;  // 4 MB
+constexpr std::size_t kKnownWords = 1 << 16;  // slots; 4 MB
 
 bool is_ascii(std::string_view text) {
   std::uint64_t all = 0;
@@ -33,8 +33,8 @@ std::span<const Term> EnglishTerms::terms_of(std::string_view text) {
   words_.clear();
   skipped_ = 0;
   used_ = 0;
-  // A term is at most half as long again as its word (lower case may take three bytes for two), and short ones are
-  // copied with what is behind them.
+  // A term is at most 1.5 times as long as its word (lower case may take three bytes instead of two). Short terms are
+  // copied as kMaxLength bytes.
   bytes_.resize(std::max(bytes_.size(), 2 * text.size() + 2 * kMaxLength));
   if (is_ascii(text)) {
     ascii_words(text, 0, words_);

@@ -11,8 +11,8 @@
 
 namespace relucent::analysis {
 
-/// The English chain for indexing: the same terms and positions as EnglishChain gives, several times faster. A text of
-/// ASCII is never converted, and what became of a word is remembered.
+/// The English chain for indexing. Produces the same terms and positions as EnglishChain, several times as fast: it
+/// does not convert ASCII text to UTF-16, and it caches the terms of short words.
 class EnglishTerms : public TermSource {
  public:
   EnglishTerms();
@@ -21,9 +21,9 @@ class EnglishTerms : public TermSource {
  private:
   static constexpr std::size_t kMaxLength = 24;
 
-  /// What became of a short word of ASCII, by its lower case.
+  /// The term of a short ASCII word.
   struct Known {
-    std::array<char, kMaxLength> word{}, term{};  ///< zeros behind the end
+    std::array<char, kMaxLength> word{}, term{};  ///< in lower case; padded with zeros
     std::uint64_t hash = 0;                       ///< of the term
     std::uint8_t word_size = 0, term_size = 0;
     bool stop_word = false;
@@ -34,7 +34,7 @@ class EnglishTerms : public TermSource {
   void add_any_word(std::u16string_view word);
   void learn(Known& place);
 
-  std::vector<Known> known_;  // a word has one place, which the last one to come keeps
+  std::vector<Known> known_;  // a direct-mapped cache: a word replaces the previous one in its slot
   WordSegmenter segmenter_;
   std::vector<WordSpan> words_;
   std::u16string units_, term_;

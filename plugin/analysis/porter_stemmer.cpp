@@ -68,7 +68,7 @@ class Word {
     }
   }
   bool consonant_at(std::size_t i) const {
-    // Only a run of y's depends on what stands before it.
+    // Only a y's type depends on the letter before it.
     std::size_t first = i;
     while (first > 0 && text_[first] == u'y') --first;
     bool consonant = is_consonant(first, false);

@@ -5,7 +5,7 @@
 namespace relucent::analysis {
 namespace {
 
-/// 64 × 64 → 128 bits, folded: spreads every bit of both over the result.
+/// Folds the 128-bit product, which spreads every bit of both factors over the result.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
@@ -15,7 +15,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
 }  // namespace
 
 std::uint64_t hash_of(std::string_view text) noexcept {
-  constexpr std::uint64_t odd1 = 0x9E3779B97F4A7C15, odd2 = 0xD6E8FEB86659FD93;  // any odd numbers with mixed bits
+  constexpr std::uint64_t odd1 = 0x9E3779B97F4A7C15, odd2 = 0xD6E8FEB86659FD93;  // arbitrary odd numbers
   std::uint64_t state = text.size() * odd1;
   const char* next = text.data();
   std::size_t left = text.size();

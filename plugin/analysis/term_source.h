@@ -10,10 +10,10 @@ namespace relucent::analysis {
 struct Term {
   std::string_view text;                ///< UTF-8
   std::uint64_t hash = 0;               ///< hash_of(text)
-  std::int32_t position_increment = 1;  ///< 0: in the same place as the term before
+  std::int32_t position_increment = 1;  ///< 0: at the position of the previous term
 };
 
-/// Well mixed bits, the same for the same text.
+/// A hash with well-mixed bits that depends only on the text.
 std::uint64_t hash_of(std::string_view text) noexcept;
 
 /// Splits texts into index terms. One object per thread.

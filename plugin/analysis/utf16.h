@@ -10,7 +10,7 @@ namespace relucent::analysis {
 /// Appends `utf8` to `units` as UTF-16; each malformed sequence (its maximal valid part) becomes one U+FFFD.
 void append_utf16(std::string_view utf8, std::u16string& units);
 
-/// The same, and where each unit comes from: byte_of[i] is the first byte of the code point that unit i belongs to
+/// Also records the origin of each unit: byte_of[i] is the first byte of the code point that unit i belongs to
 /// (both halves of a pair have the same), byte_of[units.size()] is utf8.size(). Texts up to 4 GiB.
 void append_utf16(std::string_view utf8, std::u16string& units, std::vector<std::uint32_t>& byte_of);
 

@@ -13,8 +13,8 @@
 namespace relucent::analysis {
 namespace {
 
-// The rules look ahead without limit (a run of joiners before an emoji). Cutting the text into blocks keeps a
-// hostile text from costing time squared; a word is only taken where its 255 units lie inside the block.
+// The rules look ahead without limit (a run of joiners before an emoji). Working in blocks avoids quadratic time for
+// hostile texts. A word is accepted only if the block holds kMaxWord units from its start, or the end of the text.
 constexpr std::size_t kBlock = 1024;
 
 void check(UErrorCode status, const char* what) {
@@ -83,13 +83,13 @@ void WordSegmenter::segment_by_rules(std::u16string_view text, std::vector<WordS
       }
       if (word) words.push_back({start, end});
       start = end;
-      if (too_long) break;  // the iterator holds the window now
+      if (too_long) break;  // the iterator now has the window's text
     }
   }
 }
 
 void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& words) {
-  // No word reaches across ASCII white space, so stretches between are independent of each other.
+  // No word spans ASCII white space, so the stretches between white space are independent of each other.
   const std::size_t size = text.size();
   std::size_t start = 0;
   while (start < size) {
@@ -103,7 +103,7 @@ void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& wor
     }
     ascii_words(text.substr(start, ascii_end - start), start, words);
     if (first_other >= size) return;
-    // The rest up to white space that a stretch of pure ASCII follows.
+    // Apply the rules up to the next white space before a stretch of pure ASCII.
     std::size_t end = first_other;
     for (bool ascii = false; end < size;) {
       while (end < size && !is_ascii_space(text[end])) ++end;

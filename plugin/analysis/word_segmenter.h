@@ -12,20 +12,20 @@ struct WordSpan {
   std::size_t start = 0, end = 0;
 };
 
-/// Lucene's limit, in UTF-16 units: what is longer is cut into several words.
+/// Lucene's limit, in UTF-16 units; longer words are split.
 inline constexpr std::size_t kMaxWord = 255;
 
 /// Cuts text into words as Java Lucene 8's StandardTokenizer does, including the 255-unit limit. One object per thread.
 class WordSegmenter {
  public:
-  /// Throws Error `internal` where ICU refuses the rules.
+  /// Throws Error `internal` if ICU rejects the rules.
   WordSegmenter();
   ~WordSegmenter();
   WordSegmenter(WordSegmenter&&) noexcept;
 
   /// Appends the words of `text` in order.
   void segment(std::u16string_view text, std::vector<WordSpan>& words);
-  /// The same by ICU alone, without the short cut for ASCII: what the short cut is tested against.
+  /// The same with ICU alone, without the shortcut for ASCII; tests compare the two.
   void segment_by_rules(std::u16string_view text, std::vector<WordSpan>& words);
 
  private:

@@ -43,7 +43,7 @@ class BooleanScorer : public Lucene::Scorer {
   }
 
  private:
-  /// The scorer's first document from `target` on.
+  /// Advances the scorer to its first document at or after `target`.
   static std::int32_t to(const ScorerPtr& scorer, std::int32_t target) {
     const std::int32_t here = scorer->docID();
     return here >= target ? here : scorer->advance(target);

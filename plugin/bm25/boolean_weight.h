@@ -8,8 +8,8 @@
 
 namespace relucent::bm25 {
 
-/// Any combination of clauses. A document's score is added up in double, clause by clause in the query's order, then
-/// made a float, as modern Lucene does: first the required clauses, then the optional ones.
+/// Any combination of clauses. Like modern Lucene, sums a document's score in double in the query's order, first over
+/// the required clauses and then over the optional ones, and rounds each of the two sums to float.
 class BooleanWeight : public ModelWeight {
  public:
   struct Clause {
@@ -26,7 +26,7 @@ class BooleanWeight : public ModelWeight {
   std::int32_t minimum_should_match_;
 };
 
-/// A flat disjunction of different terms, the usual query: what the term-at-a-time path can do.
+/// A flat disjunction of distinct terms: the most common query, and the only one that TermAtATime evaluates.
 class DisjunctionWeight : public BooleanWeight {
  public:
   DisjunctionWeight(const Lucene::QueryPtr& query, std::vector<TermWeightPtr> terms);

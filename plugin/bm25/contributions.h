@@ -8,13 +8,13 @@
 
 namespace relucent::bm25 {
 
-/// What one term adds to a document's score: looked up for small frequencies, where there are enough postings to make
-/// the table worth its while, and computed for others; the same bits.
+/// What one term adds to a document's score. With enough postings to justify a table, contributions of small
+/// frequencies are looked up there, with the same bits.
 class Contributions {
  public:
-  /// @param factors length_factors, which must outlive this
-  /// @param longest the largest length byte
-  /// @param postings how often a contribution will be asked for, at most
+  /// @param factors   length_factors(), which must outlive this object
+  /// @param longest   the largest length byte
+  /// @param postings  the maximum number of calls
   Contributions(float weight, const std::array<float, 256>& factors, std::uint8_t longest, std::int64_t postings)
       : weight_(weight), factors_(factors.data()) {
     if (postings <= std::int64_t{kFrequencies} * (longest + 1)) return;

@@ -1,9 +1,8 @@
-// Decoding of 64 bytes at a time by AVX-512 VBMI2; part of posting_kernels.inl.
+// Decodes 64 bytes at a time with AVX-512 VBMI2; part of posting_kernels.inl.
 //
-// Where numbers begin follows from the bytes' high bits. Of the numbers, those are frequencies that stand behind an
-// even code; but a frequency may be even itself, so in a run of even numbers codes and frequencies take turns. Which of
-// a run's numbers are which is found for all runs at once, by letting an addition carry through those that start at
-// even places.
+// The high bits of the bytes show where each number begins. A number after an even code is a frequency. A frequency may
+// itself be even, so codes and frequencies alternate in a run of even numbers, which always begins with a code. One
+// addition, which carries through the runs that start at even positions, distinguishes the two kinds in all runs.
 
 inline __m512i shifted_up(__m512i x, int lanes) {
   const __m512i zero = _mm512_setzero_si512();
@@ -15,7 +14,7 @@ inline __m512i shifted_up(__m512i x, int lanes) {
   }
 }
 
-/// Places, of numbers, that hold a frequency. @param even the numbers that are even
+/// The positions of the numbers that are frequencies. @param even  one bit per number, set if the number is even
 inline std::uint64_t frequency_places(std::uint64_t even) {
   constexpr std::uint64_t even_places = 0x5555555555555555U;
   const std::uint64_t starts = even & ~(even << 1);
@@ -46,7 +45,7 @@ const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::i
       count -= few;
       continue;
     }
-    // The last posting may go on behind the 64 bytes: it is left to the next round, which begins with it.
+    // The last posting may extend beyond the 64 bytes, so the next round begins with it.
     std::int32_t postings = __builtin_popcountll(codes) - 1;
     int used = 63 - __builtin_clzll(codes);
     if (postings > count) {
@@ -55,7 +54,7 @@ const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::i
     }
     codes &= (std::uint64_t{1} << used) - 1;
 
-    // A code of two bytes has its frequency two places on.
+    // The frequency is one byte after a one-byte code, two bytes after the start of a two-byte code.
     const __m512i behind = _mm512_mask_mov_epi8(next, continued, _mm512_loadu_si512(bytes + 2));
     const __m512i often = _mm512_maskz_compress_epi8(codes, _mm512_mask_mov_epi8(behind, odd, one));
     const __m512i low =
@@ -80,7 +79,7 @@ const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::i
                           _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(oftens + i))));
       base = _mm512_permutexvar_epi32(last_lane, sum);
     }
-    // Counted on from its low half, which is all that the lanes hold.
+    // The lanes hold only the low 32 bits of the document number.
     const auto last = static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm512_castsi512_si128(base)));
     document += static_cast<std::uint32_t>(last - static_cast<std::uint32_t>(document));
     bytes += used;

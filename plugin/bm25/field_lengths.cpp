@@ -4,6 +4,7 @@
 #include <Term.h>
 #include <TermDocs.h>
 #include <TermEnum.h>
+#include <fmt/format.h>
 
 #include <limits>
 
@@ -14,7 +15,7 @@
 namespace relucent::bm25 {
 namespace {
 
-/// Calls use(document, frequency) for each posting of the term `terms` stands on.
+/// Reads postings of any reader, and those of a SegmentReader faster.
 class PostingsOfAnyReader {
  public:
   explicit PostingsOfAnyReader(const Lucene::IndexReaderPtr& leaf) {
@@ -25,6 +26,7 @@ class PostingsOfAnyReader {
     }
   }
 
+  /// Calls use(document, frequency) for each posting of the current term.
   template <typename Use>
   void each(const Lucene::TermEnumPtr& terms, Use&& use) {
     if (postings_) {
@@ -83,7 +85,7 @@ std::string segments_identity(const std::vector<Lucene::IndexReaderPtr>& leaves)
   for (const auto& leaf : leaves) {
     const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
     if (!segment) return {};
-    identity += to_utf8(segment->getSegmentName()) + ':' + std::to_string(segment->maxDoc()) + ' ';
+    identity += fmt::format("{}:{} ", to_utf8(segment->getSegmentName()), segment->maxDoc());
   }
   return identity;
 }

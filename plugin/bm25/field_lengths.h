@@ -20,12 +20,12 @@ struct FieldLengths {
 /// The readers of single segments, in document order.
 std::vector<Lucene::IndexReaderPtr> leaf_readers(const Lucene::IndexReaderPtr& reader);
 
-/// Exact lengths by one sweep over all postings of the field, about a second for 36 million; deleted documents
-/// count. This works for every index, whoever wrote it and with whatever norms.
+/// Counts exact lengths, including those of deleted documents, in one pass over all postings of the field; 36 million
+/// postings take about a second. Works for every index, regardless of its writer and its norms.
 FieldLengths count_lengths(const std::vector<Lucene::IndexReaderPtr>& leaves, const Lucene::String& field);
 
-/// Names and sizes of the segments, in order. Segment names are never used twice in an index, so what was recorded
-/// for the same list still holds, whatever was deleted since.
+/// Names and sizes of the segments, in order; empty if a leaf is not a segment. An index never reuses a segment name,
+/// so data recorded for the same list stays valid even if documents are deleted.
 std::string segments_identity(const std::vector<Lucene::IndexReaderPtr>& leaves);
 
 }  // namespace relucent::bm25

@@ -13,30 +13,30 @@
 
 namespace relucent::bm25 {
 
-/// One field's numbers in BM25: statistics, parameters, and every document's length byte. Immutable once
-/// made, but for what it learns of terms.
+/// One field's data for BM25: its statistics, the parameters and the length byte of every document. Immutable once
+/// built, except for the cache of term maxima.
 class FieldModel {
  public:
   FieldModel(const FieldStatistics& statistics, float k1, float b);
 
-  /// Length bytes held by the reader itself (its norms) or by us; a leaf without any counts as length 1 everywhere,
-  /// as modern Lucene does for a field without norms. The bytes of the norms are read once, here.
+  /// Sets a leaf's length bytes: the reader's norms, or `lengths`. If they are null or empty, every document of the
+  /// leaf has length 1, as in modern Lucene for a field without norms. Reads all of them once, to find the longest.
   void add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms);
   void add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths);
 
-  /// One byte per document of the leaf; null: length 1. Throws Error `usage` for a reader of another index.
+  /// One byte per document of the leaf; null: every length is 1. Throws Error `usage` for a reader of another index.
   const std::uint8_t* lengths(const Lucene::IndexReader* leaf) const;
 
   const FieldStatistics& statistics() const { return statistics_; }
   float k1() const { return k1_; }
   float b() const { return b_; }
   float average_length() const { return average_length_; }
-  /// bm25::length_factors for each byte.
+  /// bm25::length_factors(), by length byte.
   const std::array<float, 256>& factors() const { return factors_; }
-  /// The length byte of the longest document there is, and its factor.
+  /// The length byte of the longest document, and its factor.
   std::uint8_t longest() const { return longest_; }
   float smallest_factor() const { return factors_[longest_]; }
-  /// What is known of the terms in this leaf. Throws as lengths() does.
+  /// The cached maxima of terms in this leaf. Throws like lengths().
   TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
 
  private:

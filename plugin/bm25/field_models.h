@@ -19,28 +19,28 @@
 
 namespace relucent::bm25 {
 
-/// The numbers of each field that queries name, found at the field's first use and kept. Lengths counted from the
-/// postings are also kept in a sidecar file, but only those of the fields that the configuration names, because a
-/// query, which anybody may type, must not fill a disk. Thread-safe.
+/// The models of the fields that queries use, each built at the field's first use. Lengths counted from the postings
+/// are also saved in a sidecar file, but only for fields named in the configuration, so that untrusted queries cannot
+/// fill the disk. Thread-safe.
 class FieldModels {
  public:
-  /// How many fields that the configuration does not name are kept in memory, a byte per document each; the one that
-  /// was not used for longest goes first and is counted again at its next use.
+  /// The maximum number of other fields in memory, with one byte per document each. The least recently used field is
+  /// dropped first, and recounted at its next use.
   static constexpr std::size_t kOtherFields = 8;
 
   struct Index {
     Lucene::IndexReaderPtr reader;
     std::vector<Lucene::IndexReaderPtr> leaves;
-    std::string folder;              ///< empty where the reader is not of a folder
-    std::optional<CommitData> ours;  ///< while it describes the reader's segments
+    std::string folder;              ///< empty if the reader does not read a folder
+    std::optional<CommitData> ours;  ///< set if it describes the reader's segments
   };
   FieldModels(Index index, const IndexConfig& fields, float k1, float b);
 
-  /// Throws Error `invalid_data` where the postings are damaged. A field that the index lacks costs nothing.
+  /// Throws Error `invalid_data` if the postings are damaged. Fields that are not indexed share one empty model.
   std::shared_ptr<const FieldModel> model(const Lucene::String& field);
 
  private:
-  /// Made by the first thread that needs it, while threads that need another field go on.
+  /// The first thread that needs the model builds it, without blocking threads that need other fields.
   struct Entry {
     std::mutex mutex;
     std::shared_ptr<const FieldModel> model;
@@ -57,7 +57,7 @@ class FieldModels {
   const std::shared_ptr<const FieldModel> absent_;
   std::mutex mutex_;
   std::map<Lucene::String, std::shared_ptr<Entry>> entries_;
-  std::list<Lucene::String> others_;  ///< not configured, the latest used first
+  std::list<Lucene::String> others_;  ///< not in the configuration; the most recently used first
 };
 
 }  // namespace relucent::bm25

@@ -8,8 +8,8 @@
 
 namespace relucent::bm25 {
 
-// Modern Lucene's BM25Similarity (8.x and later, without the factor k1 + 1), in its own order of float operations;
-// compiled without fused multiply-add, so that scores have the same bits.
+// Modern Lucene's BM25Similarity (8.x and later, without the factor k1 + 1), in the same order of float
+// operations. Compiled without fused multiply-add, so that scores have the same bits.
 
 /// @param documents documents with at least one token in the field
 inline float inverse_document_frequency(std::int64_t document_frequency, std::int64_t documents) {

@@ -11,7 +11,7 @@
 namespace relucent::bm25 {
 namespace {
 
-/// DefaultSimilarity's norms of the lengths that share one length byte.
+/// The range of DefaultSimilarity's norms for the lengths that share one length byte.
 struct Norms {
   std::uint8_t least = 0, most = 0;
 };
@@ -36,8 +36,8 @@ bool norms_have_boosts(std::span<const std::uint8_t> norms, std::span<const std:
   static const std::array<Norms, 256> expected = norms_by_length();
   for (std::size_t i = 0; i < norms.size() && i < lengths.size(); ++i) {
     const std::uint8_t length = lengths[i];
-    if (length == 0) continue;         // no tokens, no norm that counts
-    if (norms[i] == length) continue;  // a segment of our own writer's
+    if (length == 0) continue;         // no tokens: the norm is not used
+    if (norms[i] == length) continue;  // a segment that IndexBuilder wrote
     if (norms[i] < expected[length].least || norms[i] > expected[length].most) return true;
   }
   return false;

@@ -6,8 +6,8 @@
 namespace relucent::bm25 {
 namespace {
 
-// A tiny float: values below 8 as they are, above as three bits after the leading one, and an exponent in the high
-// bits.
+// A tiny float: values below 8 are their own codes; a larger value has the three bits after its leading one in the low
+// bits and an exponent in the high bits.
 constexpr std::int32_t encode(std::uint32_t value) {
   const int bits = std::bit_width(value);
   if (bits < 4) return static_cast<std::int32_t>(value);
@@ -20,7 +20,7 @@ constexpr std::int32_t decode(std::uint32_t code) {
   return static_cast<std::int32_t>(exponent == 0 ? mantissa : (mantissa | 8U) << (exponent - 1));
 }
 
-// The codes that the largest int leaves unused count up one by one first.
+// The codes above the one of the largest int are free, so the first kExact lengths have codes of their own.
 constexpr std::int32_t kExact = 255 - encode(0x7FFFFFFF);
 static_assert(kExact == 24);
 

@@ -5,34 +5,35 @@
 
 namespace relucent::bm25 {
 
-/// The hot loops of searching postings, once per instruction set; all give the same results.
+/// The hot loops of a search, compiled once per instruction set. All versions give the same results.
 struct PostingKernels {
   const char* name;
 
-  /// Decodes `count` postings of a .frq file: the distance from the document before, doubled, plus one where the term
-  /// occurs once; else the frequency follows. Numbers have seven bits per byte, lowest first, and at most five bytes.
-  /// @param bytes may be read up to kReadAhead behind the postings
-  /// @param document the document before; becomes the last one
-  /// @param documents, frequencies  [count], and may be written up to kWriteAhead behind
-  /// @return behind the last byte of the postings
+  /// Decodes `count` postings of a .frq file. Each begins with a code: twice the distance from the previous document,
+  /// plus one if the frequency is 1. Otherwise the frequency follows the code. Numbers have seven bits per byte, lowest
+  /// first, and at most five bytes.
+  /// @param bytes                   may be read up to kReadAhead bytes past the postings
+  /// @param document                the previous document; set to the last one decoded
+  /// @param documents, frequencies  [count]; up to kWriteAhead further elements may be overwritten
+  /// @return one past the last byte of the postings
   const std::uint8_t* (*decode)(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
                                 std::int32_t* documents, std::int32_t* frequencies);
   static constexpr std::size_t kReadAhead = 128, kWriteAhead = 64;
 
-  /// Finds the sums above `limit` (not negative), and makes the sums zero again.
-  /// @param sums [size, a multiple of 64], aligned to 64 bytes; zero where `seen` is
-  /// @param seen [size], 0 or 1
-  /// @param places, found  [size], the places in `sums` in order, and what stood there; may be written up to
-  /// kWriteAhead behind
-  /// @return how many were found
+  /// Finds the sums above `limit`, which is not negative, and resets all sums to zero.
+  /// @param sums           [size, a multiple of 64], aligned to 64 bytes; zero where `seen` is zero
+  /// @param seen           [size], each 0 or 1
+  /// @param places, found  [size]: positions in `sums`, ascending, and the sums found there; up to kWriteAhead further
+  ///                       elements may be overwritten
+  /// @return the number of sums found
   std::size_t (*take_above)(double* sums, const std::uint8_t* seen, std::size_t size, double limit,
                             std::int32_t* places, double* found);
 
-  /// How many are 1; makes all zero. @param seen [size, a multiple of 64], each 0 or 1
+  /// Counts the ones in `seen` and resets it to zero. @param seen  [size, a multiple of 64], each 0 or 1
   std::size_t (*count_seen)(std::uint8_t* seen, std::size_t size);
 };
 
-/// Those that this processor runs, the fastest last.
+/// The versions that this processor supports, the fastest last.
 struct PostingLevels {
   const PostingKernels* levels[2];
   std::size_t count;

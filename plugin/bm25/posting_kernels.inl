@@ -1,8 +1,8 @@
 // The kernels of posting_kernels.h, compiled once per instruction set with its own compiler flags:
 //   RELUCENT_LEVEL   its name
-//   RELUCENT_VBMI2   1 where bytes can be compressed (AVX-512 VBMI2)
-// Nothing from the standard library's templates is used: an inline function compiled here for a newer processor must
-// never be the one that the linker keeps.
+//   RELUCENT_VBMI2   1 if bytes can be compressed (AVX-512 VBMI2)
+// Uses no templates of the standard library: the linker could keep the copy of an inline function compiled here, which
+// older processors cannot run.
 #include "plugin/bm25/posting_kernels.h"
 
 namespace relucent::bm25::RELUCENT_LEVEL {
@@ -72,7 +72,7 @@ std::size_t take_above(double* sums, const std::uint8_t* seen, std::size_t size,
 
 std::size_t count_seen(std::uint8_t* seen, std::size_t size) {
   std::size_t count = 0;
-  // A group's bytes stay below 256 in each of its eight sums.
+  // Each byte of `sum` is at most 8. The multiplication adds them up in the highest byte: at most 64.
   for (std::size_t group = 0; group < size; group += 64) {
     std::uint64_t words[8], sum = 0;
     __builtin_memcpy(words, seen + group, sizeof words);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kPiece = 16384;    // bytes read at once from a long list
 constexpr std::size_t kMaxPosting = 10;  // two numbers of five bytes
 
-/// A list without frequencies: only the distances, seven bits per byte, lowest first.
+/// Decodes a list without frequencies: only distances, seven bits per byte, lowest first.
 const std::uint8_t* decode_documents(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
                                      std::int32_t* documents) {
   for (std::int32_t i = 0; i < count; ++i) {
@@ -32,7 +32,7 @@ const std::uint8_t* decode_documents(const std::uint8_t* bytes, std::int32_t cou
 
 }  // namespace
 
-/// Opens up what Lucene++ keeps to its subclasses.
+/// Gives access to protected members of SegmentTermDocs.
 class Postings::Access : public Lucene::SegmentTermDocs {
  public:
   explicit Access(const Lucene::SegmentReaderPtr& segment)
@@ -79,7 +79,7 @@ void Postings::damaged() const {
               "restore the index from a copy, or rebuild it");
 }
 
-/// At least `wanted` bytes in the buffer, or all there are and zeros.
+/// Ensures that the buffer has at least `wanted` bytes, padded with zeros at the end of the file.
 void Postings::fill(std::size_t wanted) {
   const std::size_t kept = filled_ - position_;
   if (kept >= wanted) return;
@@ -110,7 +110,7 @@ bool Postings::next_block() {
     bytes = kernels_.decode(bytes, size_, document, documents_.data(), frequencies_.data());
   }
   position_ = static_cast<std::size_t>(bytes - buffer_.data());
-  // Documents ascend, so the last one's place in the segment is enough to know, but for a sum that went over the top.
+  // Documents ascend, so it is enough to check the last one. Its 64-bit number cannot overflow.
   if (document >= max_document_ || position_ > filled_) damaged();
   document_ = static_cast<std::int32_t>(document);
   left_ -= size_;

@@ -12,15 +12,15 @@
 
 namespace relucent::bm25 {
 
-/// One term's postings in one segment, a block at a time, deleted documents included. Reads the bytes of the .frq file
-/// in large pieces and decodes them itself: Lucene++'s own next() costs several times as much.
+/// Reads one term's postings in one segment, block by block, including deleted documents. Reads the .frq file in large
+/// pieces and decodes them itself, several times as fast as Lucene++'s next().
 class Postings {
  public:
   static constexpr std::int32_t kBlock = 512;
 
   explicit Postings(const Lucene::SegmentReaderPtr& segment);
 
-  /// Both leave the reader before the first posting.
+  /// Both position the reader before the first posting.
   void seek(const Lucene::TermPtr& term);
   void seek(const Lucene::TermEnumPtr& term);
 
@@ -28,7 +28,7 @@ class Postings {
   /// The segment's deleted documents as they were at construction; null if there are none.
   Lucene::BitVectorPtr deletions() const;
 
-  /// Decodes the next block; false after the last. Throws Error `invalid_data` where the list cannot be right.
+  /// Decodes the next block; returns false after the last one. Throws Error `invalid_data` if the list is damaged.
   bool next_block();
   /// The block's documents, ascending, and their frequencies.
   std::span<const std::int32_t> documents() const { return {documents_.data(), static_cast<std::size_t>(size_)}; }
@@ -44,7 +44,7 @@ class Postings {
   boost::shared_ptr<Access> access_;
   Lucene::IndexInputPtr input_;
   std::int32_t max_document_;
-  std::int64_t unread_ = 0;  ///< bytes of the file behind the buffer
+  std::int64_t unread_ = 0;  ///< bytes of the file not yet in the buffer
   std::int32_t left_ = 0;    ///< postings not yet decoded
   std::int32_t document_ = 0;
   bool frequencies_omitted_ = false;

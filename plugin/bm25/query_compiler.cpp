@@ -22,7 +22,7 @@ using Lucene::QueryPtr;
 using Lucene::TermPtr;
 using Lucene::WeightPtr;
 
-/// Stands for a query inside one of Lucene++'s own containers, which ask their parts for weights themselves.
+/// Replaces a query inside one of Lucene++'s compound queries, which ask their parts for weights themselves.
 class CompiledQuery : public Lucene::Query {
  public:
   CompiledQuery(const QueryPtr& original, const WeightPtr& weight) : original_(original), weight_(weight) {}
@@ -63,7 +63,7 @@ std::vector<TermPtr> terms_of(const QueryPtr& query) {
 struct QueryCompiler::Part {
   BooleanClause::Occur occur;
   QueryPtr query;
-  float boost;     ///< the product of all boosts on the way here; once joined also the term's own
+  float boost;     ///< the product of the enclosing boosts and, after join_repeated(), the term's own
   double sum = 0;  ///< of the boosts of equal terms
 };
 
@@ -102,7 +102,7 @@ void QueryCompiler::unfold(const BooleanQueryPtr& query, float boost, std::vecto
   }
 }
 
-/// Joins equal terms, the first one's place kept: required ones, and optional ones where their number does not count.
+/// Joins equal required terms and, if `optional_too`, equal optional ones. The first one's position is kept.
 std::vector<QueryCompiler::Part> QueryCompiler::join_repeated(const std::vector<Part>& parts, bool optional_too) {
   using Key = std::tuple<BooleanClause::Occur, Lucene::String, Lucene::String>;
   std::map<Key, std::size_t> places;  // in `joined`

@@ -10,13 +10,13 @@
 
 namespace relucent::bm25 {
 
-/// Makes BM25 weights of a query, rewriting it on the way. Terms, Boolean queries, phrases and spans are scored by BM25
-/// at any depth, also inside DisjunctionMaxQuery and FilteredQuery; queries of constant score and unknown classes keep
-/// their own scoring. Repeated terms become one clause, pure disjunctions inside a disjunction are unfolded. The query
-/// itself is left as it is (Lucene++'s BooleanQuery::rewrite multiplies a boost into its clause at every search).
+/// Rewrites a query and compiles it into BM25 weights. BM25 scores terms, Boolean queries, phrases and spans at any
+/// depth, also inside DisjunctionMaxQuery and FilteredQuery; constant-score queries and unknown classes keep their own
+/// scoring. Repeated terms become one clause, and disjunctions nested in a disjunction are flattened. The query itself
+/// is not modified (Lucene++'s BooleanQuery::rewrite would multiply a boost into its clause at every search).
 class QueryCompiler {
  public:
-  /// @param model the numbers of a field, made when first asked for
+  /// @param model  returns the model of a field
   QueryCompiler(const Lucene::SearcherPtr& searcher, const Lucene::IndexReaderPtr& reader,
                 std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model);
 
@@ -25,7 +25,7 @@ class QueryCompiler {
  private:
   struct Part;
 
-  /// Rewritten as far as can be; `boost` gets the boosts of what was around it.
+  /// Rewrites the query as far as possible and multiplies `boost` by the boosts of the queries it unwraps.
   Lucene::QueryPtr resolve(Lucene::QueryPtr query, float& boost) const;
   void unfold(const Lucene::BooleanQueryPtr& query, float boost, std::vector<Part>& parts) const;
   static std::vector<Part> join_repeated(const std::vector<Part>& parts, bool optional_too);

@@ -1,10 +1,13 @@
 #include <IndexSearcher.h>
 #include <LuceneHeaders.h>
 #include <SegmentReader.h>
+#include <fmt/format.h>
 
 #include <memory>
 #include <optional>
+#include <set>
 
+#include "base/text.h"
 #include "plugin/bm25/boolean_weight.h"
 #include "plugin/bm25/field_lengths.h"
 #include "plugin/bm25/field_models.h"
@@ -31,7 +34,7 @@ std::string folder_of(const Lucene::IndexReaderPtr& reader) {
     const auto files = boost::dynamic_pointer_cast<Lucene::FSDirectory>(directory);
     return files ? to_utf8(files->getFile()) : std::string();
   } catch (const Lucene::LuceneException&) {
-    return {};  // a reader of several indexes has none
+    return {};  // a reader of several indexes has no directory
   }
 }
 
@@ -43,13 +46,10 @@ std::optional<CommitData> commit_data_of(const Lucene::IndexReaderPtr& reader, c
   }
 }
 
-std::string join(Lucene::HashSet<Lucene::String> names) {
-  std::vector<std::string> sorted;
-  for (const auto& name : names) sorted.push_back(to_utf8(name));
-  std::ranges::sort(sorted);
-  std::string text;
-  for (const auto& name : sorted) text += (text.empty() ? "" : ", ") + name;
-  return text;
+std::set<std::string> utf8_names(Lucene::HashSet<Lucene::String> names) {
+  std::set<std::string> texts;
+  for (const auto& name : names) texts.insert(to_utf8(name));
+  return texts;
 }
 
 }  // namespace
@@ -73,14 +73,15 @@ struct BM25Searcher::Implementation {
     const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
     if (reader->maxDoc() > 0 && !indexed.contains(contents)) {
       throw Error(ErrorKind::usage, folder,
-                  "the field \"" + fields.contents_field + "\" is not indexed; indexed fields: " + join(indexed),
+                  fmt::format("the field \"{}\" is not indexed; indexed fields: {}", fields.contents_field,
+                              join(utf8_names(indexed))),
                   "set [index] contents_field to one of them");
     }
     if (data && data->analyzer != first_stage.analyzer) {
       throw Error(ErrorKind::usage, folder,
-                  "the index was built with the analyzer \"" + std::string(to_string(data->analyzer)) + "\", not \"" +
-                      std::string(to_string(first_stage.analyzer)) + "\"",
-                  "set [first_stage] analyzer to \"" + std::string(to_string(data->analyzer)) + "\"");
+                  fmt::format("the index was built with the analyzer \"{}\", not \"{}\"", to_string(data->analyzer),
+                              to_string(first_stage.analyzer)),
+                  fmt::format("set [first_stage] analyzer to \"{}\"", to_string(data->analyzer)));
     }
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);
@@ -88,20 +89,21 @@ struct BM25Searcher::Implementation {
     models = std::make_unique<bm25::FieldModels>(std::move(index), fields, k1, b);
     contents_model = model(contents);
     if (!ours && has_boosts(contents)) {
-      ignored_boosts = "the norms of the field \"" + fields.contents_field +
-                       "\" hold index-time boosts, or lengths by another Similarity; BM25 ignores them and uses only a "
-                       "document's length";
-      log.warning(folder + ": " + ignored_boosts + " (logged once)");
+      ignored_boosts = fmt::format(
+          "the norms of the field \"{}\" hold index-time boosts, or lengths by another Similarity; BM25 ignores them "
+          "and uses only a document's length",
+          fields.contents_field);
+      log.warning(fmt::format("{}: {} (logged once)", folder, ignored_boosts));
     }
   }
 
   void say_that_similarities_do_not_count() {
     std::call_once(said_that_similarities_do_not_count, [&] {
-      log.warning("scores are BM25's: the Similarity set by this program has no effect on them (logged once)");
+      log.warning("the Similarity set by this program has no effect: scores are always BM25 (logged once)");
     });
   }
 
-  /// For another program's index.
+  /// Whether the norms of another program's index hold index-time boosts.
   bool has_boosts(const Lucene::String& field) const {
     return std::ranges::any_of(leaves, [&](const auto& leaf) {
       const std::uint8_t* const lengths = contents_model->lengths(leaf.get());
@@ -181,8 +183,7 @@ Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
 Lucene::TopDocsPtr BM25Searcher::search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
                                         std::int32_t n) {
   return with_errors(implementation_->folder, "searching", [&] {
-    if (n <= 0)
-      throw Error(ErrorKind::usage, "search", "the number of hits must be positive, not " + std::to_string(n));
+    if (n <= 0) throw Error(ErrorKind::usage, "search", fmt::format("the number of hits must be positive, not {}", n));
     if (reader->maxDoc() == 0) return implementation_->search_flat({}, filter, n);
     const auto flat = boost::dynamic_pointer_cast<bm25::DisjunctionWeight>(weight);
     if (flat && implementation_->only_segments && bm25::can_go_term_at_a_time(flat->terms())) {

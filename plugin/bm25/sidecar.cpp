@@ -2,10 +2,10 @@
 
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
+#include <fmt/format.h>
 
 #include <cstring>
 #include <set>
-#include <sstream>
 
 #include "base/file/atomic_file.h"
 #include "base/file/file_io.h"
@@ -20,7 +20,7 @@ constexpr const char* kPrefix = "relucent-";
 constexpr const char* kSuffix = ".lengths";
 constexpr char kMagic[] = "relucent lengths 2\n";
 
-/// FNV-1a over eight bytes at a time, the length last.
+/// A variant of FNV-1a over words of eight bytes, then the remaining bytes and the length.
 std::uint64_t checksum(std::string_view bytes) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
   const auto mix = [&](std::uint64_t value) {
@@ -90,8 +90,9 @@ bool is_of_another_version(const std::filesystem::path& path) {
 
 }  // namespace
 
-Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity)
-    : file_(folder / (kPrefix + safe_file_name(field) + kSuffix)), identity_(field + '\n' + std::move(identity)) {}
+Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, std::string_view identity)
+    : file_(folder / fmt::format("{}{}{}", kPrefix, safe_file_name(field), kSuffix)),
+      identity_(fmt::format("{}\n{}", field, identity)) {}
 
 std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path) {
   const std::string bytes = readable_bytes(path);
@@ -142,21 +143,21 @@ bool Sidecar::write(const FieldLengths& lengths) const {
 }
 
 std::string index_identity(const std::filesystem::path& folder, const std::vector<Lucene::IndexReaderPtr>& leaves) {
-  std::ostringstream identity;
+  std::string identity;
   for (const auto& leaf : leaves) {
     const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
     if (!segment) return {};
-    identity << to_utf8(segment->getSegmentName()) << ' ' << segment->maxDoc() << '\n';
+    identity += fmt::format("{} {}\n", to_utf8(segment->getSegmentName()), segment->maxDoc());
     std::set<std::string> names;
     for (const auto& file : segment->getSegmentInfo()->files()) names.insert(to_utf8(file));
     for (const auto& name : names) {
       // Deletions and rewritten norms get new files but change no length.
       const std::string extension = name.substr(std::min(name.rfind('.'), name.size()));
       if (extension == ".del" || (extension.size() > 2 && extension[1] == 's')) continue;
-      identity << name << ' ' << to_string(file_state(folder / name)) << '\n';
+      identity += fmt::format("{} {}\n", name, to_string(file_state(folder / name)));
     }
   }
-  return identity.str();
+  return identity;
 }
 
 std::vector<LengthsFile> check_sidecars(const std::filesystem::path& folder,

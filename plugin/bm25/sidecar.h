@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "plugin/bm25/field_lengths.h"
 #include "relucent/index_files.h"
@@ -14,16 +15,16 @@ namespace relucent::bm25 {
 /// the index.
 class Sidecar {
  public:
-  Sidecar(const std::filesystem::path& folder, const std::string& field, std::string identity);
+  Sidecar(const std::filesystem::path& folder, const std::string& field, std::string_view identity);
 
   /// nullopt if the file is missing, damaged or describes another state.
   std::optional<FieldLengths> read() const;
-  /// Atomically. False if the folder cannot be written; the lengths are then counted anew the next time.
+  /// Writes the file atomically. Returns false if the folder cannot be written; lengths are then recounted when needed.
   bool write(const FieldLengths& lengths) const;
 
   const std::filesystem::path& file() const { return file_; }
 
-  /// What is in a lengths file, whatever index it is of; nothing where it is missing or damaged.
+  /// The contents of a lengths file of any index; nullopt if the file is missing or damaged.
   struct Content {
     std::string field, identity;
     FieldLengths lengths;
@@ -35,12 +36,11 @@ class Sidecar {
   std::string identity_;
 };
 
-/// Names and documents of the segments, and of each file that lengths depend on its size, the time of its last change
-/// and a checksum: of the whole file where it is small, else of pieces of it all over. Empty where a leaf is no segment
-/// of `folder`. Throws Error `io`.
+/// The names and sizes of the segments, and the file_state() of each file on which lengths depend. Empty if a leaf is
+/// not a segment. Throws Error `io`.
 std::string index_identity(const std::filesystem::path& folder, const std::vector<Lucene::IndexReaderPtr>& leaves);
 
-/// Counts the lengths of every field that has such a file again.
+/// Recounts the lengths of every field that has such a file and compares.
 std::vector<LengthsFile> check_sidecars(const std::filesystem::path& folder,
                                         const std::vector<Lucene::IndexReaderPtr>& leaves);
 

@@ -11,7 +11,7 @@ double BM25Similarity::computeNorm(const Lucene::String& field, const Lucene::Fi
 }
 
 double BM25Similarity::lengthNorm(const Lucene::String&, std::int32_t tokens) {
-  // The writer encodes what is returned here; encodeNorm(decodeNorm(b)) == b for every byte.
+  // The writer encodes the returned value; encodeNorm(decodeNorm(b)) == b for every byte.
   return decodeNorm(length_byte(tokens));
 }
 

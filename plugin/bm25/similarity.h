@@ -6,8 +6,8 @@
 
 namespace relucent::bm25 {
 
-/// For writing: puts modern Lucene's length byte into the norms. For searching: neutral factors, so that what
-/// Lucene++'s own phrase and span scorers compute is the raw frequency; the formula is applied outside.
+/// When indexing, stores modern Lucene's length byte as the norm. When searching, has neutral factors, so that
+/// Lucene++'s phrase and span scorers compute the raw frequency; FrequencyWeight applies the formula.
 class BM25Similarity : public Lucene::Similarity {
  public:
   using Lucene::Similarity::idf;

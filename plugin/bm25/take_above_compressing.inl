@@ -1,4 +1,4 @@
-// The search for sums above a limit with AVX-512; part of posting_kernels.inl.
+// Finds sums above a limit with AVX-512; part of posting_kernels.inl.
 
 std::size_t take_above(double* sums, const std::uint8_t* seen, std::size_t size, double limit, std::int32_t* places,
                        double* found) {
@@ -11,7 +11,7 @@ std::size_t take_above(double* sums, const std::uint8_t* seen, std::size_t size,
     for (std::size_t eight = group; eight < group + 64; eight += 8) {
       const __m512d values = _mm512_load_pd(sums + eight);
       const __mmask8 above = _mm512_cmp_pd_mask(values, limits, _CMP_GT_OQ);
-      // Compressed in a register: straight to memory is slow on some processors.
+      // Compress in a register: compressing to memory is slow on some processors.
       _mm512_storeu_pd(found + count, _mm512_maskz_compress_pd(above, values));
       const __m256i here = _mm256_add_epi32(eight_places, _mm256_set1_epi32(static_cast<int>(eight)));
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(places + count), _mm256_maskz_compress_epi32(above, here));

@@ -16,17 +16,17 @@
 namespace relucent::bm25 {
 namespace {
 
-constexpr std::int32_t kWindow = 1 << 14;  // documents; the sums take 128 KiB, which stays in the second cache
-constexpr std::int32_t kGroup = 64;        // documents that the kernels take at once
+constexpr std::int32_t kWindow = 1 << 14;  // documents; their sums take 128 KiB and stay in the L2 cache
+constexpr std::int32_t kGroup = 64;        // documents that the kernels process at a time
 
-/// Documents of the window that may still become hits, in order, with what the terms so far gave them.
+/// Documents of the window that may still become hits, in order, with their sums so far.
 struct Candidates {
   static constexpr std::size_t kRoom = kWindow + PostingKernels::kWriteAhead;
   std::array<std::int32_t, kRoom> places;  ///< in the window
   std::array<double, kRoom> sums;
   std::size_t count = 0;
 
-  /// Drops those that are not above `limit`.
+  /// Drops candidates whose sums are not above `limit`.
   void keep_above(double limit) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -38,14 +38,14 @@ struct Candidates {
   }
 };
 
-/// Sums and marks are zero between windows and queries, also after an exception.
+/// Sums and marks are zero between windows and queries, even after an exception.
 struct Window {
   alignas(64) std::array<double, kWindow> sums{};
   alignas(64) std::array<std::uint8_t, kWindow> seen{};  ///< 1: some term matches
-  /// How often the term that is looked up occurs, 0 where it is not there; zero between terms.
+  /// Frequencies of the term being looked up, 0 where it does not occur; all zero between terms.
   alignas(64) std::array<std::uint8_t, kWindow> frequencies{};
   Candidates candidates;
-  std::array<std::uint8_t, kWindow> allowed;  ///< by the filter, if there is one
+  std::array<std::uint8_t, kWindow> allowed;  ///< 1: the filter accepts the document; unused without a filter
 
   void clear() {
     sums.fill(0);
@@ -59,7 +59,7 @@ Window& window_of_this_thread() {
   return *window;
 }
 
-/// One term's way through the segment.
+/// Walks through one term's postings in a segment.
 class TermCursor {
  public:
   TermCursor(const Lucene::SegmentReaderPtr& segment, const TermWeight& term, const Contributions& contributions)
@@ -74,12 +74,12 @@ class TermCursor {
 
   Lucene::BitVectorPtr deletions() const { return postings_.deletions(); }
 
-  /// The next document to add; past the segment's end at the end.
+  /// The next document to add; after the last one, a number beyond any document.
   std::int32_t document() const {
     return more_ ? postings_.documents()[position_] : std::numeric_limits<std::int32_t>::max();
   }
 
-  /// The largest contribution in the segment, or something above it for a rare term.
+  /// The largest contribution in the segment; for a rare term, an upper bound.
   double largest() {
     if (largest_ < 0) largest_ = find_largest();
     return largest_;
@@ -93,7 +93,7 @@ class TermCursor {
     }
   }
 
-  /// Marks the documents and adds to the candidates' sums alone.
+  /// Marks all documents, but adds contributions only to the sums of candidates.
   void look_up_to(std::int32_t end, std::int32_t start, Window& window) {
     Candidates& candidates = window.candidates;
     if (candidates.count == 0) {
@@ -122,7 +122,7 @@ class TermCursor {
   }
 
  private:
-  /// Calls use(documents, frequencies, size) for the postings before `end`, a piece after the other.
+  /// Calls use(documents, frequencies, size) for the postings before `end`, piece by piece.
   template <typename Use>
   void each_stretch(std::int32_t end, Use&& use) {
     while (more_) {
@@ -167,7 +167,7 @@ class TermCursor {
   }
 
   double find_largest() const {
-    // A contribution is smaller than the weight. For a rare term that is good enough, and there are many of those.
+    // No contribution exceeds the weight. That bound is good enough for rare terms, and most terms are rare.
     const std::int32_t frequent = std::max(256, segment_->maxDoc() / 1024);
     if (postings_.document_frequency() < frequent) return term_.weight();
     TermMaxima& maxima = term_.model().maxima(segment_.get());
@@ -201,10 +201,10 @@ class TermCursor {
   double largest_ = -1;
 };
 
-/// What is let through: documents of the filter that are not deleted.
+/// Accepts documents that pass the filter and are not deleted.
 class Acceptance {
  public:
-  /// @param deletions may be null, and so may the filter
+  /// @param deletions, filter  may be null
   Acceptance(const Lucene::BitVectorPtr& deletions, const Lucene::FilterPtr& filter, const Lucene::IndexReaderPtr& leaf)
       : deletions_(deletions), filtered_(filter) {
     if (!filter) return;
@@ -214,7 +214,7 @@ class Acceptance {
 
   bool everything() const { return !deletions_ && !filtered_; }
 
-  /// Windows must come in ascending order.
+  /// Call it for windows in ascending order.
   void start_window(std::int32_t start, std::int32_t size, Window& window) {
     if (!filtered_) return;
     std::fill_n(window.allowed.begin(), size, std::uint8_t{0});
@@ -236,8 +236,8 @@ class Acceptance {
   std::int32_t document_ = 0;
 };
 
-/// Whether sums of these terms' contributions come out the same in any order. All contributions are multiples of the
-/// last place of the smallest one, which has 24 bits; a sum of them that is less than 2^53 of these is exact in double.
+/// Whether contributions of these terms have the same sum in any order of addition. All are multiples of the smallest
+/// one's unit in the last place (a float has 24 bits), and a sum below 2^53 such units is exact in double.
 bool sums_are_exact(const std::vector<TermWeightPtr>& terms) {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   for (const auto& term : terms) {
@@ -247,10 +247,10 @@ bool sums_are_exact(const std::vector<TermWeightPtr>& terms) {
   return largest < smallest * 0x1p28;
 }
 
-/// A sum at most this high cannot get above `threshold` by adding `rest`, however either was rounded.
+/// Adding `rest` to a sum of at most this limit cannot exceed `threshold`, however either was rounded.
 double limit_below(double threshold, double rest) { return threshold - rest - (threshold + rest) * 0x1p-40; }
 
-/// The terms of one segment, those of small contributions first.
+/// Scores the terms of one segment, window by window.
 class Disjunction {
  public:
   Disjunction(std::vector<std::unique_ptr<TermCursor>> cursors, bool may_skip, const TopHits& top)
@@ -264,7 +264,7 @@ class Disjunction {
     return next;
   }
 
-  /// Leaves the window's candidates, and the marks of all documents that match.
+  /// Computes the window's candidates and marks all matching documents.
   void score(std::int32_t start, std::int32_t size, Window& window, const PostingKernels& kernels) {
     split();
     for (std::size_t i = skipped_; i < order_.size(); ++i) order_[i]->add_up_to(start + size, start, window);
@@ -279,13 +279,13 @@ class Disjunction {
   }
 
  private:
-  /// What a sum must be above while `skipped` terms are still to be added.
+  /// The limit that a sum must exceed while `skipped` terms are still to be added.
   double limit(std::size_t skipped) const {
     if (skipped == 0) return std::max(0.0, top_.threshold());
     return std::max(0.0, limit_below(top_.threshold(), rest_[skipped - 1]));
   }
 
-  /// Finds the terms that together cannot give a hit.
+  /// Finds the terms that cannot lift a document above the threshold, not even together.
   void split() {
     if (!may_skip_ || top_.threshold() <= 0) return;
     if (rest_.empty()) {
@@ -298,8 +298,8 @@ class Disjunction {
   std::vector<std::unique_ptr<TermCursor>> cursors_;
   bool may_skip_;
   const TopHits& top_;
-  std::vector<TermCursor*> order_;  ///< the query's order until terms are skipped
-  std::vector<double> rest_;        ///< sums of the largest contributions up to each
+  std::vector<TermCursor*> order_;  ///< in the query's order until terms are skipped, then by largest contribution
+  std::vector<double> rest_;        ///< running sums of the largest contributions, in that order
   std::size_t skipped_ = 0;
 };
 

@@ -12,12 +12,12 @@ struct Hit {
   std::int32_t document;
 };
 
-/// The best `size` hits; of equal scores the smaller document wins. Documents must come in ascending order.
+/// Collects the best `size` hits; on equal scores the smaller document wins. Offer documents in ascending order.
 class TopHits {
  public:
   explicit TopHits(std::int32_t size) : size_(static_cast<std::size_t>(std::max(size, 0))) {}
 
-  /// Only a score above this can still get in; a document that comes later loses against an equal score.
+  /// Only a score above this still becomes a hit: a later document loses against an equal score.
   double threshold() const { return threshold_; }
 
   void offer(float score, std::int32_t document) {
@@ -32,7 +32,7 @@ class TopHits {
     if (hits_.size() == size_ && size_ > 0) threshold_ = hits_.front().score;
   }
 
-  /// Best first.
+  /// The hits, best first.
   std::vector<Hit> take() {
     std::ranges::sort(hits_, better);
     return std::move(hits_);

@@ -2,6 +2,7 @@
 
 #include <ComplexExplanation.h>
 #include <TermDocs.h>
+#include <fmt/format.h>
 
 #include "plugin/bm25/formula.h"
 #include "relucent/error.h"
@@ -12,7 +13,7 @@ namespace {
 
 using Lucene::Scorer;
 
-/// A document's part of a score from a frequency.
+/// Computes a document's contribution from a frequency.
 struct Scoring {
   Scoring(float weight_, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
       : weight(weight_),
@@ -111,17 +112,15 @@ Lucene::ExplanationPtr explain_contribution(const std::string& what, const Field
   tf->addDetail(node(byte_length(length), length > 39 ? "dl, length of field (approximate)" : "dl, length of field"));
   tf->addDetail(node(model.average_length(), "avgdl, average length of field"));
 
-  char computed[96];
-  std::snprintf(computed, sizeof computed,
-                "score(freq=%g), computed as boost * idf * tf from:", static_cast<double>(frequency));
   const float value = contribution(importance.weight(), frequency, factor);
-  const auto score = node(value, computed);
+  const auto score =
+      node(value, fmt::format("score(freq={:g}), computed as boost * idf * tf from:", static_cast<double>(frequency)));
   if (importance.boost != 1.0F) score->addDetail(node(importance.boost, "boost"));
   score->addDetail(idf);
   score->addDetail(tf);
 
-  const auto result =
-      Lucene::newLucene<Lucene::ComplexExplanation>(true, value, to_lucene("weight(" + what + ") [BM25], result of:"));
+  const auto result = Lucene::newLucene<Lucene::ComplexExplanation>(
+      true, value, to_lucene(fmt::format("weight({}) [BM25], result of:", what)));
   result->addDetail(score);
   return result;
 }
@@ -142,7 +141,7 @@ Lucene::ScorerPtr TermWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool, b
 }
 
 Lucene::ExplanationPtr TermWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {
-  const std::string what = to_utf8(term_->field()) + ":" + to_utf8(term_->text());
+  const std::string what = fmt::format("{}:{}", to_utf8(term_->field()), to_utf8(term_->text()));
   const auto matches = scorer(leaf, true, false);
   if (!matches || matches->advance(document) != document) return explain_no_match("no matching term " + what);
   return explain_contribution(what, *model_, importance_, matches->termFreq(),

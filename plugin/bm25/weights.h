@@ -14,7 +14,7 @@
 
 namespace relucent::bm25 {
 
-/// A Weight whose boosts are already in it: normalize() does nothing, and there is no query norm in BM25.
+/// A Weight that already includes its boosts. normalize() does nothing, because BM25 has no query norm.
 class ModelWeight : public Lucene::Weight {
  public:
   explicit ModelWeight(const Lucene::QueryPtr& query) : query_(query) {}
@@ -28,11 +28,11 @@ class ModelWeight : public Lucene::Weight {
 };
 using ModelWeightPtr = boost::shared_ptr<ModelWeight>;
 
-/// boost · idf of one term or phrase, and how it came about.
+/// boost · idf of one term or phrase, and its components.
 struct Importance {
   float boost = 1;
   float idf = 0;
-  std::vector<std::int64_t> document_frequencies;  ///< one per term; idf is the sum of theirs
+  std::vector<std::int64_t> document_frequencies;  ///< one per term; idf is the sum over them
   float weight() const { return boost * idf; }
 };
 

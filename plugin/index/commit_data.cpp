@@ -2,6 +2,7 @@
 
 #include <LuceneException.h>
 #include <LuceneObject.h>
+#include <fmt/format.h>
 
 #include <charconv>
 
@@ -20,11 +21,13 @@ constexpr const char* kTokenizer = "tokenizer";
 
 Lucene::MapStringString to_user_data(const CommitData& data) {
   auto map = Lucene::MapStringString::newInstance();
-  const auto put = [&](const std::string& key, const std::string& value) { map.put(to_lucene(key), to_lucene(value)); };
+  const auto put = [&](const std::string& key, const auto& value) {
+    map.put(to_lucene(key), to_lucene(fmt::format("{}", value)));
+  };
   for (const auto& [key, value] : data.user) {
     if (key.starts_with(kPrefix)) {
-      throw Error(ErrorKind::usage, "commit data \"" + key + "\"", "keys that start with \"relucent.\" are reserved",
-                  "use another key");
+      throw Error(ErrorKind::usage, fmt::format("commit data \"{}\"", key),
+                  "keys that start with \"relucent.\" are reserved", "use another key");
     }
     put(key, value);
   }
@@ -32,14 +35,14 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   put(kPrefix + "id_field", data.fields.id_field);
   put(kPrefix + "text_field", data.fields.text_field);
   put(kPrefix + "contents_field", data.fields.contents_field);
-  put(kPrefix + "analyzer", std::string(to_string(data.analyzer)));
+  put(kPrefix + "analyzer", to_string(data.analyzer));
   put(kPrefix + "segments", data.segments);
-  put(kPrefix + "documents", std::to_string(data.totals.documents));
-  put(kPrefix + "documents_with_tokens", std::to_string(data.totals.documents_with_tokens));
-  put(kPrefix + "tokens", std::to_string(data.totals.tokens));
+  put(kPrefix + "documents", data.totals.documents);
+  put(kPrefix + "documents_with_tokens", data.totals.documents_with_tokens);
+  put(kPrefix + "tokens", data.totals.tokens);
   if (data.tokenizer != 0) {
     put(kPrefix + kTokenizer, to_hex(data.tokenizer));
-    put(kPrefix + "most_token_ids", std::to_string(data.max_token_ids));
+    put(kPrefix + "most_token_ids", data.max_token_ids);
   }
   return map;
 }
@@ -59,7 +62,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   if (own.empty()) return std::nullopt;
   if (own["format"] != kFormat) {
     throw Error(ErrorKind::invalid_data, place,
-                "the index was written by another version (format \"" + own["format"] + "\")",
+                fmt::format("the index was written by another version (format \"{}\")", own["format"]),
                 "rebuild it with this version, or use the other version");
   }
   data.fields.id_field = own["id_field"];
@@ -68,7 +71,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
   const auto analyzer = analyzer_from(own["analyzer"]);
   if (!analyzer) {
     throw Error(ErrorKind::invalid_data, place,
-                "the commit's \"" + kPrefix + "analyzer\" is not known: \"" + own["analyzer"] + "\"",
+                fmt::format("unknown analyzer \"{}\" in the commit's \"{}analyzer\"", own["analyzer"], kPrefix),
                 "restore the index from a copy, or rebuild it with this version");
   }
   data.analyzer = *analyzer;
@@ -79,7 +82,7 @@ std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std:
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < 0) {
       throw Error(ErrorKind::invalid_data, place,
-                  "the commit's \"" + kPrefix + key + "\" is not a count: \"" + text + "\"",
+                  fmt::format("the commit's \"{}{}\" is not a count: \"{}\"", kPrefix, key, text),
                   "restore the index from a copy, or rebuild it");
     }
     return value;

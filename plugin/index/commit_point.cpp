@@ -1,6 +1,7 @@
 #include "plugin/index/commit_point.h"
 
 #include <SegmentInfo.h>
+#include <fmt/format.h>
 
 #include <charconv>
 
@@ -23,9 +24,9 @@ std::string damage_of(const fs::path& file, const segment::FileSum& expected, Fi
   if (error && error != std::errc::no_such_file_or_directory) {
     throw_io_error(file, "reading its size", error.value());
   }
-  if (error) return file.string() + ": " + error.message();
+  if (error) return fmt::format("{}: {}", file.string(), error.message());
   if (size != expected.size) {
-    return file.string() + ": has " + std::to_string(size) + " bytes, not " + std::to_string(expected.size);
+    return fmt::format("{}: has {} bytes, not {}", file.string(), size, expected.size);
   }
   if (check == FileCheck::checksum && checksum_of_file(file) != expected.checksum) {
     return file.string() + ": does not match its recorded checksum";
@@ -88,7 +89,7 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
       if (!remedy_in(to_utf8(exception.getError())).empty()) throw;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::invalid_data) throw;
-      damage = error.place() + ": " + error.problem();
+      damage = fmt::format("{}: {}", error.place(), error.problem());
     }
     if (damage.empty()) return found;
     if (found.damage.empty()) found.damage = damage;
@@ -98,8 +99,7 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
   const std::size_t end_of_place = found.damage.rfind(": ");
   throw Error(ErrorKind::invalid_data, found.damage.substr(0, end_of_place), found.damage.substr(end_of_place + 2),
               "restore the index from a copy, or rebuild it with the program that wrote it: the disk or another "
-              "program damaged "
-              "it");
+              "program damaged it");
 }
 
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory) {
@@ -108,7 +108,8 @@ std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::Direc
   for (auto file = files.begin(); file != files.end(); ++file) names.push_back(to_utf8(*file));
   for (std::int32_t i = 0; i < commit.infos->size(); ++i) {
     const segment::Segment segment = recorded_segment(commit.infos->info(i));
-    if (segment.files.contains(segment::kBlockSums)) names.push_back(segment.name + '.' + segment::kBlockSums);
+    if (segment.files.contains(segment::kBlockSums))
+      names.push_back(fmt::format("{}.{}", segment.name, segment::kBlockSums));
   }
   return names;
 }
@@ -116,7 +117,7 @@ std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::Direc
 std::string identity_of(const std::vector<segment::Segment>& segments) {
   std::string identity;
   for (const segment::Segment& segment : segments) {
-    identity += segment.name + ':' + std::to_string(segment.documents) + ' ';
+    identity += fmt::format("{}:{} ", segment.name, segment.documents);
   }
   return identity;
 }
@@ -125,7 +126,7 @@ void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr&
   auto records = Lucene::MapStringString::newInstance();
   records.put(L"source", L"relucent");
   for (const auto& [extension, sum] : segment.files) {
-    records.put(to_lucene(kRecordPrefix + extension), to_lucene(std::to_string(sum.size) + " " + to_hex(sum.checksum)));
+    records.put(to_lucene(kRecordPrefix + extension), to_lucene(fmt::format("{} {}", sum.size, to_hex(sum.checksum))));
   }
   info->setDiagnostics(records);
 }

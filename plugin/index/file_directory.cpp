@@ -5,6 +5,7 @@
 #include <LuceneException.h>
 #include <NativeFSLockFactory.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ using Lucene::newLucene;
 
 [[noreturn]] void throw_failure(const fs::path& path, const char* operation, int error) {
   throw Lucene::IOException(
-      to_lucene(path.string() + ": " + operation + ": " + std::generic_category().message(error)));
+      to_lucene(fmt::format("{}: {}: {}", path.string(), operation, std::generic_category().message(error))));
 }
 
 struct OpenFile {
@@ -57,7 +58,7 @@ class FileInput : public Lucene::BufferedIndexInput {
 
   std::int64_t length() override { return file_->size; }
 
-  void close() override {}  // with the last copy
+  void close() override {}  // the last copy closes the file
 
   Lucene::LuceneObjectPtr clone(const Lucene::LuceneObjectPtr& other = {}) override {
     const auto copy = BufferedIndexInput::clone(other ? other : newLucene<FileInput>());

@@ -3,6 +3,7 @@
 #include <IndexReader.h>
 #include <IndexWriter.h>
 #include <SerialMergeScheduler.h>
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -34,9 +35,9 @@ void need_free_space(const std::filesystem::path& folder, double megabytes) {
   if (statvfs(folder.c_str(), &system) != 0) return;
   const double free = static_cast<double>(system.f_bavail) * static_cast<double>(system.f_frsize) / kMegabyte;
   if (free >= megabytes) return;
-  char problem[160];
-  std::snprintf(problem, sizeof problem, "the disk is full: %.1f MB needed, %.1f MB free", megabytes, free);
-  throw Error(ErrorKind::io, folder.string(), problem, "free some space; committed documents are safe");
+  throw Error(ErrorKind::io, folder.string(),
+              fmt::format("the disk is full: {:.1f} MB needed, {:.1f} MB free", megabytes, free),
+              "free some space; committed documents are safe");
 }
 
 /// An index without documents: the remains of a run that ended before its first document.
@@ -100,8 +101,8 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     : folder_(std::move(folder)), options_(options) {
   to_lucene_folder(folder_);  // check first, or Lucene++ would create a folder with another name beside it
   if (options_.threads < 0 || options_.threads > kMaxThreads) {
-    throw Error(ErrorKind::usage, "threads", std::to_string(options_.threads) + " is out of range",
-                "give 1 to " + std::to_string(kMaxThreads) + ", or 0 for one per core");
+    throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options_.threads),
+                fmt::format("give 1 to {}, or 0 for one per core", kMaxThreads));
   }
   load_tokenizer();
   const std::string place = folder_.string();
@@ -150,12 +151,12 @@ void Builder::check_token_ids(const CommitData& data) const {
   const auto described = [](std::uint64_t tokenizer, std::int32_t most) {
     return tokenizer == 0
                ? std::string("no token ids")
-               : "at most " + std::to_string(most) + " token ids per document by the tokenizer " + to_hex(tokenizer);
+               : fmt::format("at most {} token ids per document by the tokenizer {}", most, to_hex(tokenizer));
   };
-  throw Error(
-      ErrorKind::usage, folder_.string(),
-      "the index has " + described(data.tokenizer, data.max_token_ids) + ", not " + described(wanted, token_ids_.most),
-      "use the token id settings (--token-ids) with which it was built");
+  throw Error(ErrorKind::usage, folder_.string(),
+              fmt::format("the index has {}, not {}", described(data.tokenizer, data.max_token_ids),
+                          described(wanted, token_ids_.most)),
+              "use the token id settings (--token-ids) with which it was built");
 }
 
 void Builder::read_last_commit() {
@@ -169,9 +170,8 @@ void Builder::read_last_commit() {
   if (fields.id_field != options_.fields.id_field || fields.text_field != options_.fields.text_field ||
       fields.contents_field != options_.fields.contents_field || data->analyzer != options_.first_stage.analyzer) {
     throw Error(ErrorKind::usage, place,
-                "the index has the fields " + fields.id_field + ", " + fields.text_field + ", " +
-                    fields.contents_field + " and the analyzer " + std::string(to_string(data->analyzer)) +
-                    ", unlike the configuration",
+                fmt::format("the index has the fields {}, {}, {} and the analyzer {}, unlike the configuration",
+                            fields.id_field, fields.text_field, fields.contents_field, to_string(data->analyzer)),
                 "use the [index] and [first_stage] settings with which it was built");
   }
   check_token_ids(*data);
@@ -217,9 +217,9 @@ IndexBuilder::Totals Builder::recount() const {
 }
 
 void Builder::usable(const char* operation) const {
-  if (!list_) throw Error(ErrorKind::usage, folder_.string(), std::string(operation) + " after close()");
+  if (!list_) throw Error(ErrorKind::usage, folder_.string(), fmt::format("{} after close()", operation));
   if (broken_) {
-    throw Error(ErrorKind::io, folder_.string(), std::string(operation) + ": an earlier step failed",
+    throw Error(ErrorKind::io, folder_.string(), fmt::format("{}: an earlier step failed", operation),
                 "reopen the index and continue after the last commit");
   }
 }
@@ -228,7 +228,7 @@ void Builder::add(std::string_view id, std::string_view text) {
   guarded("adding a document", [&] {
     constexpr std::size_t kMaxLength = 0x3FFFFFFF;
     if (text.size() > kMaxLength || id.size() > kMaxLength) {
-      throw Error(ErrorKind::invalid_data, "document \"" + std::string(id.substr(0, 100)) + "\"",
+      throw Error(ErrorKind::invalid_data, fmt::format("document \"{}\"", id.substr(0, 100)),
                   "its text is longer than 1 GiB", "split the document");
     }
     if (before_.documents + added_ == std::numeric_limits<std::int32_t>::max()) {
@@ -267,7 +267,7 @@ void Builder::verify_last_document() const {
   const auto document = list_->read_last_document();
   if (!document || first_stored_text(document, options_.fields.id_field) != to_utf8(to_lucene(last_id_)) ||
       stored_text(document, options_.fields.text_field).value_or("") != well_formed_utf8(last_text_)) {
-    throw Error(ErrorKind::io, folder_.string(), "document \"" + last_id_ + "\" differs when read back",
+    throw Error(ErrorKind::io, folder_.string(), fmt::format("document \"{}\" differs when read back", last_id_),
                 "check the disk and rebuild the index");
   }
 }
@@ -275,7 +275,7 @@ void Builder::verify_last_document() const {
 void Builder::merge(int segments) {
   guarded("merging segments", [&] {
     if (segments < 1)
-      throw Error(ErrorKind::usage, folder_.string(), "cannot merge to " + std::to_string(segments) + " segments",
+      throw Error(ErrorKind::usage, folder_.string(), fmt::format("cannot merge to {} segments", segments),
                   "merge to at least one");
     const bool merged = pipeline_->merge_to(static_cast<std::size_t>(segments));
     commit(last_commit_.user);

@@ -3,6 +3,7 @@
 #include <ReadOnlyDirectoryReader.h>
 #include <SegmentInfo.h>
 #include <SegmentInfos.h>
+#include <fmt/format.h>
 
 #include "plugin/bm25/sidecar.h"
 #include "plugin/index/check/checked_directory.h"
@@ -89,7 +90,7 @@ IndexFiles index_files(const std::filesystem::path& folder) {
     for (const segment::Segment& segment : found.commit.segments) {
       files.documents += segment.documents;
       for (const auto& [extension, sum] : segment.files) {
-        files.recorded.push_back({segment.name + "." + extension, sum.size, sum.checksum});
+        files.recorded.push_back({fmt::format("{}.{}", segment.name, extension), sum.size, sum.checksum});
       }
     }
     Lucene::MapStringString user_data = found.commit.infos->getUserData();

@@ -9,6 +9,7 @@
 #include <IndexInput.h>
 #include <IndexSearcher.h>
 #include <SegmentReader.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <typeinfo>
@@ -37,12 +38,12 @@ class Access : public Lucene::SegmentReader {
 };
 
 [[noreturn]] void damaged(std::int32_t document) {
-  throw Error(ErrorKind::invalid_data, "document " + std::to_string(document),
+  throw Error(ErrorKind::invalid_data, fmt::format("document {}", document),
               "its stored fields cannot be read: the segment's .fdt or .fdx file is damaged",
               "check the index with `relucent verify`, then restore or rebuild it");
 }
 
-/// One document's bytes in a .fdt file, not trusted.
+/// Reads one document's bytes in a .fdt file without trusting them.
 class DocumentBytes {
  public:
   DocumentBytes(Lucene::FieldsReader& reader, std::int32_t document_in_segment, std::int32_t document)
@@ -95,8 +96,8 @@ void read_pieces(DocumentBytes& document, std::size_t length, std::string& room,
   }
 }
 
-/// Appends a value of `length` bytes to what is known of the field, or as much of it as is wanted. Returns whether more
-/// of the field is wanted.
+/// Appends a value of `length` bytes to `value`, up to the wanted size. Returns whether the field may have more wanted
+/// bytes.
 bool read_value(DocumentBytes& document, std::int64_t length, const WantedField& wanted, const StopSignal& stop,
                 std::optional<std::string>& value, std::string& room) {
   const bool is_text = wanted.values != WantedField::Values::first_bytes;
@@ -110,7 +111,7 @@ bool read_value(DocumentBytes& document, std::int64_t length, const WantedField&
   if (is_text) {
     WellFormedText text(*value);
     read_pieces(document, taken, room, stop, [&](std::string_view piece) { text.add(piece); });
-    if (taken == bytes) text.end();  // or else the character that was cut would count as malformed
+    if (taken == bytes) text.end();  // otherwise a character that was cut would count as malformed
   } else {
     read_pieces(document, taken, room, stop, [&](std::string_view piece) { *value += piece; });
   }
@@ -187,8 +188,8 @@ const StoredFields::Segment* StoredFields::segment_of(std::int32_t document) con
   if (segments_.empty()) return nullptr;
   const std::int32_t documents = segments_.back().first + segments_.back().reader->maxDoc();
   if (document < 0 || document >= documents) {
-    throw Error(ErrorKind::usage, "document " + std::to_string(document),
-                "does not exist in this index of " + std::to_string(documents) + " documents",
+    throw Error(ErrorKind::usage, fmt::format("document {}", document),
+                fmt::format("does not exist in this index of {} documents", documents),
                 "pass hits from a search of this index");
   }
   for (const Segment& segment : segments_) {

@@ -2,6 +2,7 @@
 
 #include <Lock.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ std::string process_with_open(const std::filesystem::path& file, int own_descrip
     std::error_code hidden;  // another user's
     for (fs::directory_iterator open_file(process->path() / "fd", hidden); !hidden && open_file != end;
          open_file.increment(hidden)) {
-      if (id == self && open_file->path().filename() == std::to_string(own_descriptor)) continue;
+      if (id == self && open_file->path().filename() == fmt::format("{}", own_descriptor)) continue;
       std::error_code closed;
       const fs::path target = fs::read_symlink(open_file->path(), closed);
       if (closed || target.filename() != file.filename()) continue;
@@ -113,7 +114,8 @@ class WriteLock : public Lucene::Lock {
     }
     if (!holder.empty()) {
       left_over_.reset();
-      throw Error(ErrorKind::io, file_.string(), "the index is being written by process " + holder + " with Lucene++",
+      throw Error(ErrorKind::io, file_.string(),
+                  fmt::format("the index is being written by process {} with Lucene++", holder),
                   "wait for that writer to finish, or close it");
     }
     if (unlink(file_.c_str()) != 0 && errno != ENOENT) throw_io_error(file_, "removing a dead writer's lock", errno);
@@ -141,12 +143,12 @@ class WriteLock : public Lucene::Lock {
     char text[32] = {};
     const ssize_t size = pread(descriptor, text, sizeof text - 1, 0);
     const long process = size > 0 ? std::strtol(text, nullptr, 10) : 0;
-    if (process == getpid()) return "this process (number " + std::to_string(process) + ")";
-    return process > 0 ? "process " + std::to_string(process) : "another process";
+    if (process == getpid()) return fmt::format("this process (number {})", process);
+    return process > 0 ? fmt::format("process {}", process) : "another process";
   }
 
   void write_holder() const {
-    const std::string text = std::to_string(getpid()) + "\n";
+    const std::string text = fmt::format("{}\n", getpid());
     // Only for messages: a full disk must not prevent opening the index.
     if (pwrite(own_.get(), text.data(), text.size(), 0) < 0) return;
   }

@@ -1,9 +1,10 @@
 #include "relucent/combine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "relucent/error.h"
 
@@ -12,8 +13,8 @@ namespace {
 
 void require_finite(double value, std::size_t index, const char* what) {
   if (std::isfinite(value)) return;
-  throw Error(ErrorKind::invalid_data, "candidate " + std::to_string(index + 1),
-              std::string(what) + " is not a finite number", "check the scorer and [rescorer] weights");
+  throw Error(ErrorKind::invalid_data, fmt::format("candidate {}", index + 1),
+              fmt::format("{} is not a finite number", what), "check the scorer and [rescorer] weights");
 }
 
 // Normalizes the values of one kind of score in place.
@@ -97,8 +98,8 @@ std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
   }
 
   if (config.min_score) {
-    const auto least =
-        static_cast<float>(*config.min_score);  // float like the scores, so that 0.7 accepts a score of 0.7F
+    // A float like the scores, so that a min_score of 0.7 accepts a score of 0.7F.
+    const auto least = static_cast<float>(*config.min_score);
     const auto lower =
         std::find_if(hits.begin(), hits.end(), [&](const CombinedHit& hit) { return hit.score < least; });
     hits.erase(lower, hits.end());

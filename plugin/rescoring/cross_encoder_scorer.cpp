@@ -1,5 +1,7 @@
 #include "plugin/rescoring/cross_encoder_scorer.h"
 
+#include <fmt/format.h>
+
 #include "plugin/rescoring/device_fallback.h"
 #include "relucent/kernels/backend.h"
 
@@ -42,13 +44,13 @@ class CrossEncoderScorer final : public Scorer {
   std::string describe() const override {
     const auto encoder = encoders_.encoder();
     if (!encoder) return "cross-encoder, not loaded: " + encoders_.problem();
-    return "cross-encoder " + encoder->checkpoint().lexically_normal().string() + " on " +
-           relucent::describe(encoder->backend()) + ", at most " + std::to_string(encoder->max_length()) + " tokens";
+    return fmt::format("cross-encoder {} on {}, at most {} tokens", encoder->checkpoint().lexically_normal().string(),
+                       relucent::describe(encoder->backend()), encoder->max_length());
   }
 
   std::string notice() const override {
     if (const std::string problem = encoders_.problem(); !problem.empty()) {
-      return device_ + " is not available: " + problem;
+      return fmt::format("{} is not available: {}", device_, problem);
     }
     const auto encoder = encoders_.encoder();
     const std::string why = encoder ? encoder->backend().why_no_gpu : "";

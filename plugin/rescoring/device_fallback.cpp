@@ -1,5 +1,7 @@
 #include "plugin/rescoring/device_fallback.h"
 
+#include <fmt/format.h>
+
 namespace relucent {
 namespace {
 
@@ -7,8 +9,8 @@ using Clock = std::chrono::steady_clock;
 
 // Loading reads the whole checkpoint, so not every search retries an absent GPU.
 constexpr auto kTryAgainAfter = std::chrono::seconds(5);
-// After this many failures in a row the weights are uploaded again, which a lost device needs.
-constexpr int kFailuresUntilLoadedAnew = 3;
+// After this many failures in a row the weights are uploaded again, in case the device was lost.
+constexpr int kFailuresUntilReload = 3;
 // After this many searches in a row with overflowing activations, the checkpoint counts as unfit for the GPU's
 // precision. A single odd document must not keep all searches off the GPU.
 constexpr int kOverflowsUntilGivenUp = 3;
@@ -24,8 +26,8 @@ LongDocuments long_documents_of(LongDocumentMode mode) {
 }
 
 Error while_standing_in(const Error& error, const std::string& why) {
-  return {error.kind(), error.place(), error.problem() + " (on the CPU, used as fallback because " + why + ")",
-          error.remedy()};
+  return {error.kind(), error.place(),
+          fmt::format("{} (on the CPU, used as fallback because {})", error.problem(), why), error.remedy()};
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) c
   CrossEncoderOptions options;
   options.backend.device = device;
   options.backend.precision = config_.precision;
-  // As a fallback, the CPU uses its best precision for those it does not have.
+  // As a fallback, the CPU replaces a precision it lacks with its best one.
   const bool only_on_gpus = config_.precision == Precision::fp16 || config_.precision == Precision::tf32;
   if (device != config_.device && only_on_gpus) options.backend.precision = Precision::automatic;
   options.backend.threads = config_.threads;
@@ -109,7 +111,7 @@ void DeviceFallback::note_answer() const {
 
 void DeviceFallback::note_failure(const std::shared_ptr<const CrossEncoder>& encoder, const Error& error) const {
   const std::lock_guard lock(mutex_);
-  if (configured_.get() != encoder || ++failures_ < kFailuresUntilLoadedAnew) return;
+  if (configured_.get() != encoder || ++failures_ < kFailuresUntilReload) return;
   failures_ = 0;
   absent_ = copy_of(error);
   try_again_ = Clock::now();
@@ -151,7 +153,7 @@ DeviceFallback::Answer DeviceFallback::score(std::string_view query, std::span<c
   if (!may_fall_back()) throw *failure;
   try {
     return {stand_in(stop)->score_documents(query, documents, stop),
-            std::string("scored on the CPU, because ") + failure->what()};
+            fmt::format("scored on the CPU, because {}", failure->what())};
   } catch (const Error& error) {
     throw while_standing_in(error, failure->what());
   }

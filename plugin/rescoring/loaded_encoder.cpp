@@ -1,6 +1,7 @@
 #include "plugin/rescoring/loaded_encoder.h"
 
-#include <string>
+#include <fmt/format.h>
+
 #include <system_error>
 #include <utility>
 
@@ -46,7 +47,7 @@ void LoadedEncoder::run() {
   } catch (const Error& error) {
     failure = copy_of(error);
   } catch (const std::exception& error) {
-    failure = Error(ErrorKind::io, "model", std::string("cannot be loaded: ") + error.what());
+    failure = Error(ErrorKind::io, "model", fmt::format("cannot be loaded: {}", error.what()));
   }
   {
     const std::lock_guard lock(mutex_);

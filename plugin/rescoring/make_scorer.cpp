@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 
@@ -23,7 +24,7 @@ void* symbol(void* library, const char* name, const std::string& place) {
   dlerror();
   void* address = dlsym(library, name);
   if (address == nullptr) {
-    throw Error(ErrorKind::invalid_data, place, std::string("is not a scorer module: it does not export ") + name,
+    throw Error(ErrorKind::invalid_data, place, fmt::format("is not a scorer module: it does not export {}", name),
                 "add RELUCENT_SCORER_MODULE(YourScorer) of relucent/scorer.h to it");
   }
   return address;
@@ -34,7 +35,7 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(place, ignored)) {
     throw Error(ErrorKind::io, place, "the scorer module does not exist",
-                "set [rescorer] module to \"" + std::string(kBuiltIn) + "\" or to a shared object's path");
+                fmt::format("set [rescorer] module to \"{}\" or to a shared object's path", kBuiltIn));
   }
   // Never closed: exceptions, statics and threads of the module may outlive the last scorer.
   void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -45,8 +46,7 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   const int abi = *static_cast<const int*>(symbol(library, kAbiSymbol, place));
   if (abi != kScorerAbi) {
     throw Error(ErrorKind::invalid_data, place,
-                "was built for scorer interface " + std::to_string(abi) + ", but this library has " +
-                    std::to_string(kScorerAbi),
+                fmt::format("was built for scorer interface {}, but this library has {}", abi, kScorerAbi),
                 "rebuild it with this library's relucent/scorer.h");
   }
   const auto factory = reinterpret_cast<Factory>(symbol(library, kFactorySymbol, place));
@@ -56,7 +56,7 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::invalid_data, place, std::string("its scorer could not be created: ") + error.what());
+    throw Error(ErrorKind::invalid_data, place, fmt::format("its scorer could not be created: {}", error.what()));
   } catch (...) {
     throw Error(ErrorKind::invalid_data, place, "its scorer could not be created: unknown exception");
   }

@@ -1,6 +1,7 @@
 #include "relucent/open_searcher.h"
 
 #include <IndexReader.h>
+#include <fmt/format.h>
 
 #include <set>
 
@@ -21,7 +22,8 @@ void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string&
   std::set<std::string> names;
   for (const auto& name : reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_ALL)) names.insert(to_utf8(name));
   if (names.contains(field)) return;
-  throw Error(ErrorKind::usage, place, "no document has a field \"" + field + "\"; existing fields: " + join(names),
+  throw Error(ErrorKind::usage, place,
+              fmt::format("no document has a field \"{}\"; existing fields: {}", field, join(names)),
               "set [index] text_field to the stored field with the documents' text");
 }
 

@@ -1,5 +1,7 @@
 #include "relucent/rescore_candidates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -26,7 +28,7 @@ void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   for (const CombinedHit& hit : order) {
     if (hit.index >= hits || seen[hit.index]) {
       throw Error(ErrorKind::internal, "combine",
-                  "returned hit " + std::to_string(hit.index) + " twice, or it does not exist");
+                  fmt::format("returned hit {} twice, or it does not exist", hit.index));
     }
     seen[hit.index] = true;
   }
@@ -44,7 +46,7 @@ void score_window(const Scorer& scorer, std::string_view query, std::span<const 
   result.scores.resize(window.size());
   if (with_text.empty()) {
     result.status = RescoreStatus::no_hit_text;
-    result.reason = "none of the " + std::to_string(window.size()) + " hits in the rescore window has stored text";
+    result.reason = fmt::format("none of the {} hits in the rescore window has stored text", window.size());
     return;
   }
   result.status = RescoreStatus::rescored;
@@ -73,15 +75,15 @@ void combine_scores(std::span<const Candidate> candidates, const CombineRule& ru
 /// Turns exceptions of a scorer module or a host's rule into Errors.
 template <class Action>
 void with_foreign_exceptions(const Scorer& scorer, const Action& action) {
-  constexpr std::string_view place = "second stage", operation = "rescoring the hits: ";
+  constexpr std::string_view place = "second stage";
   try {
     action();
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::io, place, std::string(operation) + "out of memory");
+    throw Error(ErrorKind::io, place, "rescoring the hits: out of memory");
   } catch (const std::exception& exception) {
-    throw Error(ErrorKind::io, place, std::string(operation) + exception.what());
+    throw Error(ErrorKind::io, place, fmt::format("rescoring the hits: {}", exception.what()));
   } catch (...) {  // a module may throw anything
     throw Error(ErrorKind::internal, scorer.describe(), "threw an unknown exception");
   }
@@ -124,8 +126,10 @@ RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view que
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::interrupted || config.on_error == OnError::fail) throw;
     // A device may have failed earlier.
-    const std::string reason = error.what() + (result.degraded ? "; before that: " + result.reason : "");
-    RescoredCandidates failed = first_stage_order(first_stage_scores(candidates), RescoreStatus::failed, reason);
+    std::string reason = error.what();
+    if (result.degraded) reason += "; before that: " + result.reason;
+    RescoredCandidates failed =
+        first_stage_order(first_stage_scores(candidates), RescoreStatus::failed, std::move(reason));
     failed.failure = error.kind();
     failed.times = result.times;
     return failed;

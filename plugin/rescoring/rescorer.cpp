@@ -1,5 +1,7 @@
 #include "relucent/rescorer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -12,7 +14,7 @@ namespace {
 
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
   const FirstStageHit& first = result.hits[combined.index];
-  // Without rescoring, the first stage's score to the last bit.
+  // Without rescoring, the score is exactly the first stage's.
   const double score = result.rescored.in_first_stage_order ? first.score : static_cast<double>(combined.score);
   const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
   hit->firstStageScore = first.score;
@@ -40,8 +42,8 @@ Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
   check_config(config);
   if (!scorer) throw Error(ErrorKind::usage, "Rescorer", "the scorer is null", "pass a scorer");
   implementation_.reset(new Implementation{config, std::move(scorer), Log(config.log)});
-  implementation_->log.info("rescoring the best " + std::to_string(config.rescorer.window) + " hits with " +
-                            implementation_->scorer->describe());
+  implementation_->log.info(
+      fmt::format("rescoring the best {} hits with {}", config.rescorer.window, implementation_->scorer->describe()));
   if (const std::string notice = implementation_->scorer->notice(); !notice.empty()) implementation_->log.info(notice);
 }
 
@@ -62,8 +64,7 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                      const ModelQuery& query, std::int32_t n) const {
-  if (n < 1)
-    throw Error(ErrorKind::usage, "Rescorer", "was asked for " + std::to_string(n) + " hits", "ask for at least 1");
+  if (n < 1) throw Error(ErrorKind::usage, "Rescorer", fmt::format("was asked for {} hits", n), "ask for at least 1");
   const SecondStageResult result =
       implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
                                    [this](auto scores, auto logits) { return combine(scores, logits); });

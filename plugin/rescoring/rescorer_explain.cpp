@@ -1,4 +1,5 @@
 #include <Explanation.h>
+#include <fmt/format.h>
 
 #include <charconv>
 
@@ -34,30 +35,30 @@ const char* formula(ScoreMode mode) {
 
 Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& scorer) {
   std::string description = "score of " + scorer.describe();
-  if (score.tokens > 0) description += ", " + std::to_string(score.tokens) + " tokens";
+  if (score.tokens > 0) description += fmt::format(", {} tokens", score.tokens);
   description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
   if (score.query_truncated) description += ", the end of the query was cut off";
   return node(score.score, description);
 }
 
 std::string normalized(Normalize how) {
-  return how == Normalize::none ? ""
-                                : std::string(" after ") + std::string(to_string(how)) + " over the rescore window";
+  return how == Normalize::none ? "" : fmt::format(" after {} over the rescore window", to_string(how));
 }
 
 Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const CandidateScore& score,
                                         const Lucene::ExplanationPtr& first_stage, const RescorerConfig& config,
                                         const Scorer& scorer, const std::string& rank) {
-  const auto root = node(combined.score, "combined score, score_mode " + std::string(to_string(config.score_mode)) +
-                                             ": " + formula(config.score_mode));
-  const auto rescored = node(combined.rescore_term, "rescore_weight " + plain(config.rescore_weight) +
-                                                        " times the model's score" + normalized(config.normalize));
+  const auto root = node(combined.score, fmt::format("combined score, score_mode {}: {}", to_string(config.score_mode),
+                                                     formula(config.score_mode)));
+  const auto rescored =
+      node(combined.rescore_term, fmt::format("rescore_weight {} times the model's score{}",
+                                              plain(config.rescore_weight), normalized(config.normalize)));
   rescored->addDetail(model_part(score, scorer));
   root->addDetail(rescored);
   const bool takes_part = config.score_mode != ScoreMode::replace;
   const auto first = node(combined.first_stage_term,
-                          takes_part ? "query_weight " + plain(config.query_weight) + " times the first-stage score" +
-                                           normalized(config.normalize) + ", " + rank
+                          takes_part ? fmt::format("query_weight {} times the first-stage score{}, {}",
+                                                   plain(config.query_weight), normalized(config.normalize), rank)
                                      : "the first stage does not count in the score, " + rank);
   first->addDetail(first_stage);
   root->addDetail(first);
@@ -88,20 +89,21 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
     if (hit.document != document) continue;
     if (result.rescored.in_first_stage_order)
       return wrapped(hit.score, "first-stage score; not rescored: " + result.rescored.reason);
-    const std::string rank = "first-stage rank " + std::to_string(hit.rank);
+    const std::string rank = fmt::format("first-stage rank {}", hit.rank);
     for (const auto& combined : result.rescored.order) {
       if (combined.index != i) continue;
       if (i >= result.rescored.scores.size()) {
-        return wrapped(combined.score,
-                       "first-stage score, lowered to stay below the rescored hits; beyond the rescore "
-                       "window of " +
-                           std::to_string(config().rescorer.window));
+        return wrapped(
+            combined.score,
+            fmt::format("first-stage score, lowered to stay below the rescored hits; beyond the rescore window of {}",
+                        config().rescorer.window));
       }
       if (!result.rescored.scores[i]) {
-        return wrapped(combined.score,
-                       "first-stage score, lowered to stay below the rescored hits; no stored "
-                       "text in field \"" +
-                           config().index.text_field + "\", " + rank);
+        return wrapped(
+            combined.score,
+            fmt::format(
+                "first-stage score, lowered to stay below the rescored hits; no stored text in field \"{}\", {}",
+                config().index.text_field, rank));
       }
       return explain_rescored(combined, *result.rescored.scores[i], firstPassExplanation, config().rescorer, scorer(),
                               rank);

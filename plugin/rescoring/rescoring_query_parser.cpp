@@ -35,7 +35,7 @@ RescoringQueryParser::RescoringQueryParser(const Config& config)
                            make_analyzer(config.first_stage)) {}
 RescoringQueryParser::~RescoringQueryParser() = default;
 
-// parse() is not virtual, but it begins with this call and a stream that nothing has been read from.
+// parse() is not virtual, but it begins by calling this function with an unread stream.
 void RescoringQueryParser::ReInit(const Lucene::QueryParserCharStreamPtr& stream) {
   started_ = std::chrono::steady_clock::now();
   text_.clear();

@@ -3,6 +3,7 @@
 #include <Explanation.h>
 #include <ScoreDoc.h>
 #include <TopDocs.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -89,13 +90,13 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   }
   if (log.wants_debug()) {
     const StageTimes& times = answer->times;
-    const auto ms = [](std::chrono::nanoseconds time) { return std::to_string(in_milliseconds(time)); };
-    log.debug("query \"" + answer->queryText + "\" (text from " + to_string(query.source) +
-              "): " + std::to_string(answer->totalHits) + " hits, " + std::to_string(answer->rescored) + " rescored, " +
-              std::to_string(answer->withoutText) + " without text, " + std::to_string(answer->truncated) +
-              " truncated" + (answer->queryTruncated ? ", the query too" : "") + "; ms: first stage " +
-              ms(times.first_stage) + ", fetch " + ms(times.fetch) + ", tokenize " + ms(times.tokenize) + ", encode " +
-              ms(times.encode) + ", combine " + ms(times.combine));
+    log.debug(fmt::format(
+        "query \"{}\" (text from {}): {} hits, {} rescored, {} without text, {} truncated{}; ms: first stage {:f}, "
+        "fetch {:f}, tokenize {:f}, encode {:f}, combine {:f}",
+        answer->queryText, to_string(query.source), answer->totalHits, answer->rescored, answer->withoutText,
+        answer->truncated, answer->queryTruncated ? ", the query too" : "", in_milliseconds(times.first_stage),
+        in_milliseconds(times.fetch), in_milliseconds(times.tokenize), in_milliseconds(times.encode),
+        in_milliseconds(times.combine)));
   }
   return answer;
 }
@@ -104,7 +105,7 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   const Weights weights = unwrapped(weight);
   const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(weights.bm25, document);
   if (!bm25->isMatch()) return bm25;
-  // One hit beyond the window shows how far the hits there are lowered.
+  // One hit beyond the window determines how far the hits beyond it are lowered.
   const Lucene::TopDocsPtr first =
       BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.window + 1);
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),

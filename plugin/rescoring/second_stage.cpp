@@ -1,6 +1,7 @@
 #include "plugin/rescoring/second_stage.h"
 
 #include <IndexSearcher.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,8 +36,10 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
   if (stored == wanted || stored == 0) return stored == wanted;
   std::call_once(stage.said.token_ids_are_others, [&] {
-    stage.log.warning("the index's token ids are from the tokenizer " + to_hex(stored) + ", but the model's is " +
-                      to_hex(wanted) + ": tokenizing the texts instead (logged once)");
+    stage.log.warning(
+        fmt::format("the index's token ids are from the tokenizer {}, but the model's is {}: tokenizing the texts "
+                    "instead (logged once)",
+                    to_hex(stored), to_hex(wanted)));
   });
   return false;
 }
@@ -93,17 +96,18 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
 void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
   if (rescored.status == RescoreStatus::no_hit_text) {
     std::call_once(stage.said.no_hit_has_text, [&] {
-      stage.log.warning(rescored.reason + " in the field \"" + stage.config.index.text_field +
-                        "\"; keeping the first stage's order (logged once)");
+      stage.log.warning(fmt::format("{} in the field \"{}\"; keeping the first stage's order (logged once)",
+                                    rescored.reason, stage.config.index.text_field));
     });
   } else if (rescored.status == RescoreStatus::failed) {
     // An unsupported feature stays unsupported; other failures may be temporary.
     const bool lasts = rescored.failure == ErrorKind::unsupported;
     if (!lasts || stage.said.first_time(rescored.reason)) {
-      stage.log.warning("keeping the first stage's order: " + rescored.reason + (lasts ? " (logged once)" : ""));
+      stage.log.warning(
+          fmt::format("keeping the first stage's order: {}{}", rescored.reason, lasts ? " (logged once)" : ""));
     }
   } else if (rescored.degraded && stage.said.first_time(rescored.reason)) {
-    stage.log.warning("degraded: " + rescored.reason + " (logged once)");
+    stage.log.warning(fmt::format("degraded: {} (logged once)", rescored.reason));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <BufferedIndexInput.h>
 #include <LuceneException.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -91,7 +92,7 @@ class CheckedInput : public Lucene::BufferedIndexInput {
     try {
       file().read(getFilePointer(), reinterpret_cast<char*>(bytes) + offset, length);
     } catch (const Error& error) {  // Lucene++ cleans up only after its own exceptions
-      throw Lucene::IOException(to_lucene(error.place() + ": " + error.problem()));
+      throw Lucene::IOException(to_lucene(fmt::format("{}: {}", error.place(), error.problem())));
     }
   }
   void seekInternal(std::int64_t) override {}
@@ -126,7 +127,7 @@ Lucene::IndexInputPtr CheckedDirectory::openInput(const Lucene::String& name, st
     // If the host reopens its reader, Lucene++ reads a newer list and would crash on a damaged one.
     if (file.starts_with("segments_")) check::read_segments_list(folder() / file);
   } catch (const Error& error) {
-    const Lucene::String problem = to_lucene(error.place() + ": " + error.problem());
+    const Lucene::String problem = to_lucene(fmt::format("{}: {}", error.place(), error.problem()));
     if (error.kind() == ErrorKind::invalid_data) throw Lucene::CorruptIndexException(problem);
     if (!std::filesystem::exists(folder() / file)) throw Lucene::FileNotFoundException(problem);
     throw Lucene::IOException(problem);

@@ -1,5 +1,7 @@
 #include "plugin/index/check/checked_files.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "base/file/atomic_file.h"
@@ -15,7 +17,7 @@ constexpr const char* kHeader = "relucent checked 1";
 std::string head_of(const CheckedFiles& files) {
   std::string head = files.commit + '\n';
   for (const auto& [name, state] : files.states) {
-    head += std::to_string(state.modified) + ' ' + to_hex(state.sample) + ' ' + name + '\n';
+    head += fmt::format("{} {} {}\n", state.modified, to_hex(state.sample), name);
   }
   return head;
 }
@@ -29,7 +31,7 @@ std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& fold
     std::istringstream first(bytes.substr(0, bytes.find('\n')));
     std::string word, version, kind, sum;
     std::size_t length = 0;
-    if (!(first >> word >> kind >> version >> length >> sum) || word + ' ' + kind + ' ' + version != kHeader)
+    if (!(first >> word >> kind >> version >> length >> sum) || fmt::format("{} {} {}", word, kind, version) != kHeader)
       return std::nullopt;
     const std::size_t start = bytes.find('\n') + 1;
     if (length > bytes.size() - start) return std::nullopt;
@@ -56,11 +58,10 @@ std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& fold
 
 void write_checked_files(const std::filesystem::path& folder, const CheckedFiles& files) {
   const std::string head = head_of(files);
-  std::ostringstream bytes;
-  bytes << kHeader << ' ' << head.size() << ' ' << to_hex(checksum(head)) << '\n'
-        << head << segment::to_bytes(files.sums);
   try {
-    write_file_atomically(folder / CheckedFiles::kFileName, bytes.view());
+    write_file_atomically(folder / CheckedFiles::kFileName,
+                          fmt::format("{} {} {}\n{}{}", kHeader, head.size(), to_hex(checksum(head)), head,
+                                      segment::to_bytes(files.sums)));
   } catch (const Error&) {  // then the next opening checks again
   }
 }

@@ -1,5 +1,7 @@
 #include "plugin/index/check/commit_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -31,7 +33,7 @@ class ForeignSegments {
     for (std::size_t i = 0; i < commit.segments.size(); ++i) {
       if (!commit.segments[i].files.contains(segment::kBlockSums)) entries_.push_back(commit.entries[i]);
     }
-    now_.commit = commit.file + ' ' + to_hex(checksum_of_file(folder / commit.file));
+    now_.commit = fmt::format("{} {}", commit.file, to_hex(checksum_of_file(folder / commit.file)));
   }
 
   bool same_commit() const { return remembered_ && remembered_->commit == now_.commit; }
@@ -61,14 +63,15 @@ class ForeignSegments {
         check_segment(folder_, entry);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::invalid_data) throw;
-        damage.push_back(fs::path(error.place()).filename().string() + ": " + error.problem());
+        damage.push_back(fmt::format("{}: {}", fs::path(error.place()).filename().string(), error.problem()));
       }
       if (!same_commit()) continue;
       for (const std::string& name : names_of_files(folder_, entry)) {
         const auto before = remembered_->sums.find(name);
         if (before != remembered_->sums.end() && !(before->second == sum_of_file(folder_ / name))) {
-          damage.push_back(name + ": has changed since the index was first opened (remove " + CheckedFiles::kFileName +
-                           " if the change is intended)");
+          damage.push_back(
+              fmt::format("{}: has changed since the index was first opened (remove {} if the change is intended)",
+                          name, CheckedFiles::kFileName));
         }
       }
     }
@@ -130,7 +133,7 @@ FileSums recorded_sums(const fs::path& folder, const segment::Segment& segment) 
   for (auto& [extension, sum] : segment::sums_from_bytes(bytes, path.string())) {
     const auto same = segment.files.find(extension);
     if (same == segment.files.end() || !(same->second == sum)) other_bytes(path);
-    sums[segment.name + '.' + extension] = std::move(sum);
+    sums[fmt::format("{}.{}", segment.name, extension)] = std::move(sum);
   }
   return sums;
 }

@@ -1,5 +1,7 @@
 #include "plugin/index/check/file_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -31,7 +33,7 @@ FileState file_state(const std::filesystem::path& path) {
 }
 
 std::string to_string(const FileState& state) {
-  return std::to_string(state.size) + ' ' + std::to_string(state.modified) + ' ' + to_hex(state.sample);
+  return fmt::format("{} {} {}", state.size, state.modified, to_hex(state.sample));
 }
 
 }  // namespace relucent

@@ -1,5 +1,7 @@
 #include "plugin/index/check/file_window.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,7 +23,7 @@ FileWindow::FileWindow(std::shared_ptr<const RandomFile> file, std::int64_t star
 
 void FileWindow::damaged(std::string_view problem) const {
   throw Error(ErrorKind::invalid_data, (file_->path().parent_path() / name_).string(),
-              "byte " + std::to_string(position()) + ": " + std::string(problem),
+              fmt::format("byte {}: {}", position(), problem),
               "restore the index from a copy or rebuild it: the disk or another program damaged it");
 }
 
@@ -43,8 +45,7 @@ std::uint64_t FileWindow::big_endian(int size) {
 
 std::int64_t FileWindow::count(std::int64_t most, const char* what) {
   const std::uint32_t value = number();
-  if (static_cast<std::int64_t>(value) > most)
-    damaged(std::string(what) + " (" + std::to_string(value) + ") is out of range");
+  if (static_cast<std::int64_t>(value) > most) damaged(fmt::format("{} ({}) is out of range", what, value));
   return value;
 }
 
@@ -78,7 +79,7 @@ std::string FileWindow::string() {
 
 void FileWindow::seek(std::int64_t position) {
   if (position < 0 || position > length_)
-    damaged("refers to byte " + std::to_string(position) + ", beyond the end of the file");
+    damaged(fmt::format("refers to byte {}, beyond the end of the file", position));
   if (position >= buffer_start_ && position <= buffer_start_ + static_cast<std::int64_t>(buffer_.size())) {
     next_ = static_cast<std::size_t>(position - buffer_start_);
     return;

@@ -1,5 +1,7 @@
 #include "plugin/index/check/postings_check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -42,8 +44,7 @@ void PostingsCheck::check_postings(const TermPlace& place, const FieldEntry& fie
     if (i == 0) document = 0;
     document += step;
     if ((i > 0 && step == 0) || document >= documents_) {
-      frequencies_.damaged("a postings list refers to document " + std::to_string(document) + " of " +
-                           std::to_string(documents_));
+      frequencies_.damaged(fmt::format("a postings list refers to document {} of {}", document, documents_));
     }
     if (frequency == 0 || frequency > 0x7FFFFFFF) frequencies_.damaged("a term frequency is out of range");
     if (with_positions) skip_positions(frequency, field.payloads);

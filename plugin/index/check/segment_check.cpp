@@ -1,5 +1,7 @@
 #include "plugin/index/check/segment_check.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <bit>
 #include <limits>
@@ -20,7 +22,7 @@ void check_rewritten_norms(const SegmentFiles& files, const std::vector<FieldEnt
   const SegmentEntry& entry = files.entry();
   for (std::size_t i = 0; i < entry.norms.size(); ++i) {
     if (entry.norms[i] < 0 || (entry.norms[i] == 0 && entry.compound != 0)) continue;
-    const std::string name = with_generation(entry.name, ".s" + std::to_string(i), entry.norms[i]);
+    const std::string name = with_generation(entry.name, fmt::format(".s{}", i), entry.norms[i]);
     FileWindow norms = files.open_loose(name);
     if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
   }
@@ -38,7 +40,7 @@ std::vector<FieldEntry> check_fields(const SegmentFiles& files) {
     if (static_cast<std::int32_t>(size) != kFieldsFormat) in.damaged("the list of fields has an unknown format");
     size = in.number();
   }
-  if (size > in.left() / 2) in.damaged("the number of fields (" + std::to_string(size) + ") is out of range");
+  if (size > in.left() / 2) in.damaged(fmt::format("the number of fields ({}) is out of range", size));
   std::vector<FieldEntry> fields;
   for (std::uint32_t i = 0; i < size; ++i) {
     FieldEntry field;
@@ -60,13 +62,12 @@ void check_stored_fields(const SegmentFiles& files, const std::vector<FieldEntry
   const SegmentEntry& entry = files.entry();
   const std::int32_t format = index.int32();
   if (format < kFirstStoredFormat || format > kLastStoredFormat) {
-    index.damaged("the stored fields' format (" + std::to_string(format) +
-                  ") is damaged or not from Lucene 2.4 to 3.0");
+    index.damaged(fmt::format("the stored fields' format ({}) is damaged or not from Lucene 2.4 to 3.0", format));
   }
   if (documents.int32() != format) documents.damaged("the stored fields' format differs from their index's");
   const std::int64_t all = index.left() / 8, first = entry.first_stored == -1 ? 0 : entry.first_stored;
   if (index.left() % 8 != 0 || first + entry.documents > all || (entry.first_stored == -1 && all != entry.documents)) {
-    index.damaged("has " + std::to_string(all) + " documents, not " + std::to_string(entry.documents));
+    index.damaged(fmt::format("has {} documents, not {}", all, entry.documents));
   }
   index.skip(8 * first);
   for (std::int32_t i = 0; i < entry.documents; ++i) {
@@ -76,7 +77,7 @@ void check_stored_fields(const SegmentFiles& files, const std::vector<FieldEntry
     if (start != documents.position()) index.damaged("a document does not begin at its recorded offset");
     for (std::int64_t left = documents.count(documents.left(), "a document's number of fields"); left > 0; --left) {
       const std::uint32_t field = documents.number();
-      if (field >= fields.size()) documents.damaged("field " + std::to_string(field) + " does not exist");
+      if (field >= fields.size()) documents.damaged(fmt::format("field {} does not exist", field));
       const std::uint8_t bits = documents.byte();
       if ((bits & ~kAllBits) != 0 || (format == kLastStoredFormat && (bits & kCompressed) != 0)) {
         documents.damaged("a stored field has an unknown type");
@@ -99,7 +100,7 @@ void check_norms(const SegmentFiles& files, const std::vector<FieldEntry>& field
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (!fields[i].indexed || fields[i].no_norms) continue;
       if (i < entry.norms.size() && entry.norms[i] > 0) continue;
-      FileWindow norms = files.open("f" + std::to_string(i));
+      FileWindow norms = files.open(fmt::format("f{}", i));
       if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
     }
   }
@@ -113,8 +114,7 @@ void check_deletions(const SegmentFiles& files) {
   std::int32_t size = in.int32();
   const bool gaps = size == -1;
   if (gaps) size = in.int32();
-  if (size != entry.documents)
-    in.damaged("is for " + std::to_string(size) + " documents, not " + std::to_string(entry.documents));
+  if (size != entry.documents) in.damaged(fmt::format("is for {} documents, not {}", size, entry.documents));
   const std::int32_t count = in.int32();
   std::int64_t seen = 0;
   if (gaps) {

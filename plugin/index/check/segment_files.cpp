@@ -1,5 +1,7 @@
 #include "plugin/index/check/segment_files.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "relucent/error.h"
@@ -61,12 +63,12 @@ FileWindow SegmentFiles::open(const Parts* compound, const std::string& name) co
 }
 
 FileWindow SegmentFiles::open(const std::string& extension) const {
-  return open(compound_.get(), entry_.name + '.' + extension);
+  return open(compound_.get(), fmt::format("{}.{}", entry_.name, extension));
 }
 
 FileWindow SegmentFiles::open_stored(const std::string& extension) const {
   if (entry_.first_stored == -1) return open(extension);
-  return open(stored_.get(), entry_.stored_segment + '.' + extension);
+  return open(stored_.get(), fmt::format("{}.{}", entry_.stored_segment, extension));
 }
 
 FileWindow SegmentFiles::open_loose(const std::string& name) const {
@@ -75,7 +77,7 @@ FileWindow SegmentFiles::open_loose(const std::string& name) const {
 }
 
 bool SegmentFiles::has(const std::string& extension) const {
-  const std::string name = entry_.name + '.' + extension;
+  const std::string name = fmt::format("{}.{}", entry_.name, extension);
   return compound_ ? compound_->contains(name) : is_there(folder_ / name);
 }
 
@@ -86,18 +88,18 @@ std::vector<std::string> names_of_files(const fs::path& folder, const SegmentEnt
   };
   const bool compound = is_compound(folder, entry);
   if (compound) add(entry.name + ".cfs");
-  for (const char* extension : kExtensions) {
-    const bool stored = std::string(extension).starts_with("fd") || std::string(extension).starts_with("tv");
+  for (const std::string_view extension : kExtensions) {
+    const bool stored = extension.starts_with("fd") || extension.starts_with("tv");
     if (stored && entry.first_stored != -1) {
-      if (!entry.stored_compound) add(entry.stored_segment + '.' + extension);
+      if (!entry.stored_compound) add(fmt::format("{}.{}", entry.stored_segment, extension));
     } else if (!compound) {
-      add(entry.name + '.' + extension);
+      add(fmt::format("{}.{}", entry.name, extension));
     }
   }
   if (entry.first_stored != -1 && entry.stored_compound) add(entry.stored_segment + ".cfx");
   if (entry.deletions >= 0) add(with_generation(entry.name, ".del", entry.deletions));
   for (std::size_t i = 0; i < entry.norms.size(); ++i) {
-    if (entry.norms[i] >= 0) add(with_generation(entry.name, ".s" + std::to_string(i), entry.norms[i]));
+    if (entry.norms[i] >= 0) add(with_generation(entry.name, fmt::format(".s{}", i), entry.norms[i]));
   }
   return names;
 }

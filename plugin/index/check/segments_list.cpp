@@ -1,5 +1,7 @@
 #include "plugin/index/check/segments_list.h"
 
+#include <fmt/format.h>
+
 #include <boost/crc.hpp>
 #include <limits>
 #include <memory>
@@ -32,7 +34,7 @@ class List {
     check_sum();
     in_.skip(8 + 4);  // version, and the next segment's number
     const std::int32_t count = in_.int32();
-    if (count < 0) in_.damaged("the number of segments (" + std::to_string(count) + ") is out of range");
+    if (count < 0) in_.damaged(fmt::format("the number of segments ({}) is out of range", count));
     std::vector<SegmentEntry> segments;
     for (std::int32_t i = 0; i < count; ++i) {
       segments.push_back(segment());
@@ -68,7 +70,7 @@ class List {
     entry.stored_segment = entry.name;
     entry.documents = in_.int32();
     if (entry.documents < 0)
-      in_.damaged("a segment's number of documents (" + std::to_string(entry.documents) + ") is out of range");
+      in_.damaged(fmt::format("a segment's number of documents ({}) is out of range", entry.documents));
     entry.deletions = generation();
     if (format_ <= kSharedStores) {
       entry.first_stored = in_.int32();
@@ -81,15 +83,14 @@ class List {
     entry.one_norms_file = format_ <= kOneNormsFile && in_.byte() == 1;
     const std::int32_t norms = in_.int32();
     if (norms < -1 || norms > in_.left() / 8)
-      in_.damaged("the number of fields (" + std::to_string(norms) + ") is out of range");
+      in_.damaged(fmt::format("the number of fields ({}) is out of range", norms));
     for (std::int32_t i = 0; i < norms; ++i) entry.norms.push_back(generation());
     entry.compound = static_cast<std::int8_t>(in_.byte());
     if (entry.compound < -1 || entry.compound > 1) in_.damaged("a segment has an unknown compound flag");
     if (format_ <= kDeletedCount) {
       entry.deleted = in_.int32();
       if (entry.deleted < -1 || entry.deleted > entry.documents) {
-        in_.damaged("a segment of " + std::to_string(entry.documents) + " documents states " +
-                    std::to_string(entry.deleted) + " deleted ones");
+        in_.damaged(fmt::format("a segment of {} documents states {} deleted ones", entry.documents, entry.deleted));
       }
     }
     if (format_ <= kHasProx) in_.byte();
@@ -104,7 +105,7 @@ class List {
   }
   std::int64_t generation() {
     const std::int64_t generation = in_.int64();
-    if (generation < -1) in_.damaged("a file's generation (" + std::to_string(generation) + ") is out of range");
+    if (generation < -1) in_.damaged(fmt::format("a file's generation ({}) is out of range", generation));
     return generation;
   }
   void skip_map() {
@@ -132,7 +133,7 @@ std::string with_generation(const std::string& base, const std::string& extensio
   for (auto left = generation; left > 0; left /= 36) {
     digits.insert(digits.begin(), "0123456789abcdefghijklmnopqrstuvwxyz"[left % 36]);
   }
-  return base + '_' + digits + extension;
+  return fmt::format("{}_{}{}", base, digits, extension);
 }
 
 }  // namespace relucent::check

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -17,8 +19,7 @@ class Terms {
  public:
   explicit Terms(FileWindow in) : in_(std::move(in)) {
     if (const std::int32_t format = in_.int32(); format != kFormat) {
-      in_.damaged("the term dictionary's format (" + std::to_string(format) +
-                  ") is damaged or not from Lucene 2.4 to 3.0");
+      in_.damaged(fmt::format("the term dictionary's format ({}) is damaged or not from Lucene 2.4 to 3.0", format));
     }
     size_ = in_.int64();
     interval_ = in_.int32();
@@ -106,7 +107,7 @@ void check_terms(const SegmentFiles& files, const std::vector<FieldEntry>& field
     field_before = terms.field();
     terms.next();
     if (terms.field() >= fields.size() || !fields[terms.field()].indexed) {
-      terms.in().damaged("field " + std::to_string(terms.field()) + " does not exist or is not indexed");
+      terms.in().damaged(fmt::format("field {} does not exist or is not indexed", terms.field()));
     }
     const bool in_order =
         field_before == kNoField ||
@@ -114,8 +115,7 @@ void check_terms(const SegmentFiles& files, const std::vector<FieldEntry>& field
                                        : may_follow(fields[field_before].name, fields[terms.field()].name));
     if (!in_order) terms.in().damaged("terms are out of order");
     if (terms.place().documents == 0 || terms.place().documents > files.entry().documents) {
-      terms.in().damaged("a term's number of documents (" + std::to_string(terms.place().documents) +
-                         ") is out of range");
+      terms.in().damaged(fmt::format("a term's number of documents ({}) is out of range", terms.place().documents));
     }
     postings.check(terms.place(), fields[terms.field()]);
   }

@@ -1,5 +1,7 @@
 #include "plugin/index/segment/segment.h"
 
+#include <fmt/format.h>
+
 #include "plugin/index/token_ids.h"
 #include "relucent/error.h"
 
@@ -11,15 +13,19 @@ constexpr std::uint8_t kIndexed = 0x01, kOmitNorms = 0x10, kOmitFrequencies = 0x
 
 }  // namespace
 
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name, const char* extension) {
+  return folder / fmt::format("{}.{}", name, extension);
+}
+
 Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
                bool with_token_ids)
     : id(id_name), text(text_name), contents(contents_name), token_ids(with_token_ids) {
   if (id == text || id == contents) {
-    throw Error(ErrorKind::usage, "[index] id_field", "\"" + id + "\" is also the name of another field",
+    throw Error(ErrorKind::usage, "[index] id_field", fmt::format("\"{}\" is also the name of another field", id),
                 "use a separate field for the id");
   }
   if (token_ids && (id == kTokenIdsField || text == kTokenIdsField || contents == kTokenIdsField)) {
-    throw Error(ErrorKind::usage, "[index]", std::string("\"") + kTokenIdsField + "\" is reserved for the token ids",
+    throw Error(ErrorKind::usage, "[index]", fmt::format("\"{}\" is reserved for the token ids", kTokenIdsField),
                 "rename the other field");
   }
   if (text == contents) contents_number = text_number;

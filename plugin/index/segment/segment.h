@@ -31,10 +31,7 @@ struct Segment {
 inline constexpr const char* kBlockSums = "sum";
 inline constexpr const char* kExtensions[] = {"fdt", "fdx", "fnm", "frq", "nrm", "prx", "tii", "tis"};
 
-inline std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name,
-                                     const char* extension) {
-  return folder / (name + "." + extension);
-}
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name, const char* extension);
 
 /// The fields of each of our segments.
 struct Fields {
