@@ -1,5 +1,7 @@
 #include "model/tokenizer/wordpiece.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +25,11 @@ std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
     for (const char byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3;
   };
   const auto add_text = [&](std::string_view text) {
-    add(std::to_string(text.size()) + ":");  // so that different lists of texts differ
+    add(fmt::format("{}:", text.size()));  // so that different lists of texts differ
     add(text);
   };
   add_text(kAlgorithm);
-  add_text(std::to_string(vocabulary.unknown));
+  add_text(fmt::to_string(vocabulary.unknown));
   for (const std::string& entry : vocabulary.entries) add_text(entry);
   return hash != 0 ? hash : 1;
 }
@@ -202,7 +204,7 @@ bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::v
 }
 
 std::string WordPieceTokenizer::summary() const {
-  return "WordPiece, " + std::to_string(size_) + " entries, lower-cased (" + source_ + ")";
+  return fmt::format("WordPiece, {} entries, lower-cased ({})", size_, source_);
 }
 
 }  // namespace relucent
