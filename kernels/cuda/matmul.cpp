@@ -1,9 +1,10 @@
 #include "kernels/cuda/matmul.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -16,10 +17,10 @@ namespace {
 void check(cublasStatus_t status, int device, const char* operation) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   cudaGetLastError();
-  throw Error(ErrorKind::device, device_name(device),
-              std::string(operation) + " failed: " + cublasLtGetStatusString(status) + " (cublasLt " +
-                  std::to_string(cublasLtGetVersion()) + ")",
-              "if it persists, use device = \"cpu\"");
+  throw Error(
+      ErrorKind::device, device_name(device),
+      fmt::format("{} failed: {} (cublasLt {})", operation, cublasLtGetStatusString(status), cublasLtGetVersion()),
+      "if it persists, use device = \"cpu\"");
 }
 
 cudaDataType_t type_of(Element element) {
@@ -131,8 +132,7 @@ void Matmul::choose_algorithm() {
     }
   }
   throw Error(ErrorKind::device, device_name(library_.device()),
-              "cublasLt has no algorithm for a product of " + std::to_string(form_.in) + " by " +
-                  std::to_string(form_.out) + " features",
+              fmt::format("cublasLt has no algorithm for a product of {} by {} features", form_.in, form_.out),
               "use another precision or device = \"cpu\"");
 }
 
