@@ -14,7 +14,7 @@ namespace relucent {
 namespace {
 
 constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;  // ECMA-182, bits reversed
-constexpr std::size_t kSlices = 16;                        // bytes taken at a time
+constexpr std::size_t kSlices = 16;                        // bytes processed at a time
 
 using Tables = std::array<std::array<std::uint64_t, 256>, kSlices>;
 
@@ -36,7 +36,7 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-/// Eight bytes, the lowest first.
+/// Reads eight bytes, the least significant first.
 std::uint64_t eight_of(const char* bytes) noexcept {
   std::uint64_t eight = 0;
   for (int k = 0; k < 8; ++k) eight |= std::uint64_t{static_cast<unsigned char>(bytes[k])} << (8 * k);

@@ -69,7 +69,7 @@ Device parse_device(std::string_view name) {
 }
 
 std::string suggest_device(std::string_view wrong) {
-  // Its nearest name would be "cpu".
+  // By spelling, the closest name would be "cpu".
   if (wrong == "gpu") return suggest_name("cuda", {"cuda"});
   return suggest_name(wrong, {"auto", "ref", "cpu", "cuda"});
 }
