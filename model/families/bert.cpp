@@ -91,7 +91,7 @@ void check_labels(const JsonFile& config) {
   }
 }
 
-void refuse_what_is_not_computed(const JsonFile& config) {
+void check_supported_features(const JsonFile& config) {
   const std::string activation = config.string("hidden_act").value_or("gelu");
   if (activation != "gelu") {
     unsupported(config, "hidden_act", "unknown activation " + activation, "use a checkpoint with gelu");
@@ -133,7 +133,7 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
   FamilyConfiguration result;
   result.architecture = read_architecture(config);
   check_labels(config);
-  refuse_what_is_not_computed(config);
+  check_supported_features(config);
   result.ignored_keys = ignored_keys(config);
 
   const auto size = [&](std::string_view key, std::int64_t most) {

@@ -81,7 +81,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
   if (model == nullptr || !model->is_object()) file.fail("model", "is missing");
   const std::string type = model->contains("type") && model->at("type").is_string()
                                ? model->at("type").get<std::string>()
-                               : std::string("WordPiece");  // early files do not say
+                               : std::string("WordPiece");  // early files omit it
   if (type != "WordPiece") unsupported(file, "model.type", fmt::format("the tokenizer {} is not supported", type));
   check_model(file, *model);
   check_normalizer(file);

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxWordLength = 100;           // characters; a longer wo
 constexpr std::size_t kBytesBetweenLooks = 64 << 10;  // well below a millisecond
 constexpr std::string_view kContinuationPrefix = "##";
 
-/// Change it whenever the same vocabulary gives different ids than before.
+/// Change this whenever the same vocabulary no longer gives the same ids.
 constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 
 /// FNV-1a, 64 bits, of everything that determines the ids: the algorithm, the entries in order, and the unknown entry.
