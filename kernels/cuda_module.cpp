@@ -59,7 +59,7 @@ fs::path find_file() {
   return kFile;
 }
 
-// The user installs the CUDA libraries that the module needs.
+// Users install the CUDA libraries that the module needs.
 std::string remedy_for(const std::string& message) {
   if (message.find("libcublas") != std::string::npos || message.find("libcudart") != std::string::npos) {
     return "install the CUDA libraries of the version it was built with (docs/installation.md), or add their directory "

@@ -20,7 +20,7 @@
 namespace relucent::cpu {
 namespace {
 
-// Enough for whole panels at any level, few enough for their activations to stay in the second-level cache.
+// Enough to fill panels at any level, few enough for their activations to stay in the second-level cache.
 constexpr std::size_t kGroupTokens = 384;
 
 class CpuBackend final : public Backend {

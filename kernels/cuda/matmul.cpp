@@ -72,9 +72,9 @@ Layout layout_of_y(const MatmulForm& f, int rows, int device) {
   return {device, f.float_result ? CUDA_R_32F : type_of(f.element), f.out, rows, f.y_stride, f.batch, f.y_batch};
 }
 
-/// The largest power of two up to 256 that divides `bytes`: what cublasLt may take for granted of an address.
+/// The largest power of two up to 256 that divides `bytes`: the alignment that cublasLt may assume for an address.
 std::uint32_t alignment(std::uint64_t bytes) {
-  constexpr std::uint64_t most = 256;  // of every matrix's start
+  constexpr std::uint64_t most = 256;  // alignment of every matrix's start
   return static_cast<std::uint32_t>(std::min(most, bytes & (~bytes + 1)));
 }
 
