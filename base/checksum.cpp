@@ -1,5 +1,7 @@
 #include "base/checksum.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,7 +14,7 @@ namespace relucent {
 namespace {
 
 constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;  // ECMA-182, bits reversed
-constexpr std::size_t kSlices = 16;                        // bytes taken at a time
+constexpr std::size_t kSlices = 16;                        // bytes processed at a time
 
 using Tables = std::array<std::array<std::uint64_t, 256>, kSlices>;
 
@@ -34,7 +36,7 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-/// Eight bytes, the lowest first.
+/// Reads eight bytes, the least significant first.
 std::uint64_t eight_of(const char* bytes) noexcept {
   std::uint64_t eight = 0;
   for (int k = 0; k < 8; ++k) eight |= std::uint64_t{static_cast<unsigned char>(bytes[k])} << (8 * k);
@@ -80,17 +82,13 @@ std::uint64_t checksum_of_file(const std::filesystem::path& path, std::int64_t l
   }
 }
 
-std::string to_hex(std::uint64_t value) {
-  std::string digits(16, '0');
-  for (std::size_t i = 0; i < digits.size(); ++i) digits[i] = "0123456789abcdef"[(value >> (60 - 4 * i)) & 15];
-  return digits;
-}
+std::string to_hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
 std::uint64_t from_hex(std::string_view digits, std::string_view place) {
   std::uint64_t value = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
   if (digits.size() != 16 || failure != std::errc() || end != digits.data() + digits.size()) {
-    throw Error(ErrorKind::invalid_data, place, "\"" + std::string(digits) + "\" is not a checksum",
+    throw Error(ErrorKind::invalid_data, place, fmt::format("\"{}\" is not a checksum", digits),
                 "restore the file from a copy, or rebuild the index");
   }
   return value;

@@ -1,5 +1,7 @@
 #include "relucent/device.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <vector>
 
@@ -35,7 +37,7 @@ Precision parse_precision(std::string_view name) {
     if (name == known) return precision;
     names.emplace_back(known);
   }
-  throw Error(ErrorKind::usage, "precision " + std::string(name), "is not known",
+  throw Error(ErrorKind::usage, fmt::format("precision {}", name), "is not known",
               suggest_name(name, names) + "the precisions are auto, fp32, tf32, bf16, fp16 and int8");
 }
 
@@ -44,7 +46,7 @@ std::string to_string(const Device& device) {
     case Device::Kind::automatic: return "auto";
     case Device::Kind::ref: return "ref";
     case Device::Kind::cpu: return "cpu";
-    case Device::Kind::cuda: return device.gpu ? std::string(kCudaPrefix) + std::to_string(*device.gpu) : "cuda";
+    case Device::Kind::cuda: return device.gpu ? fmt::format("{}{}", kCudaPrefix, *device.gpu) : "cuda";
   }
   return "?";
 }
@@ -62,12 +64,12 @@ std::optional<Device> device_from(std::string_view name) noexcept {
 
 Device parse_device(std::string_view name) {
   if (const auto device = device_from(name)) return *device;
-  throw Error(ErrorKind::usage, "device " + std::string(name), "is not known",
+  throw Error(ErrorKind::usage, fmt::format("device {}", name), "is not known",
               suggest_device(name) + "the devices are auto, ref, cpu, cuda and cuda:N");
 }
 
 std::string suggest_device(std::string_view wrong) {
-  // Its nearest name would be "cpu".
+  // By spelling, the closest name would be "cpu".
   if (wrong == "gpu") return suggest_name("cuda", {"cuda"});
   return suggest_name(wrong, {"auto", "ref", "cpu", "cuda"});
 }

@@ -6,8 +6,8 @@
 namespace relucent {
 namespace {
 
-/// Scans a TOML text outside its strings and comments and counts the levels at each position: those of the header
-/// above, the open brackets, and the parts of the keys before each bracket and of the current key.
+/// Scans a TOML text, skipping strings and comments, and counts the nesting levels at each position: the parts of the
+/// last header, the open brackets, and the dots in the keys before each bracket and in the current key.
 class TomlLevels {
  public:
   explicit TomlLevels(std::string_view text) : text_(text) {}
@@ -59,7 +59,7 @@ class TomlLevels {
     line_is_new_ = true;
   }
 
-  // To the closing quote, or to the end of the line; only triple-quoted strings may span lines.
+  // Moves to the closing quote, or to the end of the line; only triple-quoted strings may span lines.
   void pass_string(char quote) {
     const std::string_view long_quotes = quote == '"' ? "\"\"\"" : "'''";
     const bool long_string = text_.substr(at_).starts_with(long_quotes);

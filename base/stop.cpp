@@ -1,13 +1,15 @@
 #include "relucent/stop.h"
 
+#include <fmt/format.h>
+
 #include "relucent/error.h"
 
 namespace relucent {
 
 void StopSignal::throw_if_due(const char* operation) const {
-  if (stop.stop_requested()) throw Error(ErrorKind::interrupted, {}, std::string(operation) + " was interrupted");
+  if (stop.stop_requested()) throw Error(ErrorKind::interrupted, {}, fmt::format("{} was interrupted", operation));
   if (past_deadline()) {
-    throw Error(ErrorKind::deadline, {}, std::string(operation) + " ran out of time",
+    throw Error(ErrorKind::deadline, {}, fmt::format("{} ran out of time", operation),
                 "raise [rescorer] timeout_ms, lower [rescorer] window, or use a faster device");
   }
 }

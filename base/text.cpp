@@ -1,7 +1,8 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 namespace relucent {
@@ -50,7 +51,7 @@ std::string closest_name(std::string_view wrong, const std::vector<std::string>&
 
 std::string suggest_name(std::string_view wrong, const std::vector<std::string>& names) {
   const std::string nearest = closest_name(wrong, names);
-  return nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ";
+  return nearest.empty() ? "" : fmt::format("did you mean \"{}\"? ", nearest);
 }
 
 std::string escape_xml(std::string_view text) {
@@ -75,7 +76,7 @@ std::string escape_xml(std::string_view text) {
 }
 
 std::string format_bytes(std::uint64_t bytes) {
-  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
   double value = static_cast<double>(bytes);
   const char* unit = "";
   for (const char* next : {"kB", "MB", "GB", "TB"}) {
@@ -83,9 +84,7 @@ std::string format_bytes(std::uint64_t bytes) {
     value /= 1000;
     unit = next;
   }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %s", value, unit);
-  return text;
+  return fmt::format("{:.1f} {}", value, unit);
 }
 
 }  // namespace relucent

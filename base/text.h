@@ -1,6 +1,7 @@
 #pragma once
 
-#include <concepts>
+#include <fmt/ranges.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -14,18 +15,7 @@ namespace relucent {
 /// Concatenates the parts (strings, views or integers) with `separator` between them.
 template <std::ranges::input_range Range>
 std::string join(Range&& parts, std::string_view separator = ", ") {
-  std::string result;
-  bool first = true;
-  for (const auto& part : parts) {
-    if (!first) result += separator;
-    first = false;
-    if constexpr (std::integral<std::ranges::range_value_t<Range>>) {
-      result += std::to_string(part);
-    } else {
-      result += part;
-    }
-  }
-  return result;
+  return fmt::format("{}", fmt::join(parts, separator));
 }
 
 inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";

@@ -1,5 +1,6 @@
 #include "relucent/threads.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ double least_quota() {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (!controllers.empty() && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    if (!controllers.empty() && fmt::format(",{},", controllers).find(",cpu,") == std::string::npos) continue;
     // In a container the path may be the host's; then only the root is visible here.
     const fs::path root = controllers.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
     fs::path path = fs::path(line.substr(second + 1)).relative_path();

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxFile = 1 << 20;
 
 std::string place_of(std::string_view name, const toml::source_region& source) {
-  return std::string(name) + ":" + std::to_string(source.begin.line) + ":" + std::to_string(source.begin.column);
+  return fmt::format("{}:{}:{}", name, source.begin.line, source.begin.column);
 }
 
 [[noreturn]] void fail(std::string_view name, const toml::source_region& source, const std::string& problem,
@@ -28,7 +29,7 @@ std::string place_of(std::string_view name, const toml::source_region& source) {
 
 std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& names) {
   const std::string near = closest_name(wrong, names);
-  return near.empty() ? "known: " + join(names) : "did you mean \"" + near + "\"?";
+  return near.empty() ? "known: " + join(names) : fmt::format("did you mean \"{}\"?", near);
 }
 
 const char* type_name(const toml::node& node) {
@@ -75,11 +76,11 @@ std::vector<std::pair<const toml::key*, const toml::node*>> in_order(const toml:
 void read_key(const Key& key, const toml::node& node, std::string_view name, Config& config) {
   const Value value = value_of(node, key.type);
   if (std::holds_alternative<std::monostate>(value)) {
-    fail(name, node.source(), key.name + " must be " + type_name(key.type) + ", not " + type_name(node),
+    fail(name, node.source(), fmt::format("{} must be {}, not {}", key.name, type_name(key.type), type_name(node)),
          "allowed: " + key.allowed);
   }
   if (!key.is_allowed(value)) {
-    fail(name, node.source(), key.name + " = " + to_toml_value(value) + " is not allowed", key.remedy(value));
+    fail(name, node.source(), fmt::format("{} = {} is not allowed", key.name, to_toml_value(value)), key.remedy(value));
   }
   key.set(config, value);
 }
@@ -92,14 +93,15 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
     if (key.section == section.str()) names.push_back(key.name);
   }
   if (names.empty()) {
-    const std::string what = node.is_table() ? "section [" : "key \"";
-    fail(name, section.source(), "unknown " + what + std::string(section.str()) + (node.is_table() ? "]" : "\""),
+    fail(name, section.source(),
+         node.is_table() ? fmt::format("unknown section [{}]", section.str())
+                         : fmt::format("unknown key \"{}\"", section.str()),
          node.is_table() ? did_you_mean(section.str(), sections) : "put the key in a section: " + join(sections));
   }
   const toml::table* table = node.as_table();
   if (table == nullptr) {
-    fail(name, section.source(), std::string(section.str()) + " must be a section, not " + type_name(node),
-         "write [" + std::string(section.str()) + "] on a line of its own and the keys below it");
+    fail(name, section.source(), fmt::format("{} must be a section, not {}", section.str(), type_name(node)),
+         fmt::format("write [{}] on a line of its own and the keys below it", section.str()));
   }
   for (const auto& [written, value] : in_order(*table)) {
     const Key* found = nullptr;
@@ -107,8 +109,7 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
       if (key.section == section.str() && key.name == written->str()) found = &key;
     }
     if (found == nullptr) {
-      fail(name, written->source(),
-           "unknown key \"" + std::string(written->str()) + "\" in [" + std::string(section.str()) + "]",
+      fail(name, written->source(), fmt::format("unknown key \"{}\" in [{}]", written->str(), section.str()),
            did_you_mean(written->str(), names));
     }
     read_key(*found, *value, name, config);
@@ -124,11 +125,11 @@ std::string read_file(const std::filesystem::path& file) {
   }
   errno = 0;
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::io, file.string(), std::string("cannot be opened: ") + std::strerror(errno), remedy);
+  if (!in) throw Error(ErrorKind::io, file.string(), fmt::format("cannot be opened: {}", std::strerror(errno)), remedy);
   std::string text(kMaxFile + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad())
-    throw Error(ErrorKind::io, file.string(), std::string("cannot be read: ") + std::strerror(errno), remedy);
+    throw Error(ErrorKind::io, file.string(), fmt::format("cannot be read: {}", std::strerror(errno)), remedy);
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxFile) {
     throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, the limit for a profile", remedy);
@@ -142,9 +143,8 @@ void require_shallow(std::string_view text, std::string_view name) {
   const std::string_view before = text.substr(0, *place);
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
-  throw Error(ErrorKind::invalid_data,
-              std::string(name) + ":" + std::to_string(lines + 1) + ":" + std::to_string(column + 1),
-              "nests deeper than " + std::to_string(kMaxNesting) + " levels", "a profile has only sections and keys");
+  throw Error(ErrorKind::invalid_data, fmt::format("{}:{}:{}", name, lines + 1, column + 1),
+              fmt::format("nests deeper than {} levels", kMaxNesting), "a profile has only sections and keys");
 }
 
 }  // namespace

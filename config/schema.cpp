@@ -1,5 +1,7 @@
 #include "config/schema.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -45,7 +47,7 @@ Key switch_key(std::string section, std::string name, Access access, std::string
 // For std::int32_t, std::optional<std::int32_t> and durations, which are counted in their own unit.
 template <class Access>
 Key whole_number_key(std::string section, std::string name, Access access, WholeNumber range, std::string meaning) {
-  std::string allowed = "whole number, " + std::to_string(range.low) + " to " + std::to_string(range.high);
+  std::string allowed = fmt::format("whole number, {} to {}", range.low, range.high);
   Key key{
       std::move(section), std::move(name), Type::integer, std::move(allowed), std::move(meaning), false, {}, {}, {}};
   key.get = [access](const Config& config) -> Value {
@@ -78,7 +80,8 @@ Key whole_number_key(std::string section, std::string name, Access access, Whole
 template <class Access>
 Key number_key(std::string section, std::string name, Access access, Number range, std::string meaning) {
   const bool bounded = range.high < std::numeric_limits<double>::max();
-  std::string allowed = bounded ? "number, " + plain(range.low) + " to " + plain(range.high) : "finite number";
+  std::string allowed =
+      bounded ? fmt::format("number, {} to {}", plain(range.low), plain(range.high)) : "finite number";
   Key key{std::move(section), std::move(name), Type::number, std::move(allowed), std::move(meaning), false, {}, {}, {}};
   key.get = [access](const Config& config) -> Value {
     const auto& field = access(const_cast<Config&>(config));
@@ -183,7 +186,7 @@ std::vector<Key> make_schema() {
 
       switch_key("rescorer", "enabled", FIELD(rescorer.enabled), "false gives plain BM25 and loads no model."),
       text_key("rescorer", "module", FIELD(rescorer.module),
-               {std::string(kBuiltInModule) + " | a shared object's path", is_name, true},
+               {fmt::format("{} | a shared object's path", kBuiltInModule), is_name, true},
                "What scores the candidates: the built-in cross-encoder or your own module."),
       text_key("rescorer", "model", FIELD(rescorer.model), any_path("a folder's path, or empty"),
                "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
@@ -256,7 +259,7 @@ const std::vector<Key>& schema() {
 
 std::string Key::remedy(const Value& wrong) const {
   const auto* text = std::get_if<std::string>(&wrong);
-  return (suggest && text != nullptr ? suggest(*text) : "") + "allowed: " + allowed;
+  return fmt::format("{}allowed: {}", suggest && text != nullptr ? suggest(*text) : "", allowed);
 }
 
 std::string_view section_meaning(std::string_view section) {
@@ -276,8 +279,8 @@ Conflict find_conflict(const Config& config) {
   };
   if (config.rescorer.stride > config.rescorer.chunk) {
     return {key_of("rescorer", "stride"),
-            "stride = " + std::to_string(config.rescorer.stride) + " is above chunk = " +
-                std::to_string(config.rescorer.chunk) + ", so words between chunks would never be read",
+            fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
+                        config.rescorer.stride, config.rescorer.chunk),
             "set stride to at most chunk"};
   }
   return {};

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -9,7 +11,6 @@ namespace config {
 namespace {
 
 std::string quoted(const std::string& text) {
-  static constexpr char hex[] = "0123456789ABCDEF";
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -17,9 +18,7 @@ std::string quoted(const std::string& text) {
       out += '\\';
       out += c;
     } else if (byte < 0x20 || byte == 0x7F) {
-      out += "\\u00";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
+      out += fmt::format("\\u{:04X}", byte);
     } else {
       out += c;
     }
@@ -40,7 +39,7 @@ std::string number(double value) {
 
 std::string to_toml_value(const Value& value) {
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::to_string(*whole);
   if (const auto* real = std::get_if<double>(&value)) return number(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
   return "unset";
@@ -54,16 +53,14 @@ std::string to_toml(const Config& config) {
     if (key.section != section) {
       if (!section.empty()) out += '\n';
       section = key.section;
-      out += "# ";
-      out += config::section_meaning(section);
-      out += "\n[" + section + "]\n";
+      out += fmt::format("# {}\n[{}]\n", config::section_meaning(section), section);
     }
-    out += "# " + key.meaning + " (" + key.allowed + ")\n";
+    out += fmt::format("# {} ({})\n", key.meaning, key.allowed);
     const config::Value value = key.get(config);
     if (std::holds_alternative<std::monostate>(value)) {
-      out += "# " + key.name + " = (unset)\n";
+      out += fmt::format("# {} = (unset)\n", key.name);
     } else {
-      out += key.name + " = " + config::to_toml_value(value) + "\n";
+      out += fmt::format("{} = {}\n", key.name, config::to_toml_value(value));
     }
   }
   return out;
@@ -86,12 +83,12 @@ void check_config(const Config& config) {
     const config::Value value = key.get(config);
     if (std::holds_alternative<std::monostate>(value)) continue;
     if (!key.is_allowed(value)) {
-      throw Error(ErrorKind::usage, "[" + key.section + "] " + key.name,
+      throw Error(ErrorKind::usage, fmt::format("[{}] {}", key.section, key.name),
                   config::to_toml_value(value) + " is not allowed", key.remedy(value));
     }
   }
   if (const auto conflict = config::find_conflict(config); conflict.key != nullptr) {
-    throw Error(ErrorKind::usage, "[" + conflict.key->section + "] " + conflict.key->name, conflict.problem,
+    throw Error(ErrorKind::usage, fmt::format("[{}] {}", conflict.key->section, conflict.key->name), conflict.problem,
                 conflict.remedy);
   }
 }

@@ -1,5 +1,7 @@
 #include "relucent/kernels/backend.h"
 
+#include <fmt/format.h>
+
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cuda_module.h"
@@ -33,7 +35,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
     why_no_gpu = error.what();
   }
   if (options.precision == Precision::fp16 || options.precision == Precision::tf32) {
-    throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
+    throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(options.precision)),
                 "needs a GPU, but none is usable: " + why_no_gpu, "use precision = \"auto\"");
   }
   return cpu::make_backend(description, weights, options, why_no_gpu);
@@ -45,8 +47,8 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
                                         const BackendOptions& options) {
   check_weights(description, weights);
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    throw Error(ErrorKind::usage, "threads", std::to_string(options.threads) + " is out of range",
-                "give 1 to " + std::to_string(kMaxThreads) + ", or 0 for one per core");
+    throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options.threads),
+                fmt::format("give 1 to {}, or 0 for one per core", kMaxThreads));
   }
   switch (options.device.kind) {
     case Device::Kind::automatic: return make_best_backend(description, weights, options);
@@ -55,19 +57,19 @@ std::unique_ptr<Backend> create_backend(const EncoderDescription& description, c
     case Device::Kind::ref: break;
   }
   if (options.precision != Precision::automatic && options.precision != Precision::fp32) {
-    throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(options.precision),
+    throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(options.precision)),
                 "is not supported by the reference backend", "use precision = \"auto\" or \"fp32\"");
   }
   return ref::make_backend(description, weights);
 }
 
 std::string describe(const BackendInfo& info) {
-  std::string text = info.device + " (";
-  if (!info.device_name.empty()) text += info.device_name + ", ";
-  text += info.instruction_set + ", " + to_string(info.precision);
-  if (info.device_name.empty())
-    text += ", " + std::to_string(info.threads) + (info.threads == 1 ? " thread" : " threads");
-  return text + ")";
+  const char* const precision = to_string(info.precision);
+  if (!info.device_name.empty()) {
+    return fmt::format("{} ({}, {}, {})", info.device, info.device_name, info.instruction_set, precision);
+  }
+  return fmt::format("{} ({}, {}, {} {})", info.device, info.instruction_set, precision, info.threads,
+                     info.threads == 1 ? "thread" : "threads");
 }
 
 }  // namespace relucent

@@ -1,22 +1,20 @@
 #include "kernels/checks.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <string>
 
+#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-std::string to_string(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t n : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(n);
-  return text + "]";
-}
-
 void check_shape(const std::string& name, const TensorView& tensor, const std::vector<std::int64_t>& wanted) {
   if (tensor.shape != wanted || tensor.data == nullptr) {
-    throw Error(ErrorKind::invalid_data, name, "has shape " + to_string(tensor.shape) + ", not " + to_string(wanted),
+    throw Error(ErrorKind::invalid_data, name,
+                fmt::format("has shape [{}], not [{}]", join(tensor.shape), join(wanted)),
                 "use weights and a description of the same model");
   }
 }
@@ -35,10 +33,10 @@ void check_sequence(const EncoderDescription& description, std::span<const std::
   if (ids.empty()) throw Error(ErrorKind::usage, name, "is empty", "end each sequence with [SEP]");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= description.vocabulary_size) {
-      throw Error(ErrorKind::usage, name,
-                  "token " + std::to_string(i) + " has the id " + std::to_string(ids[i]) +
-                      ", outside the vocabulary of " + std::to_string(description.vocabulary_size),
-                  "tokenize with the model's own vocabulary");
+      throw Error(
+          ErrorKind::usage, name,
+          fmt::format("token {} has the id {}, outside the vocabulary of {}", i, ids[i], description.vocabulary_size),
+          "tokenize with the model's own vocabulary");
     }
   }
 }
@@ -53,7 +51,7 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   }
   if (!(d.norm_epsilon >= 0) || std::isinf(d.norm_epsilon)) {
     throw Error(ErrorKind::invalid_data, "norm epsilon",
-                "is " + std::to_string(d.norm_epsilon) + ", not a finite number of 0 or more");
+                fmt::format("is {:f}, not a finite number of 0 or more", d.norm_epsilon));
   }
   if (d.document_token_type && d.token_types < 2) {
     throw Error(ErrorKind::invalid_data, "encoder description",
@@ -74,7 +72,7 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   check_shape("token type embeddings", w.token_type_embeddings, {d.token_types, d.hidden_size});
   check_norm("embedding norm", w.embedding_norm, d.hidden_size);
   for (std::size_t i = 0; i < layers; ++i) {
-    const std::string name = "layer " + std::to_string(i) + ' ';
+    const std::string name = fmt::format("layer {} ", i);
     const LayerWeights& layer = w.layers[i];
     check_linear(name + "query", layer.query, d.hidden_size, d.hidden_size);
     check_linear(name + "key", layer.key, d.hidden_size, d.hidden_size);
@@ -92,18 +90,17 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
   if (logits != batch.documents.size()) {
     throw Error(ErrorKind::usage, "batch",
-                "has " + std::to_string(batch.documents.size()) + " documents but room for " + std::to_string(logits) +
-                    " logits");
+                fmt::format("has {} documents but room for {} logits", batch.documents.size(), logits));
   }
   check_sequence(description, {&batch.cls_id, 1}, "[CLS]");
   check_sequence(description, batch.query, "the query");
   for (std::size_t i = 0; i < batch.documents.size(); ++i) {
-    check_sequence(description, batch.documents[i], "document " + std::to_string(i));
+    check_sequence(description, batch.documents[i], fmt::format("document {}", i));
     const std::size_t positions = 1 + batch.query.size() + batch.documents[i].size();
     if (positions > static_cast<std::size_t>(description.max_positions)) {
-      throw Error(ErrorKind::usage, "document " + std::to_string(i),
-                  "needs an input of " + std::to_string(positions) + " tokens, but the position table has " +
-                      std::to_string(description.max_positions) + " rows",
+      throw Error(ErrorKind::usage, fmt::format("document {}", i),
+                  fmt::format("needs an input of {} tokens, but the position table has {} rows", positions,
+                              description.max_positions),
                   "truncate the document");
     }
   }

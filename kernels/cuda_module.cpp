@@ -1,6 +1,7 @@
 #include "kernels/cuda_module.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -44,10 +45,10 @@ fs::path find_file() {
   std::error_code error;
   if (const char* stated = std::getenv(kVariable); stated != nullptr && *stated != '\0') {
     if (std::strcmp(stated, "none") == 0) {
-      refuse(kFile, std::string("is disabled by ") + kVariable + "=none", "unset it to use this machine's GPUs");
+      refuse(kFile, fmt::format("is disabled by {}=none", kVariable), "unset it to use this machine's GPUs");
     }
     if (fs::is_regular_file(stated, error)) return fs::absolute(stated, error);
-    refuse(stated, std::string("the environment variable ") + kVariable + " does not name a file",
+    refuse(stated, fmt::format("the environment variable {} does not name a file", kVariable),
            "set it to the path of a librelucent_cuda.so, or unset it");
   }
   const fs::path folder = own_folder();
@@ -58,7 +59,7 @@ fs::path find_file() {
   return kFile;
 }
 
-// The user installs the CUDA libraries that the module needs.
+// Users install the CUDA libraries that the module needs.
 std::string remedy_for(const std::string& message) {
   if (message.find("libcublas") != std::string::npos || message.find("libcudart") != std::string::npos) {
     return "install the CUDA libraries of the version it was built with (docs/installation.md), or add their directory "
@@ -73,9 +74,9 @@ void* open(const fs::path& file) {
   if (library != nullptr) return library;
   const char* said = ::dlerror();
   const std::string message = said != nullptr ? said : "unknown reason";
-  if (!file.has_parent_path() && message.starts_with(std::string(kFile) + ": cannot open shared object file")) {
+  if (!file.has_parent_path() && message.starts_with(fmt::format("{}: cannot open shared object file", kFile))) {
     refuse(kFile, "is not installed, so this machine's GPUs cannot be used",
-           std::string("build it with -DRELUCENT_CUDA=on, give its path in ") + kVariable + ", or " + kUseTheCpu);
+           fmt::format("build it with -DRELUCENT_CUDA=on, give its path in {}, or {}", kVariable, kUseTheCpu));
   }
   refuse(file.string(), "cannot be loaded: " + message, remedy_for(message));
 }
@@ -84,20 +85,19 @@ const Module& load(const fs::path& file) {
   void* library = open(file);
   const auto entry = reinterpret_cast<decltype(&relucent_cuda_module)>(::dlsym(library, kSymbol));
   if (entry == nullptr) {
-    refuse(file.string(), std::string("is not a CUDA module: it does not export ") + kSymbol,
-           std::string("set ") + kVariable + " to the path of a librelucent_cuda.so");
+    refuse(file.string(), fmt::format("is not a CUDA module: it does not export {}", kSymbol),
+           fmt::format("set {} to the path of a librelucent_cuda.so", kVariable));
   }
   const Module* found = entry();
   // Check the number first: the rest of the struct is valid only if it matches.
   if (found == nullptr || found->abi != kModuleAbi) {
     refuse(file.string(),
-           "has the module interface " + std::to_string(found == nullptr ? 0 : found->abi) + ", but this library has " +
-               std::to_string(kModuleAbi),
+           fmt::format("has the module interface {}, but this library has {}", found == nullptr ? 0 : found->abi,
+                       kModuleAbi),
            "install both from the same build");
   }
   if (std::strcmp(found->version, RELUCENT_VERSION) != 0) {
-    refuse(file.string(),
-           std::string("belongs to Relucent ") + found->version + ", but this library is " RELUCENT_VERSION,
+    refuse(file.string(), fmt::format("belongs to Relucent {}, but this library is " RELUCENT_VERSION, found->version),
            "install both from the same build");
   }
   return *found;
@@ -111,9 +111,9 @@ auto in_module(const char* operation, Work&& work) -> decltype(work()) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::device, kFile, std::string(operation) + " failed: " + error.what(), kReport);
+    throw Error(ErrorKind::device, kFile, fmt::format("{} failed: {}", operation, error.what()), kReport);
   } catch (...) {
-    throw Error(ErrorKind::device, kFile, std::string(operation) + " failed with an unknown exception", kReport);
+    throw Error(ErrorKind::device, kFile, fmt::format("{} failed with an unknown exception", operation), kReport);
   }
 }
 
@@ -125,8 +125,8 @@ int first_index_of(const BackendInfo& info) {
 std::string list(const std::vector<DeviceInfo>& devices) {
   std::string text;
   for (const DeviceInfo& device : devices) {
-    text += (text.empty() ? "cuda:" : ", cuda:") + std::to_string(device.index) + " (" + device.name +
-            (device.problem.empty() ? "" : ": " + device.problem) + ")";
+    text += fmt::format("{}cuda:{} ({}{}{})", text.empty() ? "" : ", ", device.index, device.name,
+                        device.problem.empty() ? "" : ": ", device.problem);
   }
   return text.empty() ? "no GPU" : text;
 }
@@ -138,14 +138,14 @@ void require_usable(const Device& wanted) {
   for (const DeviceInfo& device : all) {
     if (wanted.gpu && device.index != *wanted.gpu) continue;
     if (wanted.gpu && !device.problem.empty()) {
-      refuse("device " + name, device.name + ": " + device.problem, kUseTheCpu);
+      refuse("device " + name, fmt::format("{}: {}", device.name, device.problem), kUseTheCpu);
     }
     usable = usable || device.problem.empty();
   }
   if (usable) return;
-  const std::string problem = wanted.gpu ? "does not exist" : "no GPU is usable";
-  refuse("device " + name, problem + ": this machine has " + list(all),
-         "use another one, or " + std::string(kUseTheCpu));
+  refuse("device " + name,
+         fmt::format("{}: this machine has {}", wanted.gpu ? "does not exist" : "no GPU is usable", list(all)),
+         fmt::format("use another one, or {}", kUseTheCpu));
 }
 
 }  // namespace
@@ -179,12 +179,9 @@ double measure_peak(const BackendInfo& info) {
 }
 
 std::string describe(const DeviceInfo& device) {
-  const auto gigabytes = [](std::uint64_t bytes) {
-    return std::to_string((bytes + 500'000'000) / 1'000'000'000) + " GB";
-  };
-  const std::string capability = std::to_string(device.major) + "." + std::to_string(device.minor);
-  return device.name + ", compute capability " + capability + ", " + gigabytes(device.memory_bytes) + " (" +
-         gigabytes(device.free_bytes) + " free)";
+  const auto gigabytes = [](std::uint64_t bytes) { return (bytes + 500'000'000) / 1'000'000'000; };
+  return fmt::format("{}, compute capability {}.{}, {} GB ({} GB free)", device.name, device.major, device.minor,
+                     gigabytes(device.memory_bytes), gigabytes(device.free_bytes));
 }
 
 }  // namespace relucent::cuda

@@ -1,5 +1,7 @@
 #include "relucent/kernels/devices.h"
 
+#include <fmt/format.h>
+
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/vector_kernels.h"
 #include "kernels/cuda_module.h"
@@ -18,11 +20,11 @@ void add_gpus(std::vector<DeviceSummary>& all) {
                      "check that nvidia-smi lists one and CUDA_VISIBLE_DEVICES hides none"});
     }
     for (const auto& gpu : gpus) {
-      all.push_back({"cuda:" + std::to_string(gpu.index), cuda::describe(gpu), gpu.problem,
+      all.push_back({fmt::format("cuda:{}", gpu.index), cuda::describe(gpu), gpu.problem,
                      gpu.problem.empty() ? "" : kDocumentation});
     }
   } catch (const Error& error) {
-    all.push_back({"cuda", "", error.place() + ": " + error.problem(), error.remedy()});
+    all.push_back({"cuda", "", fmt::format("{}: {}", error.place(), error.problem()), error.remedy()});
   }
 }
 
@@ -31,11 +33,11 @@ void add_gpus(std::vector<DeviceSummary>& all) {
 std::vector<DeviceSummary> list_devices() {
   const int threads = available_cores();
   std::vector<DeviceSummary> all;
-  std::string description = std::string(cpu::best_vector_kernels().name) + ", " + std::to_string(threads) +
-                            (threads == 1 ? " thread" : " threads");
+  std::string description =
+      fmt::format("{}, {} {}", cpu::best_vector_kernels().name, threads, threads == 1 ? "thread" : "threads");
   const cpu::VectorLevels levels = cpu::available_vector_kernels();
   for (std::size_t i = 0; i < levels.refused_count; ++i) {
-    description += std::string("; ") + levels.refused[i]->name + " is disabled: it computes wrong products";
+    description += fmt::format("; {} is disabled: it computes wrong products", levels.refused[i]->name);
   }
   all.push_back({"cpu", description, "", ""});
   add_gpus(all);

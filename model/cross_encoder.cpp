@@ -1,5 +1,7 @@
 #include "relucent/model/cross_encoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -26,24 +28,24 @@ constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
   const std::int32_t rows = checkpoint.configuration.description.max_positions;
   if (options.max_length != 0 && (options.max_length <= kSpecialTokens || options.max_length > rows)) {
-    bad_option("max_length " + std::to_string(options.max_length) + " is out of range",
-               "give 0 or a number from " + std::to_string(kSpecialTokens + 1) + " to " + std::to_string(rows) +
-                   ", the rows of the position table of " + checkpoint.folder.string());
+    bad_option(fmt::format("max_length {} is out of range", options.max_length),
+               fmt::format("give 0 or a number from {} to {}, the rows of the position table of {}", kSpecialTokens + 1,
+                           rows, checkpoint.folder.string()));
   }
   if (options.attention_window && *options.attention_window < -1) {
-    bad_option("attention_window " + std::to_string(*options.attention_window) + " is out of range",
+    bad_option(fmt::format("attention_window {} is out of range", *options.attention_window),
                "give 0 or more tokens, or -1 for no window");
   }
   if (options.chunk < 1) {
-    bad_option("chunk " + std::to_string(options.chunk) + " is out of range", "give 1 or more word pieces");
+    bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
   }
   if (options.max_chunks < 0) {
-    bad_option("max_chunks " + std::to_string(options.max_chunks) + " is out of range",
+    bad_option(fmt::format("max_chunks {} is out of range", options.max_chunks),
                "give 1 or more chunks, or 0 for all of them");
   }
   if (options.stride < 1 || options.stride > options.chunk) {
-    bad_option("stride " + std::to_string(options.stride) + " is out of range",
-               "give 1 to " + std::to_string(options.chunk) + " word pieces, so that chunks leave no gaps");
+    bad_option(fmt::format("stride {} is out of range", options.stride),
+               fmt::format("give 1 to {} word pieces, so that chunks leave no gaps", options.chunk));
   }
 }
 

@@ -1,10 +1,10 @@
 #include "base/file/atomic_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <string>
 
 #include "base/file/file_io.h"
 
@@ -14,7 +14,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   std::error_code error;
   if (auto target = std::filesystem::canonical(path, error); !error) path_ = std::move(target);
   temporary_ = path_;
-  temporary_ += ".tmp" + std::to_string(::getpid());
+  temporary_ += fmt::format(".tmp{}", ::getpid());
   file_.reset(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (!file_) throw_io_error(path_, "creating", errno);
 }

@@ -1,6 +1,7 @@
 #include "base/file/file_io.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ std::string_view remedy_in(std::string_view text) {
 void throw_io_error(const fs::path& path, std::string_view operation, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;
   throw Error(ErrorKind::io, path.string(),
-              std::string(operation) + ": " + (full ? "the disk is full" : std::generic_category().message(error)),
+              fmt::format("{}: {}", operation, full ? "the disk is full" : std::generic_category().message(error)),
               remedy_for(error));
 }
 
@@ -82,7 +83,7 @@ std::string read_file(const fs::path& path, std::size_t max_bytes) {
   while (const std::size_t count = read_some(file.get(), bytes.data() + used, bytes.size() - used, path)) {
     used += count;
     if (used > max_bytes) {
-      throw Error(ErrorKind::invalid_data, path.string(), "is larger than " + std::to_string(max_bytes) + " bytes",
+      throw Error(ErrorKind::invalid_data, path.string(), fmt::format("is larger than {} bytes", max_bytes),
                   "check that it is the right file");
     }
     if (used == bytes.size()) bytes.resize(2 * used);  // the file has grown

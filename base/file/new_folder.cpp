@@ -1,6 +1,7 @@
 #include "base/file/new_folder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -21,7 +22,7 @@ NewFolder::NewFolder(const fs::path& target) : target_(target) {
     throw Error(ErrorKind::usage, target.string(), "already exists", "choose another name or remove it first");
   }
   draft_ = target_;
-  draft_ += ".partial-" + std::to_string(::getpid());
+  draft_ += fmt::format(".partial-{}", ::getpid());
   if (::mkdir(draft_.c_str(), 0777) != 0) throw_io_error(draft_, "creating the directory", errno);
 }
 

@@ -1,11 +1,11 @@
 // Attention. Included by vector_kernels.inl.
 //
-// attend() has a vector of consecutive tokens along the lanes and goes through their keys one by one: a key that all of
-// them see is broadcast, a narrow band is read diagonal by diagonal (token i + lane sees key i + lane + offset).
-// Eight keys' scores, or eight dimensions of the output, are summed at a time.
+// attend() puts a vector of consecutive tokens along the lanes and goes through their keys one by one. It broadcasts a
+// key that all of them see, and reads a narrow band diagonal by diagonal (token i + lane sees key i + lane + offset).
+// It sums eight keys' scores, or eight dimensions of the output, at a time.
 
 constexpr std::size_t kTogether = 8;
-constexpr std::size_t kWidestDiagonals = 16;  // a wider window is cheaper by broadcast keys, masked at its ends
+constexpr std::size_t kWidestDiagonals = 16;  // for wider windows, broadcasting keys and masking both ends is cheaper
 
 // scores[k] = scale * q . key(k) for `count` <= 8 keys; `key(d, k)` gives dimension d of key k for all lanes.
 template <typename Key>
@@ -31,7 +31,7 @@ RELUCENT_INLINE void scores_of(const float* query, std::size_t query_stride, std
   }
 }
 
-// sums[i] += sum_k weights[k] * value(first + i, k) for eight dimensions or fewer.
+// sums[i] += sum_k weights[k] * value(first + i, k) for up to eight dimensions.
 template <typename Value>
 RELUCENT_INLINE void mix(const float* weights, std::size_t count, std::size_t dimensions, Floats (&sums)[kTogether],
                          const Value& value) {
@@ -50,14 +50,14 @@ RELUCENT_INLINE void mix(const float* weights, std::size_t count, std::size_t di
   }
 }
 
-// The tokens [first, first + kLanes) or as many of them as there are.
+// Computes the tokens [first, first + kLanes), or as many of them as exist.
 RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
   const auto here = static_cast<std::int32_t>(first);
   const Ints token = lane_numbers() + here;
   const auto band = static_cast<std::int32_t>(a.band.count);
   const bool diagonal = a.window <= kWidestDiagonals;
   const auto window = static_cast<std::int32_t>(a.window < a.band.count ? a.window : a.band.count);
-  // Keys of the band: diagonals -window .. window, or all keys that one of the lanes sees.
+  // Keys of the band: diagonals -window .. window, or all keys that any of the lanes sees.
   std::size_t band_first = 0, band_keys = 0;
   if (band > 0) {
     if (diagonal) {
@@ -95,7 +95,7 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
     }
     scores += count * kLanes;
   }
-  // What a token does not see takes no part.
+  // Mask the keys that a token does not see.
   for (std::size_t k = 0; k < band_keys; ++k) {
     float* at = band_scores + k * kLanes;
     if (diagonal) {
@@ -166,7 +166,7 @@ void softmax(float* values, std::size_t count) {
     store(values + i, power);
     total += power;
   }
-  const Floats power = exponential(load(rest) - shift);  // 0 in the lanes beyond
+  const Floats power = exponential(load(rest) - shift);  // 0 in the lanes beyond the last value
   store_part(values + whole, power, count - whole);
   const float scale = 1.0F / sum(total + power);
   for (std::size_t i = 0; i < count; ++i) values[i] *= scale;
@@ -202,7 +202,7 @@ void attend_one(const Attention& a) {
   }
 }
 
-// The sums that the last block needs of all tokens, for up to four heads at a time.
+// The last block's sums over all tokens, for up to four heads at a time.
 constexpr std::size_t kHeadsTogether = 4;
 
 template <std::size_t H>

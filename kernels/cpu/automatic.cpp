@@ -8,8 +8,8 @@
 namespace relucent::cpu {
 namespace {
 
-// How much faster bf16 must be. Measured ratios are far from it, so that noise does not decide: 0.5 (AVX-512 BF16 on
-// Intel processors), 2 (on AMD's), about 15 (AMX).
+// How much faster bf16 must be to be chosen. Measured ratios are far from this, so noise does not matter: 0.5 (AVX-512
+// BF16 on Intel processors), 2 (on AMD processors), about 15 (AMX).
 constexpr double kWorthwhile = 1.25;
 
 double seconds_of_thread() {
@@ -22,7 +22,7 @@ double seconds_of_thread() {
 
 double measure_peak(const VectorKernels& kernels, Arithmetic arithmetic) {
   constexpr double long_enough = 50e-6;  // seconds
-  constexpr int runs = 8;                // the best counts: interrupts and the clock's ramps only make it slower
+  constexpr int runs = 8;                // the best one counts: interrupts and clock changes only slow a run down
   double best = 0;
   std::size_t rounds = 1;
   for (int run = 0; run < runs;) {

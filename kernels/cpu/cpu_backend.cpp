@@ -1,5 +1,7 @@
 #include "kernels/cpu/cpu_backend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -18,7 +20,7 @@
 namespace relucent::cpu {
 namespace {
 
-// Enough for whole panels at any level, few enough for their activations to stay in the second-level cache.
+// Enough to fill panels at any level, few enough for their activations to stay in the second-level cache.
 constexpr std::size_t kGroupTokens = 384;
 
 class CpuBackend final : public Backend {
@@ -186,7 +188,7 @@ Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
     case Precision::bf16: return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::bf16_emulated;
     case Precision::fp16:
     case Precision::tf32:
-      throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(wanted),
+      throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(wanted)),
                   "is not supported by the CPU backend",
                   "use precision = \"auto\", \"fp32\", \"bf16\" or \"int8\", or a GPU");
     case Precision::automatic: break;

@@ -86,7 +86,7 @@ template <typename Attend>
 void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team,
                     const Attend& attend) const {
   const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
-  // Room before the first token and behind the last for what the band reads beyond them.
+  // The band reads up to kReach tokens before the first and after the last.
   const std::size_t stride = kReach + all_panels * panel + kReach;
   Workspace& group = team.group;
   float* context = group.context.grow(all_panels * rows * panel);
@@ -109,7 +109,7 @@ void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors,
       }
     }
   });
-  // The rest of a block takes each token by itself.
+  // The rest of a block computes each token independently.
   const std::size_t together = kernels_.panels_together, steps = rows / inputs_together(projection_arithmetic_);
   team.each((all_panels + together - 1) / together, [&](std::size_t index, Workspace& own) {
     const std::size_t first = index * together, wide = panel / kernels_.lanes;
@@ -123,7 +123,7 @@ void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors,
   });
 }
 
-// x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2), whose operand goes to `next`.
+// x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2); packs the result into `next`.
 void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up, const PackedLinear& down,
                            const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
                            Workspace& own) const {
@@ -138,7 +138,7 @@ void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up,
   product.token_scales = packed.token_scales;
   product.vectors = vectors;
   if (arithmetic == Arithmetic::int8) {
-    // A token's scale is known when all of its features are.
+    // A token's scale depends on all of its features.
     float* wide = own.wide.grow(up.features() * room);
     product.output = Product::Output::gelu;
     product.out = wide;

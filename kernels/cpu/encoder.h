@@ -13,17 +13,17 @@
 
 namespace relucent::cpu {
 
-/// Memory of a group's activations, or of one worker's part of the work; buffers grow to the largest met and are then
-/// reused. Layouts: see VectorKernels.
+/// Memory for a group's activations or for one worker's share of the work. Buffers grow to the largest size needed so
+/// far and are reused. Layouts: see VectorKernels.
 struct Workspace {
-  // A group's.
+  // For a group.
   Buffer<float> x;        // activation: a block's input, then its output
-  Buffer<float> context;  // activation: what the heads gathered
+  Buffer<float> context;  // activation: the heads' output
   Buffer<float> operand, token_scales;
-  Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // of the last block
+  Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // last block
   Buffer<float> rows;  // one sequence's [hidden][tokens], for the last block
 
-  // A worker's.
+  // For a worker.
   Buffer<float> head;         // [3 head size][stride]: query, key and value of one head, of all tokens
   Buffer<float> head_output;  // [head size][stride]
   Buffer<float> scores;
@@ -41,27 +41,27 @@ struct Team {
   static Team alone(Workspace& workspace);
 };
 
-/// What a query contributes to every candidate where it does not depend on them: keys and values of each block, and the
-/// last block's input. `stride` tokens per row; those beyond the query are 0.
+/// A query's states if they do not depend on the candidate: keys and values of each block, and the last block's input.
+/// Rows have `stride` tokens; those beyond the query are 0.
 struct QueryStates {
   std::size_t tokens = 0, stride = 0;
   std::vector<Buffer<float>> heads;  // [layers - 1] of [heads][2 head size][stride]: keys, then values
   Buffer<float> last;                // [hidden][stride]: input of the last block
 };
 
-/// One candidate as a stretch of a group's tokens: [CLS], the query's unless it is shared, the document's.
+/// One candidate's range of a group's tokens: [CLS], the query unless it is shared, the document.
 struct Sequence {
   std::span<const std::int32_t> document;
-  std::size_t first = 0;  // where its [CLS] stands
+  std::size_t first = 0;  // the position of its [CLS]
 };
 
-/// An encoder's weights in the form that the CPU computes with, and the computation of a group of sequences. Immutable;
-/// callers bring the memory. A sequence's result does not depend on the rest of its group, nor on who computes it.
+/// An encoder's weights, packed for the CPU's kernels, and the computation of a group of sequences. Immutable; callers
+/// provide the memory. A sequence's result depends neither on the rest of its group nor on which workers compute it.
 ///
 /// Work per candidate of T = 1 + |D| tokens, with the query shared: (layers - 1) blocks of 2 T (4 H^2 + 2 H I)
-/// operations in matrix products, plus the band's attention (1 % of it at w = 4); the last block touches [CLS] alone:
-/// its keys and values are absorbed into the projections (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V x_k = W_V sum_k
-/// p_k x_k), so that it reads each token twice and multiplies nothing by a matrix but the [CLS] tokens of the group,
+/// operations in matrix products, plus the windowed attention (1% of that at w = 4). The last block computes only
+/// [CLS]. Its key and value projections move out of the sums over tokens (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V
+/// x_k = W_V sum_k p_k x_k). So it reads each token twice, and its matrix products take only the group's [CLS] tokens,
 /// all at once.
 class Encoder {
  public:
@@ -76,17 +76,17 @@ class Encoder {
   std::size_t tokens(std::size_t query, std::size_t document) const {
     return 1 + (shares_query_ ? 0 : query) + document;
   }
-  /// Every block but what only [CLS] needs of the last one, for a group of candidates. For candidate i, [CLS]'s input
-  /// of the last block and its context there go to cls + 2 i hidden. `shared` is the query's states where
-  /// shares_query(), else null.
+  /// Computes all blocks for a group of candidates, the last one only up to the context of [CLS]. Writes [CLS]'s input
+  /// to the last block and then its context there to cls + 2 i hidden for candidate i. `shared` holds the query's
+  /// states if shares_query(), otherwise it is null.
   void encode(std::int32_t cls_id, std::span<const std::int32_t> query,
               std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
               Team& team, const StopSignal& stop) const;
-  /// The rest of the last block and the head, for any number of candidates: their logits.
+  /// Computes the rest of the last block and the head for any number of candidates, and writes their logits.
   void finish(const float* cls, std::span<float> logits, Workspace& workspace) const;
   std::size_t hidden() const noexcept { return hidden_; }
 
-  /// Every block for every token.
+  /// Computes every block for every token.
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
                              std::span<const std::int32_t> document, Workspace& workspace) const;
 
@@ -95,7 +95,7 @@ class Encoder {
     std::vector<float> gamma, beta;
   };
   struct Layer {
-    PackedLinear heads;  // for each head its query, key and value features, padded
+    PackedLinear heads;  // each head's query, key and value features, padded
     PackedLinear attention_output, intermediate, output;
     NormParameters attention_norm, output_norm;
   };
@@ -121,12 +121,12 @@ class Encoder {
 
   Group layout(std::span<const std::span<const std::int32_t>> documents, std::size_t query, bool query_in_group) const;
   std::size_t panels(std::size_t vectors) const;
-  /// Embeddings of one token into the activation's place `token`.
+  /// Writes one token's embedding to column `token` of the activation.
   void embed(std::int32_t id, std::size_t position, std::size_t type, float* activation, std::size_t token) const;
   void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Workspace& workspace) const;
   void embedding_norm(std::size_t vectors, Workspace& workspace) const;
 
-  /// One whole block over the group's x, whose operand is ready; leaves the operand of the next one.
+  /// Computes a whole block on the group's x, whose operand is already packed; packs the operand of the next block.
   /// `attend(head, values, output, stride, own)` fills a head's output from its queries, keys and values.
   template <typename Attend>
   void block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team, const Attend& attend) const;
@@ -138,7 +138,7 @@ class Encoder {
   /// Multiplies an activation of `vectors` vectors: to = W activation + b, or to += that.
   void multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
                 Product::Output output, float* to, std::size_t to_features, Workspace& workspace) const;
-  /// What [CLS] gathers in the last block; see encode().
+  /// The last block's attention for [CLS]; see encode().
   void last_attention(const Group& group, const QueryStates* shared, float* cls, Workspace& workspace) const;
   /// The logits of the [CLS] states in workspace.cls.
   void head(std::span<float> logits, Workspace& workspace) const;

@@ -5,13 +5,14 @@
 namespace relucent::cpu {
 namespace {
 
-// Queries and keys meet in the softmax, which magnifies their rounding; over few inputs it hardly averages out (logits
-// of 64-wide encoders move by up to 0.06, against 0.02 at 384), and so small a product gains nothing from fewer bits.
+// The softmax magnifies the rounding errors of queries and keys. Over few inputs they hardly average out (logits of
+// encoders with 64 features move by up to 0.06, with 384 features by 0.02), and such small products gain nothing from
+// fewer bits.
 Arithmetic projection_arithmetic(Arithmetic arithmetic, std::int32_t hidden_size) {
   return hidden_size < 128 ? Arithmetic::fp32 : arithmetic;
 }
 
-// [CLS] alone goes through the last block: eight bits would save nothing there.
+// The last block computes only [CLS], so eight bits would save nothing there.
 Arithmetic last_arithmetic(Arithmetic, std::int32_t) { return Arithmetic::fp32; }
 
 std::vector<float> rows_of(const std::vector<float>& matrix, std::size_t columns, std::size_t first,
@@ -34,7 +35,7 @@ void append_rows(std::vector<float>& all, const std::vector<float>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// Each head's query, key and value rows, one head after the other, each filled up to whole blocks.
+// Each head's query, key and value rows, one head after the other, each padded to whole blocks.
 PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerWeights& from, std::size_t heads,
                         std::size_t hidden) {
   const std::size_t head_size = hidden / heads, filled = padded(3 * head_size);

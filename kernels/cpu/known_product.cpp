@@ -7,13 +7,14 @@
 namespace relucent::cpu {
 namespace {
 
-// Two and a half tiles of bf16 and one and a bit of int8; a pair of feature blocks and a single one; a panel and a bit.
+// Inputs: 2.5 tiles of bf16 or 1.25 tiles of int8. Outputs: a pair of feature blocks and a single one. Tokens: at least
+// one whole panel and part of another.
 constexpr std::size_t kInputs = 80, kOutputs = 48, kTokens = 53;
 
 /// Whole numbers from -127 to 127, so that they are exact in 16 and, with a scale of 1, in 8 bits; every sum of
 /// products is below 2^24, so that it is exact in fp32.
 int number(std::size_t row, std::size_t input) {
-  if (input == 0) return 127;  // the widest of each row: its scale is 1
+  if (input == 0) return 127;  // the largest of each row, so that its scale is 1
   return static_cast<int>((row * 37 + input * 101) % 255) - 127;
 }
 

@@ -11,8 +11,8 @@ namespace relucent::cpu {
 /// the special instructions wrong. Takes a few microseconds.
 bool multiplies_exactly(const VectorKernels& kernels);
 
-/// The candidates for which `works` holds, in their order; the others are `refused`. The first is taken unseen:
-/// something must remain.
+/// The candidates for which `works` holds, in order; the others are `refused`. Keeps the first one unchecked, because
+/// one level must remain.
 VectorLevels levels_that_work(std::span<const VectorKernels* const> candidates,
                               bool (*works)(const VectorKernels& kernels));
 

@@ -1,4 +1,4 @@
-// What the last block and the head compute for [CLS] alone.
+// The last block and the head, which compute only [CLS].
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,7 +27,7 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
   const std::size_t panel = kernels_.panel, rows = padded(hidden_), count = group.sequences.size();
   const std::size_t vectors = whole_vectors(count), room = panels(vectors) * panel;
   const float scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
-  // The [CLS] tokens of the group side by side, and their queries.
+  // The group's [CLS] tokens side by side, and their queries.
   float* cls = w.cls.grow(rows * room);
   std::vector<float> token(hidden_);
   for (std::size_t i = 0; i < count; ++i) {
@@ -37,7 +37,7 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
   float* query = w.cls_query.grow(rows * room);
   multiply(last_.query, cls, hidden_, vectors, Product::Output::store, query, hidden_, w);
 
-  // What each head compares the tokens with, [heads] activations: W_K^T q.
+  // W_K^T q, with which each head compares the tokens: [heads] activations.
   const std::size_t head_rows = padded(head_size_), head_room = rows * room;
   float* absorbed = w.cls_absorbed.grow(heads_ * head_room);
   float* part = w.cls_mixed.grow(std::max(heads_ * head_room, head_rows * room));
@@ -49,7 +49,7 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
              w);
   }
 
-  // Scores and weighted sums of the tokens, a sequence at a time; the sums of all heads replace `absorbed`'s use.
+  // Scores and weighted sums of the tokens, one sequence at a time; the sums overwrite `part`.
   float* mixed = w.cls_mixed.data();
   std::size_t longest = 0;
   for (const Sequence& sequence : group.sequences) longest = std::max(longest, sequence.document.size());
@@ -78,7 +78,7 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
     for (std::size_t head = 0; head < heads_; ++head) {
       float* of_head = scores + head * stride;
       const std::size_t all = own_stride + (shared == nullptr ? 0 : shared->stride);
-      // What [CLS] does not see, and the lanes behind the last token, take no part.
+      // Mask what [CLS] does not see, and the lanes after the last token.
       constexpr float unseen = -std::numeric_limits<float>::max();
       for (std::size_t t = 0; t < all; ++t) of_head[t] *= scale;
       std::fill(of_head + tokens, of_head + own_stride, unseen);
@@ -99,7 +99,7 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
     }
   }
 
-  // Each head's value of its mixed token is its share of the context.
+  // W_V times a head's mixed token is the head's part of the context.
   float* value = w.cls_value.grow(head_rows * room);
   for (std::size_t head = 0; head < heads_; ++head) {
     multiply(last_.value[head], mixed + head * head_room, hidden_, vectors, Product::Output::store, value, head_size_,

@@ -7,8 +7,8 @@
 
 namespace relucent::cpu {
 
-/// Memory aligned to a cache line that only ever grows; its contents are zero when new, and lost when it grows. Never
-/// uninitialised, since kernels compute on lanes beyond the last token, whose values must be finite.
+/// Memory aligned to a cache line that only grows; growing sets all of it to zero. It is never uninitialized, because
+/// kernels also compute the lanes beyond the last token, whose values must be finite.
 template <typename T>
 class Buffer {
  public:

@@ -1,6 +1,7 @@
 // LayerNorm and operands. Included by vector_kernels.inl.
 
-// One value per token from all its features: four partial results, so that one addition need not wait for the other.
+// Reduces the features of each token to one value, in four partial results so that additions need not wait for each
+// other.
 template <typename Take, typename Join>
 RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Floats start, const Take& take,
                                      const Join& join) {
@@ -14,12 +15,12 @@ RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Float
   return join(join(part[0], part[1]), join(part[2], part[3]));
 }
 
-// One vector of tokens of an activation's panel as operand units. x: feature f at x[f * kPanel]; units: likewise by
-// steps.
+// Packs one vector of tokens of an activation's panel into operand units. x: feature f at x[f * kPanel]; units: step s
+// at units[s * kPanel].
 RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmetic arithmetic, float* units,
                                  float* scales) {
   const std::size_t rows = padded(features);
-  // What lies beyond the features is padding.
+  // Features beyond the last one are padding.
   const auto value = [&](std::size_t f) { return f < features ? load(x + f * kPanel) : Floats{}; };
   switch (arithmetic) {
     case Arithmetic::fp32:

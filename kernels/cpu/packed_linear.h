@@ -22,8 +22,8 @@ class PackedLinear {
   std::size_t features() const noexcept { return features_; }  ///< padded outputs
   std::size_t steps() const noexcept { return steps_; }
 
-  /// The product for the output features [first, first + count), multiples of kFeatureBlock. Operand and output are the
-  /// caller's.
+  /// The product for the output features [first, first + count), multiples of kFeatureBlock. The caller sets the
+  /// operand and the output.
   Product product(std::size_t first, std::size_t count) const;
   Product product() const { return product(0, features_); }
 

@@ -1,10 +1,11 @@
 #include "relucent/kernels/peak.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <exception>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -61,10 +62,10 @@ double measured_peak(const BackendInfo& info) {
     } catch (const std::exception& error) {
       // The running threads wait for the missing ones, and the vector's destructor waits for the running ones.
       for (std::size_t missing = threads.size(); missing < of_thread.size(); ++missing) together.arrive_and_drop();
-      throw Error(ErrorKind::io, "threads",
-                  "the system started only " + std::to_string(threads.size()) + " of " + std::to_string(info.threads) +
-                      " threads: " + error.what(),
-                  "use fewer threads");
+      throw Error(
+          ErrorKind::io, "threads",
+          fmt::format("the system started only {} of {} threads: {}", threads.size(), info.threads, error.what()),
+          "use fewer threads");
     }
     threads.clear();
     double all = 0;

@@ -1,23 +1,23 @@
-// Multiply-adds on registers alone, to measure what the processor can do at most. Included by vector_kernels.inl.
+// Multiply-adds on registers alone, to measure the processor's peak rate. Included by vector_kernels.inl.
 
-// Enough sums to be under way at once, few enough for the registers.
-constexpr std::size_t kSumsUnderWay = RELUCENT_REGISTERS == 32 ? 24 : 12;
+// Enough independent sums to hide latency, few enough for the registers.
+constexpr std::size_t kSumsInFlight = RELUCENT_REGISTERS == 32 ? 24 : 12;
 
 template <typename Dot>
 double spin_vectors(Arithmetic arithmetic, std::size_t rounds) {
-  // Unknown to the compiler; about 1 as fp32 and as two bf16, for denormals are slow on some processors.
+  // Unknown to the compiler. About 1 as fp32 and as two bf16, because denormals are slow on some processors.
   static volatile std::int32_t one = 0x3F803F80;
   const std::int32_t weight = one;
   const Ints units = Ints{} + weight;
-  typename Dot::Sum sums[kSumsUnderWay];
-  // All equal, but not so that the compiler knew.
+  typename Dot::Sum sums[kSumsInFlight];
+  // All equal, but the compiler cannot know that.
   for (auto& sum : sums) sum = __builtin_convertvector(Ints{} + one, typename Dot::Sum);
   for (std::size_t round = 0; round < rounds; ++round) {
 #pragma GCC unroll 24
-    for (std::size_t i = 0; i < kSumsUnderWay; ++i) sums[i] = Dot::add(sums[i], weight, units);
+    for (std::size_t i = 0; i < kSumsInFlight; ++i) sums[i] = Dot::add(sums[i], weight, units);
   }
-  for (const auto& sum : sums) asm volatile("" : : "r"(((Ints)sum)[0]));  // wanted, as far as the compiler knows
-  return 2.0 * static_cast<double>(rounds * kSumsUnderWay * kLanes * inputs_together(arithmetic));
+  for (const auto& sum : sums) asm volatile("" : : "r"(((Ints)sum)[0]));  // makes the compiler compute it
+  return 2.0 * static_cast<double>(rounds * kSumsInFlight * kLanes * inputs_together(arithmetic));
 }
 
 #if RELUCENT_AMX

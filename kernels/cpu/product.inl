@@ -21,7 +21,7 @@ struct DotBf16 : DotF32 {
 };
 #else
 struct DotBf16 : DotF32 {
-  // What the instruction computes but for its internal rounding.
+  // Computes what the instruction does, except for its internal rounding.
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
     const auto upper = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) & 0xFFFF0000U);
     const auto lower_half = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) << 16);
@@ -53,7 +53,7 @@ struct DotInt8 {
   }
 };
 
-// Puts F x V vectors of results where they belong, two features at a time, as bf16 operands want them.
+// Writes F x V vectors of results to the output, two features at a time because bf16 operands hold pairs.
 template <std::size_t F, std::size_t V>
 RELUCENT_INLINE void finish_tile(const Product& product, std::size_t panel, std::size_t feature, const float* results) {
   float* const out = static_cast<float*>(product.out) + panel * product.panel_stride;
@@ -107,7 +107,8 @@ RELUCENT_INLINE void finish_tile(const Product& product, std::size_t panel, std:
   }
 }
 
-// F features from `feature` on times V vectors of tokens. A block of weights holds 16 features; F is 4, 8 or 16.
+// Computes F features, starting at `feature`, of V vectors of tokens. A block of weights holds 16 features; F is 4, 8
+// or 16.
 template <typename Dot, std::size_t F, std::size_t V>
 RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std::size_t feature) {
   const std::size_t block_units = product.steps * kFeatureBlock;
@@ -131,7 +132,7 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
       for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
     }
   }
-  // Through the first-level cache, so that what follows is a loop and not F x V copies of itself.
+  // Through the first-level cache, so that the code below is a loop instead of F x V copies of its body.
   float results[F * V * kLanes];
 #pragma GCC unroll 16
   for (std::size_t f = 0; f < F; ++f) {
@@ -156,7 +157,7 @@ void product_panels(const Product& product) {
   constexpr std::size_t wide = RELUCENT_REGISTERS == 32 ? 8 : 4;
   const std::size_t whole = product.vectors / kPanelVectors;
   for (std::size_t panel = 0; panel < whole; ++panel) product_panel<Dot, wide, kPanelVectors>(product, panel);
-  // A narrower tile takes more features, so that as many sums are under way.
+  // A narrower tile takes more features, to keep as many sums in flight.
   switch (product.vectors % kPanelVectors) {
     case 1: product_panel<Dot, 2 * wide, 1>(product, whole); break;
     case 2:

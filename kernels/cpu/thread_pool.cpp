@@ -1,9 +1,10 @@
 #include "kernels/cpu/thread_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <new>
-#include <string>
 #include <system_error>
 
 #include "relucent/error.h"
@@ -22,8 +23,7 @@ ThreadPool::ThreadPool(int threads) {
   } catch (const std::system_error& error) {
     close();
     throw Error(ErrorKind::io, "threads",
-                "the system started only " + std::to_string(threads_.size()) + " of " + std::to_string(threads) +
-                    " threads: " + error.what(),
+                fmt::format("the system started only {} of {} threads: {}", threads_.size(), threads, error.what()),
                 "use fewer threads");
   }
 }

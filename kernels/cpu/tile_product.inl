@@ -1,8 +1,8 @@
-// Matrix products of 16-bit and 8-bit operands by tiles. Included by vector_kernels.inl.
+// Matrix products of 16-bit and 8-bit operands with tiles. Included by vector_kernels.inl.
 //
-// A block of 32 features (two tiles high) times a panel of 32 tokens (two tiles wide) takes four tiles of sums, two of
+// A block of 32 features (two tiles high) times a panel of 32 tokens (two tiles wide) needs four tiles of sums, two of
 // weights and two of the operand: four multiplications for four loads. The weights of a block stay in the first-level
-// cache while the panels pass.
+// cache while the panels stream past.
 
 static_assert(kPanelVectors == 2 && kLanes == kTile && kFeatureBlock == kTile);
 
@@ -24,12 +24,12 @@ struct Int8Tiles {
   RELUCENT_INLINE static Floats value(const Product& product, const std::int32_t* sums, std::size_t feature,
                                       std::size_t token) {
     const Floats scales = load(product.token_scales + token) * product.weight_scales[feature];
-    // Not fused with the bias that is added to it: the same bits as DotInt8 on every level.
+    // Adding the bias is not fused with this product: the same bits as DotInt8 on every level.
     return __builtin_convertvector(load_units(sums) + product.corrections[feature], Floats) * scales;
   }
 };
 
-// Blocks x V tiles of sums from `feature` on for one panel. Tiles 0-3: sums, 4-5: weights, 6-7: operand.
+// Computes Blocks x V tiles of sums for one panel, starting at `feature`. Tiles 0-3: sums, 4-5: weights, 6-7: operand.
 template <typename Kind, std::size_t Blocks, std::size_t V>
 RELUCENT_INLINE void tile_block(Tiles& tiles, const Product& product, std::size_t panel, std::size_t feature,
                                 const std::int32_t* rest) {
@@ -43,7 +43,7 @@ RELUCENT_INLINE void tile_block(Tiles& tiles, const Product& product, std::size_
   if constexpr (Blocks == 2) tiles.zero<2>();
   if constexpr (Blocks == 2 && V == 2) tiles.zero<3>();
   for (std::size_t step = 0; step < tile_steps; ++step) {
-    // The last steps come from a copy filled up with zeros: what lies behind the operand need not be a number.
+    // The last steps come from a copy padded with zeros, because the memory after the operand may contain NaN.
     const std::int32_t* x = step < whole ? units + step * kTile * kPanel : rest;
     tiles.load<4>(weights + step * kTile * kTile, weight_stride);
     tiles.load<6>(x, operand_stride);

@@ -1,10 +1,10 @@
-// Intel AMX's tile instructions, and the same in plain C++ so that what is built on them is tested on any processor.
-// Included by vector_kernels.inl. A tile has 16 rows of 64 bytes: 16 units of four bytes.
+// Intel AMX's tile instructions, and their emulation in plain C++, which lets tests run the tile kernels on any
+// processor. Included by vector_kernels.inl. A tile has 16 rows of 64 bytes: 16 units of four bytes.
 
 constexpr std::size_t kTile = 16;  // rows, and units per row
 
 #if RELUCENT_AMX == 1
-/// What ldtilecfg reads: palette 1 with all eight tiles of 16 rows of 64 bytes.
+/// ldtilecfg's operand: palette 1, each of the eight tiles with 16 rows of 64 bytes.
 struct alignas(64) TileConfiguration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -12,10 +12,9 @@ struct alignas(64) TileConfiguration {
 };
 static_assert(sizeof(TileConfiguration) == 64);
 
-// Every instruction is written out. GCC 12's intrinsics take a tile's number from the source text, and they do not tell
-// the compiler what memory they use: _tile_loadconfig claims 8 of its 64 bytes, so that stores to the others are
-// deleted; _tile_loadd and _tile_stored claim none, so that stores before the one and loads behind the other may move
-// past them.
+// Inline assembly instead of GCC 12's intrinsics, which accept only literal tile numbers and do not tell the compiler
+// which memory they use: _tile_loadconfig claims 8 of its 64 bytes, so the compiler deletes stores to the others;
+// _tile_loadd and _tile_stored claim none, so the compiler may move stores past the former and loads past the latter.
 struct Tiles {
   Tiles() {
     static constexpr TileConfiguration configuration;
@@ -49,8 +48,8 @@ struct Tiles {
   }
 };
 #else
-/// As Intel's manual defines each instruction, rounding included: every product and sum of tdpbf16ps is rounded on its
-/// own for even and odd inputs, which meet at the end; denormals count as zero.
+/// Emulates the instructions as Intel's manual defines them, including rounding: tdpbf16ps sums even and odd inputs
+/// separately, rounding after each multiply-add, and adds both sums at the end; denormals count as zero.
 struct Tiles {
   std::uint32_t tiles[8][kTile][kTile];
 

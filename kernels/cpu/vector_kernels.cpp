@@ -14,7 +14,7 @@ namespace relucent::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Whether the system saves the tiles' registers with a thread's others: bits 17 and 18 of XCR0.
+// Whether the system saves the tile registers when it switches threads: bits 17 and 18 of XCR0.
 bool saves_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned osxsave = 1U << 27, tiles = 3U << 17;
@@ -35,7 +35,7 @@ bool may_use_amx() {
 }
 #endif
 
-/// What the processor says that it has.
+/// The levels that the processor claims to support.
 std::vector<const VectorKernels*> claimed() {
   std::vector<const VectorKernels*> levels = {&plain::kernels};
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ const VectorKernels& best_vector_kernels() {
 }
 
 VectorLevels available_vector_kernels() {
-  // The tile kernels' twin is for tests alone: they are to find what is wrong with it.
+  // Not the emulated tile kernels: only tests use them, and must see their errors.
   static const VectorLevels found = levels_that_work(
       claimed(), [](const VectorKernels& level) { return !level.automatic || multiplies_exactly(level); });
   return found;

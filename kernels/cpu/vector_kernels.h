@@ -20,24 +20,24 @@ constexpr std::size_t padded(std::size_t features) {
   return (features + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
 }
 
-/// Inputs of a product that lie together in four bytes: one float, two bf16, four bytes.
+/// How many of a product's inputs share four bytes: one float, two bf16 or four 8-bit integers.
 constexpr std::size_t inputs_together(Arithmetic arithmetic) {
   return arithmetic == Arithmetic::bf16 ? 2 : arithmetic == Arithmetic::int8 ? 4 : 1;
 }
 
-/// Activations lie with tokens along the vector lanes, so that no operation of an encoder works across lanes: bias,
-/// LayerNorm and softmax are sums over rows, and the attention's band reads its neighbours by unaligned loads.
-/// Tokens stand in *panels* of VectorKernels::panel tokens:
+/// In activations, tokens run along the vector lanes, so that no operation of an encoder works across lanes: bias,
+/// LayerNorm and softmax are sums over rows, and windowed attention reads neighbouring tokens with unaligned loads.
+/// Tokens are grouped into *panels* of VectorKernels::panel tokens:
 ///   activation  float [panels][features][panel]
 ///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together();
 ///               int8 operands are unsigned with zero at 128, and have one scale per token
-/// A panel is `vectors` vectors of VectorKernels::lanes tokens wide; those of the last one beyond the tokens are
-/// computed from whatever is there and never read.
+/// A panel is several vectors of VectorKernels::lanes tokens wide. In the last panel, kernels compute the lanes beyond
+/// the last token from whatever they contain and never read the results.
 
-/// Y = W X + b for a range of output features, X an operand of `vectors` vectors of tokens.
+/// Y = W X + b for a range of output features, where X is an operand of `vectors` vectors of tokens.
 struct Product {
   Arithmetic arithmetic = Arithmetic::fp32;
-  const void* weights = nullptr;              ///< as PackedLinear lays them out
+  const void* weights = nullptr;              ///< packed by PackedLinear
   const float* bias = nullptr;                ///< [features]
   const float* weight_scales = nullptr;       ///< int8: [features]
   const std::int32_t* corrections = nullptr;  ///< int8: [features], -128 times the sum of a feature's weights
@@ -56,10 +56,10 @@ struct Product {
   };
   Output output = Output::store;
   void* out = nullptr;  ///< feature f of panel p at out + p * panel_stride + f * feature_stride, in 4-byte units
-  std::size_t panel_stride = 0, feature_stride = 0;  ///< gelu_operand: panel_stride alone, the operand's layout
+  std::size_t panel_stride = 0, feature_stride = 0;  ///< gelu_operand uses only panel_stride and the operand's layout
 };
 
-/// LayerNorm over the features of each token, in place, and its result as the next product's operand.
+/// LayerNorm over the features of each token, in place. The kernel can also pack the result as the next operand.
 struct Norm {
   float* x = nullptr;            ///< [panels][padded features][panel]
   const float* gamma = nullptr;  ///< [features]
@@ -71,7 +71,7 @@ struct Norm {
 /// An operand to fill.
 struct OperandOut {
   Arithmetic arithmetic = Arithmetic::fp32;
-  void* units = nullptr;          ///< null: none is wanted
+  void* units = nullptr;          ///< null: the caller needs no operand
   float* token_scales = nullptr;  ///< int8
 };
 
@@ -83,7 +83,7 @@ struct Keys {
   std::size_t count = 0;
 };
 
-/// What a run of consecutive tokens attends to in one head: all of `segments`, and of `band` what lies within the
+/// One head's attention of a run of consecutive tokens to all keys of `segments` and to the keys of `band` within the
 /// window.
 struct Attention {
   const float* query = nullptr;  ///< dimension d of token i at query[d * query_stride + i]
@@ -94,17 +94,17 @@ struct Attention {
 
   Keys segments[3];
   std::size_t segment_count = 0;
-  /// Key j of the band belongs to token j: token i sees those with |i - j| <= window. count = tokens, or 0 for no band.
-  /// Up to `reach` keys before the first and behind the last must be readable.
+  /// Key j of the band belongs to token j; token i sees it if |i - j| <= window. `count` is `tokens`, or 0 for no band.
+  /// kReach keys before the first and after the last must be readable.
   Keys band;
   std::size_t window = 0;
 
   std::size_t head_size = 0;
   float scale = 0;
-  float* scores = nullptr;  ///< scratch: (keys of the segments + band.count + reach) * lanes floats
+  float* scores = nullptr;  ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
 };
 
-/// One sequence's values: feature f of token i at rows[f * stride + i], readable to whole vectors of tokens.
+/// One sequence's values: feature f of token i at rows[f * stride + i], readable up to the next whole vector of tokens.
 struct TokenRows {
   const float* rows = nullptr;
   std::size_t stride = 0, features = 0, tokens = 0;
@@ -113,18 +113,18 @@ struct TokenRows {
 /// The layout of a product's weights, in four-byte units; `steps` as in Product.
 enum class WeightLayout {
   by_step,  ///< [features / 16][steps][16 features]
-  tiles,    ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], filled up with zeros
+  tiles,    ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], padded with zeros
 };
 
-/// The kernels of one instruction set. Lengths are as stated above; nothing is written outside the outputs named. A
-/// token's results depend on its own and its keys' values alone, never on the lane or the panel that it stands in.
+/// The kernels of one instruction set. They write nothing outside the outputs stated above. A token's results depend
+/// only on its own values and those of its keys, never on its lane or panel.
 struct VectorKernels {
   const char* name;
   std::size_t lanes;            ///< tokens per vector
   std::size_t panel;            ///< tokens per panel
-  std::size_t panels_together;  ///< panels that a product over all features should take at a time
+  std::size_t panels_together;  ///< panels that a product over all features should process at a time
   bool native_bf16, native_int8;
-  bool automatic;       ///< may be chosen without being named
+  bool automatic;       ///< may be chosen if the caller names no instruction set
   WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
 
   void (*product)(const Product& product);
@@ -132,37 +132,38 @@ struct VectorKernels {
   /// An activation ([panels][padded(features)][panel]) as an operand.
   void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);
   void (*attend)(const Attention& attention);
-  /// The same for a single token, with the keys along the lanes. Keys must be readable to the next multiple of `lanes`;
-  /// scores: the keys of all segments, each count rounded up to `lanes`. There is no band.
+  /// The same for a single token without a band, with the keys along the lanes. Keys must be readable up to the next
+  /// multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up to a multiple of
+  /// `lanes`.
   void (*attend_one)(const Attention& attention);
 
   /// products[h * stride + token] = sum_f vectors[f * count + h] x[f][token], h < count.
   void (*token_products)(const TokenRows& x, const float* vectors, std::size_t count, float* products,
                          std::size_t stride);
   /// sums[h * sums_stride + f] += sum over the tokens of weights[h * stride + token] x[f][token], h < count; the
-  /// weights behind the last token, to a whole vector, are 0.
+  /// weights beyond the last token, up to a whole vector, must be 0.
   void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,
                      std::size_t sums_stride);
-  /// Rounds of multiply-adds that touch registers alone; returns how many operations they were.
+  /// Runs `rounds` rounds of multiply-adds on registers alone; returns the number of operations.
   double (*spin)(Arithmetic arithmetic, std::size_t rounds);
   /// values <- softmax(values), in place.
   void (*softmax)(float* values, std::size_t count);
 };
 
-/// Keys of a band that may be read before the first and behind the last.
+/// How many keys before the first and after the last one of a band the kernels may read.
 constexpr std::size_t kReach = 64;
 
 /// The levels of this build that the processor can run, the best one last. The first is "plain"; with AVX2 the second
-/// is "amx_emulated", the tile kernels over plain C++, for tests.
+/// is "amx_emulated", the tile kernels with AMX emulated in plain C++, for tests.
 struct VectorLevels {
   const VectorKernels* levels[8];
   std::size_t count;
-  const VectorKernels* refused[8];  ///< supported by the processor, but they multiply wrongly (known_product.h)
+  const VectorKernels* refused[8];  ///< supported by the processor, but they compute wrong products (known_product.h)
   std::size_t refused_count;
 };
 VectorLevels available_vector_kernels();
 
-/// The best of them that is automatic.
+/// The best of them whose `automatic` is true.
 const VectorKernels& best_vector_kernels();
 
 namespace amx_emulated {

@@ -3,10 +3,10 @@
 //   RELUCENT_LEVEL      its name
 //   RELUCENT_LANES      floats per vector
 //   RELUCENT_REGISTERS  vector registers, 16 or 32
-//   RELUCENT_BF16, RELUCENT_VNNI  1 where it multiplies bf16 pairs, 8-bit quads
-//   RELUCENT_AMX        1 where it multiplies by tiles, 2 for the same in plain C++
-// Written in GCC's vector types, so that the source is the same for all. Nothing from the standard library's templates
-// is used: an inline function compiled here for a newer processor must never be the one that the linker keeps.
+//   RELUCENT_BF16, RELUCENT_VNNI  1 if it has instructions for products of bf16 pairs, 8-bit quads
+//   RELUCENT_AMX        1 if it has AMX tiles, 2 to emulate them in plain C++
+// Written in GCC's vector types, so that all levels share one source. Uses no templates of the standard library: the
+// linker keeps one copy of an inline function, which must not be one compiled here for a newer processor.
 #if defined(__FMA__)
 #include <immintrin.h>
 #endif
@@ -16,7 +16,7 @@
 namespace relucent::cpu::RELUCENT_LEVEL {
 namespace {
 
-// Each of these uses what the ones before it define.
+// Each of these depends on the ones before it.
 // clang-format off
 #include "kernels/cpu/vectors.inl"
 #include "kernels/cpu/attention.inl"

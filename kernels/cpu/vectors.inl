@@ -1,4 +1,4 @@
-// Vectors of RELUCENT_LANES floats and the functions of one. Included by vector_kernels.inl.
+// Vectors of RELUCENT_LANES floats and their functions. Included by vector_kernels.inl.
 
 constexpr std::size_t kLanes = RELUCENT_LANES;
 constexpr std::size_t kPanelVectors = RELUCENT_AMX != 0 ? 2 : 3;
@@ -15,15 +15,15 @@ RELUCENT_INLINE Floats load(const float* from) { return *reinterpret_cast<const 
 RELUCENT_INLINE void store(float* to, Floats value) { *reinterpret_cast<UnalignedFloats*>(to) = value; }
 RELUCENT_INLINE Ints load_units(const void* from) { return *static_cast<const UnalignedInts*>(from); }
 RELUCENT_INLINE void store_units(void* to, Ints value) { *static_cast<UnalignedInts*>(to) = value; }
-// Subtracting zero changes no value, -0 included, so that it costs nothing.
+// Subtracting zero changes no value, not even -0, so the compiler removes the subtraction.
 RELUCENT_INLINE Floats all(float value) { return value - Floats{}; }
 RELUCENT_INLINE Floats higher(Floats a, Floats b) { return a > b ? a : b; }
 RELUCENT_INLINE Floats lower(Floats a, Floats b) { return a < b ? a : b; }
 RELUCENT_INLINE Floats magnitude(Floats a) { return (Floats)((Ints)a & 0x7FFFFFFF); }
 
-// a * b + c, rounded once where the level has fused multiply-add, else twice. Everything that is to be fused says so
-// here: these files are compiled with -ffp-contract=off, because which other sums the compiler would fuse differs from
-// level to level, and with it the bits.
+// a * b + c, rounded once if the level has fused multiply-add, otherwise twice. Nothing else is fused: these files are
+// compiled with -ffp-contract=off, because the compiler would fuse different sums on each level, and so the bits would
+// differ.
 RELUCENT_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
 #if RELUCENT_LANES == 16 && defined(__AVX512F__)
   return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -55,7 +55,7 @@ RELUCENT_INLINE void store_part(float* to, Floats value, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] = lanes[i];
 }
 
-// Pairwise, always in the same order.
+// Adds pairwise, always in the same order.
 RELUCENT_INLINE float sum(Floats value) {
   float part[kLanes];
   store(part, value);
@@ -73,7 +73,7 @@ RELUCENT_INLINE float highest(Floats value) {
 }
 
 // e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2; ln 2 in two parts (Cody, Waite 1980); e^r by its Taylor
-// polynomial of degree 7, whose rest is below 1e-8. Relative error about 1e-7 for x in [-87, 88]; 0 below.
+// polynomial of degree 7, whose remainder is below 1e-8. Relative error about 1e-7 for x in [-87, 88]; 0 below.
 RELUCENT_INLINE Floats exponential(Floats x) {
   constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
   constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: adding it rounds to the nearest integer
@@ -118,8 +118,8 @@ RELUCENT_INLINE Floats gelu(Floats x) {
   return x < all(-limit) ? all(0.0F) : inside;
 }
 
-// The bits rounded to bf16, to nearest, ties to even, in the upper half of each lane: adds half of the last kept place,
-// less one where that place is even. NaN is kept a NaN.
+// Rounds to bf16, to nearest, ties to even, in the upper half of each lane: adds half a unit of the last kept bit,
+// minus one if that bit is even. NaN stays NaN.
 RELUCENT_INLINE Words rounded_to_bf16(Floats value) {
   const Words bits = (Words)value;
   const Words rounded = bits + 0x7FFFU + (bits >> 16 & 1U);
@@ -127,13 +127,13 @@ RELUCENT_INLINE Words rounded_to_bf16(Floats value) {
   return kept & 0xFFFF0000U;
 }
 
-// Denormals as zeros of their sign, as the instruction that rounds to bf16 takes them.
+// Replaces denormals with zeros of the same sign, like the instruction that rounds to bf16.
 RELUCENT_INLINE Floats without_denormals(Floats value) {
   const Words bits = (Words)value;
   return (Floats)((bits & 0x7F800000U) == 0 ? bits & 0x80000000U : bits);
 }
 
-// Two features of bf16 side by side, the first in the lower half.
+// Packs two features as bf16, the first in the lower half.
 RELUCENT_INLINE Ints bf16_pair(Floats first, Floats second) {
 #if RELUCENT_BF16
   alignas(64) static constexpr std::uint16_t interleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,

@@ -1,4 +1,4 @@
-// GELU where cuBLASLt's own, the tanh approximation, is not exact enough; and the head.
+// GELU for precisions for which cublasLt's tanh approximation is not exact enough, and the head.
 #include "instructions.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/numbers.h"

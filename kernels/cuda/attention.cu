@@ -1,13 +1,13 @@
-// Attention of all three groups in one pass, on the tensor cores: 16-bit elements, fp32 scores and sums, no score ever
-// leaves the registers.
+// Attention of all three groups in one pass, on the tensor cores: 16-bit elements, fp32 scores and sums. Scores never
+// leave the registers.
 //
 // A block computes up to 64 rows of one group of one sequence for one head; each of its four warps holds 16 rows, their
 // queries as fragments of mma.m16n8k16, and walks over the keys 16 at a time with a running maximum and sum (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018). Keys and values pass through shared memory in
-// chunks, the next one on its way while one is used. A window costs what it holds: warps skip the 16-key steps outside
-// their own band, so that with w = 4 a warp computes 32 document keys for its 16 rows. Where there are at most 16 rows,
-// above all for [CLS], the warps share out the keys instead and their sums are put together at the end, in a fixed
-// order.
+// chunks; the block loads the next one while it uses the current one. The cost is proportional to the window: warps
+// skip the 16-key steps outside their own band, so that with w = 4 a warp computes 32 document keys for its 16 rows. If
+// there are at most 16 rows, as for [CLS], the warps divide the keys among themselves instead, and the block merges
+// their sums at the end in a fixed order.
 #include <cmath>
 
 #include "instructions.h"
@@ -22,25 +22,25 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 static_assert(kTileRows == 16 * kWarps);
 
-/// Shared memory of a block: two chunks of keys, then two of values, rows of kStride elements; before the first chunk
-/// the tile's queries, after the last one its results.
+/// Shared memory of a block: two chunks of keys, then two of values, in rows of kStride elements. It holds the tile's
+/// queries before the first chunk and its results after the last one.
 template <int Dim>
 struct Buffers {
   static constexpr int kChunk = Dim > 64 ? 32 : 64;  // slots
-  static constexpr int kStride = Dim + 8;            // 16 bytes more: rows of a matrix fall into different banks
+  static constexpr int kStride = Dim + 8;            // padded by 16 bytes: a matrix's rows are in different banks
   static constexpr int kMergeStride = Dim + 2;       // fp32: a row's sum, its maximum and its total
   static constexpr int kBytes = 4 * kChunk * kStride * 2;
   static_assert(kBytes >= kWarps * 16 * kMergeStride * 4 && kBytes <= 48 * 1024 && 2 * kChunk >= kTileRows);
 };
 
-/// 16 rows' running softmax, spread as an accumulator of mma: this lane has rows lane / 4 and lane / 4 + 8.
+/// The running softmax of 16 rows, laid out like an accumulator of mma: this lane has rows lane / 4 and lane / 4 + 8.
 template <int Dim>
 struct Sums {
   float values[Dim / 8][4] = {};
   float highest[2] = {-INFINITY, -INFINITY};  // of the scores, times log2(e)
-  float total[2] = {0, 0};                    // of this lane's columns alone
+  float total[2] = {0, 0};                    // of this lane's columns only
 
-  /// Takes 16 more keys' scores in; they become the weights exp2(score - highest).
+  /// Includes the scores of 16 more keys and replaces them with the weights exp2(score - highest).
   __device__ __forceinline__ void rescale(float (&scores)[2][4]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
     cp_async_commit();
   };
 
-  // The queries, into registers.
+  // Load the queries into registers.
   for (int i = thread; i < kTileRows * (Dim / 8); i += kThreads) {
     const int row = i / (Dim / 8);
     copy(shared + row * B::kStride, row < tile.tokens ? tile.row + row : -1, 0, i % (Dim / 8));

@@ -8,7 +8,7 @@ namespace {
 
 std::size_t pieces(std::size_t tokens, std::size_t most) { return (tokens + most - 1) / most; }
 
-/// What one candidate adds to its chunk.
+/// What one candidate adds to the size of its chunk.
 ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
   const std::size_t seen =
       1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
@@ -70,7 +70,7 @@ std::vector<Chunk> chunks_of(const ScoringBatch& batch, const ChunkShape& shape,
   };
   std::vector<Chunk> chunks = cut(room);
   if (chunks.size() < 2) return chunks;
-  // As many, but alike: a small rest would not fill the device.
+  // Cut again into as many chunks of similar size: a small last chunk would not fill the device.
   std::size_t rows = 0, longest = 0;
   for (const Chunk& chunk : chunks) rows += chunk.size.rows;
   for (const auto& document : batch.documents) longest = std::max(longest, document.size());

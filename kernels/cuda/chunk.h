@@ -9,7 +9,7 @@
 
 namespace relucent::cuda {
 
-/// Counts that decide how much memory a chunk takes; also the most that a workspace has room for.
+/// The counts that determine a chunk's memory; also a workspace's capacity.
 struct ChunkSize {
   std::size_t rows = 0, sequences = 0, tiles = 0, segments = 0;
 
@@ -20,7 +20,7 @@ struct ChunkSize {
 
 /// How an encoder's patterns shape a chunk.
 struct ChunkShape {
-  bool shares_query = false;    ///< the query's rows stand once
+  bool shares_query = false;    ///< all candidates share the query's rows
   bool last_sees_query = true;  ///< [CLS] in the last layer
   bool last_sees_document = true;
   bool document_type = true;  ///< documents have token type 1
@@ -32,7 +32,8 @@ struct Chunk {
   ChunkSize size;
 };
 
-/// Cuts the batch into chunks of about the same size that fit into `room`, which must have room for any one candidate.
+/// Splits the batch into chunks of about the same size that fit into `room`, which must have room for any single
+/// candidate.
 std::vector<Chunk> chunks_of(const ScoringBatch& batch, const ChunkShape& shape, const ChunkSize& room);
 
 /// The size of one candidate alone.

@@ -57,7 +57,7 @@ void CurrentContext::restore() const noexcept {
     return driver_.get_current(&now) == CUDA_SUCCESS && now == before_;
   };
   if (is_restored()) return;
-  driver_.set_current(nullptr);  // takes ours off the stack
+  driver_.set_current(nullptr);  // removes ours from the stack
   if (!is_restored()) driver_.set_current(before_);
 }
 

@@ -1,11 +1,11 @@
-// CUDA driver contexts: which GPU, and which of the process's handles to it, a thread uses. Host code.
+// CUDA driver contexts, which determine the GPU that a thread uses and the process's state on it. Host code.
 #pragma once
 
 #include "kernels/cuda/driver.h"
 
 namespace relucent::cuda {
 
-/// Makes a context current on the calling thread for the length of the scope; the CUDA runtime and cublasLt work in it.
+/// Makes a context current on the calling thread until the end of the scope; the CUDA runtime and cublasLt work in it.
 /// Afterwards the previous state, no context or one of the host's own, is restored on every path. cudaSetDevice()
 /// cannot do that: it replaces the context with the device's primary context, and switching back to device 0 opens a
 /// context there.
@@ -35,8 +35,8 @@ class CurrentDevice {
   CurrentContext current_;
 };
 
-/// `device`'s primary context for the length of a scope; closed at the end unless other code retains it. Not for calls
-/// of the runtime, which would remember it.
+/// `device`'s primary context until the end of a scope; closed then unless other code retains it. Not for calls of the
+/// runtime, which would remember it.
 class BorrowedContext {
  public:
   explicit BorrowedContext(int device);

@@ -1,5 +1,7 @@
 #include "kernels/cuda/cuda_backend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -15,21 +17,21 @@
 namespace relucent::cuda {
 namespace {
 
-constexpr int kMaxHeads = 64;  // of the last layer's scores in shared memory
+constexpr int kMaxHeads = 64;  // whose scores in the last layer fit into shared memory
 
 [[noreturn]] void refuse(const std::string& what, int value, const std::string& limit) {
   throw Error(ErrorKind::unsupported, "CUDA backend",
-              what + " is " + std::to_string(value) + ", but only " + limit + " are supported", "use device = \"cpu\"");
+              fmt::format("{} is {}, but only {} are supported", what, value, limit), "use device = \"cpu\"");
 }
 
 void check_supported(const EncoderDescription& d) {
   if (d.hidden_size % 8 != 0 || d.hidden_size > kMaxHidden) {
-    refuse("hidden_size", d.hidden_size, "multiples of 8 up to " + std::to_string(kMaxHidden));
+    refuse("hidden_size", d.hidden_size, fmt::format("multiples of 8 up to {}", kMaxHidden));
   }
   if (d.head_size() % 8 != 0 || d.head_size() > kMaxHeadSize) {
-    refuse("the head size", d.head_size(), "multiples of 8 up to " + std::to_string(kMaxHeadSize));
+    refuse("the head size", d.head_size(), fmt::format("multiples of 8 up to {}", kMaxHeadSize));
   }
-  if (d.heads > kMaxHeads) refuse("the number of heads", d.heads, "values up to " + std::to_string(kMaxHeads));
+  if (d.heads > kMaxHeads) refuse("the number of heads", d.heads, fmt::format("values up to {}", kMaxHeads));
 }
 
 /// The precision actually used for `asked`. With few features the rounding errors of bf16 do not average out: the
@@ -44,7 +46,7 @@ Precision effective(Precision asked, int hidden_size) {
     case Precision::fp16: return asked;
     case Precision::int8: break;
   }
-  throw Error(ErrorKind::unsupported, std::string("precision ") + to_string(asked),
+  throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(asked)),
               "is not supported by the CUDA backend", "use auto (fp16), fp16, bf16, tf32 or fp32");
 }
 
@@ -62,16 +64,16 @@ std::vector<DeviceInfo> chosen(const Device& wanted) {
   for (const DeviceInfo& info : all) {
     if (wanted.gpu && info.index != *wanted.gpu) continue;
     if (!info.problem.empty()) {
-      problems += (problems.empty() ? "" : "; ") + device_name(info.index) + " " + info.problem;
+      problems += fmt::format("{}{} {}", problems.empty() ? "" : "; ", device_name(info.index), info.problem);
     } else if (found.empty() || (info.name == found.front().name)) {
       found.push_back(info);  // the same model, so the results have the same bits
     }
   }
   if (!found.empty()) return found;
   if (problems.empty()) {
-    problems = all.empty() ? "no GPU was found"
-                           : "no such GPU; this machine has " + std::to_string(all.size()) + " other" +
-                                 (all.size() == 1 ? "" : "s");
+    problems = all.empty()
+                   ? "no GPU was found"
+                   : fmt::format("no such GPU; this machine has {} other{}", all.size(), all.size() == 1 ? "" : "s");
   }
   throw Error(ErrorKind::device, to_string(wanted), problems,
               "list the devices with `relucent model info --device`, or use device = \"cpu\"");
@@ -84,7 +86,7 @@ class CudaBackend final : public Backend {
               const std::vector<DeviceInfo>& devices, Precision precision)
       : description_(description), weights_(description, weights, element_of(precision)) {
     info_.precision = precision;
-    info_.instruction_set = "sm_" + std::to_string(devices.front().major) + std::to_string(devices.front().minor);
+    info_.instruction_set = fmt::format("sm_{}{}", devices.front().major, devices.front().minor);
     info_.device_name = devices.front().name;
     std::exception_ptr failure;
     for (const DeviceInfo& device : devices) {
@@ -95,7 +97,7 @@ class CudaBackend final : public Backend {
         if (!failure) failure = std::current_exception();
         continue;
       }
-      info_.device += (info_.device.empty() ? "cuda:" : ",") + std::to_string(device.index);
+      info_.device += fmt::format("{}{}", info_.device.empty() ? "cuda:" : ",", device.index);
     }
     if (gpus_.empty()) std::rethrow_exception(failure);
   }

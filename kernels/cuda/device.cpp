@@ -1,11 +1,13 @@
 #include "kernels/cuda/device.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace relucent::cuda {
 namespace {
 
-std::string megabytes(std::size_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
+std::size_t megabytes(std::size_t bytes) { return (bytes + 999'999) / 1'000'000; }
 
 const char* remedy_for(cudaError_t error) {
   switch (error) {
@@ -20,13 +22,13 @@ const char* remedy_for(cudaError_t error) {
 
 }  // namespace
 
-std::string device_name(int device) { return "cuda:" + std::to_string(device); }
+std::string device_name(int device) { return fmt::format("cuda:{}", device); }
 
 void check(cudaError_t error, int device, const std::string& operation) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // clears the error, so that no other code in this process sees it
   const std::string problem =
-      operation + " failed: " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+      fmt::format("{} failed: {} ({})", operation, cudaGetErrorString(error), cudaGetErrorName(error));
   if (error == cudaErrorMemoryAllocation) {
     throw OutOfMemory(ErrorKind::device, device_name(device), problem, remedy_for(error));
   }
@@ -38,12 +40,12 @@ void check(CUresult error, int device, const std::string& operation) {
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {
-  check(cudaMalloc(&data_, bytes), device, "allocating " + megabytes(bytes) + " for " + what);
+  check(cudaMalloc(&data_, bytes), device, fmt::format("allocating {} MB for {}", megabytes(bytes), what));
 }
 DeviceMemory::~DeviceMemory() { cudaFree(data_); }
 
 PinnedMemory::PinnedMemory(int device, std::size_t bytes) {
-  check(cudaMallocHost(&data_, bytes), device, "allocating " + megabytes(bytes) + " of pinned host memory");
+  check(cudaMallocHost(&data_, bytes), device, fmt::format("allocating {} MB of pinned host memory", megabytes(bytes)));
 }
 PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
 

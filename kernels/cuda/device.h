@@ -41,7 +41,7 @@ class DeviceMemory {
   void* data_ = nullptr;
 };
 
-/// Host memory that the device can copy from and to by itself.
+/// Page-locked host memory, which the device can copy to and from without the CPU.
 class PinnedMemory {
  public:
   PinnedMemory(int device, std::size_t bytes);

@@ -1,5 +1,7 @@
 #include "kernels/cuda/devices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -15,7 +17,7 @@ namespace {
 
 constexpr int kLeastMajor = 8;  // mma.m16n8k16 for both 16-bit types, cp.async
 
-std::string version(int number) { return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10); }
+std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 DeviceInfo describe_device(int index) {
   DeviceInfo info;
@@ -23,15 +25,15 @@ DeviceInfo describe_device(int index) {
   cudaDeviceProp properties{};
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, index); error != cudaSuccess) {
     cudaGetLastError();
-    info.problem = std::string("cannot be queried: ") + cudaGetErrorString(error);
+    info.problem = fmt::format("cannot be queried: {}", cudaGetErrorString(error));
     return info;
   }
   info.name = properties.name;
   info.major = properties.major, info.minor = properties.minor;
   info.memory_bytes = properties.totalGlobalMem;
   if (info.major < kLeastMajor) {
-    info.problem = "has compute capability " + std::to_string(info.major) + '.' + std::to_string(info.minor) +
-                   ", but " + std::to_string(kLeastMajor) + ".0 or later is needed";
+    info.problem =
+        fmt::format("has compute capability {}.{}, but {}.0 or later is needed", info.major, info.minor, kLeastMajor);
   }
   return info;
 }
@@ -83,16 +85,16 @@ std::vector<DeviceInfo> devices(bool free_memory) {
     if (driver == 0) {
       throw Error(ErrorKind::device, "cuda", "no NVIDIA driver was found", "install one, or use device = \"cpu\"");
     }
-    throw Error(ErrorKind::device, "cuda",
-                "the NVIDIA driver supports CUDA " + version(driver) + ", but this build needs " + version(runtime),
-                "install a newer driver, or use device = \"cpu\"");
+    throw Error(
+        ErrorKind::device, "cuda",
+        fmt::format("the NVIDIA driver supports CUDA {}, but this build needs {}", version(driver), version(runtime)),
+        "install a newer driver, or use device = \"cpu\"");
   }
   if (error != cudaSuccess) {
     cudaGetLastError();
-    throw Error(
-        ErrorKind::device, "cuda",
-        std::string("looking for GPUs failed: ") + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")",
-        "check that nvidia-smi works, or use device = \"cpu\"");
+    throw Error(ErrorKind::device, "cuda",
+                fmt::format("looking for GPUs failed: {} ({})", cudaGetErrorString(error), cudaGetErrorName(error)),
+                "check that nvidia-smi works, or use device = \"cpu\"");
   }
   std::vector<DeviceInfo> all;
   for (int i = 0; i < count; ++i) {

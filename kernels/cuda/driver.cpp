@@ -1,5 +1,7 @@
 #include "kernels/cuda/driver.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "kernels/cuda/device.h"
@@ -18,7 +20,7 @@ void find(const char* name, Function& function, int device) {
 #else
   const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
 #endif
-  const std::string operation = std::string("looking for ") + name + " in the driver";
+  const std::string operation = fmt::format("looking for {} in the driver", name);
   check(error, device, operation);
   if (result != cudaDriverEntryPointSuccess || found == nullptr) check(cudaErrorInsufficientDriver, device, operation);
   function = reinterpret_cast<Function>(found);

@@ -29,7 +29,7 @@ __host__ __device__ inline float to_float(T value) {
   if constexpr (std::is_same_v<T, float>) return value;
 }
 
-/// The nearest T, the even one of two.
+/// The nearest T, ties to even.
 template <typename T>
 __host__ __device__ inline T from_float(float value) {
   if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);

@@ -43,8 +43,8 @@ Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activa
       activations(device, activation_bytes, "activations"),
       results(device, room.sequences * sizeof(float)) {}
 
-/// x [rows, hidden] through all layers; wide: query, key, value [rows, 3 * hidden] and the context [rows, hidden]
-/// behind them, or the intermediate [rows, intermediate]; y [rows, hidden]: what is added to x.
+/// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
+/// the context [rows, hidden], or the intermediate [rows, intermediate]; y [rows, hidden]: what a kernel adds to x.
 struct Encoder::Places {
   Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t row = static_cast<std::size_t>(e.hidden_) * size_of(e.element_);
@@ -59,7 +59,7 @@ struct Encoder::Places {
   std::byte *x, *wide, *context, *y, *end;
 };
 
-/// What the last layer takes for [CLS] alone, in the place of `wide`. All but `partial` has one row per sequence.
+/// The last layer's matrices for [CLS] alone, in the memory of `wide`. All but `partial` have one row per sequence.
 struct Encoder::LastPlaces {
   LastPlaces(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t hidden = static_cast<std::size_t>(e.hidden_), heads = static_cast<std::size_t>(e.heads_);
@@ -99,7 +99,7 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       pooler_bias_(floats_at(weights.pooler_bias)),
       classifier_(floats_at(weights.classifier)),
       classifier_bias_(floats_at(weights.classifier_bias)) {
-  // On a stream that is waited for: a plain cudaMemcpy may still be under way when streams of ours begin.
+  // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
   Stream upload(device);
   upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
   upload.wait();

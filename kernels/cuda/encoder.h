@@ -1,5 +1,5 @@
-// The encoder on one device: its weights, its products, and the order in which a chunk goes through the kernels.
-// Host code; every call has the device as the thread's current one.
+// The encoder on one device: its weights, its products, and the sequence of kernels for a chunk. Host code; callers
+// make the device current on their thread first.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace relucent::cuda {
 /// Memory for one chunk at a time, and the stream it runs on. One thread at a time.
 class Workspace {
  public:
-  /// With room for `room`, in `bytes` of device memory behind the tables.
+  /// With room for chunks up to `room`, whose activations take `activation_bytes` of device memory.
   Workspace(int device, const ChunkSize& room, std::size_t activation_bytes);
 
   const ChunkSize room;
@@ -34,16 +34,17 @@ class Encoder {
   Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
   const ChunkShape& shape() const noexcept { return shape_; }
-  /// Device memory that a chunk's activations take.
+  /// Bytes of device memory for a chunk's activations.
   std::size_t activation_bytes(const ChunkSize& size) const;
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const;
 
-  /// Writes the chunk's tables into the workspace's pinned memory; what was started in it before must be done.
+  /// Writes the chunk's tables into the workspace's pinned memory; work started there earlier must have ended.
   void prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
-  /// Starts computing the logits of a prepared chunk; they are in results once the stream is waited for. Nothing waits.
+  /// Starts computing the logits of a prepared chunk and does not wait. After `w.stream.wait()` they are in
+  /// `w.results`.
   void start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
 
-  /// One pair with nothing left out. Waits.
+  /// Computes all hidden states of one pair and waits for them.
   HiddenStates hidden_states(const ScoringBatch& pair, Workspace& w) const;
 
  private:
@@ -52,11 +53,11 @@ class Encoder {
     Norm attention_norm, output_norm;
     Pattern pattern;
   };
-  /// The last layer for [CLS] alone: W_K on the queries' side, W_V and b_V behind the sums.
+  /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums.
   struct LastLayer {
     std::unique_ptr<Matmul> query, absorbed_key, value, attention_output;
   };
-  /// Where a chunk's matrices stand in the workspace's activations.
+  /// Addresses of a chunk's matrices in the workspace's activations.
   struct Places;
   struct LastPlaces;
 

@@ -1,4 +1,4 @@
-// Attention in fp32: one warp per row, lanes over 32 keys at a time for the scores and over the features for the sums.
+// Attention in fp32: one warp per row, whose lanes take one key each for the scores and the features for the sums.
 #include <cmath>
 
 #include "instructions.h"
@@ -10,7 +10,7 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr int kMaxFeatures = kMaxHeadSize / 32;  // a lane
+constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
 // grid: (tiles, heads). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
 // kMaxHeadSize.
@@ -23,8 +23,8 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
   const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.y) * head_size;
   const bool windowed = Keys::windowed(work, tile);
   const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
-  float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the 32 keys at hand
-  int* const rows = reinterpret_cast<int*>(weights + 32);                        // and their values
+  float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the current 32 keys
+  int* const rows = reinterpret_cast<int*>(weights + 32);                        // rows of their values
 
   for (int row = warp; row < tile.tokens; row += kWarps) {
     const float* const query = of_head + (tile.row + row) * stride;
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
         score = product * scale;
       }
       const float next = fmaxf(highest, warp_max(score));
-      if (next == -INFINITY) continue;  // none of these is seen, nor any before
+      if (next == -INFINITY) continue;  // no key seen so far
       const float weight = expf(score - next), keep = expf(highest - next);
       highest = next;
       total = total * keep + weight;

@@ -11,13 +11,13 @@
 namespace relucent::cuda {
 namespace {
 
-// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside
-// others.
+// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside other
+// data.
 constexpr std::size_t kMaxRows = 65'536;
 constexpr std::size_t kMaxSequences = 1024;
-// Searches at once on one GPU; the next one waits. Two keep it busy while a third's tables are written.
+// Concurrent searches on one GPU; others wait. Two keep it busy while a third writes its tables.
 constexpr std::size_t kMaxWorkspaces = 3;
-// A workspace's share of the memory that is free: others may want some, too.
+// A workspace takes at most this fraction (one eighth) of the free memory, because other programs need some too.
 constexpr std::size_t kPartOfMemory = 8;
 
 }  // namespace
@@ -34,7 +34,7 @@ class Gpu::State {
     warm_up(*free_.front());
   }
 
-  /// A workspace that is the caller's alone; waits while all are taken.
+  /// A workspace for the caller's exclusive use; waits while all are taken.
   std::unique_ptr<Workspace> take(const StopSignal& stop) {
     std::unique_lock lock(mutex_);
     while (free_.empty()) {
@@ -51,7 +51,7 @@ class Gpu::State {
         }
         if (made != nullptr) return made;
         lock.lock();
-        most_ = --made_;  // no more of them: wait for one of those there are
+        most_ = --made_;  // make no more: wait for an existing one
         returned_.notify_all();
         if (failure) std::rethrow_exception(failure);
         continue;
@@ -80,7 +80,7 @@ class Gpu::State {
   const Encoder encoder;
 
  private:
-  /// Room for `rows` and what goes with them, at least for the longest input there may be.
+  /// Room for `rows` rows and their tables, but at least for the longest possible input.
   ChunkSize room_for(std::size_t rows) const {
     const std::size_t most_query = longest_;
     ChunkSize room = size_of_one(most_query, longest_, encoder.shape());
@@ -91,7 +91,8 @@ class Gpu::State {
     return room;
   }
 
-  /// The driver loads code when it first runs; and what cannot run at all is known before the first search.
+  /// The driver loads code when it first runs. If something cannot run at all, it fails here and not in the first
+  /// search.
   void warm_up(Workspace& w) const {
     const std::int32_t token = 0;
     const std::span<const std::int32_t> one(&token, 1), documents[] = {one};
@@ -102,7 +103,7 @@ class Gpu::State {
     w.stream.wait();
   }
 
-  /// Of at most a part of the free memory, and of less where even that is not to be had.
+  /// The first workspace: at most 1 / kPartOfMemory of the free memory, less if the allocation fails.
   std::unique_ptr<Workspace> make_first(int device) const {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), device, "querying the free memory");
@@ -125,7 +126,7 @@ class Gpu::State {
   std::size_t made_ = 0, most_ = kMaxWorkspaces;
 };
 
-/// A workspace for the length of a scope, given back when nothing runs in it any more.
+/// A workspace until the end of a scope, given back when nothing runs in it any more.
 class Gpu::Borrowed {
  public:
   Borrowed(State& state, const StopSignal& stop) : state_(state), workspace_(state.take(stop)) {}
@@ -156,8 +157,7 @@ std::shared_ptr<Gpu::State> Gpu::make_state() const {
       const CurrentDevice there(device);
       delete state;
     } catch (const Error&) {
-      // Without its context it cannot be freed; the runtime would look for it in another one, on GPU 0 if need be.
-      // Left.
+      // Leaked: without its context it cannot be freed. The runtime would use another context, if need be on GPU 0.
     }
   };
   return {new State(device_, description_, weights_, tf32_), take_down};

@@ -1,4 +1,4 @@
-// One GPU with an encoder on it, shared by any number of threads, and made anew after a failure. Host code.
+// One GPU with an encoder on it, shared by any number of threads and set up again after a failure. Host code.
 #pragma once
 
 #include <atomic>
@@ -16,26 +16,27 @@ namespace relucent::cuda {
 
 class Gpu {
  public:
-  /// Both must outlive it. Copies the weights to the device at once. Throws Error `device`.
+  /// `description` and `weights` must outlive the object. Copies the weights to the device immediately. Throws Error
+  /// `device`.
   Gpu(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
   int device() const noexcept { return device_; }
-  /// Calls that are in score() now.
+  /// Calls currently in score().
   int in_flight() const noexcept { return in_flight_; }
   /// Whether a call failed in the last seconds: others should go to another GPU first.
   bool failed_lately() const noexcept;
 
-  /// After an Error `device` everything on the GPU is let go; the next call sets it up again.
+  /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
   DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);
   HiddenStates hidden_states(const ScoringBatch& pair);
 
  private:
-  /// What a failure makes worthless: the weights on the device and the workspaces.
+  /// Everything that a failure invalidates: the weights on the device and the workspaces.
   class State;
   class Borrowed;
 
   std::shared_ptr<State> state();
-  /// A fresh one, made and, wherever it is let go, taken down in the device's context.
+  /// A new one. Whichever thread releases it last, it is destroyed in the device's context.
   std::shared_ptr<State> make_state() const;
   void forget(const std::shared_ptr<State>& failed);
   template <typename Work>

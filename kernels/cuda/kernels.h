@@ -1,6 +1,6 @@
-// The kernels as the host calls them. Every function starts work on `stream` and returns what the launch returned.
+// The kernels as the host calls them. Every function starts work on `stream` and returns the launch's error code.
 // Pointers are device memory aligned to 16 bytes; matrices are row-major without gaps unless said otherwise.
-// The bits of a row's result depend on that row's sequence alone, not on its place or its neighbours.
+// The bits of a row's result depend only on that row's sequence, not on its position or its neighbours.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 
 namespace relucent::cuda {
 
-inline constexpr int kMaxHidden = 2048;   ///< features a token; a multiple of 8
+inline constexpr int kMaxHidden = 2048;   ///< features per token; a multiple of 8
 inline constexpr int kMaxHeadSize = 128;  ///< a multiple of 8
 
 struct Norm {
@@ -52,7 +52,7 @@ cudaError_t attention(Element element, const AttentionWork& work, const void* qk
 struct LastAttentionWork {
   const Segment* segments;
   int segment_count;
-  const Sequence* sequences;  ///< one more than there are, for the end of the last one's segments
+  const Sequence* sequences;  ///< with one extra entry: the end of the last one's segments
   int sequence_count;
   int query_tokens;
   bool sees_query, sees_document;
@@ -62,7 +62,7 @@ struct LastAttentionWork {
 /// The last layer's attention of [CLS], with W_K and W_V taken out of the sums over tokens:
 /// mixed[sequences, heads, hidden] = sum over the tokens t that [CLS] sees of p(t) x[t], p = softmax(absorbed . x[t] /
 /// sqrt(head_size)). x: [rows, hidden]; absorbed: fp32 [sequences, heads, hidden], W_K^T q; `partial`: fp32
-/// [segments, heads, hidden + 2], for the sums of single segments.
+/// [segments, heads, hidden + 2], for the sums of each segment.
 cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const float* absorbed,
                            float* partial, void* mixed, cudaStream_t stream);
 

@@ -7,11 +7,11 @@
 
 namespace relucent::cuda {
 
-/// The slots: [CLS] and the query if the tile's group sees them, filled up to a multiple of 16; then the document's
-/// tokens from `first` on, of which a window may leave out the beginning and the end.
+/// The slots: [CLS] and the query if the tile's group sees them, padded to a multiple of 16; then the document's tokens
+/// starting at `first`. A window may exclude tokens at the document's start and end.
 struct Keys {
   int cls_row, query_row, document_row;
-  int cls, global, padded;  ///< slots of [CLS] (0 or 1); with the query; filled up
+  int cls, global, padded;  ///< slots of [CLS] (0 or 1); with the query; padded
   int first, end;           ///< tokens of the document; `first` may be a little below 0
   int slots;                ///< all of them, a multiple of 16
 

@@ -1,6 +1,6 @@
 // The last layer's attention of [CLS], for all heads at once, so that each token's features are read for its score and
-// once more for the sum. The tokens that one [CLS] sees are cut into segments of 128, each a block of its own, whose
-// sums a second kernel puts together in their order: a split reduction whose bits do not depend on the batch.
+// once more for the sum. The tokens that one [CLS] sees are split into segments of 128, one per block. A second kernel
+// merges the segments' sums in order: a split reduction whose bits do not depend on the batch.
 #include <cmath>
 
 #include "instructions.h"
@@ -12,9 +12,9 @@ namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kHeadsAtOnce = 8;  // whose sums a thread holds
+constexpr int kHeadsAtOnce = 8;  // heads whose sums a thread holds
 
-/// The row of the token in `slot` of what a [CLS] sees: itself, its query, its document.
+/// The row of the token in `slot` among the tokens that a [CLS] sees: itself, its query, its document.
 __device__ __forceinline__ int row_of(int slot, int cls_row, const Sequence& sequence, int query_tokens) {
   if (slot == 0) return cls_row;
   if (slot <= query_tokens) return sequence.query_row + slot - 1;
@@ -26,14 +26,14 @@ __host__ __device__ constexpr int padded_heads(int heads) {
   return (heads + kHeadsAtOnce - 1) / kHeadsAtOnce * kHeadsAtOnce;
 }
 
-/// Where a segment's sums for one head stand: [hidden] features, the highest score, the weights' total.
+/// The offset of a segment's sums for one head: [hidden] features, the highest score, the weights' total.
 __device__ __forceinline__ std::int64_t part(int segment, int head, int heads, int hidden) {
   return (static_cast<std::int64_t>(segment) * heads + head) * (hidden + 2);
 }
 
 // grid: segments. Shared memory: int rows[kSegmentSlots], float weights[kSegmentSlots][padded_heads].
 // x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes; hidden a multiple of 8.
-// Packs: of 16 bytes of x a lane; Tokens: whose products a warp forms at once.
+// Packs: 16-byte packs of x per lane; Tokens: tokens whose products a warp computes at a time.
 template <typename T, int Packs, int Tokens>
 __global__ void __launch_bounds__(kThreads)
     attend_segment(LastAttentionWork work, const T* x, const float* absorbed, float* partial) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
 
-  // Weighted sums: two features a thread.
+  // Weighted sums: two features per thread.
   for (int feature = 2 * thread; feature < hidden; feature += 2 * kThreads) {
     for (int head = 0; head < heads; head += kHeadsAtOnce) {
       float sums[kHeadsAtOnce][2] = {};

@@ -1,21 +1,21 @@
-// How a chunk (one query and as many candidates as fit) lies in device memory; read by host and device.
+// The layout of a chunk (one query and as many candidates as fit) in device memory, for host and device code.
 //
 // Rows of every activation matrix, one per token: first the [CLS] of each sequence, then the query (once if it does not
-// depend on the candidate, else once a sequence), then the documents, one after another, without padding.
+// depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding.
 #pragma once
 
 #include <cstdint>
 
 namespace relucent::cuda {
 
-/// What a token's embedding is made of.
+/// The indices of a token's embeddings.
 struct alignas(8) Token {
   std::int32_t id;
   std::int32_t position_and_type;  ///< position, and the token type in bit 30
 };
 inline constexpr int kTypeBit = 30;
 
-/// One candidate. Its [CLS] is in the row of its own number.
+/// One candidate. The [CLS] of candidate i is in row i.
 struct alignas(16) Sequence {
   std::int32_t query_row;     ///< first row of its query
   std::int32_t document_row;  ///< first row of its document
@@ -43,7 +43,7 @@ struct alignas(16) Segment {
 };
 inline constexpr int kSegmentSlots = 128;
 
-/// AttentionPattern as the kernels take it.
+/// AttentionPattern in the kernels' form.
 struct Pattern {
   std::uint32_t sees;   ///< bit 3 * from + to: Group `from` attends to Group `to`
   std::int32_t window;  ///< of D -> D; -1: unlimited

@@ -1,9 +1,10 @@
 #include "kernels/cuda/matmul.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -16,10 +17,10 @@ namespace {
 void check(cublasStatus_t status, int device, const char* operation) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   cudaGetLastError();
-  throw Error(ErrorKind::device, device_name(device),
-              std::string(operation) + " failed: " + cublasLtGetStatusString(status) + " (cublasLt " +
-                  std::to_string(cublasLtGetVersion()) + ")",
-              "if it persists, use device = \"cpu\"");
+  throw Error(
+      ErrorKind::device, device_name(device),
+      fmt::format("{} failed: {} (cublasLt {})", operation, cublasLtGetStatusString(status), cublasLtGetVersion()),
+      "if it persists, use device = \"cpu\"");
 }
 
 cudaDataType_t type_of(Element element) {
@@ -71,9 +72,9 @@ Layout layout_of_y(const MatmulForm& f, int rows, int device) {
   return {device, f.float_result ? CUDA_R_32F : type_of(f.element), f.out, rows, f.y_stride, f.batch, f.y_batch};
 }
 
-/// The largest power of two up to 256 that divides `bytes`: what cublasLt may take for granted of an address.
+/// The largest power of two up to 256 that divides `bytes`: the alignment that cublasLt may assume for an address.
 std::uint32_t alignment(std::uint64_t bytes) {
-  constexpr std::uint64_t most = 256;  // of every matrix's start
+  constexpr std::uint64_t most = 256;  // alignment of every matrix's start
   return static_cast<std::uint32_t>(std::min(most, bytes & (~bytes + 1)));
 }
 
@@ -131,8 +132,7 @@ void Matmul::choose_algorithm() {
     }
   }
   throw Error(ErrorKind::device, device_name(library_.device()),
-              "cublasLt has no algorithm for a product of " + std::to_string(form_.in) + " by " +
-                  std::to_string(form_.out) + " features",
+              fmt::format("cublasLt has no algorithm for a product of {} by {} features", form_.in, form_.out),
               "use another precision or device = \"cpu\"");
 }
 

@@ -1,5 +1,5 @@
 // Matrix products by cublasLt, always with the same algorithm for the same form, so that the bits of a row of y do not
-// depend on how many rows there are. Host code.
+// depend on the number of rows. Host code.
 #pragma once
 
 #include <cublasLt.h>
@@ -12,7 +12,7 @@
 
 namespace relucent::cuda {
 
-/// What cublasLt needs once a device.
+/// cublasLt's state, one per device.
 class MatmulLibrary {
  public:
   explicit MatmulLibrary(int device);  ///< the current one
@@ -41,13 +41,13 @@ struct MatmulForm {
   bool float_result = false;          ///< y is fp32 whatever `element` is; without bias
   int batch = 1;
   std::int64_t x_batch = 0, weight_batch = 0, y_batch = 0;  ///< elements from one b to the next
-  int usual_rows = 16384;                                   ///< for which the algorithm is chosen
+  int usual_rows = 16384;                                   ///< the algorithm is chosen for this number
 };
 
 /// One form's descriptions and algorithm. Thread-safe: run() changes nothing.
 class Matmul {
  public:
-  /// Throws Error `device` where cublasLt has no way to compute the form.
+  /// Throws Error `device` if cublasLt cannot compute the form.
   Matmul(const MatmulLibrary& library, const MatmulForm& form);
   ~Matmul();
   Matmul(const Matmul&) = delete;
@@ -58,9 +58,9 @@ class Matmul {
  private:
   void describe();
   void choose_algorithm();
-  /// What cublasLt thinks best for so many rows, best first.
+  /// cublasLt's proposals for this number of rows, best first.
   std::vector<cublasLtMatmulAlgo_t> proposals(int rows) const;
-  /// Whether each element is one sum, not one of parts.
+  /// Whether it computes each element as one sum, not from partial sums.
   bool sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const;
   bool fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const;
   void destroy() noexcept;

@@ -1,4 +1,4 @@
-// Embedding and residual sums with the LayerNorm behind them: one warp per token, kept in registers.
+// Embedding and residual sums followed by LayerNorm: one warp per token, which keeps its features in registers.
 #include "instructions.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
@@ -7,7 +7,7 @@
 namespace relucent::cuda {
 namespace {
 
-constexpr int kWarps = 4;  // a block, each with its own token
+constexpr int kWarps = 4;  // per block, one token each
 
 /// One token's features: lane l holds packs l, l + 32, ... of them.
 template <typename T, int Packs>
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * kWarps) add_norm_rows(const T* y, Norm no
 
 unsigned blocks_for(int rows) { return static_cast<unsigned>((rows + kWarps - 1) / kWarps); }
 
-/// Calls action.template operator()<T, Packs>() with the fewest packs a lane that hold `hidden` elements.
+/// Calls action.template operator()<T, Packs>() with the fewest packs per lane that hold `hidden` elements.
 template <typename T, typename Action>
 cudaError_t with_packs(int hidden, const Action& action) {
   const int packs = (hidden / kPack<T> + 31) / 32;

@@ -46,7 +46,7 @@ __device__ __forceinline__ float2 unpair(std::uint32_t word) {
   }
 }
 
-/// 16 bytes at `from`, aligned so, as floats.
+/// Loads 16 bytes, aligned to 16 bytes, as floats.
 template <typename T>
 __device__ __forceinline__ void load(const T* from, float (&to)[kPack<T>]) {
   if constexpr (std::is_same_v<T, float>) {

@@ -1,5 +1,7 @@
 #include "kernels/cuda/weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,7 +53,7 @@ class Packer {
   void check_range(float value, const std::string& name) const {
     constexpr float most = 65504;
     if (element_ == Element::f16 && std::isfinite(value) && std::abs(value) > most) {
-      throw Error(ErrorKind::unsupported, name, "has the value " + std::to_string(value) + ", beyond the range of fp16",
+      throw Error(ErrorKind::unsupported, name, fmt::format("has the value {:f}, beyond the range of fp16", value),
                   "use precision = \"bf16\"");
     }
   }
@@ -76,7 +78,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
   embedding_norm = pack.norm(weights.embedding_norm);
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const LayerWeights& from = weights.layers[i];
-    const std::string name = "layer " + std::to_string(i) + ' ';
+    const std::string name = fmt::format("layer {} ", i);
     PackedLayer layer;
     std::vector<float> weight = from.query.weight.to_f32(), bias = from.query.bias.to_f32();
     append(weight, from.key.weight.to_f32());

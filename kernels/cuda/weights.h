@@ -1,4 +1,4 @@
-// An encoder's weights in the form that the device wants, packed once into one piece of host memory. Host code.
+// An encoder's weights in the device's format, packed once into one block of host memory. Host code.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace relucent::cuda {
 
-/// Places in PackedWeights::bytes, aligned to 256 bytes.
+/// Offsets into PackedWeights::bytes, aligned to 256 bytes.
 struct PackedLinear {
   std::size_t weight = 0;  ///< [out, in]
   std::size_t bias = 0;    ///< [out]
@@ -26,7 +26,7 @@ struct PackedLayer {
 /// Weights and biases of products are elements of one type, everything else is fp32. The intermediate size is rounded
 /// up to a multiple of 16 with zeros.
 struct PackedWeights {
-  /// Throws Error `unsupported` where a weight is beyond fp16's range.
+  /// Throws Error `unsupported` if `element` is fp16 and a weight is out of its range.
   PackedWeights(const EncoderDescription& description, const EncoderWeights& weights, Element element);
 
   Element element;
@@ -34,7 +34,7 @@ struct PackedWeights {
   std::size_t word = 0, position = 0, type = 0;  ///< embedding tables
   PackedNorm embedding_norm;
   std::vector<PackedLayer> layers;
-  /// Bias of the last layer's attention output with that of the values in it: weights of a softmax sum to 1, so
+  /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so
   /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
   std::size_t last_output_bias = 0;
   std::size_t pooler_weight = 0, pooler_bias = 0;   ///< the bias in fp32

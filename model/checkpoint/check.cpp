@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,8 +21,8 @@ void check_weights(const Checkpoint& checkpoint) {
     const std::vector<float> values = view.to_f32();
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
     if (bad == values.end()) continue;
-    throw Error(ErrorKind::invalid_data, checkpoint.file.path().string() + ", tensor " + name,
-                "element " + std::to_string(bad - values.begin()) + " is not a finite number", kDamaged);
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", checkpoint.file.path().string(), name),
+                fmt::format("element {} is not a finite number", bad - values.begin()), kDamaged);
   }
 }
 

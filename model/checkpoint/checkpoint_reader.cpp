@@ -1,5 +1,7 @@
 #include "model/checkpoint/checkpoint_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/tokenizer/load_tokenizer.h"
@@ -54,7 +56,7 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   const std::int32_t max_length = std::min(rows, tokenizer.model_max_length.value_or(rows));
   if (constexpr std::int32_t shortest = 4; max_length < shortest) {  // [CLS], a query's one piece, two [SEP]s
     throw Error(ErrorKind::invalid_data, folder.string(),
-                "the model has " + std::to_string(max_length) + " positions, but an input needs at least 4",
+                fmt::format("the model has {} positions, but an input needs at least 4", max_length),
                 "check max_position_embeddings and model_max_length");
   }
   return {folder,          std::move(config),  std::move(configuration),

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -15,7 +17,7 @@ void convert_checkpoint(const std::filesystem::path& from, const std::filesystem
   CheckpointChanges changes;
   for (const SafetensorsEntry& entry : file.entries()) {
     if (!floating_type(entry.type)) continue;
-    const std::string place = file.path().string() + ", tensor " + entry.name;
+    const std::string place = fmt::format("{}, tensor {}", file.path().string(), entry.name);
     changes.tensors[entry.name] = {safetensors_name(type), entry.shape, [&file, &entry, type, place] {
                                      return encode_values(file.view(entry).to_f32(), type, place);
                                    }};

@@ -1,5 +1,7 @@
 #include "model/checkpoint/encode_values.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -20,10 +22,9 @@ std::vector<std::byte> encode_values(std::span<const float> values, DataType typ
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint16_t half = is_f16 ? narrow_to_f16(values[i]) : narrow_to_bf16(values[i]);
     if ((half & 0x7FFF) == infinity && std::isfinite(values[i])) {
-      throw Error(
-          ErrorKind::invalid_data, place,
-          "element " + std::to_string(i) + " is " + std::to_string(values[i]) + ", out of range for " + to_string(type),
-          is_f16 ? "convert to bf16 or f32 instead" : "convert to f32 instead");
+      throw Error(ErrorKind::invalid_data, place,
+                  fmt::format("element {} is {:f}, out of range for {}", i, values[i], to_string(type)),
+                  is_f16 ? "convert to bf16 or f32 instead" : "convert to f32 instead");
     }
     std::memcpy(bytes.data() + i * sizeof half, &half, sizeof half);
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/checkpoint/checkpoint_reader.h"
@@ -38,16 +40,14 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
   const TensorView& table = checkpoint.weights.weights.position_embeddings;
   const std::int32_t present = checkpoint.configuration.description.max_positions;
   if (positions <= present || positions > kMaxPositions) {
-    throw Error(
-        ErrorKind::usage, from.string(),
-        "cannot be extended from " + std::to_string(present) + " to " + std::to_string(positions) + " positions",
-        "give a number from " + std::to_string(present + 1) + " to " + std::to_string(kMaxPositions));
+    throw Error(ErrorKind::usage, from.string(),
+                fmt::format("cannot be extended from {} to {} positions", present, positions),
+                fmt::format("give a number from {} to {}", present + 1, kMaxPositions));
   }
   if (trained_rows < 0 || trained_rows == 1 || trained_rows > present) {
     throw Error(ErrorKind::usage, from.string(),
-                "the number of trained rows is " + std::to_string(trained_rows) + ", but the table has " +
-                    std::to_string(present) + " rows",
-                "give 2 to " + std::to_string(present) + ", or 0 for all of them");
+                fmt::format("the number of trained rows is {}, but the table has {} rows", trained_rows, present),
+                fmt::format("give 2 to {}, or 0 for all of them", present));
   }
   const auto width = static_cast<std::size_t>(table.shape.at(1));
   CheckpointChanges changes;
@@ -58,7 +58,7 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
       [&, width, positions, trained_rows] {
         const auto trained = static_cast<std::size_t>(trained_rows != 0 ? trained_rows : table.shape.at(0));
         const auto values = interpolate(table.to_f32(), width, trained, static_cast<std::size_t>(positions));
-        return encode_values(values, table.type, file.path().string() + ", tensor " + name);
+        return encode_values(values, table.type, fmt::format("{}, tensor {}", file.path().string(), name));
       }};
   // Buffers that merely number the positions; readers recreate them.
   changes.tensors_left_out = checkpoint.weights.per_position;

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "model/checkpoint/checkpoint_reader.h"
 #include "relucent/model/checkpoint.h"
 
@@ -31,7 +32,7 @@ CheckpointInfo describe_checkpoint(const Checkpoint& checkpoint) {
     }
     info.tensors.push_back(std::move(summary));
   }
-  for (const std::string& type : types) info.weight_type += (info.weight_type.empty() ? "" : "+") + type;
+  info.weight_type = join(types, "+");
   return info;
 }
 

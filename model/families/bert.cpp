@@ -1,5 +1,7 @@
 #include "model/families/bert.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -56,7 +58,7 @@ bool contains(const std::array<std::string_view, N>& keys, std::string_view key)
 
 [[noreturn]] void unsupported(const JsonFile& config, std::string_view key, const std::string& problem,
                               const std::string& remedy) {
-  throw Error(ErrorKind::unsupported, config.path().string() + ", key " + std::string(key), problem, remedy);
+  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", config.path().string(), key), problem, remedy);
 }
 
 std::string read_architecture(const JsonFile& config) {
@@ -66,18 +68,18 @@ std::string read_architecture(const JsonFile& config) {
   }
   std::vector<std::string> names;
   for (const auto& name : *stated) {
-    if (!name.is_string()) config.fail("architectures", "contains " + name.dump() + ", which is not a name");
+    if (!name.is_string()) config.fail("architectures", fmt::format("contains {}, which is not a name", name.dump()));
     if (contains(kArchitectures, name.get<std::string>())) return name.get<std::string>();
     names.push_back(name.get<std::string>());
   }
   unsupported(config, "architectures", "unknown architecture " + join(names),
-              "use a checkpoint of " + std::string(kArchitectures[0]) + " or " + std::string(kArchitectures[1]));
+              fmt::format("use a checkpoint of {} or {}", kArchitectures[0], kArchitectures[1]));
 }
 
 /// The head must have one output: a score, not classes.
 void check_labels(const JsonFile& config) {
   const auto refuse = [&](std::string_view key, std::size_t labels) {
-    unsupported(config, key, "the model has " + std::to_string(labels) + " labels, but a cross-encoder has one",
+    unsupported(config, key, fmt::format("the model has {} labels, but a cross-encoder has one", labels),
                 "use a checkpoint trained to predict a single relevance score");
   };
   if (const auto labels = config.integer("num_labels", 0, 1 << 30); labels && *labels != 1) {
@@ -89,7 +91,7 @@ void check_labels(const JsonFile& config) {
   }
 }
 
-void refuse_what_is_not_computed(const JsonFile& config) {
+void check_supported_features(const JsonFile& config) {
   const std::string activation = config.string("hidden_act").value_or("gelu");
   if (activation != "gelu") {
     unsupported(config, "hidden_act", "unknown activation " + activation, "use a checkpoint with gelu");
@@ -131,7 +133,7 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
   FamilyConfiguration result;
   result.architecture = read_architecture(config);
   check_labels(config);
-  refuse_what_is_not_computed(config);
+  check_supported_features(config);
   result.ignored_keys = ignored_keys(config);
 
   const auto size = [&](std::string_view key, std::int64_t most) {
@@ -147,8 +149,8 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
   description.token_types = static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
   description.document_token_type = config.boolean("token_type_embedding").value_or(true);
   if (description.hidden_size % description.heads != 0) {
-    config.fail("num_attention_heads", "hidden_size " + std::to_string(description.hidden_size) +
-                                           " is not a multiple of " + std::to_string(description.heads) + " heads");
+    config.fail("num_attention_heads", fmt::format("hidden_size {} is not a multiple of {} heads",
+                                                   description.hidden_size, description.heads));
   }
   if (description.document_token_type && description.token_types < 2) {
     config.fail("type_vocab_size", "is 1, but documents have token type 1",
@@ -176,7 +178,7 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
       reader.matrix("bert.embeddings.token_type_embeddings.weight", description.token_types, hidden);
   weights.embedding_norm = reader.norm("bert.embeddings.LayerNorm", hidden);
   for (std::int32_t i = 0; i < description.layers; ++i) {
-    const std::string layer = "bert.encoder.layer." + std::to_string(i) + ".";
+    const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
     LayerWeights& out = weights.layers.emplace_back();
     out.query = reader.linear(layer + "attention.self.query", hidden, hidden);
     out.key = reader.linear(layer + "attention.self.key", hidden, hidden);
@@ -191,11 +193,11 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   weights.classifier = reader.linear("classifier", 1, hidden);
   weights.storage = file.storage();
   // More blocks than config.json states: one of the two files belongs to another model.
-  const std::string beyond = "bert.encoder.layer." + std::to_string(description.layers) + ".";
+  const std::string beyond = fmt::format("bert.encoder.layer.{}.", description.layers);
   for (const SafetensorsEntry& entry : file.entries()) {
     if (entry.name.starts_with(beyond)) {
-      throw Error(ErrorKind::invalid_data, file.path().string() + ", tensor " + entry.name,
-                  "config.json states " + std::to_string(description.layers) + " layers, but the file has more",
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file.path().string(), entry.name),
+                  fmt::format("config.json states {} layers, but the file has more", description.layers),
                   "use config.json and model.safetensors of the same model");
     }
   }

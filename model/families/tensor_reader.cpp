@@ -1,20 +1,14 @@
 #include "model/families/tensor_reader.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent {
-namespace {
-
-template <typename Sizes>
-std::string to_text(const Sizes& shape) {
-  return "[" + join(shape) + "]";
-}
-
-}  // namespace
 
 TensorView TensorReader::take(const std::string& name, const std::vector<std::int64_t>& shape) {
-  const std::string place = file_.path().string() + ", tensor " + name;
+  const std::string place = fmt::format("{}, tensor {}", file_.path().string(), name);
   const SafetensorsEntry* entry = file_.find(name);
   if (entry == nullptr) {
     throw Error(ErrorKind::invalid_data, place, "is missing",
@@ -23,7 +17,7 @@ TensorView TensorReader::take(const std::string& name, const std::vector<std::in
   TensorView view = file_.view(*entry);
   if (view.shape != shape) {
     throw Error(ErrorKind::invalid_data, place,
-                "has the shape " + to_text(view.shape) + ", but config.json requires " + to_text(shape),
+                fmt::format("has the shape [{}], but config.json requires [{}]", join(view.shape), join(shape)),
                 "use config.json and model.safetensors of the same model");
   }
   used_.push_back(name);

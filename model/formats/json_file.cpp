@@ -1,5 +1,7 @@
 #include "model/formats/json_file.h"
 
+#include <fmt/format.h>
+
 #include <set>
 #include <vector>
 
@@ -16,8 +18,8 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
 
   if (const auto place = too_deep_in_json(text)) {
-    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(*place),
-                "nests deeper than " + std::to_string(kMaxNesting) + " levels", "download the file again");
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
+                fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
   }
   std::vector<std::set<std::string>> keys;  // of the open objects
   std::string last_key;
@@ -27,7 +29,7 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     if (event != Json::parse_event_t::key) return true;
     last_key = value.get<std::string>();
     if (!keys.back().insert(last_key).second) {
-      throw Error(ErrorKind::invalid_data, path.string() + ", key " + last_key, "appears twice",
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path.string(), last_key), "appears twice",
                   "remove one of the two");
     }
     return true;
@@ -37,12 +39,12 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   try {
     file.object_ = Json::parse(text.begin(), text.end(), refuse_repetition);
   } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::invalid_data, path.string() + ", byte " + std::to_string(error.byte), "is not valid JSON",
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), error.byte), "is not valid JSON",
                 "correct the file or download it again");
   } catch (const Json::exception& error) {
-    // Valid JSON beyond any C++ type, such as 1e999: the parser says what, but not where.
+    // Valid JSON that no C++ type can hold, such as 1e999: the parser says what is wrong, but not where.
     throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
-                std::string("cannot be read: ") + error.what(), "correct the file or download it again");
+                fmt::format("cannot be read: {}", error.what()), "correct the file or download it again");
   }
   if (!file.object_.is_object()) {
     throw Error(ErrorKind::invalid_data, path.string(), "is not a JSON object", "download the file again");
@@ -56,21 +58,21 @@ const Json* JsonFile::find(std::string_view key) const {
 }
 
 void JsonFile::fail(std::string_view key, const std::string& problem, const std::string& remedy) const {
-  throw Error(ErrorKind::invalid_data, path_.string() + ", key " + std::string(key), problem,
+  throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), key), problem,
               remedy.empty() ? "correct it or download the file again" : remedy);
 }
 
 std::optional<bool> JsonFile::boolean(std::string_view key) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_boolean()) fail(key, "is " + value->dump() + ", not true or false");
+  if (!value->is_boolean()) fail(key, fmt::format("is {}, not true or false", value->dump()));
   return value->get<bool>();
 }
 
 std::optional<std::string> JsonFile::string(std::string_view key) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) fail(key, "is " + value->dump() + ", not a string");
+  if (!value->is_string()) fail(key, fmt::format("is {}, not a string", value->dump()));
   return value->get<std::string>();
 }
 
@@ -81,8 +83,7 @@ std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t
                     !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
                     value->get<std::int64_t>() >= least && value->get<std::int64_t>() <= most;
   if (!fits) {
-    fail(key,
-         "is " + value->dump() + ", not a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    fail(key, fmt::format("is {}, not a whole number from {} to {}", value->dump(), least, most));
   }
   return value->get<std::int64_t>();
 }
@@ -96,7 +97,7 @@ std::int64_t JsonFile::required_integer(std::string_view key, std::int64_t least
 std::optional<double> JsonFile::number(std::string_view key) const {
   const Json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) fail(key, "is " + value->dump() + ", not a number");
+  if (!value->is_number()) fail(key, fmt::format("is {}, not a number", value->dump()));
   return value->get<double>();
 }
 

@@ -1,5 +1,7 @@
 #include "model/formats/safetensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -47,8 +49,8 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
     invalid(path, "", "is a Git LFS pointer, not the weights", "run `git lfs pull` in the model's repository");
   }
   if (file.size() < kLengthFieldBytes) {
-    invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header's length",
-            std::string(kDownloadAgain) + ": it has only " + std::to_string(file.size()) + " bytes");
+    invalid(path, fmt::format("byte {}", file.size()), "the file ends within the header's length",
+            fmt::format("{}: it has only {} bytes", kDownloadAgain, file.size()));
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthFieldBytes; ++i) {
@@ -56,13 +58,13 @@ std::uint64_t header_length(const std::filesystem::path& path, std::span<const s
   }
   if (length > kMaxHeaderBytes) {
     invalid(path, "byte 0",
-            "states a header of " + std::to_string(length) + " bytes, but at most 100000000 are allowed",
+            fmt::format("states a header of {} bytes, but at most {} are allowed", length, kMaxHeaderBytes),
             "check that this is a safetensors file, or download it again");
   }
   if (length > file.size() - kLengthFieldBytes) {
-    invalid(path, "byte " + std::to_string(file.size()), "the file ends within the header",
-            std::string(kDownloadAgain) + ": it has " + std::to_string(file.size()) +
-                " bytes, but the header alone needs " + std::to_string(length + kLengthFieldBytes));
+    invalid(path, fmt::format("byte {}", file.size()), "the file ends within the header",
+            fmt::format("{}: it has {} bytes, but the header alone needs {}", kDownloadAgain, file.size(),
+                        length + kLengthFieldBytes));
   }
   return length;
 }
@@ -87,13 +89,10 @@ void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entr
   }
   if (overflow) invalid(path, place, "has a shape of more than 2^64 bytes");
   if (entry.begin > entry.end) {
-    invalid(path, place,
-            "begins at byte " + std::to_string(entry.begin) + " and ends before it, at " + std::to_string(entry.end));
+    invalid(path, place, fmt::format("begins at byte {} and ends before it, at {}", entry.begin, entry.end));
   }
   if (entry.end - entry.begin != bytes) {
-    invalid(path, place,
-            "has " + std::to_string(entry.end - entry.begin) + " bytes, but its type and shape need " +
-                std::to_string(bytes));
+    invalid(path, place, fmt::format("has {} bytes, but its type and shape need {}", entry.end - entry.begin, bytes));
   }
 }
 
@@ -104,23 +103,21 @@ void check_coverage(const std::filesystem::path& path, const std::vector<Safeten
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin < reached) invalid(path, "tensor " + entry.name, "overlaps the tensor before it");
     if (entry.begin > reached) {
-      invalid(path, "tensor " + entry.name,
-              "leaves a gap of " + std::to_string(entry.begin - reached) + " bytes before it");
+      invalid(path, "tensor " + entry.name, fmt::format("leaves a gap of {} bytes before it", entry.begin - reached));
     }
     reached = entry.end;
   }
   const std::uint64_t available = file_size - header_end;
   if (reached == available) return;
-  const std::string sizes =
-      ": it has " + std::to_string(file_size) + " bytes, but the header states " +
-      (reached > std::numeric_limits<std::uint64_t>::max() - header_end ? "more than 2^64"
-                                                                        : std::to_string(header_end + reached));
+  const bool overflow = reached > std::numeric_limits<std::uint64_t>::max() - header_end;
+  const std::string remedy = fmt::format("{}: it has {} bytes, but the header states {}", kDownloadAgain, file_size,
+                                         overflow ? "more than 2^64" : fmt::to_string(header_end + reached));
   if (reached > available) {
     const auto cut = std::find_if(entries.begin(), entries.end(),
                                   [&](const SafetensorsEntry& entry) { return entry.end > available; });
-    invalid(path, "tensor " + cut->name, "the file ends before the tensor does", kDownloadAgain + sizes);
+    invalid(path, "tensor " + cut->name, "the file ends before the tensor does", remedy);
   }
-  invalid(path, "byte " + std::to_string(header_end + reached), "bytes follow the last tensor", kDownloadAgain + sizes);
+  invalid(path, fmt::format("byte {}", header_end + reached), "bytes follow the last tensor", remedy);
 }
 
 }  // namespace
@@ -183,7 +180,7 @@ std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) 
 TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
   const auto type = floating_type(entry.type);
   if (!type) {
-    throw Error(ErrorKind::unsupported, path_.string() + ", tensor " + entry.name,
+    throw Error(ErrorKind::unsupported, fmt::format("{}, tensor {}", path_.string(), entry.name),
                 "has the unsupported data type " + entry.type, "convert the checkpoint to F32, F16 or BF16");
   }
   return {*type, {entry.shape.begin(), entry.shape.end()}, data(entry).data()};

@@ -1,5 +1,7 @@
 #include "model/formats/safetensors_header.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -65,7 +67,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     key_ = value;
-    if (!keys_.insert(value).second) return problem("has the key " + value + " twice");
+    if (!keys_.insert(value).second) return problem(fmt::format("has the key {} twice", value));
     if (state_ == State::field && value != "dtype" && value != "shape" && value != "data_offsets") {
       return problem("has the unknown key " + value);
     }
@@ -75,7 +77,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     if (state_ == State::field) {
       for (const char* wanted : {"dtype", "shape", "data_offsets"}) {
-        if (!keys_.contains(wanted)) return problem(std::string("has no ") + wanted);
+        if (!keys_.contains(wanted)) return problem(fmt::format("has no {}", wanted));
       }
       header.entries.push_back(std::move(entry_));
       state_ = State::top;
@@ -107,7 +109,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    throw Error(ErrorKind::invalid_data, path_.string() + ", byte " + std::to_string(kLengthFieldBytes + position),
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), kLengthFieldBytes + position),
                 "the header is not valid JSON", kDamagedFile);
   }
 
@@ -117,13 +119,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool unexpected(const char* what) {
     if (state_ == State::outside) {
       throw Error(ErrorKind::invalid_data, path_.string() + ", byte 8",
-                  std::string("the header is ") + what + ", not an object", kDamagedFile);
+                  fmt::format("the header is {}, not an object", what), kDamagedFile);
     }
-    return problem(std::string("has ") + what + " where the format does not allow it");
+    return problem(fmt::format("has {} where the format does not allow it", what));
   }
 
   bool problem(const std::string& what) const {
-    throw Error(ErrorKind::invalid_data, path_.string() + ", tensor " + entry_.name, what, kDamagedFile);
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", path_.string(), entry_.name), what, kDamagedFile);
   }
 
   const std::filesystem::path& path_;

@@ -1,5 +1,7 @@
 #include "model/tokenizer/load_tokenizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -31,7 +33,7 @@ std::string special_token(const JsonFile* settings, const char* key, const char*
   if (value->is_object() && value->contains("content") && value->at("content").is_string()) {
     return value->at("content").get<std::string>();
   }
-  if (!value->is_string()) settings->fail(key, "is " + value->dump() + ", which is not a token");
+  if (!value->is_string()) settings->fail(key, fmt::format("is {}, which is not a token", value->dump()));
   return value->get<std::string>();
 }
 
@@ -39,7 +41,7 @@ std::string special_token(const JsonFile* settings, const char* key, const char*
 void check_settings(const JsonFile& settings) {
   for (const char* key : {"do_lower_case", "strip_accents", "tokenize_chinese_chars", "do_basic_tokenize"}) {
     if (settings.boolean(key).value_or(true)) continue;
-    throw Error(ErrorKind::unsupported, settings.path().string() + ", key " + key,
+    throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", settings.path().string(), key),
                 "is false; only uncased WordPiece with BERT's usual settings is supported",
                 "use an uncased checkpoint");
   }
@@ -56,8 +58,8 @@ std::int32_t find_entry(const WordPieceVocabulary& vocabulary, const std::string
 void check_size(const WordPieceVocabulary& vocabulary, const fs::path& path, std::int32_t wanted) {
   if (vocabulary.entries.size() != static_cast<std::size_t>(wanted)) {
     throw Error(ErrorKind::invalid_data, path.string(),
-                "the vocabulary has " + std::to_string(vocabulary.entries.size()) +
-                    " entries, but config.json's vocab_size is " + std::to_string(wanted),
+                fmt::format("the vocabulary has {} entries, but config.json's vocab_size is {}",
+                            vocabulary.entries.size(), wanted),
                 kSameModel);
   }
   std::size_t bytes = 0;

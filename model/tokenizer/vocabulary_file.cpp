@@ -1,5 +1,7 @@
 #include "model/tokenizer/vocabulary_file.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 #include <unordered_map>
 
@@ -13,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 [[noreturn]] void unsupported(const JsonFile& file, std::string_view key, const std::string& problem) {
-  throw Error(ErrorKind::unsupported, file.path().string() + ", key " + std::string(key), problem,
+  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
               "use a checkpoint with BERT's uncased WordPiece tokenizer");
 }
 
@@ -22,7 +24,7 @@ const Json* bert_part(const JsonFile& file, std::string_view part, std::string_v
   const Json* value = file.find(part);
   if (value == nullptr) return nullptr;
   if (!value->is_object() || !value->contains("type") || value->at("type") != type) {
-    unsupported(file, part, "the " + std::string(part) + " is not " + std::string(type));
+    unsupported(file, part, fmt::format("the {} is not {}", part, type));
   }
   return value;
 }
@@ -33,7 +35,8 @@ void check_normalizer(const JsonFile& file) {
   for (const char* flag : {"clean_text", "handle_chinese_chars", "lowercase", "strip_accents"}) {
     const auto value = normalizer->find(flag);
     if (value == normalizer->end() || value->is_null() || *value == true) continue;
-    unsupported(file, std::string("normalizer.") + flag, "is " + value->dump() + "; only uncased models are supported");
+    unsupported(file, fmt::format("normalizer.{}", flag),
+                fmt::format("is {}; only uncased models are supported", value->dump()));
   }
 }
 
@@ -41,7 +44,8 @@ void check_model(const JsonFile& file, const Json& model) {
   const auto expect = [&](const char* key, const Json& wanted) {
     const auto value = model.find(key);
     if (value != model.end() && !value->is_null() && *value != wanted) {
-      unsupported(file, std::string("model.") + key, "is " + value->dump() + ", but BERT has " + wanted.dump());
+      unsupported(file, fmt::format("model.{}", key),
+                  fmt::format("is {}, but BERT has {}", value->dump(), wanted.dump()));
     }
   };
   expect("continuing_subword_prefix", "##");
@@ -60,16 +64,13 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    const std::string place = path.string() + ", line " + std::to_string(entries.size() + 1);
-    if (!is_well_formed_utf8(line)) {
-      throw Error(ErrorKind::invalid_data, place, "is not valid UTF-8", "download the file again");
-    }
-    const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);
-    if (!is_new) {
-      throw Error(ErrorKind::invalid_data, place,
-                  "repeats the entry of line " + std::to_string(known->second) + ", \"" + std::string(line) + "\"",
+    const auto refuse = [&](const std::string& problem) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, line {}", path.string(), entries.size() + 1), problem,
                   "download the file again");
-    }
+    };
+    if (!is_well_formed_utf8(line)) refuse("is not valid UTF-8");
+    const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);
+    if (!is_new) refuse(fmt::format("repeats the entry of line {}, \"{}\"", known->second, line));
     entries.emplace_back(line);
   }
   return entries;
@@ -80,8 +81,8 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
   if (model == nullptr || !model->is_object()) file.fail("model", "is missing");
   const std::string type = model->contains("type") && model->at("type").is_string()
                                ? model->at("type").get<std::string>()
-                               : std::string("WordPiece");  // early files do not say
-  if (type != "WordPiece") unsupported(file, "model.type", "the tokenizer " + type + " is not supported");
+                               : std::string("WordPiece");  // early files omit it
+  if (type != "WordPiece") unsupported(file, "model.type", fmt::format("the tokenizer {} is not supported", type));
   check_model(file, *model);
   check_normalizer(file);
   bert_part(file, "pre_tokenizer", "BertPreTokenizer");
@@ -93,7 +94,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
   std::vector<bool> taken;
   const auto add = [&](const std::string& entry, const Json& id, std::string_view key, bool again) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= max_entries) {
-      file.fail(key, "\"" + entry + "\" has the invalid id " + id.dump());
+      file.fail(key, fmt::format("\"{}\" has the invalid id {}", entry, id.dump()));
     }
     const auto place = id.get<std::size_t>();
     if (place >= entries.size()) {
@@ -101,8 +102,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
       taken.resize(place + 1);
     }
     if (again && taken[place] && entries[place] == entry) return;
-    if (taken[place])
-      file.fail(key, "uses the id " + std::to_string(place) + " twice, the second time for \"" + entry + "\"");
+    if (taken[place]) file.fail(key, fmt::format("uses the id {} twice, the second time for \"{}\"", place, entry));
     taken[place] = true;
     entries[place] = entry;
   };
@@ -117,7 +117,7 @@ std::vector<std::string> read_tokenizer_json(const JsonFile& file) {
     }
   }
   for (std::size_t id = 0; id < taken.size(); ++id) {
-    if (!taken[id]) file.fail("model.vocab", "has no entry with the id " + std::to_string(id));
+    if (!taken[id]) file.fail("model.vocab", fmt::format("has no entry with the id {}", id));
   }
   return entries;
 }

@@ -1,5 +1,7 @@
 #include "model/tokenizer/wordpiece.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +15,7 @@ constexpr std::size_t kMaxWordLength = 100;           // characters; a longer wo
 constexpr std::size_t kBytesBetweenLooks = 64 << 10;  // well below a millisecond
 constexpr std::string_view kContinuationPrefix = "##";
 
-/// Change it whenever the same vocabulary gives different ids than before.
+/// Change this whenever the same vocabulary no longer gives the same ids.
 constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 
 /// FNV-1a, 64 bits, of everything that determines the ids: the algorithm, the entries in order, and the unknown entry.
@@ -23,11 +25,11 @@ std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
     for (const char byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3;
   };
   const auto add_text = [&](std::string_view text) {
-    add(std::to_string(text.size()) + ":");  // so that different lists of texts differ
+    add(fmt::format("{}:", text.size()));  // so that different lists of texts differ
     add(text);
   };
   add_text(kAlgorithm);
-  add_text(std::to_string(vocabulary.unknown));
+  add_text(fmt::to_string(vocabulary.unknown));
   for (const std::string& entry : vocabulary.entries) add_text(entry);
   return hash != 0 ? hash : 1;
 }
@@ -202,7 +204,7 @@ bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::v
 }
 
 std::string WordPieceTokenizer::summary() const {
-  return "WordPiece, " + std::to_string(size_) + " entries, lower-cased (" + source_ + ")";
+  return fmt::format("WordPiece, {} entries, lower-cased ({})", size_, source_);
 }
 
 }  // namespace relucent

@@ -10,8 +10,8 @@
 
 namespace relucent {
 
-/// What products are computed in; sums are fp32 (int8: exact). tf32 and fp16 are the CUDA backend's alone, int8 the
-/// CPU's.
+/// The number format of matrix products; sums are fp32 (int8: exact). Only the CUDA backend supports tf32 and fp16,
+/// only the CPU backend int8.
 enum class Precision { automatic, fp32, tf32, bf16, fp16, int8 };
 
 /// The precisions' names, as `[rescorer] precision` and `--precision` write them.
@@ -29,7 +29,7 @@ RELUCENT_API Precision parse_precision(std::string_view name);
 /// Where a model runs, as `[rescorer] device` and `--device` write it: auto | ref | cpu | cuda:N | cuda.
 struct Device {
   enum class Kind {
-    automatic,  ///< a GPU where one works, else the CPU
+    automatic,  ///< a GPU if one works, otherwise the CPU
     ref,        ///< slow plain code
     cpu,
     cuda,
@@ -51,7 +51,7 @@ RELUCENT_API std::string to_string(const Device& device);
 RELUCENT_API std::optional<Device> device_from(std::string_view name) noexcept;
 /// The same; throws Error of kind `usage` for an unknown name.
 RELUCENT_API Device parse_device(std::string_view name);
-/// "did you mean \"cuda\"? " for a name that device_from does not know; empty where no device has a similar name.
+/// "did you mean \"cuda\"? " for a name that device_from does not know; empty if no device has a similar name.
 RELUCENT_API std::string suggest_device(std::string_view wrong);
 
 }  // namespace relucent

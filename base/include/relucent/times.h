@@ -4,15 +4,15 @@
 
 namespace relucent {
 
-/// How long each step of a search took; zero for a step that did not run or that nobody timed. Scorers, the second
-/// stage, searchers and benchmarks all report in it.
+/// How long each step of a search took; zero for a step that did not run or was not timed. Used by scorers, the second
+/// stage, searchers and benchmarks.
 struct StageTimes {
   std::chrono::nanoseconds parse{0};        ///< from the typed text to a query
   std::chrono::nanoseconds first_stage{0};  ///< BM25
   std::chrono::nanoseconds fetch{0};        ///< reading the stored fields
-  std::chrono::nanoseconds tokenize{0};     ///< from texts to token ids, where the scorer says it
+  std::chrono::nanoseconds tokenize{0};     ///< from texts to token ids, if the scorer reports it
   std::chrono::nanoseconds encode{0};       ///< the rest of the scorer's time: from token ids to scores
-  std::chrono::nanoseconds device{0};       ///< of `encode` a GPU's own time; 0 on a CPU
+  std::chrono::nanoseconds device{0};       ///< the GPU's own share of `encode`; 0 on a CPU
   std::chrono::nanoseconds combine{0};      ///< from both scores to the order
 
   friend constexpr bool operator==(const StageTimes&, const StageTimes&) = default;

@@ -1,5 +1,5 @@
-// Device instructions that C++ has no words for, in PTX, and the launch of a kernel. The tests' emulator brings a
-// header of the same name and signatures, so that the kernels are compiled for the host from the same sources.
+// Device instructions without an equivalent in C++, in PTX, and the launch of a kernel. The tests' emulator has a
+// header with the same name and signatures, so that the same sources of kernels can be compiled for the host.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -18,8 +18,8 @@ __device__ __forceinline__ unsigned char* shared_memory() {
   return relucent_shared_memory;
 }
 
-/// d += a * b for a 16 x 16, b 16 x 8, d 16 x 8, spread over the warp as mma.m16n8k16 of the PTX ISA says. T: __half or
-/// __nv_bfloat16, packed in pairs.
+/// d += a * b for a 16 x 16, b 16 x 8, d 16 x 8, distributed over the warp as the PTX ISA defines for mma.m16n8k16.
+/// T: __half or __nv_bfloat16, packed in pairs.
 template <typename T>
 __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -38,7 +38,8 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const std::uint32_t 
   }
 }
 
-/// Four 8 x 8 matrices of 16-bit elements; lane l names row l % 8 of matrix l / 8, 16 bytes, aligned so.
+/// Loads four 8 x 8 matrices of 16-bit elements; lane l passes the address of row l % 8 of matrix l / 8: 16 bytes,
+/// aligned to 16 bytes.
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const void* row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -56,7 +57,7 @@ __device__ __forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const v
                : "memory");
 }
 
-/// Starts copying 16 bytes, both ends aligned so; writes zeros, and reads nothing, where they are not `valid`.
+/// Starts copying 16 bytes between addresses aligned to 16 bytes; if not `valid`, writes zeros and reads nothing.
 __device__ __forceinline__ void cp_async_16(void* shared, const void* global, bool valid) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(valid ? 16 : 0)
