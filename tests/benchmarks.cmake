@@ -10,6 +10,12 @@ if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
   set_target_properties(product_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endif()
 
+add_executable(cores_benchmark benchmarks/cores_benchmark.cpp)
+relucent_target(cores_benchmark)
+target_include_directories(cores_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(cores_benchmark PRIVATE relucent_kernels GTest::gtest)
+set_target_properties(cores_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
 # The comparison with other libraries, as far as it needs none of them.
 add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/peers_settings.py)
 set_tests_properties(peers_settings PROPERTIES LABELS "cli" TIMEOUT 60)

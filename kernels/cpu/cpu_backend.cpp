@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -14,14 +12,12 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/automatic.h"
 #include "kernels/cpu/encoder.h"
+#include "kernels/cpu/score.h"
 #include "kernels/cpu/thread_pool.h"
 #include "relucent/error.h"
 
 namespace relucent::cpu {
 namespace {
-
-// Enough to fill panels at any level, few enough for their activations to stay in the second-level cache.
-constexpr std::size_t kGroupTokens = 384;
 
 class CpuBackend final : public Backend {
  public:
@@ -37,46 +33,11 @@ class CpuBackend final : public Backend {
 
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
-    if (batch.documents.empty()) return;
     const BorrowedWorkspace borrowed(*this);
-    Team everybody{*borrowed, [this](std::size_t count, const Team::Work& work) {
-                     pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
-                   }};
-    std::optional<QueryStates> shared;
-    if (encoder_->shares_query()) shared = encoder_->encode_query(batch.query, everybody, stop);
-
-    const std::vector<std::size_t> order = longest_first(batch);
-    const std::size_t workers = workspaces_.size();
-    std::vector<std::span<const std::size_t>> groups = groups_of(order, batch, kGroupTokens);
-    // Too few groups would leave workers idle. Then all workers compute larger groups together, a few milliseconds
-    // each.
-    const bool together = groups.size() < 2 * workers;
-    if (together) groups = groups_of(order, batch, kGroupTokens * workers);
-    std::vector<float> cls(order.size() * 2 * encoder_->hidden());  // in `order`
-    const auto encode = [&](std::span<const std::size_t> group, Team& team) {
-      std::vector<std::span<const std::int32_t>> documents;
-      for (const std::size_t i : group) documents.push_back(batch.documents[i]);
-      const auto first = static_cast<std::size_t>(group.data() - order.data());
-      encoder_->encode(batch.cls_id, batch.query, documents, shared ? &*shared : nullptr,
-                       cls.data() + first * 2 * encoder_->hidden(), team, stop);
-    };
-    if (together) {
-      for (const auto& group : groups) encode(group, everybody);
-    } else {
-      pool_->run(groups.size(), [&](std::size_t index, int worker) {
-        Team alone = Team::alone(workspace(worker));
-        encode(groups[index], alone);
-      });
-    }
-    // All [CLS] tokens together: each worker reads the last block's weights once.
-    std::vector<float> in_order(order.size());
-    const std::size_t share = (order.size() + workers - 1) / workers;
-    pool_->run((order.size() + share - 1) / share, [&](std::size_t index, int worker) {
-      const std::size_t first = index * share, count = std::min(share, order.size() - first);
-      encoder_->finish(cls.data() + first * 2 * encoder_->hidden(), {in_order.data() + first, count},
-                       workspace(worker));
-    });
-    for (std::size_t i = 0; i < order.size(); ++i) logits[order[i]] = in_order[i];
+    const Workers workers{workspaces_.size(), [this](std::size_t count, const Team::Work& work) {
+                            pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
+                          }};
+    cpu::score(*encoder_, batch, workers, *borrowed, logits, stop);
   }
 
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
@@ -91,32 +52,6 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  // So that no worker ends up alone with a long document.
-  static std::vector<std::size_t> longest_first(const ScoringBatch& batch) {
-    std::vector<std::size_t> order(batch.documents.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return batch.documents[a].size() > batch.documents[b].size();
-    });
-    return order;
-  }
-
-  // Splits `order` into runs of at most `most` tokens, or of one document.
-  std::vector<std::span<const std::size_t>> groups_of(std::span<const std::size_t> order, const ScoringBatch& batch,
-                                                      std::size_t most) const {
-    const auto tokens = [&](std::size_t i) { return encoder_->tokens(batch.query.size(), batch.documents[i].size()); };
-    std::vector<std::span<const std::size_t>> groups;
-    for (std::size_t first = 0; first < order.size();) {
-      std::size_t end = first, in_group = 0;
-      do {
-        in_group += tokens(order[end++]);
-      } while (end < order.size() && in_group + tokens(order[end]) <= most);
-      groups.push_back(order.subspan(first, end - first));
-      first = end;
-    }
-    return groups;
-  }
-
   // A call's memory for the groups that all workers compute together.
   class BorrowedWorkspace {
    public:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/schedule.h"
+
 namespace relucent::cpu {
 namespace {
 
@@ -13,7 +15,7 @@ void append(std::vector<float>& all, const std::vector<float>& more) {
 }  // namespace
 
 Team Team::alone(Workspace& workspace) {
-  return {workspace, [&workspace](std::size_t count, const Work& work) {
+  return {workspace, 1, [&workspace](std::size_t count, const Work& work) {
             for (std::size_t i = 0; i < count; ++i) work(i, workspace);
           }};
 }
@@ -60,67 +62,191 @@ void Encoder::embed(std::int32_t id, std::size_t position, std::size_t type, flo
   for (std::size_t f = 0; f < hidden_; ++f) to[f * kernels_.panel] = word[f] + place_of[f] + type_of[f];
 }
 
-void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Workspace& w) const {
-  float* x = w.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
-  for (const Sequence& sequence : group.sequences) {
-    std::size_t token = sequence.first;
-    embed(cls_id, 0, 0, x, token++);
-    if (group.query_in_group) {
-      for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, token++);
-    }
-    for (std::size_t i = 0; i < sequence.document.size(); ++i) {
-      embed(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0, x, token++);
-    }
+std::vector<Encoder::Chunk> Encoder::chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const {
+  const std::span<const Sequence> all(group.sequences);
+  const std::size_t parts = parts_for(tasks_each, team.workers, all.size());
+  std::vector<Chunk> chunks;
+  for (std::size_t first = 0, part = 1; part <= parts; ++part) {
+    std::size_t end = part == parts ? all.size() : first;
+    while (end < all.size() && all[end].first * parts < part * group.tokens) ++end;
+    if (end == first) continue;
+    Chunk chunk{.sequences = all.subspan(first, end - first), .first_token = all[first].first};
+    const std::size_t end_token = end < all.size() ? all[end].first : group.tokens;
+    chunk.tokens = end_token - chunk.first_token;
+    chunk.first_panel = chunk.first_token / kernels_.panel;
+    chunk.panels = (end_token + kernels_.panel - 1) / kernels_.panel - chunk.first_panel;
+    chunks.push_back(chunk);
+    first = end;
   }
-  embedding_norm(group.vectors, w);
+  return chunks;
 }
 
-void Encoder::embedding_norm(std::size_t vectors, Workspace& w) const {
-  const Norm norm{
-      w.x.data(), embedding_norm_.gamma.data(), embedding_norm_.beta.data(), description_.norm_epsilon, hidden_,
-      vectors};
-  kernels_.norm(norm, operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales));
+template <typename Work>
+void Encoder::share_out(Team& team, std::size_t count, std::size_t most, const Work& work) {
+  const std::size_t size = task_size(count, team.workers, most);
+  team.each((count + size - 1) / size, [&](std::size_t index, Workspace& own) {
+    const std::size_t first = index * size;
+    work(first, std::min(size, count - first), own);
+  });
+}
+
+void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const {
+  float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
+  const std::vector<Chunk> chunks = chunks_of(group, 1, team);
+  team.each(chunks.size(), [&](std::size_t index, Workspace&) {
+    for (const Sequence& sequence : chunks[index].sequences) {
+      std::size_t token = sequence.first;
+      embed(cls_id, 0, 0, x, token++);
+      if (group.query_in_group) {
+        for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, token++);
+      }
+      for (std::size_t i = 0; i < sequence.document.size(); ++i) {
+        embed(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0, x, token++);
+      }
+    }
+  });
+  embedding_norm(group.vectors, team);
+}
+
+void Encoder::embedding_norm(std::size_t vectors, Team& team) const {
+  Workspace& w = team.group;
+  const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
+  share_out(team, panels(vectors), panels(vectors), [&](std::size_t first, std::size_t count, Workspace&) {
+    norm_panels(embedding_norm_, w.x.data(), first, count, vectors, out);
+  });
+}
+
+OperandOut Encoder::from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const {
+  if (out.units == nullptr) return out;
+  const std::size_t steps = padded(features) / inputs_together(out.arithmetic);
+  return {out.arithmetic, static_cast<float*>(out.units) + panel * steps * kernels_.panel,
+          out.token_scales + panel * kernels_.panel};
+}
+
+std::size_t Encoder::vectors_of(std::size_t first_panel, std::size_t count, std::size_t vectors) const {
+  const std::size_t wide = kernels_.panel / kernels_.lanes;
+  return std::min(vectors - first_panel * wide, count * wide);
+}
+
+void Encoder::norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
+                          std::size_t vectors, const OperandOut& out) const {
+  kernels_.norm({x + first * padded(hidden_) * kernels_.panel, parameters.gamma.data(), parameters.beta.data(),
+                 description_.norm_epsilon, hidden_, vectors_of(first, count, vectors)},
+                from_panel(out, hidden_, first));
 }
 
 template <typename Attend>
-void Encoder::block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team,
-                    const Attend& attend) const {
-  const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
-  // The band reads up to kReach tokens before the first and after the last.
-  const std::size_t stride = kReach + all_panels * panel + kReach;
-  Workspace& group = team.group;
-  float* context = group.context.grow(all_panels * rows * panel);
-  team.each(heads_, [&](std::size_t head, Workspace& own) {
+void Encoder::block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const {
+  const std::size_t panel = kernels_.panel, rows = padded(hidden_);
+  Workspace& of_group = team.group;
+  float* context = of_group.context.grow(panels(group.vectors) * rows * panel);
+  const OperandOut input{projection_arithmetic_, of_group.operand.data(), of_group.token_scales.data()};
+  const std::vector<Chunk> chunks = chunks_of(group, heads_, team);
+  team.each(chunks.size() * heads_, [&](std::size_t index, Workspace& own) {
+    const Chunk& chunk = chunks[index / heads_];
+    const std::size_t head = index % heads_;
+    // The band reads up to kReach tokens before the first and after the last.
+    const std::size_t stride = kReach + chunk.panels * panel + kReach;
     float* values = own.head.grow(head_features_ * stride) + kReach;
     float* output = own.head_output.grow(head_size_ * stride) + kReach;
+    const OperandOut of_chunk = from_panel(input, hidden_, chunk.first_panel);
     Product product = layer.heads.product(head * head_features_, head_features_);
-    product.operand = group.operand.data();
-    product.token_scales = group.token_scales.data();
-    product.vectors = vectors;
+    product.operand = of_chunk.units;
+    product.token_scales = of_chunk.token_scales;
+    product.vectors = vectors_of(chunk.first_panel, chunk.panels, group.vectors);
     product.out = values;
     product.panel_stride = panel;
     product.feature_stride = stride;
     kernels_.product(product);
-    attend(head, values, output, stride, own);
+    attend(chunk, head, values, output, stride, own);
+    const std::size_t end_token = chunk.first_token + chunk.tokens, before = chunk.first_panel * panel;
     for (std::size_t d = 0; d < head_size_; ++d) {
-      for (std::size_t p = 0; p < all_panels; ++p) {
-        const std::size_t count = std::min(panel, tokens - p * panel);
-        std::copy_n(output + d * stride + p * panel, count, context + (p * rows + head * head_size_ + d) * panel);
+      for (std::size_t p = chunk.first_panel; p < chunk.first_panel + chunk.panels; ++p) {
+        const std::size_t first = std::max(chunk.first_token, p * panel), end = std::min(end_token, (p + 1) * panel);
+        std::copy_n(output + d * stride + first - before, end - first,
+                    context + (p * rows + head * head_size_ + d) * panel + first % panel);
       }
     }
   });
-  // The rest of a block computes each token independently.
-  const std::size_t together = kernels_.panels_together, steps = rows / inputs_together(projection_arithmetic_);
-  team.each((all_panels + together - 1) / together, [&](std::size_t index, Workspace& own) {
-    const std::size_t first = index * together, wide = panel / kernels_.lanes;
-    const std::size_t count = std::min(vectors - first * wide, together * wide);
-    float* x = group.x.data() + first * rows * panel;
-    multiply(layer.attention_output, context + first * rows * panel, hidden_, count, Product::Output::add, x, hidden_,
-             own);
-    const OperandOut next{projection_arithmetic_, group.operand.data() + first * steps * panel,
-                          group.token_scales.data() + first * panel};
-    feed_forward(layer.attention_norm, layer.intermediate, layer.output, layer.output_norm, x, count, next, own);
+  after_heads(layer, group.vectors, team);
+}
+
+void Encoder::after_heads(const Layer& layer, std::size_t vectors, Team& team) const {
+  const std::size_t all_panels = panels(vectors), rows = padded(hidden_);
+  if (all_panels < 2 * team.workers && team.workers > 1) {
+    after_heads_by_features(layer, vectors, team);
+    return;
+  }
+  Workspace& group = team.group;
+  const OperandOut next{projection_arithmetic_, group.operand.data(), group.token_scales.data()};
+  share_out(team, all_panels, kernels_.panels_together, [&](std::size_t first, std::size_t count, Workspace& own) {
+    const std::size_t some = vectors_of(first, count, vectors);
+    float* x = group.x.data() + first * rows * kernels_.panel;
+    multiply(layer.attention_output, group.context.data() + first * rows * kernels_.panel, hidden_, some,
+             Product::Output::add, x, hidden_, own);
+    feed_forward(layer.attention_norm, layer.intermediate, layer.output, layer.output_norm, x, some,
+                 from_panel(next, hidden_, first), own);
   });
+}
+
+// The same step by step, for few tokens and many workers.
+void Encoder::after_heads_by_features(const Layer& layer, std::size_t vectors, Team& team) const {
+  const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
+  const std::size_t wide_features = layer.intermediate.features();
+  Workspace& group = team.group;
+  float* x = group.x.data();
+  const auto each_panel = [&](const auto& work) {
+    team.each(all_panels, [&](std::size_t p, Workspace&) { work(p, vectors_of(p, 1, vectors)); });
+  };
+  // out + p * panel_stride + f * feature_stride: feature f of panel p.
+  const auto multiply_all = [&](const PackedLinear& linear, std::size_t inputs, const OperandOut& in,
+                                Product::Output output, float* out, std::size_t panel_stride) {
+    // Tile kernels take two blocks of features at a time.
+    constexpr std::size_t together = 2 * kFeatureBlock;
+    const std::size_t pairs = (linear.features() + together - 1) / together;
+    const std::size_t parts = parts_for(all_panels, team.workers, pairs);
+    team.each(all_panels * parts, [&](std::size_t index, Workspace&) {
+      const std::size_t p = index % all_panels, part = index / all_panels;
+      const std::size_t first = part * pairs / parts * together;
+      const std::size_t end = std::min(linear.features(), (part + 1) * pairs / parts * together);
+      const OperandOut of_panel = from_panel(in, inputs, p);
+      Product product = linear.product(first, end - first);
+      product.operand = of_panel.units;
+      product.token_scales = of_panel.token_scales;
+      product.vectors = vectors_of(p, 1, vectors);
+      product.output = output;
+      product.panel_stride = panel_stride;
+      product.feature_stride = panel;
+      const std::size_t features_per_row = output == Product::Output::gelu_operand ? inputs_together(in.arithmetic) : 1;
+      product.out = out + p * panel_stride + first / features_per_row * panel;
+      kernels_.product(product);
+    });
+  };
+  const Arithmetic arithmetic = layer.intermediate.arithmetic();
+  const OperandOut gathered =
+      operand(layer.attention_output.arithmetic(), hidden_, vectors, group.part_operand, group.part_scales);
+  each_panel([&](std::size_t p, std::size_t some) {
+    kernels_.pack(group.context.data() + p * rows * panel, hidden_, some, from_panel(gathered, hidden_, p));
+  });
+  multiply_all(layer.attention_output, hidden_, gathered, Product::Output::add, x, rows * panel);
+
+  const OperandOut packed = operand(arithmetic, hidden_, vectors, group.part_operand, group.part_scales);
+  each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.attention_norm, x, p, 1, vectors, packed); });
+  const OperandOut activated = operand(arithmetic, wide_features, vectors, group.wide_operand, group.wide_scales);
+  if (arithmetic == Arithmetic::int8) {
+    // A token's scale is known when all of its features are.
+    float* wide = group.wide.grow(wide_features * all_panels * panel);
+    multiply_all(layer.intermediate, hidden_, packed, Product::Output::gelu, wide, wide_features * panel);
+    each_panel([&](std::size_t p, std::size_t some) {
+      kernels_.pack(wide + p * wide_features * panel, wide_features, some, from_panel(activated, wide_features, p));
+    });
+  } else {
+    multiply_all(layer.intermediate, hidden_, packed, Product::Output::gelu_operand,
+                 static_cast<float*>(activated.units), layer.output.steps() * panel);
+  }
+  multiply_all(layer.output, wide_features, activated, Product::Output::add, x, rows * panel);
+  const OperandOut next{projection_arithmetic_, group.operand.data(), group.token_scales.data()};
+  each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.output_norm, x, p, 1, vectors, next); });
 }
 
 // x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2); packs the result into `next`.
@@ -164,17 +290,19 @@ void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up,
   kernels_.norm({x, after.gamma.data(), after.beta.data(), description_.norm_epsilon, hidden_, vectors}, next);
 }
 
-void Encoder::attend_group(const AttentionPattern& pattern, const Group& group, const float* query_keys,
-                           std::size_t query_stride, std::size_t stride, Workspace& w) const {
+void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk,
+                           const float* query_keys, std::size_t query_stride, std::size_t stride, Workspace& w) const {
+  const std::size_t before = chunk.first_panel * kernels_.panel;
   const float* rows = w.head.data() + kReach;
   float* output = w.head_output.data() + kReach;
   const float* keys = rows + head_size_ * stride;
   const float* values = keys + head_size_ * stride;
-  for (const Sequence& sequence : group.sequences) {
-    const std::size_t first = group.first_document(sequence), document = sequence.document.size();
-    const Keys cls{keys + sequence.first, values + sequence.first, stride, 1};
+  for (const Sequence& sequence : chunk.sequences) {
+    const std::size_t start = sequence.first - before;
+    const std::size_t first = group.first_document(sequence) - before, document = sequence.document.size();
+    const Keys cls{keys + start, values + start, stride, 1};
     const Keys query = group.query_in_group
-                           ? Keys{keys + sequence.first + 1, values + sequence.first + 1, stride, group.query}
+                           ? Keys{keys + start + 1, values + start + 1, stride, group.query}
                            : Keys{query_keys, query_keys + head_size_ * query_stride, query_stride, group.query};
     const Keys all{keys + first, values + first, stride, document};
     w.scores.grow((group.query + document + 2 * kReach + 8) * kernels_.lanes);
@@ -193,13 +321,13 @@ void Encoder::attend_group(const AttentionPattern& pattern, const Group& group, 
     const auto sees = [&](bool flag, const Keys& segment) {
       if (flag && segment.count > 0) a.segments[a.segment_count++] = segment;
     };
-    of(sequence.first, 1);
+    of(start, 1);
     sees(true, cls);
     sees(pattern.cls_query, query);
     sees(pattern.cls_document, all);
     kernels_.attend_one(a);
     if (group.query_in_group) {
-      of(sequence.first + 1, group.query);
+      of(start + 1, group.query);
       sees(pattern.query_cls, cls);
       sees(true, query);
       sees(pattern.query_document, all);
@@ -217,19 +345,20 @@ void Encoder::attend_group(const AttentionPattern& pattern, const Group& group, 
 QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& team, const StopSignal& stop) const {
   QueryStates states;
   states.tokens = query.size();
-  const std::size_t vectors = whole_vectors(query.size());
-  states.stride = vectors * kernels_.lanes;
-  team.each(1, [&](std::size_t, Workspace&) {
-    float* x = team.group.x.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
-    for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, i);
-    embedding_norm(vectors, team.group);
-  });
+  Group group;
+  group.sequences.push_back({});
+  group.tokens = query.size();
+  group.vectors = whole_vectors(query.size());
+  states.stride = group.vectors * kernels_.lanes;
+  float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
+  for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, i);
+  embedding_norm(group.vectors, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("encoding the query");
     Buffer<float>& kept = states.heads.emplace_back();
     kept.grow(heads_ * 2 * head_size_ * states.stride);
-    block(layers_[i], query.size(), vectors, team,
-          [&](std::size_t head, const float* rows, float* output, std::size_t stride, Workspace& own) {
+    block(layers_[i], group, team,
+          [&](const Chunk&, std::size_t head, const float* rows, float* output, std::size_t stride, Workspace& own) {
             float* to = kept.data() + head * 2 * head_size_ * states.stride;
             for (std::size_t d = 0; d < 2 * head_size_; ++d) {
               std::copy_n(rows + (head_size_ + d) * stride, query.size(), to + d * states.stride);
@@ -268,18 +397,24 @@ void Encoder::encode(std::int32_t cls_id, std::span<const std::int32_t> query,
                      std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
                      Team& team, const StopSignal& stop) const {
   const Group group = layout(documents, query.size(), shared == nullptr);
-  team.each(1, [&](std::size_t, Workspace&) { embed(cls_id, query, group, team.group); });
+  embed(cls_id, query, group, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("scoring the candidates");
-    block(layers_[i], group.tokens, group.vectors, team,
-          [&](std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
+    block(layers_[i], group, team,
+          [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
             const float* keys =
                 shared == nullptr ? nullptr : shared->heads[i].data() + head * 2 * head_size_ * shared->stride;
-            attend_group(description_.patterns[i], group, keys, shared == nullptr ? 0 : shared->stride, stride, own);
+            attend_chunk(description_.patterns[i], group, chunk, keys, shared == nullptr ? 0 : shared->stride, stride,
+                         own);
           });
   }
   stop.throw_if_due("scoring the candidates");
-  team.each(1, [&](std::size_t, Workspace&) { last_attention(group, shared, cls, team.group); });
+  const std::vector<Chunk> chunks = chunks_of(group, 1, team);
+  team.each(chunks.size(), [&](std::size_t index, Workspace& own) {
+    const std::span<const Sequence> some = chunks[index].sequences;
+    const auto first = static_cast<std::size_t>(some.data() - group.sequences.data());
+    last_attention(group, some, team.group.x.data(), shared, cls + first * 2 * hidden_, own);
+  });
 }
 
 HiddenStates Encoder::hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
@@ -288,16 +423,16 @@ HiddenStates Encoder::hidden_states(std::int32_t cls_id, std::span<const std::in
   const Group group = layout(documents, query.size(), true);
   HiddenStates states;
   Team alone = Team::alone(w);
-  embed(cls_id, query, group, w);
+  embed(cls_id, query, group, alone);
   const auto row = [&](std::size_t token) {
     std::vector<float> values(hidden_);
     copy_tokens(w.x.data(), hidden_, token, 1, values.data(), 1);
     return values;
   };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    block(layers_[i], group.tokens, group.vectors, alone,
-          [&](std::size_t, const float*, float*, std::size_t stride, Workspace& own) {
-            attend_group(description_.patterns[i], group, nullptr, 0, stride, own);
+    block(layers_[i], group, alone,
+          [&](const Chunk& chunk, std::size_t, const float*, float*, std::size_t stride, Workspace& own) {
+            attend_chunk(description_.patterns[i], group, chunk, nullptr, 0, stride, own);
           });
     states.cls.push_back(row(0));
   }

@@ -35,6 +35,7 @@ struct Workspace {
 struct Team {
   using Work = std::function<void(std::size_t index, Workspace& own)>;
   Workspace& group;
+  std::size_t workers = 1;
   /// Calls work(index, the worker's workspace) for every index below a count; returns when all have ended.
   std::function<void(std::size_t count, const Work& work)> each;
 
@@ -121,25 +122,49 @@ class Encoder {
 
   Group layout(std::span<const std::span<const std::int32_t>> documents, std::size_t query, bool query_in_group) const;
   std::size_t panels(std::size_t vectors) const;
+  /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
+  struct Chunk {
+    std::span<const Sequence> sequences;
+    std::size_t first_token = 0, tokens = 0;
+    std::size_t first_panel = 0, panels = 0;
+  };
+  /// Splits a group's sequences into runs of about equally many tokens. There are enough runs to keep the team busy
+  /// with `tasks_each` tasks per run.
+  std::vector<Chunk> chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const;
+  /// Calls work(first, count, own) for runs of the items [0, count), at most `most` at a time.
+  template <typename Work>
+  static void share_out(Team& team, std::size_t count, std::size_t most, const Work& work);
   /// Writes one token's embedding to column `token` of the activation.
   void embed(std::int32_t id, std::size_t position, std::size_t type, float* activation, std::size_t token) const;
-  void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Workspace& workspace) const;
-  void embedding_norm(std::size_t vectors, Workspace& workspace) const;
+  void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const;
+  void embedding_norm(std::size_t vectors, Team& team) const;
+  /// The part of an activation's operand that starts at a panel.
+  OperandOut from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const;
+  /// The number of vectors in the panels [first_panel, first_panel + count).
+  std::size_t vectors_of(std::size_t first_panel, std::size_t count, std::size_t vectors) const;
 
   /// Computes a whole block on the group's x, whose operand is already packed; packs the operand of the next block.
-  /// `attend(head, values, output, stride, own)` fills a head's output from its queries, keys and values.
+  /// `attend(chunk, head, values, output, stride, own)` fills a head's output for a chunk from the chunk's queries,
+  /// keys and values, which start at its first panel.
   template <typename Attend>
-  void block(const Layer& layer, std::size_t tokens, std::size_t vectors, Team& team, const Attend& attend) const;
+  void block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
+  /// The rest of the block. The workers share the panels, or the features if there are too few panels.
+  void after_heads(const Layer& layer, std::size_t vectors, Team& team) const;
+  void after_heads_by_features(const Layer& layer, std::size_t vectors, Team& team) const;
+  /// Normalizes the panels [first, first + count) of x, which has `vectors` vectors, and packs them into `out`.
+  void norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
+                   std::size_t vectors, const OperandOut& out) const;
   void feed_forward(const NormParameters& before, const PackedLinear& up, const PackedLinear& down,
                     const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
-  void attend_group(const AttentionPattern& pattern, const Group& group, const float* query_keys,
+  void attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk, const float* query_keys,
                     std::size_t query_stride, std::size_t stride, Workspace& workspace) const;
   /// Multiplies an activation of `vectors` vectors: to = W activation + b, or to += that.
   void multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
                 Product::Output output, float* to, std::size_t to_features, Workspace& workspace) const;
-  /// The last block's attention for [CLS]; see encode().
-  void last_attention(const Group& group, const QueryStates* shared, float* cls, Workspace& workspace) const;
+  /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x; see encode().
+  void last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
+                      const QueryStates* shared, float* cls, Workspace& workspace) const;
   /// The logits of the [CLS] states in workspace.cls.
   void head(std::span<float> logits, Workspace& workspace) const;
   /// Columns [first, first + tokens) of an activation as rows with `stride`.

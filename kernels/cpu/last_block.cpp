@@ -22,16 +22,17 @@ void Encoder::multiply(const PackedLinear& linear, const float* activation, std:
   kernels_.product(product);
 }
 
-void Encoder::last_attention(const Group& group, const QueryStates* shared, float* states, Workspace& w) const {
+void Encoder::last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
+                             const QueryStates* shared, float* states, Workspace& w) const {
   const AttentionPattern& pattern = description_.patterns.back();
-  const std::size_t panel = kernels_.panel, rows = padded(hidden_), count = group.sequences.size();
+  const std::size_t panel = kernels_.panel, rows = padded(hidden_), count = sequences.size();
   const std::size_t vectors = whole_vectors(count), room = panels(vectors) * panel;
   const float scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
-  // The group's [CLS] tokens side by side, and their queries.
+  // The [CLS] tokens of the sequences side by side, and their queries.
   float* cls = w.cls.grow(rows * room);
   std::vector<float> token(hidden_);
   for (std::size_t i = 0; i < count; ++i) {
-    copy_tokens(w.x.data(), hidden_, group.sequences[i].first, 1, token.data(), 1);
+    copy_tokens(x, hidden_, sequences[i].first, 1, token.data(), 1);
     put_token(token.data(), cls, hidden_, i);
   }
   float* query = w.cls_query.grow(rows * room);
@@ -52,7 +53,7 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
   // Scores and weighted sums of the tokens, one sequence at a time; the sums overwrite `part`.
   float* mixed = w.cls_mixed.data();
   std::size_t longest = 0;
-  for (const Sequence& sequence : group.sequences) longest = std::max(longest, sequence.document.size());
+  for (const Sequence& sequence : sequences) longest = std::max(longest, sequence.document.size());
   const std::size_t lanes = kernels_.lanes;
   const auto whole = [&](std::size_t tokens) { return whole_vectors(tokens) * lanes; };
   const std::size_t own = 1 + (group.query_in_group ? group.query : 0) + longest;
@@ -62,10 +63,10 @@ void Encoder::last_attention(const Group& group, const QueryStates* shared, floa
   float* sums = vector + heads_ * hidden_;
   float* scores = w.scores.grow(heads_ * stride);
   for (std::size_t i = 0; i < count; ++i) {
-    const Sequence& sequence = group.sequences[i];
+    const Sequence& sequence = sequences[i];
     const std::size_t tokens = group.first_document(sequence) - sequence.first + sequence.document.size();
     const std::size_t own_stride = whole(tokens), query_tokens = shared == nullptr ? 0 : shared->tokens;
-    copy_tokens(w.x.data(), hidden_, sequence.first, tokens, sequence_rows, own_stride);
+    copy_tokens(x, hidden_, sequence.first, tokens, sequence_rows, own_stride);
     for (std::size_t head = 0; head < heads_; ++head) {
       const float* from = place(absorbed + head * head_room, hidden_, i);
       for (std::size_t f = 0; f < hidden_; ++f) vector[f * heads_ + head] = from[f * panel];

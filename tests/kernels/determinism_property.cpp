@@ -71,6 +71,25 @@ TEST_P(SameBits, OnAnyNumberOfThreads) {
   }
 }
 
+// More threads than documents, as many, and fewer: groups are computed by one worker or by all of them, by sequence and
+// head, by panel or by feature.
+TEST_P(SameBits, OnManyMoreThreadsThanProcessors) {
+  if (GetParam().on_gpu()) GTEST_SKIP() << "SKIPPED: a GPU's work does not depend on the host's threads";
+  BackendOptions options = GetParam().options;
+  for (const bool query_sees_document : {false, true}) {
+    model_.set_pattern(sparse(query_sees_document));
+    for (const std::size_t documents : {1, 3, 40, 100}) {
+      Pairs some = pairs_;
+      some.documents.resize(documents);
+      options.threads = 1;
+      const std::vector<float> expected = some.logits(*model_.on(options));
+      for (options.threads = 7; options.threads <= 64; options.threads += 57) {
+        EXPECT_EQ(some.logits(*model_.on(options)), expected) << documents << " documents, " << options.threads;
+      }
+    }
+  }
+}
+
 TEST_P(SameBits, InAnyOrder) {
   for (const bool query_sees_document : {false, true}) {
     model_.set_pattern(sparse(query_sees_document));
