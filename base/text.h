@@ -1,9 +1,11 @@
 #pragma once
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -12,10 +14,17 @@
 /// Small helpers for human-readable text. All functions are thread-safe.
 namespace relucent {
 
-/// Concatenates the parts (strings, views or integers) with `separator` between them.
-template <std::ranges::input_range Range>
-std::string join(Range&& parts, std::string_view separator = ", ") {
-  return fmt::format("{}", fmt::join(parts, separator));
+/// Concatenates what `projection` makes of the parts (strings, views or integers), with `separator` in between.
+template <std::ranges::input_range Range, typename Projection = std::identity>
+std::string join(Range&& parts, std::string_view separator = ", ", Projection projection = {}) {
+  std::string text;
+  bool first = true;
+  for (const auto& part : parts) {
+    fmt::format_to(std::back_inserter(text), "{}{}", first ? std::string_view() : separator,
+                   std::invoke(projection, part));
+    first = false;
+  }
+  return text;
 }
 
 inline constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <ranges>
-
 #include "base/text.h"
 #include "index_tools/corpora/argsme_reader.h"
 #include "index_tools/corpora/cord19_reader.h"
@@ -131,7 +129,7 @@ const Corpus& find_corpus(std::string_view id) {
     if (corpus.id == id) return corpus;
   }
   throw Error(ErrorKind::usage, fmt::format("--corpus {}", id), "unknown corpus",
-              "choose from " + join(corpora() | std::views::transform(&Corpus::id)));
+              "choose from " + join(corpora(), ", ", &Corpus::id));
 }
 
 }  // namespace relucent::index_tools

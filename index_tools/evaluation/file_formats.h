@@ -4,7 +4,6 @@
 
 #include <array>
 #include <filesystem>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +34,7 @@ Format format_named(const FormatNames<Format, count>& names, std::string_view na
     if (known == name) return format;
   }
   throw Error(ErrorKind::usage, {}, fmt::format("unknown {} format {}", kind, excerpt(name)),
-              "choose from " + join(names | std::views::keys));
+              "choose from " + join(names, ", ", [](const auto& each) { return each.first; }));
 }
 
 /// The extension with its dot, ignoring ".gz": ".tsv" for "topics.tsv.gz".

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -24,7 +23,7 @@ Value value_named(std::string_view name, std::initializer_list<std::pair<std::st
     if (known_name == name) return value;
   }
   throw Error(ErrorKind::usage, {}, fmt::format("unknown {} {}", what, excerpt(name)),
-              "choose from " + join(known | std::views::keys));
+              "choose from " + join(known, ", ", [](const auto& each) { return each.first; }));
 }
 
 void check(std::size_t runs, const FusionOptions& options) {

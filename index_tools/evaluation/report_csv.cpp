@@ -19,7 +19,7 @@ std::string quoted(const std::string& field) {
   return text + "\"";
 }
 
-std::string line_of(const Row& row) { return join(row | std::views::transform(quoted), ",") + "\n"; }
+std::string line_of(const Row& row) { return join(row, ",", quoted) + "\n"; }
 
 // The shortest digits that parse to the same number.
 std::string digits_of(double value) {

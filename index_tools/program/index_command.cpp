@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,8 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
   }
   if (!summary.broken_links.empty()) {
     std::cout << "  " << counted(static_cast<std::int64_t>(summary.broken_links.size()), "link", "links")
-              << " skipped: " << join(summary.broken_links | std::views::take(5))
+              << " skipped: "
+              << join(std::span(summary.broken_links).first(std::min<std::size_t>(summary.broken_links.size(), 5)))
               << (summary.broken_links.size() > 5 ? ", ...\n" : "\n");
   }
   if (summary.report.malformed_records() > 0) std::cout << "  " << summary.report.malformed_summary() << "\n";

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <string>
 
 #include "base/text.h"
@@ -37,7 +36,7 @@ std::string window_of(const CheckpointInfo& info) {
     alike = alike && pattern.window == info.description.patterns.front().window;
     windows.push_back(pattern.window ? fmt::to_string(*pattern.window) : "unlimited");
   }
-  return join(windows | std::views::take(alike ? 1 : windows.size()));
+  return alike ? windows.front() : join(windows);
 }
 
 nlohmann::ordered_json to_json(const CheckpointInfo& info) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,8 @@ namespace relucent::program {
 
 /// "7 queries are missing: 301, 302, 303, 304, 305, ...", with what = "queries are missing".
 inline std::string query_list(const std::vector<std::string>& ids, const std::string& what) {
-  return fmt::format("{} {}: {}{}", index_tools::with_commas(ids.size()), what, join(ids | std::views::take(5)),
-                     ids.size() > 5 ? ", ..." : "");
+  return fmt::format("{} {}: {}{}", index_tools::with_commas(ids.size()), what,
+                     join(std::span(ids).first(std::min<std::size_t>(ids.size(), 5))), ids.size() > 5 ? ", ..." : "");
 }
 
 }  // namespace relucent::program

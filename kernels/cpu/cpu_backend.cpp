@@ -98,8 +98,7 @@ const VectorKernels& choose_kernels(const std::string& wanted) {
   for (std::size_t i = 0; i < available.count; ++i) {
     if (wanted == available.levels[i]->name) return *available.levels[i];
   }
-  const std::string known =
-      join(std::span(available.levels, available.count) | std::views::transform(&VectorKernels::name));
+  const std::string known = join(std::span(available.levels, available.count), ", ", &VectorKernels::name);
   for (std::size_t i = 0; i < available.refused_count; ++i) {
     if (wanted != available.refused[i]->name) continue;
     throw Error(ErrorKind::device, "instruction set " + wanted,

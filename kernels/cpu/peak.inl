@@ -14,7 +14,7 @@ double spin_vectors(Arithmetic arithmetic, std::size_t rounds) {
   for (auto& sum : sums) sum = __builtin_convertvector(Ints{} + one, typename Dot::Sum);
   for (std::size_t round = 0; round < rounds; ++round) {
 #pragma GCC unroll 24
-    for (std::size_t i = 0; i < kSumsInFlight; ++i) sums[i] = Dot::add(sums[i], weight, units);
+    for (auto& sum : sums) sum = Dot::add(sum, weight, units);
   }
   for (const auto& sum : sums) asm volatile("" : : "r"(((Ints)sum)[0]));  // makes the compiler compute it
   return 2.0 * static_cast<double>(rounds * kSumsInFlight * kLanes * inputs_together(arithmetic));

@@ -23,7 +23,7 @@ std::vector<Schedule::Run> runs_of(std::span<const std::size_t> tokens, std::siz
   return runs;
 }
 
-// The most tokens that a worker gets if each takes the next run whenever it is free.
+// The highest number of tokens per worker when each free worker takes the next run.
 std::size_t largest_load(std::span<const std::size_t> tokens, std::span<const Schedule::Run> runs,
                          std::size_t workers) {
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> loads;

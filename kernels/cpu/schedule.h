@@ -6,7 +6,7 @@
 
 namespace relucent::cpu {
 
-/// How a batch's documents are shared among workers. Results never depend on it.
+/// How the workers share a batch's documents. Results never depend on it.
 struct Schedule {
   /// Consecutive runs of the documents: first and count.
   struct Run {
@@ -20,16 +20,16 @@ struct Schedule {
 /// @param tokens   of each document, the longest first
 /// @param workers  at least 1
 /// @param most     tokens that a worker's own group should have at most; a longer document is a group by itself
-/// Groups of their own need no waiting for each other, so they are chosen as long as they keep all workers busy: no
-/// worker has more than a tenth above its share.
+/// Workers with groups of their own never wait for each other. They get such groups if no worker's load exceeds the
+/// mean by more than a tenth.
 Schedule schedule(std::span<const std::size_t> tokens, std::size_t workers, std::size_t most);
 
-/// The size of a task, at most `most`, with which `workers` who take one task at a time finish `count` items the
-/// soonest; of several such sizes the largest. Beginning a task counts as an eighth of an item.
+/// The task size, at most `most`, with which `workers` finish `count` items soonest if each takes one task at a time;
+/// the largest of several such sizes. Starting a task costs as much as an eighth of an item.
 std::size_t task_size(std::size_t count, std::size_t workers, std::size_t most);
 
-/// Into how many parts, at most `most`, to divide what consists of `tasks` tasks per part, so that few workers wait for
-/// the others at the end: the smallest such number, about four tasks per worker or fewer.
+/// The number of parts, at most `most`, of work that has `tasks` tasks per part: the smallest number that keeps the
+/// workers busiest until the last task ends, up to about four tasks per worker.
 std::size_t parts_for(std::size_t tasks, std::size_t workers, std::size_t most);
 
 }  // namespace relucent::cpu

@@ -8,15 +8,15 @@
 
 namespace relucent::cpu {
 
-/// Who computes a batch: `workers` workers, each with a workspace of its own.
+/// The workers that compute a batch, each with its own workspace.
 struct Workers {
   std::size_t count = 1;
   /// Calls work(index, the worker's workspace) for every index below a count; returns when all have ended.
   std::function<void(std::size_t count, const Team::Work& work)> run;
 };
 
-/// The logits of a batch, in its order. `group` is memory for what all workers compute together. The logits' bits do
-/// not depend on the workers.
+/// Writes the logits of a batch, in its order. `group` is the memory for what all workers compute together. The bits of
+/// the logits do not depend on the number of workers.
 void score(const Encoder& encoder, const ScoringBatch& batch, const Workers& workers, Workspace& group,
            std::span<float> logits, const StopSignal& stop);
 

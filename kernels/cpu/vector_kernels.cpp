@@ -37,21 +37,21 @@ bool may_use_amx() {
 
 /// The levels that the processor claims to support.
 std::vector<const VectorKernels*> claimed() {
-  std::vector<const VectorKernels*> levels = {&plain::kernels};
+  std::vector<const VectorKernels*> levels = {&plain::kKernels};
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return levels;
-  levels.push_back(&amx_emulated::kernels);
-  levels.push_back(&avx2::kernels);
+  levels.push_back(&amx_emulated::kKernels);
+  levels.push_back(&avx2::kKernels);
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return levels;
   }
-  levels.push_back(&avx512::kernels);
+  levels.push_back(&avx512::kKernels);
   if (!__builtin_cpu_supports("avx512vnni")) return levels;
-  levels.push_back(&avx512_vnni::kernels);
+  levels.push_back(&avx512_vnni::kKernels);
   if (!__builtin_cpu_supports("avx512bf16")) return levels;
-  levels.push_back(&avx512_bf16::kernels);
-  if (may_use_amx()) levels.push_back(&amx::kernels);
+  levels.push_back(&avx512_bf16::kKernels);
+  if (may_use_amx()) levels.push_back(&amx::kKernels);
 #endif
   return levels;
 }

@@ -167,25 +167,25 @@ VectorLevels available_vector_kernels();
 const VectorKernels& best_vector_kernels();
 
 namespace amx_emulated {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 namespace plain {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 namespace avx2 {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 namespace avx512 {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 namespace avx512_vnni {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 namespace avx512_bf16 {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 namespace amx {
-extern const VectorKernels kernels;
+extern const VectorKernels kKernels;
 }
 
 }  // namespace relucent::cpu

@@ -48,7 +48,7 @@ void product(const Product& product) {
 
 }  // namespace
 
-const VectorKernels kernels = {
+const VectorKernels kKernels = {
     .name = RELUCENT_TEXT(RELUCENT_LEVEL),
     .lanes = kLanes,
     .panel = kPanel,

@@ -3,11 +3,11 @@
 constexpr std::size_t kLanes = RELUCENT_LANES;
 constexpr std::size_t kPanelVectors = RELUCENT_AMX != 0 ? 2 : 3;
 constexpr std::size_t kPanel = kPanelVectors * kLanes;
-typedef float Floats __attribute__((vector_size(4 * kLanes)));
-typedef std::int32_t Ints __attribute__((vector_size(4 * kLanes)));
-typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
-typedef float UnalignedFloats __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-typedef std::int32_t UnalignedInts __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+using Floats [[gnu::vector_size(4 * kLanes)]] = float;
+using Ints [[gnu::vector_size(4 * kLanes)]] = std::int32_t;
+using Words [[gnu::vector_size(4 * kLanes)]] = std::uint32_t;
+using UnalignedFloats [[gnu::vector_size(4 * kLanes), gnu::aligned(4), gnu::may_alias]] = float;
+using UnalignedInts [[gnu::vector_size(4 * kLanes), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
 
 #define RELUCENT_INLINE [[gnu::always_inline]] inline
 

@@ -9,6 +9,6 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
 
 /// BERT with a sequence classification head of one output, plain or with the sparse attention pattern of
 /// ListformerModelForSequenceClassification.
-inline constexpr Family bert_family{"bert", read_bert_configuration, read_bert_weights};
+inline constexpr Family kBertFamily{"bert", read_bert_configuration, read_bert_weights};
 
 }  // namespace relucent

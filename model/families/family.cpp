@@ -1,7 +1,6 @@
 #include "model/families/family.h"
 
 #include <array>
-#include <ranges>
 
 #include "base/text.h"
 #include "model/families/bert.h"
@@ -10,7 +9,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{bert_family};
+constexpr std::array kFamilies{kBertFamily};
 
 }  // namespace
 
@@ -20,9 +19,8 @@ const Family& find_family(const JsonFile& config) {
   for (const Family& family : kFamilies) {
     if (family.model_type == *model_type) return family;
   }
-  throw Error(
-      ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
-      "use a checkpoint of one of these types: " + join(kFamilies | std::views::transform(&Family::model_type)));
+  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
+              "use a checkpoint of one of these types: " + join(kFamilies, ", ", &Family::model_type));
 }
 
 }  // namespace relucent

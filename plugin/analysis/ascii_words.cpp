@@ -13,9 +13,9 @@ enum Class : std::uint8_t { letter, digit, joiner, mid_letter, mid_digit, mid_bo
 constexpr std::array<Class, 128> make_classes() {
   std::array<Class, 128> classes{};
   classes.fill(other);
-  for (char c = 'a'; c <= 'z'; ++c) classes[static_cast<unsigned>(c)] = letter;
-  for (char c = 'A'; c <= 'Z'; ++c) classes[static_cast<unsigned>(c)] = letter;
-  for (char c = '0'; c <= '9'; ++c) classes[static_cast<unsigned>(c)] = digit;
+  for (char c = 'a'; c <= 'z'; ++c) classes[static_cast<unsigned char>(c)] = letter;
+  for (char c = 'A'; c <= 'Z'; ++c) classes[static_cast<unsigned char>(c)] = letter;
+  for (char c = '0'; c <= '9'; ++c) classes[static_cast<unsigned char>(c)] = digit;
   classes['_'] = joiner;
   classes[':'] = mid_letter;
   classes[','] = classes[';'] = mid_digit;

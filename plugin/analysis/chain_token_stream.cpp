@@ -27,7 +27,7 @@ void ChainTokenStream::set_text(const wchar_t* text, std::size_t size) {
   units_.clear();
   units_.reserve(size);
   for (std::size_t i = 0; i < size; ++i) {
-    auto c = static_cast<UChar32>(text[i]);
+    auto c = static_cast<UChar32>(static_cast<std::uint32_t>(text[i]));
     if (c < 0 || c > 0x10FFFF || U_IS_SURROGATE(c)) c = 0xFFFD;
     if (c <= 0xFFFF) {
       units_.push_back(static_cast<char16_t>(c));

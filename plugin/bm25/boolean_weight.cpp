@@ -108,8 +108,7 @@ Lucene::ScorerPtr BooleanWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool
   }
   if (required.empty() && optional.empty()) return {};
   if (static_cast<std::int32_t>(optional.size()) < minimum_should_match_) return {};
-  return Lucene::newLucene<BooleanScorer>(shared_from_this(), std::move(required), std::move(optional),
-                                          std::move(prohibited), minimum_should_match_);
+  return Lucene::newLucene<BooleanScorer>(shared_from_this(), required, optional, prohibited, minimum_should_match_);
 }
 
 Lucene::ExplanationPtr BooleanWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {

@@ -25,7 +25,7 @@ inline std::uint64_t frequency_places(std::uint64_t even) {
 
 const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
                            std::int32_t* documents, std::int32_t* frequencies) {
-  constexpr std::int32_t kFew = 8;
+  constexpr std::int32_t minimum = 8;
   const __m512i one = _mm512_set1_epi8(1), last_lane = _mm512_set1_epi32(15);
   while (count > 0) {
     const __m512i here = _mm512_loadu_si512(bytes), next = _mm512_loadu_si512(bytes + 1);
@@ -37,8 +37,8 @@ const std::uint8_t* decode(const std::uint8_t* bytes, std::int32_t count, std::i
     const std::uint64_t frequency_numbers = frequency_places(_pext_u64(~odd, first_bytes)) & all;
     std::uint64_t codes = _pdep_u64(~frequency_numbers & all, first_bytes);
     const bool long_numbers = (continued & ((continued << 1) | _pdep_u64(frequency_numbers, first_bytes))) != 0;
-    if (long_numbers || count < kFew) {
-      const std::int32_t few = count < kFew ? count : kFew;
+    if (long_numbers || count < minimum) {
+      const std::int32_t few = count < minimum ? count : minimum;
       bytes = decode_one_by_one(bytes, few, document, documents, frequencies);
       documents += few;
       frequencies += few;

@@ -42,10 +42,10 @@ PostingLevels available_posting_kernels();
 const PostingKernels& best_posting_kernels();
 
 namespace plain {
-extern const PostingKernels posting_kernels;
+extern const PostingKernels kPostingKernels;
 }
 namespace avx512 {
-extern const PostingKernels posting_kernels;
+extern const PostingKernels kPostingKernels;
 }
 
 }  // namespace relucent::bm25

@@ -34,7 +34,7 @@ const std::uint8_t* decode_one_by_one(const std::uint8_t* bytes, std::int32_t co
 #if RELUCENT_VBMI2
 #include "plugin/bm25/decode_compressing.inl"
 #else
-constexpr auto decode = decode_one_by_one;
+constexpr auto decode = decode_one_by_one;  // NOLINT(readability-identifier-naming): a function
 #endif
 
 #if RELUCENT_VBMI2
@@ -87,6 +87,6 @@ std::size_t count_seen(std::uint8_t* seen, std::size_t size) {
 
 #define RELUCENT_TEXT_OF(name) #name
 #define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
-const PostingKernels posting_kernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, take_above, count_seen};
+const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, take_above, count_seen};
 
 }  // namespace relucent::bm25::RELUCENT_LEVEL

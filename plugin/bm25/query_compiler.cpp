@@ -171,11 +171,11 @@ WeightPtr QueryCompiler::compile_boolean(const BooleanQueryPtr& query, float boo
     for (const Part& part : parts) {
       terms.push_back(term(part.query, exactly<Lucene::TermQuery>(part.query)->getTerm(), part.boost));
     }
-    return Lucene::newLucene<DisjunctionWeight>(query, std::move(terms));
+    return Lucene::newLucene<DisjunctionWeight>(query, terms);
   }
   std::vector<BooleanWeight::Clause> clauses;
   for (const Part& part : parts) clauses.push_back({part.occur, weight_of(part)});
-  return Lucene::newLucene<BooleanWeight>(query, std::move(clauses), query->getMinimumNumberShouldMatch());
+  return Lucene::newLucene<BooleanWeight>(query, clauses, query->getMinimumNumberShouldMatch());
 }
 
 WeightPtr QueryCompiler::compile(const QueryPtr& query, float boost) {

@@ -46,7 +46,7 @@ std::optional<CommitData> commit_data_of(const Lucene::IndexReaderPtr& reader, c
   }
 }
 
-std::set<std::string> utf8_names(Lucene::HashSet<Lucene::String> names) {
+std::set<std::string> utf8_names(const Lucene::HashSet<Lucene::String>& names) {
   std::set<std::string> texts;
   for (const auto& name : names) texts.insert(to_utf8(name));
   return texts;
@@ -60,12 +60,12 @@ float FieldStatistics::average_length() const noexcept {
 }
 
 struct BM25Searcher::Implementation {
-  Implementation(const Lucene::IndexReaderPtr& reader_, const FirstStageConfig& first_stage, const IndexConfig& fields,
-                 const LogConfig& log_config)
+  Implementation(const Lucene::IndexReaderPtr& index_reader, const FirstStageConfig& first_stage,
+                 const IndexConfig& fields, const LogConfig& log_config)
       : log(log_config),
-        reader(reader_),
-        leaves(bm25::leaf_readers(reader_)),
-        folder(folder_of(reader_)),
+        reader(index_reader),
+        leaves(bm25::leaf_readers(index_reader)),
+        folder(folder_of(index_reader)),
         k1(static_cast<float>(first_stage.k1)),
         b(static_cast<float>(first_stage.b)) {
     const auto data = commit_data_of(reader, folder);

@@ -15,8 +15,8 @@ using Lucene::Scorer;
 
 /// Computes a document's contribution from a frequency.
 struct Scoring {
-  Scoring(float weight_, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
-      : weight(weight_),
+  Scoring(float term_weight, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
+      : weight(term_weight),
         factors(model.factors().data()),
         lengths(model.lengths(leaf.get())),
         documents(leaf->maxDoc()) {}

@@ -47,7 +47,7 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   return map;
 }
 
-std::optional<CommitData> from_user_data(Lucene::MapStringString map, const std::string& place) {
+std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, const std::string& place) {
   if (!map) return std::nullopt;
   std::map<std::string, std::string> own;
   CommitData data;

@@ -26,7 +26,7 @@ struct CommitData {
 
 Lucene::MapStringString to_user_data(const CommitData& data);
 /// nullopt for another program's index. Throws Error `invalid_data` for malformed data.
-std::optional<CommitData> from_user_data(Lucene::MapStringString data, const std::string& place);
+std::optional<CommitData> from_user_data(const Lucene::MapStringString& data, const std::string& place);
 
 /// CommitData::tokenizer of a reader's commit; 0 if unknown.
 std::uint64_t tokenizer_of_token_ids(const Lucene::IndexReaderPtr& reader);

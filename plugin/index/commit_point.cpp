@@ -104,8 +104,7 @@ std::optional<WholeCommit> find_whole_commit(const fs::path& folder, const Lucen
 
 std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::DirectoryPtr& directory) {
   std::vector<std::string> names;
-  auto files = commit.infos->files(directory, false);
-  for (auto file = files.begin(); file != files.end(); ++file) names.push_back(to_utf8(*file));
+  for (const Lucene::String& file : commit.infos->files(directory, false)) names.push_back(to_utf8(file));
   for (std::int32_t i = 0; i < commit.infos->size(); ++i) {
     const segment::Segment segment = recorded_segment(commit.infos->info(i));
     if (segment.files.contains(segment::kBlockSums))

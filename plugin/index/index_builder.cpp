@@ -187,7 +187,7 @@ void Builder::start_pipeline() {
       segment::Fields(fields.id_field, fields.text_field, fields.contents_field, token_ids_.tokenizer != nullptr),
       threads > 0 ? threads : available_cores(),
       static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
-      [first_stage] { return make_term_source(first_stage); },
+      [first_stage = first_stage] { return make_term_source(first_stage); },
       token_ids_};
   pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
   before_ = last_commit_.totals;
@@ -226,8 +226,8 @@ void Builder::usable(const char* operation) const {
 
 void Builder::add(std::string_view id, std::string_view text) {
   guarded("adding a document", [&] {
-    constexpr std::size_t kMaxLength = 0x3FFFFFFF;
-    if (text.size() > kMaxLength || id.size() > kMaxLength) {
+    constexpr std::size_t max_length = 0x3FFFFFFF;
+    if (text.size() > max_length || id.size() > max_length) {
       throw Error(ErrorKind::invalid_data, fmt::format("document \"{}\"", id.substr(0, 100)),
                   "its text is longer than 1 GiB", "split the document");
     }

@@ -47,8 +47,8 @@ auto with_commit(const std::filesystem::path& folder, const char* operation, Use
         return use(directory, *found);
       });
     } catch (const Error&) {
-      constexpr int kAttempts = 10;
-      if (attempt == kAttempts || segments_files(folder) == before) throw;
+      constexpr int attempts = 10;
+      if (attempt == attempts || segments_files(folder) == before) throw;
     }
   }
 }

@@ -36,10 +36,10 @@ void start_writing(const fs::path& path) {
 /// Whether Lucene would name a segment's file like this: "_", a number in base 36, perhaps another number, and the
 /// extension.
 bool is_segment_file(const fs::path& file) {
-  static const std::set<std::string> kExtensions = {".cfs", ".cfx", ".del", ".fdt", ".fdx", ".fnm", ".frq", ".nrm",
-                                                    ".prx", ".sum", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
+  static const std::set<std::string> extensions = {".cfs", ".cfx", ".del", ".fdt", ".fdx", ".fnm", ".frq", ".nrm",
+                                                   ".prx", ".sum", ".tii", ".tis", ".tvd", ".tvf", ".tvx"};
   const std::string stem = file.stem().string();
-  return stem.size() > 1 && stem[0] == '_' && kExtensions.contains(file.extension().string()) &&
+  return stem.size() > 1 && stem[0] == '_' && extensions.contains(file.extension().string()) &&
          stem.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
 }
 
@@ -119,11 +119,11 @@ void SegmentList::set_segments(const std::vector<segment::Segment>& segments, st
   for (const segment::Segment& segment : segments) {
     Lucene::SegmentInfoPtr& info = before[segment.name];
     if (!info) {
-      constexpr bool kCompound = false, kOneFileOfNorms = true, kPositions = true;
-      constexpr std::int32_t kOwnStoredFields = -1;
-      info = Lucene::newLucene<Lucene::SegmentInfo>(to_lucene(segment.name), segment.documents, directory_, kCompound,
-                                                    kOneFileOfNorms, kOwnStoredFields, Lucene::String(), kCompound,
-                                                    kPositions);
+      constexpr bool compound = false, one_file_of_norms = true, positions = true;
+      constexpr std::int32_t own_stored_fields = -1;
+      info = Lucene::newLucene<Lucene::SegmentInfo>(to_lucene(segment.name), segment.documents, directory_, compound,
+                                                    one_file_of_norms, own_stored_fields, Lucene::String(), compound,
+                                                    positions);
       record_files(segment, info);
     }
     infos_->add(info);
@@ -191,12 +191,12 @@ void SegmentList::read_again() {
 
 Lucene::DocumentPtr SegmentList::read_last_document() const {
   if (infos_->size() == 0) return {};
-  constexpr std::int32_t kNoTermIndex = -1;
+  constexpr std::int32_t no_term_index = -1;
   const Lucene::SegmentInfoPtr info = infos_->info(infos_->size() - 1);
   const auto checked =
       Lucene::newLucene<CheckedDirectory>(folder_, check::recorded_sums(folder_, recorded_segment(info)));
   const auto segment =
-      Lucene::SegmentReader::get(true, checked, info, Lucene::BufferedIndexInput::BUFFER_SIZE, true, kNoTermIndex);
+      Lucene::SegmentReader::get(true, checked, info, Lucene::BufferedIndexInput::BUFFER_SIZE, true, no_term_index);
   const auto document = segment->document(segment->maxDoc() - 1, Lucene::FieldSelectorPtr());
   segment->close();
   return document;

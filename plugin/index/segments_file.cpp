@@ -10,13 +10,13 @@
 namespace relucent {
 
 std::vector<std::string> segments_files(const std::filesystem::path& folder) {
-  constexpr std::string_view kPrefix = "segments_";
+  constexpr std::string_view prefix = "segments_";
   std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
-        name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz", kPrefix.size()) == std::string::npos) {
+    if (name.starts_with(prefix) && name.size() > prefix.size() &&
+        name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz", prefix.size()) == std::string::npos) {
       names.push_back(name);
     }
   }

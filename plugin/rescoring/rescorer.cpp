@@ -41,6 +41,7 @@ Rescorer::Rescorer(const Config& config) : Rescorer(config, make_scorer(config.r
 Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
   check_config(config);
   if (!scorer) throw Error(ErrorKind::usage, "Rescorer", "the scorer is null", "pass a scorer");
+  // NOLINTNEXTLINE(modernize-make-unique): an aggregate
   implementation_.reset(new Implementation{config, std::move(scorer), Log(config.log)});
   implementation_->log.info(
       fmt::format("rescoring the best {} hits with {}", config.rescorer.window, implementation_->scorer->describe()));

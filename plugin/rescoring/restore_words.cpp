@@ -49,8 +49,7 @@ std::string restore_words(const std::vector<std::string>& stems, std::span<const
       ++words->second[lower_ascii(beginning.substr(token.start, token.end - token.start))];
     }
   }
-  const auto word_of = [&](const std::string& stem) { return word_for(stem, words_of[stem]); };
-  return join(stems | std::views::transform(word_of), " ");
+  return join(stems, " ", [&](const std::string& stem) { return word_for(stem, words_of[stem]); });
 }
 
 }  // namespace relucent

@@ -15,7 +15,7 @@ TEST(Text, JoinsWhatARangeHolds) {
   EXPECT_EQ(join(std::vector<std::string>{"", "b"}), ", b");
   EXPECT_EQ(join(std::set<std::string_view>{"b", "a"}, " | "), "a | b");
   EXPECT_EQ(join(std::vector<std::int64_t>{3, -1}), "3, -1");
-  EXPECT_EQ(join(std::vector<std::string>{"a", "b", "c"} | std::views::take(2)), "a, b");
+  EXPECT_EQ(join(std::vector<std::string>{"a", "bcd"}, ", ", &std::string::size), "1, 3");
 }
 
 TEST(Text, TrimsAsciiWhiteSpace) {

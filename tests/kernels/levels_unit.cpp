@@ -25,7 +25,7 @@ TEST_P(KnownProduct, IsExact) { EXPECT_TRUE(cpu::multiplies_exactly(*GetParam())
 
 /// The plain level with a product that goes wrong in one arithmetic.
 VectorKernels wrong_in(void (*product)(const Product&)) {
-  VectorKernels kernels = cpu::plain::kernels;
+  VectorKernels kernels = cpu::plain::kKernels;
   kernels.native_bf16 = kernels.native_int8 = true;
   kernels.product = product;
   return kernels;
@@ -36,27 +36,27 @@ float& last_of(const Product& product) {
 }
 
 TEST(KnownProducts, ShowWhatAnInstructionGetsWrong) {
-  constexpr auto right = [](const Product& product) { cpu::plain::kernels.product(product); };
+  constexpr auto right = [](const Product& product) { cpu::plain::kKernels.product(product); };
   EXPECT_TRUE(cpu::multiplies_exactly(wrong_in(right)));
   EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product&) {}))) << "nothing is written";
   EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product& product) {
-    cpu::plain::kernels.product(product);
+    cpu::plain::kKernels.product(product);
     if (product.arithmetic == Arithmetic::fp32) last_of(product) = std::nanf("");
   })));
   EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product& product) {
-    cpu::plain::kernels.product(product);
+    cpu::plain::kKernels.product(product);
     if (product.arithmetic == Arithmetic::bf16) last_of(product) += 1;
   })));
   EXPECT_FALSE(cpu::multiplies_exactly(wrong_in([](const Product& product) {
     Product fewer = product;  // as with half of the tiles configured
     if (product.arithmetic == Arithmetic::int8) fewer.steps /= 2;
-    cpu::plain::kernels.product(fewer);
+    cpu::plain::kKernels.product(fewer);
   })));
 }
 
 TEST(KnownProducts, ALevelThatIsWrongIsNotOffered) {
   const VectorKernels wrong = wrong_in([](const Product&) {});
-  const VectorKernels *first = &cpu::plain::kernels, *best = &cpu::plain::kernels;
+  const VectorKernels *first = &cpu::plain::kKernels, *best = &cpu::plain::kKernels;
   const VectorKernels* const candidates[] = {first, &wrong, best};
   const cpu::VectorLevels found = cpu::levels_that_work(candidates, cpu::multiplies_exactly);
   ASSERT_EQ(found.count, 2U);
@@ -76,7 +76,7 @@ TEST(KnownProducts, NoLevelOfThisMachineIsRefused) {
 // ---- precision = "auto" ----
 
 VectorKernels with_bf16() {
-  VectorKernels kernels = cpu::plain::kernels;
+  VectorKernels kernels = cpu::plain::kKernels;
   kernels.native_bf16 = true;
   return kernels;
 }
@@ -103,7 +103,7 @@ TEST(AutomaticPrecision, IsNotMeasuredWhereThereIsNoChoice) {
     ADD_FAILURE() << "measured";
     return 0;
   };
-  EXPECT_EQ(cpu::choose_automatically(cpu::plain::kernels, never), Arithmetic::fp32);
+  EXPECT_EQ(cpu::choose_automatically(cpu::plain::kKernels, never), Arithmetic::fp32);
 }
 
 int spins = 0;
@@ -112,7 +112,7 @@ TEST(AutomaticPrecision, IsMeasuredOncePerProcess) {
   static VectorKernels kernels = with_bf16();
   kernels.spin = [](Arithmetic arithmetic, std::size_t rounds) {
     ++spins;
-    return cpu::plain::kernels.spin(arithmetic, rounds);
+    return cpu::plain::kKernels.spin(arithmetic, rounds);
   };
   const Arithmetic chosen = cpu::automatic_arithmetic(kernels);
   const int measured = spins;

@@ -10,6 +10,7 @@
 #include "relucent/export.h"
 
 namespace relucent {
+// NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// The one call a host needs. Returns an IndexSearcher over `index` whose search() returns BM25 hits rescored according
 /// to `config` (plain BM25 with [rescorer] enabled = false). Code that holds an IndexSearcherPtr needs no change.
@@ -19,4 +20,5 @@ RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& 
 RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index,
                                                    const std::filesystem::path& config_file);
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace relucent

@@ -12,6 +12,7 @@
 #include "relucent/export.h"
 
 namespace relucent {
+// NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// A query together with the text a person typed. The second stage reads that text, since a Lucene++ query holds only
 /// analyzed terms. A RescoringSearcher also finds it inside BooleanQuery clauses; any other searcher treats it as the
@@ -63,4 +64,5 @@ class RELUCENT_API QueryTextScope {
   const QueryTextScope* outer_;
 };
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace relucent

@@ -14,6 +14,7 @@
 #include "relucent/times.h"
 
 namespace relucent {
+// NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// A hit as the second stage returns it. `score` is the combined score.
 class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
@@ -77,4 +78,5 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
 };
 using RescoredTopDocsPtr = boost::shared_ptr<RescoredTopDocs>;
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace relucent

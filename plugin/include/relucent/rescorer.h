@@ -18,6 +18,7 @@
 #include "relucent/scorer.h"
 
 namespace relucent {
+// NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 struct ModelQuery;
 
@@ -66,4 +67,5 @@ class RELUCENT_API Rescorer {
   std::unique_ptr<Implementation> implementation_;
 };
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace relucent

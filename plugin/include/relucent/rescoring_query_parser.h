@@ -11,6 +11,7 @@
 #include "relucent/rescore_query.h"
 
 namespace relucent {
+// NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// A Lucene++ QueryParser whose parse() returns a RescoreQuery with the parsed text, also when called through a
 /// QueryParserPtr. The text is the typed one without the backslashes that escape query syntax; it is empty if the query
@@ -33,4 +34,5 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
   std::chrono::steady_clock::time_point started_;
 };
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace relucent

@@ -7,6 +7,7 @@
 #include "relucent/rescore_query.h"
 
 namespace relucent {
+// NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// Turns plain words into a query, without any query syntax. Each word that [first_stage] analyzer finds in the text
 /// (UTF-8) becomes an optional clause on [index] contents_field; the second stage reads the text itself. A text without
@@ -14,4 +15,5 @@ namespace relucent {
 /// Throws Error.
 RELUCENT_API RescoreQueryPtr makeTextQuery(std::string_view text, const Config& config);
 
+// NOLINTEND(readability-identifier-naming)
 }  // namespace relucent

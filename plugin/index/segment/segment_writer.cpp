@@ -22,18 +22,18 @@ constexpr std::string_view kNormsHeader = "NRM\xFF";
 
 /// Lucene skips terms that do not fit into one of its buffers.
 bool too_long(std::string_view term) {
-  constexpr std::size_t kMaxTerm = 16383;
-  return term.size() > kMaxTerm && count_code_points(term) > kMaxTerm;
+  constexpr std::size_t max_term = 16383;
+  return term.size() > max_term && count_code_points(term) > max_term;
 }
 
 /// An id that Lucene++ can hold: well-formed and without U+FFFF, Lucene++'s end-of-buffer mark.
 std::string_view stored_id(std::string_view id, std::string& storage) {
-  constexpr std::string_view kEndOfBuffer = "\xEF\xBF\xBF";
+  constexpr std::string_view end_of_buffer = "\xEF\xBF\xBF";
   const std::string_view text = well_formed_utf8(id, storage);
-  if (text.find(kEndOfBuffer) == std::string_view::npos) return text;
+  if (text.find(end_of_buffer) == std::string_view::npos) return text;
   std::string copy(text);
-  for (std::size_t at = 0; (at = copy.find(kEndOfBuffer, at)) != std::string::npos; at += kReplacementUtf8.size()) {
-    copy.replace(at, kEndOfBuffer.size(), kReplacementUtf8);
+  for (std::size_t at = 0; (at = copy.find(end_of_buffer, at)) != std::string::npos; at += kReplacementUtf8.size()) {
+    copy.replace(at, end_of_buffer.size(), kReplacementUtf8);
   }
   storage = std::move(copy);
   return storage;

@@ -23,18 +23,18 @@ class StoredFieldsWriter {
   /// Id and text must be well-formed UTF-8. The id is stored as a string, the text and the token ids (if the fields
   /// have them) as bytes.
   void add(const Fields& fields, std::string_view id, std::string_view text, std::string_view token_ids) {
-    constexpr std::uint8_t kString = 0, kBinary = 2;
+    constexpr std::uint8_t plain_text = 0, binary = 2;
     start_document();
     documents_.number(fields.token_ids ? 3 : 2);
     documents_.number(fields.id_number);
-    documents_.byte(kString);
+    documents_.byte(plain_text);
     documents_.string(id);
     documents_.number(fields.text_number);
-    documents_.byte(kBinary);
+    documents_.byte(binary);
     documents_.string(text);
     if (!fields.token_ids) return;
     documents_.number(fields.token_ids_number);
-    documents_.byte(kBinary);
+    documents_.byte(binary);
     documents_.string(token_ids);
   }
   /// For documents copied unchanged: records the offset of the next one.

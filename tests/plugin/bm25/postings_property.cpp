@@ -105,7 +105,7 @@ TEST(FirstStagePostings, AnyBytesGiveTheSameOnEveryInstructionSet) {
       if (random() % rare == 0) byte = static_cast<std::uint8_t>(random());
     }
     const auto before = static_cast<std::int64_t>(random() % 0x7FFFFFFF);
-    const Decoded wanted = decode(plain::posting_kernels, bytes, count, before);
+    const Decoded wanted = decode(plain::kPostingKernels, bytes, count, before);
     for_each_level([&](const PostingKernels& kernels) {
       const Decoded decoded = decode(kernels, bytes, count, before);
       ASSERT_EQ(decoded.used, wanted.used);
