@@ -342,9 +342,9 @@ TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
   const auto backend = make();
   std::vector<std::thread> callers;
   std::vector<int> different(4, 0);
-  for (std::size_t caller = 0; caller < different.size(); ++caller) {
-    callers.emplace_back([&, caller] {
-      for (int round = 0; round < 10; ++round) different[caller] += pairs_.logits(*backend) != truth ? 1 : 0;
+  for (int& count : different) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) count += pairs_.logits(*backend) != truth ? 1 : 0;
     });
   }
   for (std::thread& caller : callers) caller.join();

@@ -344,12 +344,12 @@ TEST_F(TinyCrossEncoder, ThreadsAtOnceGiveTheSameBits) {
   const PairScores expected = model->score("q x", documents);
   std::vector<std::thread> threads;
   std::vector<int> wrong(8, 0);
-  for (std::size_t t = 0; t < wrong.size(); ++t) {
-    threads.emplace_back([&, t] {
+  for (int& count : wrong) {
+    threads.emplace_back([&] {
       for (int repeat = 0; repeat < 5; ++repeat) {
         const PairScores scores = model->score("q x", documents);
         for (std::size_t i = 0; i < documents.size(); ++i) {
-          wrong[t] += std::bit_cast<int>(scores.documents[i].logit) != std::bit_cast<int>(expected.documents[i].logit);
+          count += std::bit_cast<int>(scores.documents[i].logit) != std::bit_cast<int>(expected.documents[i].logit);
         }
       }
     });

@@ -278,7 +278,7 @@ TEST_F(FaultyCheckpoint, VocabularyOfTheWrongSize) {
   changed.write(folder);
   refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries, but config.json's vocab_size is 57", "same model");
   changed = checkpoint;
-  changed.vocabulary.push_back("more");
+  changed.vocabulary.emplace_back("more");
   changed.write(folder);
   refused(ErrorKind::invalid_data, "vocab.txt", "", "58 entries", "same model");
   write_file(folder / "vocab.txt", "");

@@ -28,6 +28,7 @@ struct GoldenDevice {
   std::string instruction_set;  ///< empty: the best
 };
 
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's name
 void PrintTo(const GoldenDevice& device, std::ostream* out) {
   *out << device.name << "_" << to_string(device.precision) << " " << device.instruction_set;
 }

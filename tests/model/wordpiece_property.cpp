@@ -194,7 +194,7 @@ TEST(WordPieceProperty, AnyVocabularyGivesWhatTheDefinitionGives) {
 // Words of every length against both ends of a text, where the tokenizer changes its way of reading.
 TEST(WordPieceProperty, WordsOfEveryLengthAtEveryDistanceFromTheEnd) {
   WordPieceVocabulary vocabulary{{"[UNK]", "[CLS]", "[SEP]", "##a", "b", "ba", "."}, 1, 2, 0, "test"};
-  for (std::size_t length = 1; length <= 20; ++length) vocabulary.entries.push_back(std::string(length, 'a'));
+  for (std::size_t length = 1; length <= 20; ++length) vocabulary.entries.emplace_back(length, 'a');
   const WordPieceTokenizer tokenizer(vocabulary);
   const PlainWordPiece plain(vocabulary);
   for (std::size_t length = 0; length <= 40; ++length) {

@@ -48,7 +48,7 @@ inline std::filesystem::path test_data() { return folder_from("RELUCENT_TEST_DAT
 /// Skips the running test, saying which folder it wanted.
 #define RELUCENT_NEEDS(folder)                                                                        \
   do {                                                                                                \
-    const std::filesystem::path needed = (folder);                                                    \
+    const std::filesystem::path& needed = (folder);                                                   \
     if (!std::filesystem::exists(needed)) {                                                           \
       GTEST_SKIP() << "SKIPPED: needs " << needed << " (set RELUCENT_GOLDENS or RELUCENT_TEST_DATA)"; \
     }                                                                                                 \

@@ -55,10 +55,10 @@ std::string sha256(const std::string& text) {
 /// Every C for which there is a C.docs.jsonl.gz.
 std::vector<std::string> collections() {
   std::vector<std::string> names;
-  constexpr std::string_view kEnding = ".docs.jsonl.gz";
+  constexpr std::string_view ending = ".docs.jsonl.gz";
   for (const std::filesystem::path& file : golden_listing("bm25")) {
     const std::string name = file.filename().string();
-    if (name.ends_with(kEnding)) names.push_back(name.substr(0, name.size() - kEnding.size()));
+    if (name.ends_with(ending)) names.push_back(name.substr(0, name.size() - ending.size()));
   }
   std::ranges::sort(names);
   return names;

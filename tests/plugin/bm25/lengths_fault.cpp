@@ -76,11 +76,11 @@ TEST(Lengths, ThatAreWrongAreFoundByCountingAgain) {
 TEST(Lengths, HaveFilesForConfiguredFieldsAlone) {
   TemporaryFolder folder;
   const auto writer = stock_writer(folder.path(), true);
-  constexpr int kFields = 12;
+  constexpr int fields = 12;
   for (int document = 0; document < 20; ++document) {
     const auto made = Lucene::newLucene<Lucene::Document>();
     using Lucene::AbstractField;
-    for (int field = 0; field < kFields; ++field) {
+    for (int field = 0; field < fields; ++field) {
       std::string text;
       for (int word = 0; word <= (document * (field + 1)) % 7; ++word) text += "word ";
       made->add(Lucene::newLucene<Lucene::Field>(field == 0 ? L"contents" : L"f" + to_lucene(std::to_string(field)),
@@ -95,10 +95,10 @@ TEST(Lengths, HaveFilesForConfiguredFieldsAlone) {
     return search(searcher, term_query("word", field == 0 ? "contents" : "f" + std::to_string(field)), 20);
   };
   std::vector<TestHits> first;
-  for (int field = 0; field < kFields; ++field) first.push_back(of_field(field));
+  for (int field = 0; field < fields; ++field) first.push_back(of_field(field));
   EXPECT_NE(first[1], first[2]);
   // More of them than are kept: those that were dropped are counted again.
-  for (int field = kFields - 1; field >= 0; --field) EXPECT_EQ(of_field(field), first[static_cast<std::size_t>(field)]);
+  for (int field = fields - 1; field >= 0; --field) EXPECT_EQ(of_field(field), first[static_cast<std::size_t>(field)]);
   for (int name = 0; name < 100; ++name) {
     EXPECT_EQ(search(searcher, term_query("word", "absent" + std::to_string(name)), 20), TestHits{});
   }

@@ -148,7 +148,7 @@ class Exhaustive {
       }
       const double own = boost * part.boost;
       if (part.kind == Node::term && occur != BooleanClause::MUST_NOT) {
-        const auto same = std::ranges::find_if(out, [&](const Clause& other) {
+        const auto same = std::ranges::find_if(out, [&, occur = occur, &part = part](const Clause& other) {
           return other.occur == occur && other.node->kind == Node::term && other.node->words == part.words;
         });
         const bool joined = occur == BooleanClause::MUST || node.minimum <= 1;
@@ -214,8 +214,8 @@ class Exhaustive {
 };
 
 float random_boost(Random& random) {
-  constexpr float kBoosts[] = {1, 1, 1, 1, 2, 0.5F, 3, 0.25F};  // exact, so that the order of products does not matter
-  return kBoosts[random() % std::size(kBoosts)];
+  constexpr float boosts[] = {1, 1, 1, 1, 2, 0.5F, 3, 0.25F};  // exact, so that the order of products does not matter
+  return boosts[random() % std::size(boosts)];
 }
 
 Node random_term(Random& random) {
@@ -311,8 +311,8 @@ void for_each_index(unsigned seed,
 }
 
 std::int32_t random_size(Random& random) {
-  constexpr std::int32_t kSizes[] = {1, 2, 10, 100, 1000, 1000000};
-  return kSizes[random() % std::size(kSizes)];
+  constexpr std::int32_t sizes[] = {1, 2, 10, 100, 1000, 1000000};
+  return sizes[random() % std::size(sizes)];
 }
 
 TEST(FirstStagePaths, FlatQueriesGiveTheSameBitsOnBothPathsAndExhaustively) {

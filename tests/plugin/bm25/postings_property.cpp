@@ -119,18 +119,18 @@ TEST(FirstStagePostings, AnyBytesGiveTheSameOnEveryInstructionSet) {
 
 TEST(FirstStagePostings, SumsAboveTheLimitAreTakenInOrderAndMarksCounted) {
   Random random(3);
-  constexpr std::size_t kSize = 64 * 40;
+  constexpr std::size_t slots = 64 * 40;
   for (int round = 0; round < 500; ++round) {
     struct alignas(64) Arrays {
-      double sums[kSize] = {};
-      std::uint8_t seen[kSize] = {};
+      double sums[slots] = {};
+      std::uint8_t seen[slots] = {};
     };
     const auto filled = std::make_unique<Arrays>();
     const std::uint64_t sparse = 1 + random() % 300;
     const double limit = round % 3 == 0 ? 0 : static_cast<double>(random() % 10);
     std::vector<std::int32_t> wanted;
     std::size_t marks = 0;
-    for (std::size_t i = 0; i < kSize; ++i) {
+    for (std::size_t i = 0; i < slots; ++i) {
       if (random() % sparse != 0) continue;
       filled->seen[i] = 1;
       ++marks;
@@ -139,15 +139,15 @@ TEST(FirstStagePostings, SumsAboveTheLimitAreTakenInOrderAndMarksCounted) {
     }
     for_each_level([&](const PostingKernels& kernels) {
       const auto arrays = std::make_unique<Arrays>(*filled);
-      std::vector<std::int32_t> places(kSize + PostingKernels::kWriteAhead);
+      std::vector<std::int32_t> places(slots + PostingKernels::kWriteAhead);
       std::vector<double> found(places.size());
-      places.resize(kernels.take_above(arrays->sums, arrays->seen, kSize, limit, places.data(), found.data()));
+      places.resize(kernels.take_above(arrays->sums, arrays->seen, slots, limit, places.data(), found.data()));
       ASSERT_EQ(places, wanted);
       for (std::size_t i = 0; i < places.size(); ++i) {
         ASSERT_EQ(found[i], filled->sums[static_cast<std::size_t>(places[i])]);
       }
       ASSERT_TRUE(std::ranges::all_of(arrays->sums, [](double sum) { return sum == 0; }));
-      ASSERT_EQ(kernels.count_seen(arrays->seen, kSize), marks);
+      ASSERT_EQ(kernels.count_seen(arrays->seen, slots), marks);
       ASSERT_TRUE(std::ranges::all_of(arrays->seen, [](std::uint8_t mark) { return mark == 0; }));
     });
     if (HasFatalFailure()) return;

@@ -188,7 +188,7 @@ TEST(Refusals, TooFewDescriptorsAreNoDamage) {
   int refused = 0, done = 0;
   for (int more = 0; more < 60; ++more) {
     rlimit limit = before;
-    limit.rlim_cur = static_cast<rlim_t>(first + more);
+    limit.rlim_cur = static_cast<rlim_t>(first) + static_cast<rlim_t>(more);
     for (const char* index : {"own", "stock", "new"}) {
       const fs::path place = folder / index;
       ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
