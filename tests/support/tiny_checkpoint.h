@@ -76,7 +76,9 @@ struct TinyCheckpoint {
               {"num_labels", 1}};
     tokenizer_config = {{"do_lower_case", true}, {"model_max_length", 64}};
     std::mt19937 random(seed);
-    const auto add = [&](const std::string& name, const std::vector<std::int64_t>& shape) { add_f32(random, name, shape); };
+    const auto add = [&](const std::string& name, const std::vector<std::int64_t>& shape) {
+      add_f32(random, name, shape);
+    };
     const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
       add(name + ".weight", {out, in});
       add(name + ".bias", {out});
