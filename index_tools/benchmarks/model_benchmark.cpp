@@ -1,5 +1,7 @@
 #include "index_tools/benchmarks/model_benchmark.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <memory>
@@ -8,40 +10,13 @@
 #include <string>
 #include <string_view>
 
+#include "index_tools/benchmarks/generated_texts.h"
 #include "relucent/error.h"
 #include "relucent/kernels/peak.h"
 #include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {
-
-// Words that consist of one word piece each.
-std::vector<std::string> whole_words(const std::filesystem::path& model) {
-  const auto file = model / "vocab.txt";
-  std::ifstream in(file);
-  if (!in)
-    throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark generates its texts from this file");
-  std::vector<std::string> words;
-  for (std::string line; std::getline(in, line);) {
-    if (line.size() >= 3 && std::all_of(line.begin(), line.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
-      words.push_back(line);
-    }
-  }
-  if (words.empty())
-    throw Error(ErrorKind::invalid_data, file.string(), "contains no plain word of three letters or more",
-                "choose another --model");
-  return words;
-}
-
-std::string text_of(const std::vector<std::string>& words, int length, std::uint32_t& state) {
-  std::string text;
-  for (int i = 0; i < length; ++i) {
-    state = state * 1664525U + 1013904223U;  // the "quick" generator of Numerical Recipes
-    if (i != 0) text += ' ';
-    text += words[(state >> 8) % words.size()];
-  }
-  return text;
-}
 
 double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -73,8 +48,7 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
         mine.device_bytes = std::max(mine.device_bytes, scores.device_bytes);
         if (scores.documents.front().tokens != settings.tokens) {
           throw Error(ErrorKind::usage, "bench model",
-                      "an input has " + std::to_string(scores.documents.front().tokens) + " tokens, not " +
-                          std::to_string(settings.tokens),
+                      fmt::format("an input has {} tokens, not {}", scores.documents.front().tokens, settings.tokens),
                       "--query-tokens is at most 30 and --tokens at most the model's maximum");
         }
       }
@@ -130,20 +104,10 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
 }
 
 std::vector<Measurement> run(const ModelBenchmark& settings) {
-  if (settings.tokens < settings.query_tokens + 4 || settings.query_tokens < 1 || settings.candidates < 1) {
-    throw Error(ErrorKind::usage, "bench model",
-                "--tokens must leave room for the query, a word and three special tokens");
-  }
   const auto folder = settings.model.empty() ? default_model() : settings.model;
   std::shared_ptr<const CrossEncoder> encoder;
   const std::chrono::nanoseconds load = time_of([&] { encoder = CrossEncoder::load(folder, settings.options); });
-  const auto words = whole_words(folder);
-  std::uint32_t state = 1;
-  const std::string query = text_of(words, settings.query_tokens, state);
-  std::vector<std::string> documents;
-  for (int i = 0; i < settings.candidates; ++i) {
-    documents.push_back(text_of(words, settings.tokens - settings.query_tokens - 3, state));
-  }
+  const auto [query, documents] = generate_texts(folder, settings.candidates, settings.tokens, settings.query_tokens);
   if (!settings.write_pairs.empty()) {
     std::ofstream out(settings.write_pairs);
     for (const std::string& document : documents) {
@@ -157,8 +121,8 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const std::chrono::nanoseconds first = time_of([&] { encoder->score(query, views); });
   const Scored scored = score_from_clients(*encoder, query, views, settings);
   const BackendInfo& backend = encoder->backend();
-  const std::string what = backend.device + ' ' + to_string(backend.precision) + ' ' + backend.instruction_set + ' ' +
-                           std::to_string(settings.candidates) + 'x' + std::to_string(settings.tokens);
+  const std::string what = fmt::format("{} {} {} {}x{}", backend.device, to_string(backend.precision),
+                                       backend.instruction_set, settings.candidates, settings.tokens);
   const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
                                          settings.tokens - settings.query_tokens - 2);
   Measurement whole = summarize("model " + what, scored.total);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include "index_tools/benchmarks/bm25_benchmark.h"
 #include "index_tools/benchmarks/index_benchmark.h"
 #include "index_tools/benchmarks/model_benchmark.h"
+#include "index_tools/benchmarks/model_sweep.h"
 #include "index_tools/benchmarks/pipeline_benchmark.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
@@ -25,7 +27,8 @@ struct Options {
   benchmarks::PipelineBenchmark pipeline;
   std::string device = "auto", precision = "auto", config;
   int attention_window = -2;  // below -1: the checkpoint's
-  bool json = false;
+  bool json = false, sweep = false;
+  double latency_ms = 200;
 };
 
 std::filesystem::path cache_folder() {
@@ -40,7 +43,10 @@ std::filesystem::path cache_folder() {
 void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
   CLI::App* command =
       bench.add_subcommand("model", "Time the cross-encoder from text to logits on generated candidates");
-  command->footer("Example:\n  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32");
+  command->footer(
+      "Examples:\n"
+      "  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32\n"
+      "  relucent bench model --sweep --latency-ms 100");
   auto& model = options->model;
   command->add_option("--model", model.model, "Checkpoint directory (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
@@ -63,7 +69,18 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   command->add_option("--write-pairs", model.write_pairs, "Write the texts as JSON lines, for other programs to score");
-  command->add_flag("--json", options->json, "Print a JSON array");
+  CLI::Option* sweep = command->add_flag(
+      "--sweep", options->sweep,
+      "Try the precisions and numbers of threads, and suggest the settings with the largest window (at most "
+      "--candidates) for --latency-ms");
+  command->add_option("--latency-ms", options->latency_ms, "With --sweep: the time that a query's rescoring may take")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->needs(sweep);
+  for (const char* one : {"--precision", "--threads", "--runs", "--clients", "--write-pairs"}) {
+    sweep->excludes(command->get_option(one));
+  }
+  command->add_flag("--json", options->json, "Print JSON");
   command->callback([&chosen, options] {
     chosen = [options] {
       auto& settings = options->model;
@@ -71,7 +88,14 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       settings.options.backend.precision = parse_precision(options->precision);
       settings.options.max_length = settings.tokens;
       if (options->attention_window >= -1) settings.options.attention_window = options->attention_window;
-      benchmarks::report(std::cout, benchmarks::run(settings), options->json);
+      if (options->sweep) {
+        const auto latency = std::chrono::duration<double, std::milli>(options->latency_ms);
+        const auto found =
+            benchmarks::sweep(settings, std::chrono::duration_cast<std::chrono::nanoseconds>(latency), std::cerr);
+        benchmarks::report(std::cout, found, options->json);
+      } else {
+        benchmarks::report(std::cout, benchmarks::run(settings), options->json);
+      }
       return ExitCode::ok;
     };
   });

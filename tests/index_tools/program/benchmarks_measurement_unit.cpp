@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "index_tools/benchmarks/measurement.h"
+#include "index_tools/benchmarks/model_sweep.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -22,6 +23,17 @@ TEST(Percentile, IsTheNearestRankWhateverTheOrder) {
   EXPECT_EQ(percentile({nanoseconds(7), nanoseconds(3)}, 0.01), nanoseconds(3));
   EXPECT_EQ(percentile({nanoseconds(7), nanoseconds(3)}, 0.51), nanoseconds(7));
   EXPECT_EQ(percentile({nanoseconds(7)}, 0.99), nanoseconds(7));
+}
+
+TEST(FittingWindow, LiesBetweenTheWindowsAroundTheLatency) {
+  using std::chrono::nanoseconds;
+  const std::vector<SweptSetting::Time> times = {{1, nanoseconds(10)}, {10, nanoseconds(100)}, {50, nanoseconds(500)}};
+  EXPECT_EQ(fitting_window(times, nanoseconds(9), 50), 0);
+  EXPECT_EQ(fitting_window(times, nanoseconds(10), 50), 1);
+  EXPECT_EQ(fitting_window(times, nanoseconds(300), 50), 30);
+  EXPECT_EQ(fitting_window(times, nanoseconds(300), 20), 20);
+  EXPECT_EQ(fitting_window(times, nanoseconds(1000), 50), 50);
+  EXPECT_EQ(fitting_window({}, nanoseconds(1000), 50), 0);
 }
 
 TEST(Clients, RunAtTheSameTime) {

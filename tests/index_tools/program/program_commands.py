@@ -225,6 +225,26 @@ class Model(ProgramTest):
         few = json.loads(self.expect(run(*arguments, "--runs", 3), 0).stdout)[0]
         self.assertNotIn("p99_ms", few)
 
+    def test_a_sweep_suggests_what_fits_into_the_latency(self):
+        arguments = ["bench", "model", "--sweep", "--candidates", 3, "--tokens", 16, "--query-tokens", 4, "--device", "cpu"]
+        found = json.loads(self.expect(run(*arguments, "--latency-ms", 60000, "--json"), 0).stdout)
+        self.assertEqual((found["device"], found["tokens"], found["latency_ms"]), ("cpu", 16, 60000))
+        self.assertEqual({cell["precision"] for cell in found["cells"]}, {"fp32", "bf16", "int8"})
+        self.assertEqual([cell["window"] for cell in found["cells"][:3]], [1, 2, 3])
+        best = found["suggestion"]
+        self.assertEqual((best["precision"], best["threads"], best["window"]), ("fp32", 1, 3))
+        table = self.expect(run(*arguments, "--latency-ms", 60000), 0).stdout
+        profile = self.write("sweep.toml", table[table.index("[rescorer]"):])
+        self.expect(run("config", "check", profile), 0)
+
+        found = json.loads(self.expect(run(*arguments, "--latency-ms", 0.001, "--json"), 0).stdout)
+        self.assertIsNone(found["suggestion"])
+        self.assertEqual({cell["window"] for cell in found["cells"]}, {1})
+        self.assertIn("No setting scores a candidate",
+                      self.expect(run(*arguments, "--latency-ms", 0.001), 0).stdout)
+        self.expect_error(2, "--threads", arguments=[*arguments, "--threads", 2])
+        self.expect_error(2, "--sweep", arguments=["bench", "model", "--latency-ms", 5])
+
 
 if __name__ == "__main__":
     main()
