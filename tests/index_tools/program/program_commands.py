@@ -226,7 +226,8 @@ class Model(ProgramTest):
         self.assertNotIn("p99_ms", few)
 
     def test_a_sweep_suggests_what_fits_into_the_latency(self):
-        arguments = ["bench", "model", "--sweep", "--candidates", 3, "--tokens", 16, "--query-tokens", 4, "--device", "cpu"]
+        arguments = ["bench", "model", "--sweep", "--device", "cpu", "--candidates", 3, "--tokens", 16,
+                     "--query-tokens", 4]
         found = json.loads(self.expect(run(*arguments, "--latency-ms", 60000, "--json"), 0).stdout)
         self.assertEqual((found["device"], found["tokens"], found["latency_ms"]), ("cpu", 16, 60000))
         self.assertEqual({cell["precision"] for cell in found["cells"]}, {"fp32", "bf16", "int8"})
