@@ -14,7 +14,8 @@
 /// Small helpers for human-readable text. All functions are thread-safe.
 namespace relucent {
 
-/// Concatenates what `projection` makes of the parts (strings, views or integers), with `separator` in between.
+/// Applies `projection` to each part and concatenates the results (strings, views or integers), separated by
+/// `separator`.
 template <std::ranges::input_range Range, typename Projection = std::identity>
 std::string join(Range&& parts, std::string_view separator = ", ", Projection projection = {}) {
   std::string text;

@@ -49,9 +49,9 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
     throw Error(ErrorKind::invalid_data, "encoder description",
                 "sizes must be positive, positions at least 3, and hidden_size a multiple of heads");
   }
-  if (!(d.norm_epsilon >= 0) || std::isinf(d.norm_epsilon)) {
+  if (!(d.norm_epsilon > 0) || std::isinf(d.norm_epsilon)) {
     throw Error(ErrorKind::invalid_data, "norm epsilon",
-                fmt::format("is {:f}, not a finite number of 0 or more", d.norm_epsilon));
+                fmt::format("is {:g}, not a finite positive number", d.norm_epsilon));
   }
   if (d.document_token_type && d.token_types < 2) {
     throw Error(ErrorKind::invalid_data, "encoder description",

@@ -242,7 +242,7 @@ class Verification {
                    fmt::format("they match the texts (tokenizer {})", stored.tokenizer));
     } else {
       add("token ids", Status::note,
-          fmt::format("not compared: the tokenizer {} made them, not the model's", stored.tokenizer));
+          fmt::format("not compared: they were made by the tokenizer {}, not by the model's", stored.tokenizer));
     }
   }
 

@@ -21,9 +21,8 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags);
 /// Loads the profile of that name ("-": standard input); the defaults for an empty name. Throws Error.
 Config load_profile_file(const std::string& file);
 
-/// Loads the profile, applies the flags and checks the result. On a command line users prefer an answer to a deadline,
-/// so none applies unless the profile itself or --timeout-ms sets one (the library's default is 500 ms). Only errors
-/// are logged to standard error unless the profile sets [log] level or file.
+/// Loads the profile, applies the flags and checks the result. There is no deadline unless the profile or --timeout-ms
+/// sets one. Only errors are logged to standard error unless the profile sets [log] level or file.
 /// @param whole_window  also lifts the limit of the rescore window unless the profile itself or --window sets one
 /// Throws Error.
 Config load_profile(const ProfileFlags& flags, bool whole_window = false);

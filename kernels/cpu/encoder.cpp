@@ -173,7 +173,8 @@ void Encoder::block(const Layer& layer, const Group& group, Team& team, const At
 
 void Encoder::after_heads(const Layer& layer, std::size_t vectors, Team& team) const {
   const std::size_t all_panels = panels(vectors), rows = padded(hidden_);
-  if (all_panels < 2 * team.workers && team.workers > 1) {
+  // Steps by features need more waiting for each other, which few workers do not make up for.
+  if (team.workers >= 4 && all_panels < 2 * team.workers) {
     after_heads_by_features(layer, vectors, team);
     return;
   }
@@ -351,7 +352,10 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
   group.vectors = whole_vectors(query.size());
   states.stride = group.vectors * kernels_.lanes;
   float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
-  for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, i);
+  // By a worker: the caller's thread may round differently.
+  team.each(1, [&](std::size_t, Workspace&) {
+    for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, i);
+  });
   embedding_norm(group.vectors, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("encoding the query");

@@ -20,15 +20,17 @@ struct Workspace {
   Buffer<float> x;        // activation: a block's input, then its output
   Buffer<float> context;  // activation: the heads' output
   Buffer<float> operand, token_scales;
-  Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // last block
-  Buffer<float> rows;  // one sequence's [hidden][tokens], for the last block
+
+  // For a worker, or for a group whose workers share the features (after_heads_by_features).
+  Buffer<float> wide;  // activation [intermediate] of some panels
+  Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
 
   // For a worker.
-  Buffer<float> head;         // [3 head size][stride]: query, key and value of one head, of all tokens
+  Buffer<float> head;         // [3 head size][stride]: query, key and value of one head, of a chunk's tokens
   Buffer<float> head_output;  // [head size][stride]
   Buffer<float> scores;
-  Buffer<float> wide;  // activation [intermediate] of a few panels
-  Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
+  Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // last block
+  Buffer<float> rows;  // one sequence's [hidden][tokens], for the last block
 };
 
 /// The workers that compute a group: one thread alone, or all workers of a pool together.
@@ -62,8 +64,8 @@ struct Sequence {
 /// Work per candidate of T = 1 + |D| tokens, with the query shared: (layers - 1) blocks of 2 T (4 H^2 + 2 H I)
 /// operations in matrix products, plus the windowed attention (1% of that at w = 4). The last block computes only
 /// [CLS]. Its key and value projections move out of the sums over tokens (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V
-/// x_k = W_V sum_k p_k x_k). So it reads each token twice, and its matrix products take only the group's [CLS] tokens,
-/// all at once.
+/// x_k = W_V sum_k p_k x_k). So it reads each token twice, and its matrix products take only [CLS] tokens, those of
+/// many sequences at once.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,

@@ -9,6 +9,10 @@
 namespace relucent::cpu {
 namespace {
 
+// Groups are not made smaller than this to share the work more evenly: they would read the weights too often, with
+// vectors half empty.
+constexpr std::size_t kFewestTokens = 96;
+
 // Runs of at most `most` tokens, or of one document.
 std::vector<Schedule::Run> runs_of(std::span<const std::size_t> tokens, std::size_t most) {
   std::vector<Schedule::Run> runs;
@@ -48,7 +52,7 @@ Schedule schedule(std::span<const std::size_t> tokens, std::size_t workers, std:
   for (std::size_t limit = std::min(most, share); limit > 0; limit /= 2) {
     Schedule own{runs_of(tokens, limit), false};
     if (10 * largest_load(tokens, own.groups, workers) <= 11 * share) return own;
-    if (own.groups.size() == tokens.size()) break;
+    if (own.groups.size() == tokens.size() || limit / 2 < kFewestTokens) break;
   }
   return {runs_of(tokens, most * workers), true};
 }

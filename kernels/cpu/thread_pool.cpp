@@ -44,8 +44,8 @@ void ThreadPool::run(std::size_t count, const Work& work) {
   Job job{.work = &work, .count = count, .failure = nullptr, .ended = {}};
   std::unique_lock lock(mutex_);
   waiting_.push_back(&job);
-  if (count == 1) {
-    wake_.notify_one();
+  if (count < threads_.size()) {
+    for (std::size_t i = 0; i < count; ++i) wake_.notify_one();
   } else {
     wake_.notify_all();
   }

@@ -17,7 +17,7 @@
 namespace relucent::cuda {
 namespace {
 
-constexpr int kMaxHeads = 64;  // whose scores in the last layer fit into shared memory
+constexpr int kMaxHeads = 64;  // the most whose last-layer scores fit into shared memory
 
 [[noreturn]] void refuse(const std::string& what, int value, const std::string& limit) {
   throw Error(ErrorKind::unsupported, "CUDA backend",

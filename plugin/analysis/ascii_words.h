@@ -7,7 +7,7 @@
 
 namespace relucent::analysis {
 
-/// Appends the words of a stretch of ASCII that ends at white space, or at an end of the text, on both sides.
+/// Appends the words of a stretch of ASCII bounded on each side by white space or an end of the text.
 /// Implements the subset of kWordRules that applies to ASCII. Adds `offset` to the positions.
 void ascii_words(std::u16string_view text, std::size_t offset, std::vector<WordSpan>& words);
 void ascii_words(std::string_view text, std::size_t offset, std::vector<WordSpan>& words);

@@ -113,7 +113,7 @@ void step1b(Word& word) {
   const std::size_t suffix = word.ends(u"ed") ? 2 : word.ends(u"ing") ? 3 : 0;
   if (suffix == 0 || !word.has_vowel(word.length() - suffix)) return;
   word.shorten(suffix);
-  // NOLINTNEXTLINE(bugprone-branch-clone): the rules stand in Porter's order
+  // NOLINTNEXTLINE(bugprone-branch-clone): the rules are in Porter's order
   if (word.ends(u"at") || word.ends(u"bl") || word.ends(u"iz")) {
     word.replace(0, u"e");
   } else if (word.double_consonant()) {

@@ -3,6 +3,7 @@
 #include <SegmentReader.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>

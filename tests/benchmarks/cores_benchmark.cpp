@@ -2,8 +2,9 @@
 //   build/release/tests/cores_benchmark [DOCUMENTS [TOKENS]]
 // Shares a query's candidates (random weights in the bundled model's shape) as 1, 8, 16 ... workers would, runs the
 // tasks one after another on one thread and times them. A step, after which all workers wait for each other, is
-// predicted to take as long as the worker with the most to do. What cores share (memory, caches, power) is not in the
-// prediction; waking the workers is, with kWaking for each step.
+// predicted to take as long as the worker with the most to do. What cores share (memory, caches, power) and what the
+// calling thread does between the steps is not in the prediction, so it is optimistic; waking the workers is, with
+// kWaking for each step.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -93,6 +93,7 @@ TEST(Weights, OfAWrongShapeAreNamedWithBothShapes) {
   refuse({"window"}, [](RandomModel& m) { m.description.patterns[1].window = -1; });
   refuse({"sizes"}, [](RandomModel& m) { m.description.hidden_size = 0; });
   refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = -1; });
+  refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = 0; });
   refuse({"norm epsilon"},
          [](RandomModel& m) { m.description.norm_epsilon = std::numeric_limits<float>::quiet_NaN(); });
 }

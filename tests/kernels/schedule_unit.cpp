@@ -45,6 +45,12 @@ TEST(Schedule, UnevenOrFewDocumentsAreSharedByAll) {
   }
 }
 
+TEST(Schedule, ShortDocumentsAreNotGroupsByThemselves) {
+  const Schedule found = schedule(Tokens(1000, 10), 64, 384);
+  expect_whole(found, 1000);
+  EXPECT_TRUE(found.together);
+}
+
 TEST(Schedule, NoWorkerOfItsOwnGroupsHasMuchMoreThanItsShare) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {

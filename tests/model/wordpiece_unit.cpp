@@ -101,7 +101,7 @@ TEST_F(WordPiece, InvalidBytesCountAsReplacementCharacters) {
 TEST_F(WordPiece, WordsOfOverAHundredCharactersAreUnknown) {
   EXPECT_EQ(pieces("a" + std::string(99, 'a')).size(), 100U);
   EXPECT_EQ(pieces("a" + std::string(100, 'a')), (Pieces{"[UNK]"}));
-  // NOLINTNEXTLINE(bugprone-string-constructor): such a word may come
+  // NOLINTNEXTLINE(bugprone-string-constructor): such a word can occur
   EXPECT_EQ(pieces(std::string(10'000'000, 'a') + " ab"), (Pieces{"[UNK]", "ab"}));
 }
 

@@ -35,6 +35,12 @@ class Search(ProgramTest):
     def search(self, *arguments, code=0, **options):
         return self.expect(run("search", "--index", self.index, *arguments, **options), code)
 
+    def terminal(self):
+        try:
+            return pty.openpty()
+        except OSError as error:
+            self.skipTest(f"SKIPPED: no pseudo-terminal: {error}")
+
     def hits(self, *arguments):
         return json.loads(self.search("--json", *arguments).stdout)
 
@@ -77,7 +83,7 @@ class Search(ProgramTest):
 
     def test_on_a_terminal_the_querys_words_are_marked(self):
         def on_terminal(**environment):
-            parent, child = pty.openpty()
+            parent, child = self.terminal()
             process = subprocess.Popen([PROGRAM, "search", "--index", self.index, QUESTION],
                                        stdout=child,
                                        stderr=subprocess.DEVNULL,
@@ -107,7 +113,7 @@ class Search(ProgramTest):
                          [QUESTION, "why did my bread not rise"])
 
     def test_a_person_is_asked(self):
-        parent, child = pty.openpty()
+        parent, child = self.terminal()
         process = subprocess.Popen([PROGRAM, "search", "--index", self.index, "--no-rescore"],
                                    stdin=child,
                                    stdout=subprocess.PIPE,
