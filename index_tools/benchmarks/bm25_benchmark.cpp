@@ -1,8 +1,7 @@
 #include "index_tools/benchmarks/bm25_benchmark.h"
 
-#include <fmt/format.h>
-
 #include <LuceneHeaders.h>
+#include <fmt/format.h>
 
 #include <bit>
 #include <chrono>
