@@ -47,6 +47,8 @@ TEST(ThreadPool, ThrowsTheFirstFailureAndGoesOn) {
                           [&](std::size_t index, int) {
                             ++begun;
                             if (index == 5) throw std::runtime_error("five");
+                            // So long that the other thread cannot begin all of them before the exception is seen.
+                            if (index > 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));
                           }),
                  std::runtime_error);
     EXPECT_LT(begun, 100'000U);
@@ -54,6 +56,18 @@ TEST(ThreadPool, ThrowsTheFirstFailureAndGoesOn) {
     pool.run(10, [&](std::size_t, int) { ++done; });
     EXPECT_EQ(done, 10);
   }
+}
+
+TEST(ThreadPool, BeginsNothingAfterAFailure) {
+  ThreadPool pool(1);
+  std::vector<std::size_t> begun;
+  EXPECT_THROW(pool.run(100,
+                        [&](std::size_t index, int) {
+                          begun.push_back(index);
+                          if (index == 5) throw std::runtime_error("five");
+                        }),
+               std::runtime_error);
+  EXPECT_EQ(begun.size(), 6U);
 }
 
 TEST(ThreadPool, SleepsWhileThereIsNoWork) {
