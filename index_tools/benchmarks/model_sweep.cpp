@@ -114,7 +114,6 @@ Sweep sweep(const ModelBenchmark& settings, nanoseconds latency, std::ostream& l
   // What "auto" chooses says whether there is a GPU.
   const auto chosen = CrossEncoder::load(folder, options);
   Sweep result{.device = chosen->backend().device,
-               .model = folder.string(),
                .tokens = settings.tokens,
                .latency = latency,
                .windows = windows_up_to(settings.candidates),
@@ -138,7 +137,7 @@ Sweep sweep(const ModelBenchmark& settings, nanoseconds latency, std::ostream& l
         setting.times.push_back({window, median});
         if (median > latency) break;
       }
-      // An interpolated window must prove itself; a little less always does, or the one measured before it.
+      // An interpolated window counts only if it is measured to fit; otherwise a smaller one is tried.
       for (int window = fitting_window(setting.times, latency, settings.candidates); window > best;
            window = window * 9 / 10) {
         const nanoseconds median = median_of(*encoder, query, std::span(views).first(static_cast<std::size_t>(window)));

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iosfwd>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "index_tools/benchmarks/model_benchmark.h"
@@ -29,7 +30,7 @@ struct SweepSuggestion {
 };
 
 struct Sweep {
-  std::string device, model;
+  std::string device;
   int tokens = 0;
   std::chrono::nanoseconds latency{0};
   std::vector<int> windows;  ///< the columns of the table
@@ -40,7 +41,8 @@ struct Sweep {
 /// Times one query with each precision of the device and, on a CPU, with 1, 2, 4 ... threads up to all cores, for
 /// windows of up to settings.candidates candidates, until the median exceeds `latency`. Suggests the setting with the
 /// largest window whose median stays within `latency`; of equal ones the precision with more bits, then fewer threads.
-/// Takes about a minute. Writes progress to `log`. Not supported: several clients. Throws what CrossEncoder::load does.
+/// Takes from some seconds to a few minutes, longer with more cores. Writes progress to `log`. Not supported: several
+/// clients. Throws what CrossEncoder::load does.
 Sweep sweep(const ModelBenchmark& settings, std::chrono::nanoseconds latency, std::ostream& log);
 
 /// Prints the table and the suggestion as TOML, or with `json` one object.

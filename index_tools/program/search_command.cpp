@@ -106,7 +106,7 @@ class Unanswered {
 // Queries from standard input, one per line, with a prompt on a terminal.
 int answer_lines(SearchSession& session, const SearchOptions& options) {
   const bool person = is_terminal(STDIN_FILENO);
-  if (person) std::cerr << "Enter one question per line; an empty line or Ctrl-D ends the session.\n";
+  if (person) std::cerr << "Enter one question per line; an empty line or Ctrl-D quits.\n";
   int code = ok;
   std::size_t asked = 0;
   Unanswered unanswered;
