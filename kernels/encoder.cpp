@@ -7,6 +7,7 @@
 #include "base/half.h"
 
 namespace relucent {
+
 std::size_t TensorView::elements() const noexcept {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1},
                          [](std::size_t product, std::int64_t n) { return product * static_cast<std::size_t>(n); });
