@@ -37,7 +37,7 @@ Precision parse_precision(std::string_view name) {
     if (name == known) return precision;
     names.emplace_back(known);
   }
-  throw Error(ErrorKind::usage, fmt::format("precision {}", name), "is not known",
+  throw Error(ErrorKind::usage, fmt::format("precision {}", name), "is unknown",
               suggest_name(name, names) + "the precisions are auto, fp32, tf32, bf16, fp16 and int8");
 }
 
@@ -64,7 +64,7 @@ std::optional<Device> device_from(std::string_view name) noexcept {
 
 Device parse_device(std::string_view name) {
   if (const auto device = device_from(name)) return *device;
-  throw Error(ErrorKind::usage, fmt::format("device {}", name), "is not known",
+  throw Error(ErrorKind::usage, fmt::format("device {}", name), "is unknown",
               suggest_device(name) + "the devices are auto, ref, cpu, cuda and cuda:N");
 }
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/file/own_file.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {
@@ -28,18 +29,6 @@ constexpr const char* kUseTheCpu = "use device = \"cpu\" or \"auto\"";
   throw Error(ErrorKind::device, place, problem, remedy);
 }
 
-/// The directory of the file that contains this code: the shared library, or the program it is linked into.
-fs::path own_folder() {
-  std::error_code error;
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&module), &info) != 0 && info.dli_fname != nullptr) {
-    const fs::path file = info.dli_fname;
-    // For a program this is only the name it was called by.
-    if (file.is_absolute() && fs::exists(file, error)) return fs::canonical(file, error).parent_path();
-  }
-  return fs::read_symlink("/proc/self/exe", error).parent_path();
-}
-
 /// The file for dlopen: an existing file, or the bare name for the dynamic linker to search.
 fs::path find_file() {
   std::error_code error;
@@ -51,7 +40,7 @@ fs::path find_file() {
     refuse(stated, fmt::format("the environment variable {} does not name a file", kVariable),
            "set it to the path of a librelucent_cuda.so, or unset it");
   }
-  const fs::path folder = own_folder();
+  const fs::path folder = own_file().parent_path();
   for (const char* place : {".", "../lib", "../" RELUCENT_LIBDIR}) {
     const fs::path file = folder / place / kFile;
     if (fs::is_regular_file(file, error)) return fs::canonical(file, error);

@@ -1,29 +1,13 @@
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/file/own_file.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 
 namespace relucent {
-namespace {
 
 namespace fs = std::filesystem;
-
-/// The file that contains this code: the shared library, or the program it is linked into.
-fs::path own_file() {
-  Dl_info info{};
-  std::error_code error;
-  if (::dladdr(reinterpret_cast<const void*>(&default_model), &info) != 0 && info.dli_fname != nullptr) {
-    const fs::path file = info.dli_fname;
-    // For a program this is only the name it was called by.
-    if (file.is_absolute() && fs::exists(file, error)) return fs::canonical(file, error);
-  }
-  return fs::read_symlink("/proc/self/exe", error);
-}
-
-}  // namespace
 
 fs::path default_model() {
   std::error_code error;

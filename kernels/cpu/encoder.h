@@ -180,7 +180,7 @@ class Encoder {
 
   EncoderDescription description_;
   const VectorKernels& kernels_;
-  Arithmetic arithmetic_, projection_arithmetic_, last_arithmetic_;
+  Arithmetic arithmetic_, projection_arithmetic_;
   bool shares_query_;
   std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
   std::vector<float> word_, position_, token_type_;

@@ -12,8 +12,8 @@ Arithmetic projection_arithmetic(Arithmetic arithmetic, std::int32_t hidden_size
   return hidden_size < 128 ? Arithmetic::fp32 : arithmetic;
 }
 
-// The last block computes only [CLS], so eight bits would save nothing there.
-Arithmetic last_arithmetic(Arithmetic, std::int32_t) { return Arithmetic::fp32; }
+// The last block computes only [CLS], so fewer bits would save nothing there.
+constexpr Arithmetic kLastArithmetic = Arithmetic::fp32;
 
 std::vector<float> rows_of(const std::vector<float>& matrix, std::size_t columns, std::size_t first,
                            std::size_t count) {
@@ -64,7 +64,6 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       kernels_(kernels),
       arithmetic_(arithmetic),
       projection_arithmetic_(projection_arithmetic(arithmetic, description.hidden_size)),
-      last_arithmetic_(last_arithmetic(arithmetic, description.hidden_size)),
       shares_query_(std::all_of(description.patterns.begin(), description.patterns.end(),
                                 [](const AttentionPattern& pattern) { return pattern.query_is_independent(); })),
       hidden_(static_cast<std::size_t>(description.hidden_size)),
@@ -89,10 +88,10 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
                        linear(arithmetic, from.output), norm(from.attention_norm), norm(from.output_norm)});
   }
   const LayerWeights& from = weights.layers.back();
-  last_.query = linear(last_arithmetic_, from.query);
-  last_.attention_output = linear(last_arithmetic_, from.attention_output);
-  last_.intermediate = linear(last_arithmetic_, from.intermediate);
-  last_.output = linear(last_arithmetic_, from.output);
+  last_.query = linear(kLastArithmetic, from.query);
+  last_.attention_output = linear(kLastArithmetic, from.attention_output);
+  last_.intermediate = linear(kLastArithmetic, from.intermediate);
+  last_.output = linear(kLastArithmetic, from.output);
   last_.attention_norm = norm(from.attention_norm);
   last_.output_norm = norm(from.output_norm);
   const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
@@ -100,10 +99,10 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   for (std::size_t head = 0; head < heads_; ++head) {
     const std::size_t first = head * head_size_;
     // The key bias adds the same to every score and cancels in the softmax.
-    last_.key.emplace_back(last_arithmetic_, kernels.layout,
+    last_.key.emplace_back(kLastArithmetic, kernels.layout,
                            transposed(rows_of(key, hidden_, first, head_size_), hidden_), std::vector<float>{},
                            head_size_);
-    last_.value.emplace_back(last_arithmetic_, kernels.layout, rows_of(value, hidden_, first, head_size_),
+    last_.value.emplace_back(kLastArithmetic, kernels.layout, rows_of(value, hidden_, first, head_size_),
                              rows_of(value_bias, 1, first, head_size_), hidden_);
   }
 }

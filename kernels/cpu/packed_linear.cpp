@@ -4,15 +4,9 @@
 #include <bit>
 #include <cmath>
 
+#include "base/half.h"
+
 namespace relucent::cpu {
-
-std::uint16_t to_bf16(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
-}
-
-float from_bf16(std::uint16_t bits) noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
 PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std::vector<float>& weight,
                            std::vector<float> bias, std::size_t inputs)

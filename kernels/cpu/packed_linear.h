@@ -37,8 +37,4 @@ class PackedLinear {
   std::vector<std::int32_t> corrections_;  // int8
 };
 
-/// `value` rounded to bf16, to nearest, ties to even.
-std::uint16_t to_bf16(float value) noexcept;
-float from_bf16(std::uint16_t bits) noexcept;
-
 }  // namespace relucent::cpu

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "model/checkpoint/narrow.h"
+#include "base/half.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 
@@ -20,7 +20,7 @@ std::vector<std::byte> encode_values(std::span<const float> values, DataType typ
   const std::uint16_t infinity = is_f16 ? 0x7C00 : 0x7F80;
   std::vector<std::byte> bytes(values.size() * sizeof(std::uint16_t));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint16_t half = is_f16 ? narrow_to_f16(values[i]) : narrow_to_bf16(values[i]);
+    const std::uint16_t half = is_f16 ? to_f16(values[i]) : to_bf16(values[i]);
     if ((half & 0x7FFF) == infinity && std::isfinite(values[i])) {
       throw Error(ErrorKind::invalid_data, place,
                   fmt::format("element {} is {:f}, out of range for {}", i, values[i], to_string(type)),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/half.h"
 #include "kernels/cpu/packed_linear.h"
 #include "tests/support/kernels_support.h"
 
@@ -84,7 +85,7 @@ Result multiply(const VectorKernels& kernels, Arithmetic arithmetic, const Shape
 
 float rounded(Arithmetic arithmetic, float value) {
   const bool bf16 = arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::bf16_emulated;
-  return bf16 ? cpu::from_bf16(cpu::to_bf16(value)) : value;
+  return bf16 ? from_bf16(to_bf16(value)) : value;
 }
 
 constexpr Shape kShapes[] = {{384, 96, 100}, {96, 80, 17}, {100, 47, 33}, {7, 1, 1},
@@ -225,8 +226,7 @@ TEST(Bf16, IsRoundedToNearestWithTiesToEven) {
       {0x3F808000, 0x3F80}, {0x3F818000, 0x3F82}, {0x3F808001, 0x3F81}, {0x3F807FFF, 0x3F80}, {0, 0},
       {0x80000000, 0x8000}, {0x7F7FFFFF, 0x7F80}, {0x7F800000, 0x7F80}, {0xFF800000, 0xFF80}, {0x7F800001, 0x7FC0},
       {0x00000001, 0},      {0xBFC00000, 0xBFC0}};
-  for (const auto& [bits, wanted] : cases)
-    EXPECT_EQ(cpu::to_bf16(std::bit_cast<float>(bits)), wanted) << std::hex << bits;
+  for (const auto& [bits, wanted] : cases) EXPECT_EQ(to_bf16(std::bit_cast<float>(bits)), wanted) << std::hex << bits;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
 #include "kernels/cpu/packed_linear.h"
 #include "tests/support/kernels_support.h"
 
@@ -102,7 +103,7 @@ TEST_P(VectorLevel, LayerNormOfEachTokenAndItsOperand) {
         for (std::size_t f = 0; f < size; ++f) {
           ASSERT_NEAR(y[at(f)], (x[at(f)] - mean) / std::sqrt(variance + 1e-12) * gamma[f] + beta[f], 1e-5)
               << "size " << size;
-          const float wanted = arithmetic == Arithmetic::fp32 ? y[at(f)] : cpu::from_bf16(cpu::to_bf16(y[at(f)]));
+          const float wanted = arithmetic == Arithmetic::fp32 ? y[at(f)] : from_bf16(to_bf16(y[at(f)]));
           ASSERT_EQ(operand[at(f)], wanted);
         }
         for (std::size_t f = size; f < rows; ++f) ASSERT_EQ(operand[at(f)], 0) << "padding must count for nothing";
@@ -138,7 +139,7 @@ TEST_P(VectorLevel, Bf16OperandsArePairsRoundedToEven) {
   for (std::size_t token = 0; token < kernels_.lanes; ++token) {
     for (std::size_t f = 0; f < rows; ++f) {
       const auto half = static_cast<std::uint16_t>(units[f / 2 * panel + token] >> (16 * (f % 2)));
-      ASSERT_EQ(half, f < size ? cpu::to_bf16(x[f * panel + token]) : 0) << "feature " << f;
+      ASSERT_EQ(half, f < size ? to_bf16(x[f * panel + token]) : 0) << "feature " << f;
     }
   }
 }

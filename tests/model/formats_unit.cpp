@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "model/checkpoint/narrow.h"
+#include "base/half.h"
 #include "model/formats/safetensors.h"
 #include "relucent/error.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -64,17 +64,17 @@ void check_every_interval(DataType type, std::uint16_t (*narrow)(float), std::ui
 }
 
 TEST(Narrow, F16RoundsToNearestEvenEverywhere) {
-  check_every_interval(DataType::f16, narrow_to_f16, 0x7BFF);
-  EXPECT_EQ(narrow_to_f16(65519.996F), 0x7BFF);
-  EXPECT_EQ(narrow_to_f16(65520.0F), 0x7C00);
-  EXPECT_EQ(narrow_to_f16(-std::numeric_limits<float>::infinity()), 0xFC00);
-  EXPECT_TRUE(std::isnan(widen(DataType::f16, narrow_to_f16(NAN))));
+  check_every_interval(DataType::f16, to_f16, 0x7BFF);
+  EXPECT_EQ(to_f16(65519.996F), 0x7BFF);
+  EXPECT_EQ(to_f16(65520.0F), 0x7C00);
+  EXPECT_EQ(to_f16(-std::numeric_limits<float>::infinity()), 0xFC00);
+  EXPECT_TRUE(std::isnan(widen(DataType::f16, to_f16(NAN))));
 }
 
 TEST(Narrow, Bf16RoundsToNearestEvenEverywhere) {
-  check_every_interval(DataType::bf16, narrow_to_bf16, 0x7F7F);
-  EXPECT_EQ(narrow_to_bf16(std::numeric_limits<float>::max()), 0x7F80);
-  EXPECT_TRUE(std::isnan(widen(DataType::bf16, narrow_to_bf16(NAN))));
+  check_every_interval(DataType::bf16, to_bf16, 0x7F7F);
+  EXPECT_EQ(to_bf16(std::numeric_limits<float>::max()), 0x7F80);
+  EXPECT_TRUE(std::isnan(widen(DataType::bf16, to_bf16(NAN))));
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <cstdint>
 
+/// Numbers of 16 bits, as bits. Thread-safe.
 namespace relucent {
 
 /// The nearest f16, ties to even; infinity if the value is out of range.
-inline std::uint16_t narrow_to_f16(float value) noexcept {
+inline std::uint16_t to_f16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7E00U);
@@ -22,10 +23,27 @@ inline std::uint16_t narrow_to_f16(float value) noexcept {
 }
 
 /// The nearest bf16, ties to even; infinity if the value is out of range.
-inline std::uint16_t narrow_to_bf16(float value) noexcept {
+inline std::uint16_t to_bf16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
   return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+}
+
+/// Every f16 and bf16 is a float.
+inline float from_f16(std::uint16_t half) noexcept {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
+  const std::uint32_t exponent = (half >> 10) & 0x1FU;
+  const std::uint32_t fraction = half & 0x3FFU;
+  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  const std::uint32_t wide = exponent == 0x1F ? 0xFFU : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+inline float from_bf16(std::uint16_t half) noexcept {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
 }  // namespace relucent
