@@ -76,18 +76,19 @@ struct Sums {
   }
 };
 
-// grid: (tiles, heads). Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
+// grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not 2 * head_size
+// bytes of each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
 // qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8.
 template <typename T, int Dim>
 __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* qkv, T* context) {
   using B = Buffers<Dim>;
   T* const shared = reinterpret_cast<T*>(shared_memory());
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-  const AttentionTile tile = work.tiles[blockIdx.x];
+  const AttentionTile tile = work.tiles[blockIdx.y];
   const Keys keys(work, tile);
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
-  const T* const of_head = qkv + static_cast<std::int64_t>(blockIdx.y) * head_size;
+  const T* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
   const bool windowed = Keys::windowed(work, tile);
   const bool share_keys = tile.tokens <= 16;
   const int first_row = share_keys ? 0 : 16 * warp;  // of this warp, within the tile
@@ -187,7 +188,7 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
   }
   sums.finish();
 
-  T* const results = context + static_cast<std::int64_t>(tile.row) * hidden + blockIdx.y * head_size;
+  T* const results = context + static_cast<std::int64_t>(tile.row) * hidden + blockIdx.x * head_size;
   if (share_keys) {
     float* const parts = reinterpret_cast<float*>(shared);
 #pragma unroll
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
 
 template <typename T, int Dim>
 cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(work.tile_count), static_cast<unsigned>(work.heads));
+  const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
   return launch(attend<T, Dim>, grid, dim3(kThreads), Buffers<Dim>::kBytes, stream, work, static_cast<const T*>(qkv),
                 static_cast<T*>(context));
 }

@@ -14,21 +14,40 @@ const char* remedy_for(cudaError_t error) {
     case cudaErrorMemoryAllocation: return "free some GPU memory, or use another device";
     case cudaErrorInsufficientDriver:
       return "install a driver that is at least as new as the CUDA toolkit of this build";
+    case cudaErrorUnsupportedPtxVersion:
+      return "install a newer driver, or build with CMAKE_CUDA_ARCHITECTURES set to this GPU's, so that no PTX is "
+             "needed";
+    case cudaErrorNoKernelImageForDevice: return "build with CMAKE_CUDA_ARCHITECTURES set to this GPU's";
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice: return "list the devices with `relucent model info --device`";
     default: return "if it persists, use device = \"cpu\"; restart the process if the GPU was lost";
   }
 }
 
+/// The two errors of a module that does not fit the GPU are explained; CUDA's texts speak of toolchains and images.
+std::string reason_for(cudaError_t error) {
+  if (error == cudaErrorUnsupportedPtxVersion) {
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    return fmt::format(
+        "this build has only PTX of CUDA {} for this GPU, which the driver, of CUDA {}, is too old to compile",
+        cuda_version(runtime), cuda_version(driver));
+  }
+  if (error == cudaErrorNoKernelImageForDevice) return "this build has no code for this GPU";
+  return cudaGetErrorString(error);
+}
+
 }  // namespace
+
+std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 std::string device_name(int device) { return fmt::format("cuda:{}", device); }
 
 void check(cudaError_t error, int device, const std::string& operation) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // clears the error, so that no other code in this process sees it
-  const std::string problem =
-      fmt::format("{} failed: {} ({})", operation, cudaGetErrorString(error), cudaGetErrorName(error));
+  const std::string problem = fmt::format("{} failed: {} ({})", operation, reason_for(error), cudaGetErrorName(error));
   if (error == cudaErrorMemoryAllocation) {
     throw OutOfMemory(ErrorKind::device, device_name(device), problem, remedy_for(error));
   }

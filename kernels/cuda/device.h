@@ -15,6 +15,9 @@ namespace relucent::cuda {
 /// "cuda:N".
 std::string device_name(int device);
 
+/// "12.8" for 12080, as CUDA numbers its versions.
+std::string cuda_version(int number);
+
 /// Thrown by check() when memory runs out, so that the caller can retry with less.
 class OutOfMemory : public Error {
  public:

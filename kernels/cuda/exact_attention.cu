@@ -12,15 +12,15 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
-// grid: (tiles, heads). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
+// grid: (heads, tiles). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
 // kMaxHeadSize.
 __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work, const float* qkv, float* context) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const AttentionTile tile = work.tiles[blockIdx.x];
+  const AttentionTile tile = work.tiles[blockIdx.y];
   const Keys keys(work, tile);
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
-  const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.y) * head_size;
+  const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
   const bool windowed = Keys::windowed(work, tile);
   const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
   float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the current 32 keys
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
       __syncwarp();
     }
     const float inverse = 1.0F / warp_sum(total);
-    float* const to = context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.y * head_size;
+    float* const to = context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.x * head_size;
 #pragma unroll
     for (int i = 0; i < kMaxFeatures; ++i) {
       if (lane + 32 * i < head_size) to[lane + 32 * i] = sums[i] * inverse;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
 }  // namespace
 
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(work.tile_count), static_cast<unsigned>(work.heads));
+  const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
   return launch(attend_exactly, grid, dim3(32 * kWarps), kWarps * 64 * sizeof(float), stream, work, qkv, context);
 }
 

@@ -10,6 +10,7 @@
 #include "relucent/kernels/peak.h"
 #include "tests/cuda_emulator/emulator.h"
 #include "tests/cuda_emulator/include/cuda.h"
+#include "tests/cuda_emulator/include/cuda_runtime.h"
 #include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
@@ -440,6 +441,20 @@ TEST_F(CudaFailures, NoDriverNoGpuAndOldOnesAreNamed) {
   EXPECT_NE(old.find("8.0"), std::string::npos) << old;
   emulator::reset(with_memory(8 * kMegabyte));
   EXPECT_NE(device_error([&] { make("cuda:3"); }).find("cuda:3"), std::string::npos);
+}
+
+TEST_F(CudaFailures, ModulesThatDoNotFitTheGpuAreErrorsThatSayWhatToDo) {
+  emulator::Options options = with_memory(8 * kMegabyte);
+  options.driver = 13000;
+  for (const auto& [error, words] : {std::pair{cudaErrorUnsupportedPtxVersion, "PTX of CUDA 13.0"},
+                                     std::pair{cudaErrorNoKernelImageForDevice, "no code for this GPU"}}) {
+    emulator::reset(options);
+    emulator::fail("cudaLaunchKernel", 1, error);
+    const std::string what = device_error([&] { make(); });
+    EXPECT_NE(what.find(words), std::string::npos) << what;
+    EXPECT_NE(what.find("CMAKE_CUDA_ARCHITECTURES"), std::string::npos) << what;
+    EXPECT_EQ(what.find("newer driver") != std::string::npos, error == cudaErrorUnsupportedPtxVersion) << what;
+  }
 }
 
 TEST_F(CudaFailures, WhileThePeakIsMeasuredAreErrors) {
