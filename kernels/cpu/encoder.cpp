@@ -53,15 +53,6 @@ void Encoder::put_token(const float* values, float* activation, std::size_t feat
   for (std::size_t f = 0; f < features; ++f) to[f * kernels_.panel] = values[f];
 }
 
-void Encoder::embed(std::int32_t id, std::size_t position, std::size_t type, float* activation,
-                    std::size_t token) const {
-  const float* word = word_.data() + static_cast<std::size_t>(id) * hidden_;
-  const float* place_of = position_.data() + position * hidden_;
-  const float* type_of = token_type_.data() + type * hidden_;
-  float* to = activation + (place(activation, hidden_, token) - activation);
-  for (std::size_t f = 0; f < hidden_; ++f) to[f * kernels_.panel] = word[f] + place_of[f] + type_of[f];
-}
-
 std::vector<Encoder::Chunk> Encoder::chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const {
   const std::span<const Sequence> all(group.sequences);
   const std::size_t parts = parts_for(tasks_each, team.workers, all.size());
@@ -90,30 +81,39 @@ void Encoder::share_out(Team& team, std::size_t count, std::size_t most, const W
   });
 }
 
-void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const {
-  float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
-  const std::vector<Chunk> chunks = chunks_of(group, 1, team);
-  team.each(chunks.size(), [&](std::size_t index, Workspace&) {
-    for (const Sequence& sequence : chunks[index].sequences) {
-      std::size_t token = sequence.first;
-      embed(cls_id, 0, 0, x, token++);
-      if (group.query_in_group) {
-        for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, token++);
-      }
-      for (std::size_t i = 0; i < sequence.document.size(); ++i) {
-        embed(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0, x, token++);
-      }
-    }
-  });
-  embedding_norm(group.vectors, team);
+EmbeddingRows Encoder::embedding(std::int32_t id, std::size_t position, std::size_t type) const {
+  return {word_.data() + static_cast<std::size_t>(id) * hidden_, position_.data() + position * hidden_,
+          token_type_.data() + type * hidden_};
 }
 
-void Encoder::embedding_norm(std::size_t vectors, Team& team) const {
+void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
   Workspace& w = team.group;
+  const std::size_t vectors = whole_vectors(tokens.size()), lanes = kernels_.lanes;
+  float* x = w.x.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
   const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
   share_out(team, panels(vectors), panels(vectors), [&](std::size_t first, std::size_t count, Workspace&) {
-    norm_panels(embedding_norm_, w.x.data(), first, count, vectors, out);
+    const std::size_t end = std::min(tokens.size(), (first + count) * kernels_.panel);
+    for (std::size_t token = first * kernels_.panel; token < end; token += lanes) {
+      float* to = x + (place(x, hidden_, token) - x);
+      kernels_.embed(tokens.data() + token, std::min(lanes, end - token), hidden_, to);
+    }
+    norm_panels(embedding_norm_, x, first, count, vectors, out);
   });
+}
+
+void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const {
+  std::vector<EmbeddingRows> tokens;
+  tokens.reserve(group.tokens);
+  for (const Sequence& sequence : group.sequences) {
+    tokens.push_back(embedding(cls_id, 0, 0));
+    if (group.query_in_group) {
+      for (std::size_t i = 0; i < query.size(); ++i) tokens.push_back(embedding(query[i], 1 + i, 0));
+    }
+    for (std::size_t i = 0; i < sequence.document.size(); ++i) {
+      tokens.push_back(embedding(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0));
+    }
+  }
+  embed(tokens, team);
 }
 
 OperandOut Encoder::from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const {
@@ -351,12 +351,9 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
   group.tokens = query.size();
   group.vectors = whole_vectors(query.size());
   states.stride = group.vectors * kernels_.lanes;
-  float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
-  // By a worker: the caller's thread may round differently.
-  team.each(1, [&](std::size_t, Workspace&) {
-    for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, i);
-  });
-  embedding_norm(group.vectors, team);
+  std::vector<EmbeddingRows> tokens;
+  for (std::size_t i = 0; i < query.size(); ++i) tokens.push_back(embedding(query[i], 1 + i, 0));
+  embed(tokens, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("encoding the query");
     Buffer<float>& kept = states.heads.emplace_back();

@@ -136,10 +136,10 @@ class Encoder {
   /// Calls work(first, count, own) for runs of the items [0, count), at most `most` at a time.
   template <typename Work>
   static void share_out(Team& team, std::size_t count, std::size_t most, const Work& work);
-  /// Writes one token's embedding to column `token` of the activation.
-  void embed(std::int32_t id, std::size_t position, std::size_t type, float* activation, std::size_t token) const;
+  EmbeddingRows embedding(std::int32_t id, std::size_t position, std::size_t type) const;
+  /// The tokens' embeddings, normalized, as the group's x, and its operand.
+  void embed(std::span<const EmbeddingRows> tokens, Team& team) const;
   void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const;
-  void embedding_norm(std::size_t vectors, Team& team) const;
   /// The part of an activation's operand that starts at a panel.
   OperandOut from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const;
   /// The number of vectors in the panels [first_panel, first_panel + count).

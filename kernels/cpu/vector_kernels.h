@@ -59,6 +59,11 @@ struct Product {
   std::size_t panel_stride = 0, feature_stride = 0;  ///< gelu_operand uses only panel_stride and the operand's layout
 };
 
+/// The rows whose sum is one token's embedding.
+struct EmbeddingRows {
+  const float *word = nullptr, *position = nullptr, *type = nullptr;  ///< [features]
+};
+
 /// LayerNorm over the features of each token, in place. The kernel can also pack the result as the next operand.
 struct Norm {
   float* x = nullptr;            ///< [panels][padded features][panel]
@@ -66,6 +71,7 @@ struct Norm {
   const float* beta = nullptr;   ///< [features]
   float epsilon = 0;
   std::size_t features = 0, vectors = 0;
+  const float* bias = nullptr;  ///< [features], added to x first; null: none
 };
 
 /// An operand to fill.
@@ -127,6 +133,9 @@ struct VectorKernels {
   bool automatic;       ///< may be chosen if the caller names no instruction set
   WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
 
+  /// The embeddings of `count` tokens, 1 to `lanes`, as one vector of an activation: feature f at x[f * panel]. Fills
+  /// the lanes beyond the last token, too.
+  void (*embed)(const EmbeddingRows* tokens, std::size_t count, std::size_t features, float* x);
   void (*product)(const Product& product);
   void (*norm)(const Norm& norm, const OperandOut& out);
   /// An activation ([panels][padded(features)][panel]) as an operand.

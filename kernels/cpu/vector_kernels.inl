@@ -57,6 +57,7 @@ const VectorKernels kKernels = {
     .native_int8 = RELUCENT_VNNI != 0 || RELUCENT_AMX == 2,
     .automatic = RELUCENT_AMX != 2,
     .layout = RELUCENT_AMX != 0 ? WeightLayout::tiles : WeightLayout::by_step,
+    .embed = embed,
     .product = product,
     .norm = norm,
     .pack = pack,
