@@ -83,6 +83,37 @@ void pack(const float* activation, std::size_t features, std::size_t vectors, co
   }
 }
 
+void pack_rows(const FeatureRows& from, const OperandOut& out) {
+  const std::size_t together = inputs_together(out.arithmetic), steps = padded(from.features) / together;
+  const std::size_t end = from.first_token + from.tokens;
+  // units_of(row) packs the features that share units.
+  const auto each = [&](const auto& units_of) {
+    for (std::size_t start = from.first_token / kLanes * kLanes; start < end; start += kLanes) {
+      float* const to = static_cast<float*>(out.units) +
+                        (start / kPanel * steps + from.first_feature / together) * kPanel + start % kPanel;
+      const float* const rows = from.rows + start - from.first_token;
+      const bool whole = start >= from.first_token && start + kLanes <= end;
+      for (std::size_t step = 0; step < from.count / together; ++step) {
+        const Ints units = units_of(rows + step * together * from.stride);
+        if (whole) {
+          store_units(to + step * kPanel, units);
+          continue;
+        }
+        // Another thread may be writing the other lanes.
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+          const bool own = start + lane >= from.first_token && start + lane < end;
+          if (own) to[step * kPanel + lane] = ((Floats)units)[lane];
+        }
+      }
+    }
+  };
+  switch (out.arithmetic) {
+    case Arithmetic::bf16: each([&](const float* row) { return bf16_pair(load(row), load(row + from.stride)); }); break;
+    case Arithmetic::bf16_emulated: each([](const float* row) { return (Ints)rounded_to_bf16(load(row)); }); break;
+    default: each([](const float* row) { return (Ints)load(row); }); break;
+  }
+}
+
 // sums[v] = the sum over the features of take(value, v) for V vectors of tokens, in four partial sums each.
 template <std::size_t V, typename Take>
 RELUCENT_INLINE void sums_over_features(const float* x, std::size_t features, Floats (&sums)[V], const Take& take) {
@@ -126,6 +157,21 @@ RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const Op
   const auto value = [&](std::size_t f, std::size_t v) {
     return multiply_add((load(place(f, v)) - mean[v]) * scale[v], all(norm.gamma[f]), all(norm.beta[f]));
   };
+  if (out.units != nullptr && out.arithmetic == Arithmetic::bf16 && norm.features == rows) {
+    // Packed while they are in registers.
+    float* const units =
+        static_cast<float*>(out.units) + vector / kPanelVectors * (rows / 2) * kPanel + vector % kPanelVectors * kLanes;
+    for (std::size_t f = 0; f < rows; f += 2) {
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) {
+        const Floats first = value(f, v), second = value(f + 1, v);
+        store(place(f, v), first);
+        store(place(f + 1, v), second);
+        store_units(units + f / 2 * kPanel + v * kLanes, bf16_pair(first, second));
+      }
+    }
+    return;
+  }
   for (std::size_t f = 0; f < norm.features; ++f) {
 #pragma GCC unroll 3
     for (std::size_t v = 0; v < V; ++v) store(place(f, v), value(f, v));

@@ -39,6 +39,7 @@ struct Product {
   Arithmetic arithmetic = Arithmetic::fp32;
   const void* weights = nullptr;              ///< packed by PackedLinear
   const float* bias = nullptr;                ///< [features]
+  bool biased = true;                         ///< otherwise every bias is 0
   const float* weight_scales = nullptr;       ///< int8: [features]
   const std::int32_t* corrections = nullptr;  ///< int8: [features], -128 times the sum of a feature's weights
   std::size_t features = 0;                   ///< a multiple of kFeatureBlock
@@ -74,6 +75,16 @@ struct Norm {
   const float* bias = nullptr;  ///< [features], added to x first; null: none
 };
 
+/// Some features of consecutive tokens that belong into the operand of an activation.
+struct FeatureRows {
+  const float* rows = nullptr;  ///< feature first_feature + i of token first_token + t at rows[i * stride + t],
+                                ///< readable for kReach tokens before and after
+  std::size_t stride = 0;
+  std::size_t first_feature = 0, count = 0;  ///< multiples of inputs_together()
+  std::size_t first_token = 0, tokens = 0;   ///< in the operand
+  std::size_t features = 0;                  ///< of the whole operand
+};
+
 /// An operand to fill.
 struct OperandOut {
   Arithmetic arithmetic = Arithmetic::fp32;
@@ -107,7 +118,7 @@ struct Attention {
 
   std::size_t head_size = 0;
   float scale = 0;
-  float* scores = nullptr;  ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
+  float* scores = nullptr;                   ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
 };
 
 /// One sequence's values: feature f of token i at rows[f * stride + i], readable up to the next whole vector of tokens.
@@ -129,6 +140,8 @@ struct VectorKernels {
   std::size_t lanes;            ///< tokens per vector
   std::size_t panel;            ///< tokens per panel
   std::size_t panels_together;  ///< panels that a product over all features should process at a time
+  std::size_t bf16_inputs;      ///< inputs that a product of bf16 should sum at a time; 0: all
+  std::size_t group_tokens;     ///< tokens that a worker should compute at a time
   bool native_bf16, native_int8;
   bool automatic;       ///< may be chosen if the caller names no instruction set
   WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
@@ -140,6 +153,8 @@ struct VectorKernels {
   void (*norm)(const Norm& norm, const OperandOut& out);
   /// An activation ([panels][padded(features)][panel]) as an operand.
   void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);
+  /// Writes rows into an operand and leaves other features and tokens alone. Not for int8.
+  void (*pack_rows)(const FeatureRows& from, const OperandOut& out);
   void (*attend)(const Attention& attention);
   /// The same for a single token without a band, with the keys along the lanes. Keys must be readable up to the next
   /// multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up to a multiple of
@@ -153,7 +168,8 @@ struct VectorKernels {
   /// weights beyond the last token, up to a whole vector, must be 0.
   void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,
                      std::size_t sums_stride);
-  /// Runs `rounds` rounds of multiply-adds on registers alone; returns the number of operations.
+  /// Runs `rounds` rounds of multiply-adds on random operands in the first-level cache; returns the number of
+  /// operations.
   double (*spin)(Arithmetic arithmetic, std::size_t rounds);
   /// values <- softmax(values), in place.
   void (*softmax)(float* values, std::size_t count);

@@ -112,6 +112,106 @@ TEST_P(VectorLevel, LayerNormOfEachTokenAndItsOperand) {
   }
 }
 
+TEST_P(VectorLevel, LayerNormPacksPairsOfBf16AsPackDoes) {
+  for (const std::size_t size : {5, 64, 100, 384}) {
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> gamma = random_numbers(size, 1, 10), beta = random_numbers(size, 1, 11);
+    std::vector<float> x = random_numbers(panels * rows * panel, 2);
+    std::vector<std::uint32_t> found(panels * rows / 2 * panel), wanted(found.size());
+    kernels_.norm({x.data(), gamma.data(), beta.data(), 1e-12F, size, vectors},
+                  {Arithmetic::bf16, found.data(), nullptr});
+    kernels_.pack(x.data(), size, vectors, {Arithmetic::bf16, wanted.data(), nullptr});
+    ASSERT_EQ(found, wanted) << size;
+  }
+}
+
+// A bias before the norm gives the bits of a norm of the biased activation.
+TEST_P(VectorLevel, LayerNormAddsABiasFirst) {
+  for (const std::size_t size : {5, 64, 100}) {
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> x = random_numbers(panels * rows * panel, 2), bias = random_numbers(size, 1, 9),
+                             gamma = random_numbers(size, 1, 10), beta = random_numbers(size, 1, 11);
+    Guarded found(x.size()), wanted(x.size());
+    found = x;
+    wanted = x;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i / panel % rows < size) wanted[i] += bias[i / panel % rows];
+    }
+    cpu::Norm norm{wanted.data(), gamma.data(), beta.data(), 1e-12F, size, vectors, nullptr};
+    kernels_.norm(norm, {});
+    norm.x = found.data();
+    norm.bias = bias.data();
+    kernels_.norm(norm, {});
+    for (std::size_t token = 0; token < vectors * kernels_.lanes; ++token) {
+      for (std::size_t f = 0; f < size; ++f) {
+        const std::size_t at = (token / panel * rows + f) * panel + token % panel;
+        ASSERT_EQ(found[at], wanted[at]) << "size " << size;
+      }
+    }
+  }
+}
+
+TEST_P(VectorLevel, EmbeddingsAreSumsOfThreeRowsEach) {
+  const std::size_t lanes = kernels_.lanes, panel = kernels_.panel;
+  for (const std::size_t size : kLengths) {
+    for (const std::size_t count : {std::size_t{1}, lanes - 1, lanes}) {
+      const std::vector<float> word = random_numbers(size * count, 1, 1), position = random_numbers(size * count, 1, 2),
+                               type = random_numbers(size, 1, 3);
+      std::vector<cpu::EmbeddingRows> tokens;
+      for (std::size_t i = 0; i < count; ++i) {
+        tokens.push_back({word.data() + i * size, position.data() + i * size, type.data()});
+      }
+      Guarded x((size - 1) * panel + lanes, kGuard);
+      kernels_.embed(tokens.data(), count, size, x.data());
+      for (std::size_t f = 0; f < size; ++f) {
+        for (std::size_t i = 0; i < lanes; ++i) {
+          if (i >= count) {
+            ASSERT_TRUE(std::isfinite(x[f * panel + i]));
+            continue;
+          }
+          ASSERT_EQ(x[f * panel + i], word[i * size + f] + position[i * size + f] + type[f]) << size << ' ' << count;
+        }
+        for (std::size_t i = lanes; f + 1 < size && i < panel; ++i) ASSERT_EQ(x[f * panel + i], kGuard);
+      }
+    }
+  }
+}
+
+// Rows packed in pieces, in any order, are the operand of the whole activation.
+TEST_P(VectorLevel, RowsPackedInPiecesAreTheOperandOfAll) {
+  const std::size_t panel = kernels_.panel, features = 40, head = 10, tokens = 2 * panel + 5,
+                    rows = cpu::padded(features), panels = 3, stride = tokens + 2 * cpu::kReach;
+  const std::vector<float> x = random_numbers(features * tokens, 3);
+  std::vector<float> activation(panels * rows * panel), padded_rows(features * stride, std::nanf(""));
+  for (std::size_t f = 0; f < features; ++f) {
+    for (std::size_t t = 0; t < tokens; ++t) {
+      activation[(t / panel * rows + f) * panel + t % panel] = x[f * tokens + t];
+      padded_rows[f * stride + cpu::kReach + t] = x[f * tokens + t];
+    }
+  }
+  for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16_emulated, Arithmetic::bf16}) {
+    const std::size_t steps = rows / cpu::inputs_together(arithmetic);
+    std::vector<std::uint32_t> wanted(panels * steps * panel), found(wanted.size());
+    const std::size_t vectors = (tokens + kernels_.lanes - 1) / kernels_.lanes;
+    kernels_.pack(activation.data(), features, vectors, {arithmetic, wanted.data(), nullptr});
+    for (const std::size_t first : {std::size_t{7}, std::size_t{0}}) {  // tokens 7 to the end, then those before
+      for (std::size_t h = 0; h < features / head; ++h) {
+        kernels_.pack_rows({.rows = padded_rows.data() + h * head * stride + cpu::kReach + first,
+                            .stride = stride,
+                            .first_feature = h * head,
+                            .count = head,
+                            .first_token = first,
+                            .tokens = first == 0 ? 7 : tokens - first,
+                            .features = features},
+                           {arithmetic, found.data(), nullptr});
+      }
+    }
+    ASSERT_EQ(found, wanted);
+  }
+}
+
 TEST_P(VectorLevel, LayerNormOfLargeOffsetsAndOfConstants) {
   // Mean 1000, deviation 1: a variance from a mean of squares would lose all its digits.
   const std::size_t size = 384, panel = kernels_.panel;
