@@ -367,6 +367,7 @@ void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, 
     Attention a;
     a.query_stride = a.output_stride = stride;
     a.head_size = head_size_;
+    a.arithmetic = projection_arithmetic_;
     a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
     a.scores = w.scores.data();
     const auto of = [&](std::size_t token, std::size_t tokens) {

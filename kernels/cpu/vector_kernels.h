@@ -112,12 +112,13 @@ struct Attention {
   Keys segments[3];
   std::size_t segment_count = 0;
   /// Key j of the band belongs to token j; token i sees it if |i - j| <= window. `count` is `tokens`, or 0 for no band.
-  /// kReach keys before the first and after the last must be readable.
+  /// kReach keys before the first and after the last must be readable, and finite.
   Keys band;
   std::size_t window = 0;
 
   std::size_t head_size = 0;
   float scale = 0;
+  Arithmetic arithmetic = Arithmetic::fp32;  ///< bf16: operands may be rounded to bf16
   float* scores = nullptr;                   ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
 };
 

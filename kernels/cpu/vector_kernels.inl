@@ -25,6 +25,7 @@ namespace {
 #if RELUCENT_AMX
 #include "kernels/cpu/tiles.inl"
 #include "kernels/cpu/tile_product.inl"
+#include "kernels/cpu/tile_attention.inl"
 #endif
 #include "kernels/cpu/peak.inl"
 // clang-format on
@@ -41,6 +42,16 @@ void product(const Product& product) {
     case Arithmetic::int8: product_panels<DotInt8>(product); break;
 #endif
   }
+}
+
+void attend(const Attention& attention) {
+#if RELUCENT_AMX
+  if (fits_tiles(attention)) {
+    attend_by_tiles(attention);
+    return;
+  }
+#endif
+  attend_by_vectors(attention);
 }
 
 #define RELUCENT_TEXT_OF(name) #name

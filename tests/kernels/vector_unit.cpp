@@ -399,6 +399,61 @@ TEST_P(VectorLevel, AttentionErrsAtMostTwiceAsMuchAsANaiveFloatOne) {
   }
 }
 
+/// The output of a head's attention, [dimensions][tokens], where operands may be rounded to bf16.
+std::vector<float> attend_in_bf16(const VectorKernels& kernels, const Head& head, std::size_t window) {
+  cpu::Attention a = head.attention(window);
+  a.arithmetic = Arithmetic::bf16;
+  std::vector<float> output(head.size * head.tokens),
+      scores((head.others + head.tokens + 2 * cpu::kReach + 8) * kernels.lanes);
+  a.output = output.data();
+  a.output_stride = head.tokens;
+  a.scores = scores.data();
+  kernels.attend(a);
+  return output;
+}
+
+constexpr std::size_t kTileTokens[] = {1, 2, 15, 16, 17, 31, 32, 33, 40, 170};
+
+// Heads of 32 dimensions are computed by tiles where there are tiles. Queries, keys and values are exact in bf16 here,
+// so that only the weights are rounded, each by at most 2^-9 of it. Their sum is 1, and no value is larger than 1.
+TEST_P(VectorLevel, AttentionWithRoundedOperandsErrsByTheWeightsRounding) {
+  for (const std::size_t tokens : kTileTokens) {
+    for (const std::size_t others : {1, 9, 16, 17, 32, 33}) {
+      for (const std::size_t window : {0, 1, 4, 8, 9}) {
+        Head head(32, tokens, others);
+        for (std::vector<float>* const each :
+             {&head.query, &head.keys, &head.values, &head.other_keys, &head.other_values}) {
+          for (float& value : *each) value = from_bf16(to_bf16(value));
+        }
+        const std::vector<float> found = attend_in_bf16(kernels_, head, window);
+        for (std::size_t token = 0; token < tokens; ++token) {
+          const std::vector<double> exact = head.attend<double>(token, window, true);
+          for (std::size_t d = 0; d < 32; ++d) {
+            ASSERT_NEAR(found[d * tokens + token], exact[d], 0x1p-9 + 1e-5)
+                << tokens << " tokens, " << others << " others, window " << window << ", token " << token;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionWithTiles, EqualsItsTwinToTheBit) {
+  const VectorKernels *tiles = nullptr, *twin = nullptr;
+  for (const VectorKernels* level : all_levels()) {
+    if (std::string(level->name) == "amx") tiles = level;
+    if (std::string(level->name) == "amx_emulated") twin = level;
+  }
+  ASSERT_NE(twin, nullptr);
+  if (tiles == nullptr) GTEST_SKIP() << "SKIPPED: this processor has no AMX";
+  for (const std::size_t tokens : kTileTokens) {
+    for (const std::size_t others : {1, 16, 17, 32}) {
+      const Head head(32, tokens, others);
+      EXPECT_EQ(attend_in_bf16(*tiles, head, 4), attend_in_bf16(*twin, head, 4)) << tokens << ' ' << others;
+    }
+  }
+}
+
 TEST_P(VectorLevel, AttentionOfOneTokenToAllKeys) {
   for (const std::size_t others : {1, 9, 16, 33, 170, 4000}) {
     const Head head(32, 1, others);
