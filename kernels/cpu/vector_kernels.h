@@ -189,7 +189,11 @@ struct VectorLevels {
 };
 VectorLevels available_vector_kernels();
 
-/// The best of them whose `automatic` is true.
+/// The best of `levels` whose `automatic` is true, for fp32 the best one without tiles: tiles multiply no fp32, and
+/// with them panels are narrower. All levels of 16 lanes give fp32 the same bits.
+const VectorKernels& best_of(const VectorLevels& levels, bool for_fp32);
+
+/// The best of the available ones for any precision.
 const VectorKernels& best_vector_kernels();
 
 namespace amx_emulated {
