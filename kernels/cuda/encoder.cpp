@@ -35,12 +35,13 @@ ChunkShape shape_of(const EncoderDescription& d) {
 
 }  // namespace
 
-Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes)
+Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes, std::size_t product_bytes)
     : room(chunk_room),
       stream(device),
       tables_on_host(device, ChunkTables(room).bytes),
       tables(device, ChunkTables(room).bytes, "tables of a batch"),
       activations(device, activation_bytes, "activations"),
+      products(device, product_bytes, "products"),
       results(device, room.sequences * sizeof(float)) {}
 
 /// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
@@ -106,10 +107,10 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const PackedLayer& from = weights.layers[i];
     Layer layer;
-    layer.qkv = linear(3 * hidden_, hidden_, from.qkv.weight, from.qkv.bias);
-    layer.attention_output = linear(hidden_, hidden_, from.attention_output.weight, from.attention_output.bias);
-    layer.intermediate = linear(intermediate_, hidden_, from.intermediate.weight, from.intermediate.bias, true);
-    layer.output = linear(hidden_, intermediate_, from.output.weight, from.output.bias);
+    layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
+    layer.attention_output = linear(hidden_, hidden_, from.attention_output);
+    layer.intermediate = linear(intermediate_, hidden_, from.intermediate, true);
+    layer.output = linear(hidden_, intermediate_, from.output);
     layer.attention_norm = norm_at(from.attention_norm);
     layer.output_norm = norm_at(from.output_norm);
     layer.pattern = pattern_of(description.patterns[i], description.max_positions);
@@ -118,12 +119,14 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
 
   // For [CLS] alone there are as many rows as candidates.
   constexpr int usual_candidates = 128;
-  const PackedLinear& qkv = weights.layers.back().qkv;
+  const PackedLayer& final = weights.layers.back();
+  const PackedLinear& qkv = final.qkv;
   const std::size_t square = static_cast<std::size_t>(hidden_) * static_cast<std::size_t>(hidden_) * size_of(element_);
-  MatmulForm query = form(hidden_, hidden_, qkv.weight);
-  query.bias = at(qkv.bias);
-  query.usual_rows = usual_candidates;
-  last_.query = std::make_unique<Matmul>(library_, query);
+  last_.query = linear(hidden_, hidden_, qkv, false, usual_candidates);
+  last_.attention_output =
+      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, false, usual_candidates);
+  last_.intermediate = linear(intermediate_, hidden_, final.intermediate, true, usual_candidates);
+  last_.output = linear(hidden_, intermediate_, final.output, false, usual_candidates);
 
   // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
   MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
@@ -143,11 +146,6 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   value.y_stride = hidden_, value.y_batch = head_size_;
   value.usual_rows = usual_candidates;
   last_.value = std::make_unique<Matmul>(library_, value);
-
-  MatmulForm output = form(hidden_, hidden_, weights.layers.back().attention_output.weight);
-  output.bias = at(weights.last_output_bias);
-  output.usual_rows = usual_candidates;
-  last_.attention_output = std::make_unique<Matmul>(library_, output);
 
   MatmulForm pooler = form(hidden_, hidden_, weights.pooler_weight);
   pooler.float_result = true;
@@ -169,10 +167,11 @@ MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
   return form;
 }
 
-std::unique_ptr<Matmul> Encoder::linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu) const {
-  MatmulForm linear = form(out, in, weight);
-  linear.bias = at(bias);
+std::unique_ptr<Matmul> Encoder::linear(int out, int in, const PackedLinear& from, bool gelu, int usual_rows) {
+  MatmulForm linear = form(out, in, from.weight);
+  linear.bias = at(from.bias);
   linear.gelu = gelu && element_ != Element::f32;  // cublasLt's is the tanh approximation, off by up to 5e-4
+  linear.usual_rows = usual_rows;
   return std::make_unique<Matmul>(library_, linear);
 }
 
@@ -183,11 +182,15 @@ std::size_t Encoder::activation_bytes(const ChunkSize& size) const {
 }
 
 std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const {
-  return std::make_unique<Workspace>(device_, room, activation_bytes(room));
+  return std::make_unique<Workspace>(device_, room, activation_bytes(room), library_.workspace_bytes());
 }
 
 void Encoder::prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
   write_tables(batch, shape_, chunk, w.tables_on_host.data());
+}
+
+void Encoder::run(const Matmul& product, const void* x, void* y, int rows, Workspace& w) {
+  product.run(x, y, rows, w.products.data(), w.stream);
 }
 
 void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
@@ -198,14 +201,15 @@ void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) cons
         device_, "starting the embedding");
 }
 
-void Encoder::feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const {
-  layer.intermediate->run(x, wide, rows, w.stream);
+void Encoder::feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide,
+                           void* y, int rows, Workspace& w) const {
+  run(intermediate, x, wide, rows, w);
   if (element_ == Element::f32) {
     check(gelu(static_cast<float*>(wide), static_cast<std::int64_t>(rows) * intermediate_, w.stream), device_,
           "starting GELU");
   }
-  layer.output->run(wide, y, rows, w.stream);
-  check(add_norm(element_, y, layer.output_norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
+  run(output, wide, y, rows, w);
+  check(add_norm(element_, y, norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
 }
 
 void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
@@ -220,12 +224,12 @@ void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& 
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
 
-  layer.qkv->run(places.x, places.wide, rows, w.stream);
+  run(*layer.qkv, places.x, places.wide, rows, w);
   check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
-  layer.attention_output->run(places.context, places.y, rows, w.stream);
+  run(*layer.attention_output, places.context, places.y, rows, w);
   check(add_norm(element_, places.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
         "starting LayerNorm");
-  feed_forward(layer, places.x, places.wide, places.y, rows, w);
+  feed_forward(*layer.intermediate, *layer.output, layer.output_norm, places.x, places.wide, places.y, rows, w);
 }
 
 void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
@@ -241,21 +245,21 @@ void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspac
   work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
   work.heads = heads_, work.head_size = head_size_;
 
-  last_.query->run(places.x, last.query, rows, w.stream);
-  last_.absorbed_key->run(last.query, last.absorbed, rows, w.stream);
+  run(*last_.query, places.x, last.query, rows, w);
+  run(*last_.absorbed_key, last.query, last.absorbed, rows, w);
   check(last_attention(element_, work, places.x, last.absorbed, last.partial, last.mixed, w.stream), device_,
         "starting the last attention");
-  last_.value->run(last.mixed, last.context, rows, w.stream);
-  last_.attention_output->run(last.context, last.y, rows, w.stream);
+  run(*last_.value, last.mixed, last.context, rows, w);
+  run(*last_.attention_output, last.context, last.y, rows, w);
   const Layer& layer = layers_.back();
   check(add_norm(element_, last.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
         "starting LayerNorm");
-  feed_forward(layer, places.x, last.wide, last.y, rows, w);
+  feed_forward(*last_.intermediate, *last_.output, layer.output_norm, places.x, last.wide, last.y, rows, w);
   head(places.x, last.pooled, last.logits, rows, w);
 }
 
 void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const {
-  pooler_->run(cls, pooled, rows, w.stream);
+  run(*pooler_, cls, pooled, rows, w);
   check(cuda::head(pooled, pooler_bias_, classifier_, classifier_bias_, hidden_, rows, logits, w.stream), device_,
         "starting the head");
   w.stream.copy_to_host(w.results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));

@@ -19,12 +19,13 @@ namespace relucent::cuda {
 class Workspace {
  public:
   /// With room for chunks up to `room`, whose activations take `activation_bytes` of device memory.
-  Workspace(int device, const ChunkSize& room, std::size_t activation_bytes);
+  /// `product_bytes`: MatmulLibrary::workspace_bytes().
+  Workspace(int device, const ChunkSize& room, std::size_t activation_bytes, std::size_t product_bytes);
 
   const ChunkSize room;
   Stream stream;
   PinnedMemory tables_on_host;
-  DeviceMemory tables, activations;
+  DeviceMemory tables, activations, products;
   PinnedMemory results;  ///< fp32 [sequences], or hidden states
 };
 
@@ -34,6 +35,7 @@ class Encoder {
   Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
   const ChunkShape& shape() const noexcept { return shape_; }
+  const MatmulLibrary& products() const noexcept { return library_; }
   /// Bytes of device memory for a chunk's activations.
   std::size_t activation_bytes(const ChunkSize& size) const;
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const;
@@ -55,7 +57,7 @@ class Encoder {
   };
   /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums.
   struct LastLayer {
-    std::unique_ptr<Matmul> query, absorbed_key, value, attention_output;
+    std::unique_ptr<Matmul> query, absorbed_key, value, attention_output, intermediate, output;
   };
   /// Addresses of a chunk's matrices in the workspace's activations.
   struct Places;
@@ -65,12 +67,15 @@ class Encoder {
   const float* floats_at(std::size_t offset) const { return reinterpret_cast<const float*>(at(offset)); }
   Norm norm_at(const PackedNorm& norm) const;
   MatmulForm form(int out, int in, std::size_t weight) const;
-  std::unique_ptr<Matmul> linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu = false) const;
+  static void run(const Matmul& product, const void* x, void* y, int rows, Workspace& w);
+  std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, bool gelu = false,
+                                 int usual_rows = MatmulForm().usual_rows);
 
   void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
   void block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
              const Places& places) const;
-  void feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const;
+  void feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide, void* y,
+                    int rows, Workspace& w) const;
   void last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
   void head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const;
 

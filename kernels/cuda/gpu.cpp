@@ -15,6 +15,7 @@ namespace {
 // data.
 constexpr std::size_t kMaxRows = 65'536;
 constexpr std::size_t kMaxSequences = 1024;
+static_assert(kMaxRows / kTileRows + 3 * kMaxSequences < 65'536, "tiles are the grid's second dimension");
 // Concurrent searches on one GPU; others wait. Two keep it busy while a third writes its tables.
 constexpr std::size_t kMaxWorkspaces = 3;
 // A workspace takes at most this fraction (one eighth) of the free memory, because other programs need some too.
@@ -109,7 +110,8 @@ class Gpu::State {
     check(cudaMemGetInfo(&free, &total), device, "querying the free memory");
     const std::size_t least = size_of_one(longest_, longest_, encoder.shape()).rows;
     for (std::size_t rows = kMaxRows;; rows /= 2) {
-      if (rows > least && encoder.activation_bytes(room_for(rows)) > free / kPartOfMemory) continue;
+      const std::size_t bytes = encoder.activation_bytes(room_for(rows)) + encoder.products().workspace_bytes();
+      if (rows > least && bytes > free / kPartOfMemory) continue;
       try {
         return encoder.make_workspace(room_for(rows));
       } catch (const OutOfMemory&) {
