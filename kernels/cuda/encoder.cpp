@@ -35,14 +35,18 @@ ChunkShape shape_of(const EncoderDescription& d) {
 
 }  // namespace
 
+ChunkBuffers::ChunkBuffers(int device, const ChunkSize& room)
+    : tables_on_host(device, ChunkTables(room).bytes),
+      tables(device, ChunkTables(room).bytes, "tables of a batch"),
+      results(device, room.sequences * sizeof(float)),
+      clock(device) {}
+
 Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes, std::size_t product_bytes)
     : room(chunk_room),
       stream(device),
-      tables_on_host(device, ChunkTables(room).bytes),
-      tables(device, ChunkTables(room).bytes, "tables of a batch"),
       activations(device, activation_bytes, "activations"),
       products(device, product_bytes, "products"),
-      results(device, room.sequences * sizeof(float)) {}
+      buffers{{{device, room}, {device, room}}} {}
 
 /// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
 /// the context [rows, hidden], or the intermediate [rows, intermediate]; y [rows, hidden]: what a kernel adds to x.
@@ -186,7 +190,7 @@ std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const 
 }
 
 void Encoder::prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
-  write_tables(batch, shape_, chunk, w.tables_on_host.data());
+  write_tables(batch, shape_, chunk, w.now().tables_on_host.data());
 }
 
 void Encoder::run(const Matmul& product, const void* x, void* y, int rows, Workspace& w) {
@@ -195,9 +199,9 @@ void Encoder::run(const Matmul& product, const void* x, void* y, int rows, Works
 
 void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
   const ChunkTables tables(chunk.size);
-  w.stream.copy_to_device(w.tables.data(), w.tables_on_host.data(), tables.bytes);
-  check(cuda::embed(element_, reinterpret_cast<const Token*>(w.tables.data() + tables.tokens), tables_, embedding_norm_,
-                    hidden_, as_int(chunk.size.rows), places.x, w.stream),
+  w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
+  check(cuda::embed(element_, reinterpret_cast<const Token*>(w.now().tables.data() + tables.tokens), tables_,
+                    embedding_norm_, hidden_, as_int(chunk.size.rows), places.x, w.stream),
         device_, "starting the embedding");
 }
 
@@ -217,9 +221,9 @@ void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& 
   const ChunkTables tables(chunk.size);
   const int rows = as_int(chunk.size.rows);
   AttentionWork work{};
-  work.tiles = reinterpret_cast<const AttentionTile*>(w.tables.data() + tables.tiles);
+  work.tiles = reinterpret_cast<const AttentionTile*>(w.now().tables.data() + tables.tiles);
   work.tile_count = as_int(chunk.size.tiles);
-  work.sequences = reinterpret_cast<const Sequence*>(w.tables.data() + tables.sequences);
+  work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
   work.query_tokens = as_int(batch.query.size());
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
@@ -237,9 +241,9 @@ void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspac
   const LastPlaces last(*this, places.wide, chunk.size);
   const int rows = as_int(chunk.size.sequences);
   LastAttentionWork work{};
-  work.segments = reinterpret_cast<const Segment*>(w.tables.data() + tables.segments);
+  work.segments = reinterpret_cast<const Segment*>(w.now().tables.data() + tables.segments);
   work.segment_count = as_int(chunk.size.segments);
-  work.sequences = reinterpret_cast<const Sequence*>(w.tables.data() + tables.sequences);
+  work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
   work.sequence_count = rows;
   work.query_tokens = as_int(batch.query.size());
   work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
@@ -262,14 +266,16 @@ void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Work
   run(*pooler_, cls, pooled, rows, w);
   check(cuda::head(pooled, pooler_bias_, classifier_, classifier_bias_, hidden_, rows, logits, w.stream), device_,
         "starting the head");
-  w.stream.copy_to_host(w.results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
+  w.stream.copy_to_host(w.now().results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
 }
 
 void Encoder::start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
+  w.now().clock.start(w.stream);
   const Places places(*this, w.activations.data(), chunk.size);
   embed(chunk, w, places);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, w, places);
   last_block(batch, chunk, w, places);
+  w.now().clock.stop(w.stream);
 }
 
 HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) const {
@@ -303,7 +309,7 @@ HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) cons
   const LastPlaces last(*this, places.wide, chunk.size);
   head(places.x, last.pooled, last.logits, 1, w);
   w.stream.wait();
-  std::memcpy(&states.logit, w.results.data(), sizeof(float));
+  std::memcpy(&states.logit, w.now().results.data(), sizeof(float));
   return states;
 }
 

@@ -2,6 +2,7 @@
 // make the device current on their thread first.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,18 +16,32 @@
 
 namespace relucent::cuda {
 
-/// Memory for one chunk at a time, and the stream it runs on. One thread at a time.
+/// What belongs to one chunk from its start to its end: its tables, its results and its clock.
+class ChunkBuffers {
+ public:
+  ChunkBuffers(int device, const ChunkSize& room);
+
+  PinnedMemory tables_on_host;
+  DeviceMemory tables;
+  PinnedMemory results;  ///< fp32 [sequences]
+  Clock clock;
+};
+
+/// Memory for the chunks of one search, and the stream they run on, one after another. There are two sets of buffers:
+/// the host writes a chunk's tables while the device computes the chunk before. One thread at a time.
 class Workspace {
  public:
-  /// With room for chunks up to `room`, whose activations take `activation_bytes` of device memory.
-  /// `product_bytes`: MatmulLibrary::workspace_bytes().
+  /// With room for chunks up to `room`, whose activations take `activation_bytes` of device memory. `product_bytes`:
+  /// MatmulLibrary::workspace_bytes().
   Workspace(int device, const ChunkSize& room, std::size_t activation_bytes, std::size_t product_bytes);
 
   const ChunkSize room;
   Stream stream;
-  PinnedMemory tables_on_host;
-  DeviceMemory tables, activations, products;
-  PinnedMemory results;  ///< fp32 [sequences], or hidden states
+  DeviceMemory activations, products;
+  std::array<ChunkBuffers, 2> buffers;
+  std::size_t turn = 0;  ///< the buffers of the chunk to be started
+
+  ChunkBuffers& now() noexcept { return buffers[turn]; }
 };
 
 class Encoder {
@@ -40,10 +55,10 @@ class Encoder {
   std::size_t activation_bytes(const ChunkSize& size) const;
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const;
 
-  /// Writes the chunk's tables into the workspace's pinned memory; work started there earlier must have ended.
+  /// Writes the chunk's tables into `w.now()`; the work started with these buffers must have ended.
   void prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
-  /// Starts computing the logits of a prepared chunk and does not wait. After `w.stream.wait()` they are in
-  /// `w.results`.
+  /// Starts computing the logits of a prepared chunk and does not wait. After the clock's wait() they are in
+  /// `w.now().results`.
   void start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
 
   /// Computes all hidden states of one pair and waits for them.

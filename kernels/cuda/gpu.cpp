@@ -204,20 +204,26 @@ DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const 
   stop.throw_if_due("scoring the candidates");
   return on_device([&](State& on) {
     const Borrowed workspace(on, stop);
+    const std::vector<Chunk> chunks = chunks_of(batch, on.encoder.shape(), workspace->room);
     DeviceCost cost;
-    for (const Chunk& chunk : chunks_of(batch, on.encoder.shape(), workspace->room)) {
-      stop.throw_if_due("scoring the candidates");
-      on.encoder.prepare(batch, chunk, *workspace);
-      workspace->stream.start_clock();
-      on.encoder.start(batch, chunk, *workspace);
-      workspace->stream.stop_clock();
-      workspace->stream.wait();
-      const float* const results = reinterpret_cast<const float*>(workspace->results.data());
-      std::copy_n(results, chunk.size.sequences, logits.begin() + static_cast<std::ptrdiff_t>(chunk.first));
-      cost.time += workspace->stream.elapsed();
-      const std::uint64_t bytes = on.encoder.activation_bytes(chunk.size) + ChunkTables(chunk.size).bytes;
+    const auto finish = [&](std::size_t i) {
+      ChunkBuffers& buffers = workspace->buffers[i % 2];
+      buffers.clock.wait();
+      const float* const results = reinterpret_cast<const float*>(buffers.results.data());
+      std::copy_n(results, chunks[i].size.sequences, logits.begin() + static_cast<std::ptrdiff_t>(chunks[i].first));
+      cost.time += buffers.clock.elapsed();
+      const std::uint64_t bytes = on.encoder.activation_bytes(chunks[i].size) + ChunkTables(chunks[i].size).bytes;
       cost.bytes = std::max(cost.bytes, bytes);
+    };
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      stop.throw_if_due("scoring the candidates");
+      workspace->turn = i % 2;
+      on.encoder.prepare(batch, chunks[i], *workspace);
+      on.encoder.start(batch, chunks[i], *workspace);
+      if (i > 0) finish(i - 1);
     }
+    finish(chunks.size() - 1);
+    workspace->stream.wait();  // has ended: nothing is left to settle
     return cost;
   });
 }

@@ -324,6 +324,30 @@ TEST_F(Runtime, WhatFollowsAFaultInItsStreamIsNotRun) {
   EXPECT_EQ(memory.values()[0], 1);
 }
 
+TEST_F(Runtime, WorkGoesOnWhileACallerPolls) {
+  const OnDevice<int> memory(std::vector<int>{0});
+  cudaStream_t stream = nullptr;
+  cudaEvent_t first = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&first), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(first), cudaSuccess) << "it was never recorded";
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(cuda::launch(add, 1, 1, 0, stream, memory.get(), 1), cudaSuccess);
+    if (i == 0) {
+      ASSERT_EQ(cudaEventRecord(first, stream), cudaSuccess);
+    }
+  }
+  EXPECT_EQ(cudaEventQuery(first), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventQuery(first), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+  EXPECT_EQ(memory.values()[0], 3);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "not being ready is no error";
+  EXPECT_EQ(cudaEventDestroy(first), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 TEST_F(Runtime, ALostDeviceFailsAtEveryCallAndStillLetsGo) {
   void *memory = nullptr, *pinned = nullptr;
   cudaStream_t stream = nullptr;
@@ -438,8 +462,10 @@ void use_everything() {
   cudaEventRecord(event, stream);
   cudaStreamWaitEvent(stream, event);
   cudaEventSynchronize(event);
+  cudaEventQuery(event);
   cudaEventElapsedTime(&milliseconds, event, event);
   cudaStreamSynchronize(stream);
+  cudaStreamQuery(stream);
   cudaDeviceSynchronize();
   cublasLtCreate(&handle);
   cublasLtMatmulDescInit(description, CUBLAS_COMPUTE_32F, CUDA_R_32F);
@@ -466,7 +492,7 @@ void use_everything() {
 TEST_F(Runtime, EveryCallCanBeMadeToFailAndNothingIsLeftAlive) {
   use_everything();
   const auto counted = emulator::calls();
-  EXPECT_EQ(counted.size(), 54U) << "use_everything() has to make every call of the API";
+  EXPECT_EQ(counted.size(), 56U) << "use_everything() has to make every call of the API";
   for (const auto& [call, times] : counted) {
     for (const bool sticky : {false, true}) {
       emulator::reset();
