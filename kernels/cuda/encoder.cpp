@@ -72,7 +72,7 @@ struct Encoder::LastPlaces {
     std::byte* next = base;
     const auto take = [&next](std::size_t bytes) { return std::exchange(next, next + aligned(bytes)); };
     query = take(row * size_of(e.element_));
-    absorbed = reinterpret_cast<float*>(take(row * heads * sizeof(float)));
+    absorbed = take(row * heads * size_of(e.element_));
     partial = reinterpret_cast<float*>(take(size.segments * heads * (hidden + 2) * sizeof(float)));
     mixed = take(row * heads * size_of(e.element_));
     context = take(row * size_of(e.element_));
@@ -83,8 +83,8 @@ struct Encoder::LastPlaces {
     end = next;
   }
 
-  std::byte *query, *mixed, *context, *wide, *y, *end;
-  float *absorbed, *partial, *pooled, *logits;
+  std::byte *query, *absorbed, *mixed, *context, *wide, *y, *end;
+  float *partial, *pooled, *logits;
 };
 
 Encoder::Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
@@ -135,7 +135,6 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
   MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
   key.weight_is_transposed = true;
-  key.float_result = true;
   key.batch = heads_;
   key.x_stride = hidden_, key.x_batch = head_size_;
   key.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
