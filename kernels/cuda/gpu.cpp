@@ -197,6 +197,10 @@ auto Gpu::on_device(const Work& work) {
   }
 }
 
+std::vector<std::string> Gpu::products() {
+  return on_device([](State& on) { return on.encoder.products().algorithms(); });
+}
+
 DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) {
   ++in_flight_;
   const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> leaving(&in_flight_,

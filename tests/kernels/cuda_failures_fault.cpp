@@ -385,6 +385,33 @@ TEST_F(CudaFailures, ASearchThatIsStoppedStartsNoMoreChunks) {
   EXPECT_EQ(pairs_.logits(*backend), truth);
 }
 
+// The emulator proposes algorithm 1, which adds in another order than 0 and 2, for few rows, and 0 alone for many.
+TEST_F(CudaFailures, OnlyAlgorithmsThatGiveTheSameBitsServeOneFormOfProduct) {
+  const auto line_of = [](const Backend& backend, const std::string& form) -> std::string {
+    for (const std::string& line : backend.info().products) {
+      if (line.starts_with(form)) return line;
+    }
+    return "";
+  };
+  const std::string two = "algorithm 2 tile 0 stages 0 cluster 0", zero = "algorithm 0 tile 0 stages 0 cluster 0";
+  EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: up to 2048 rows " + two + ", else " + zero);
+  EXPECT_EQ(line_of(*make(), "16 -> 32, 2 at once:"),
+            "16 -> 32, 2 at once: always algorithm 1 tile 0 stages 0 cluster 0");
+  // Where there is no room for a trial.
+  emulator::reset(with_memory(kMegabyte / 4));
+  EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: always " + zero);
+}
+
+TEST_F(CudaFailures, OnAGpuFromHopperOnProductsHaveAWorkspace) {
+  const std::vector<float> truth = pairs_.logits(*make());
+  emulator::Options options = with_memory(512 * kMegabyte);
+  options.major = 9;
+  emulator::reset(options);
+  const auto backend = make();
+  EXPECT_GT(emulator::live_bytes(0), 32 * kMegabyte);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+}
+
 TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
   const std::vector<float> truth = pairs_.logits(*make());
   const auto peak = [&] {
