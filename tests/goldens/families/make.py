@@ -82,8 +82,8 @@ MODELS = {
         "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "num_decoder_layers": 3,
         "relative_attention_num_buckets": 16, "relative_attention_max_distance": 64}),
     "t5-gated-silu": ("T5ForConditionalGeneration", T5 | {
-        "feed_forward_proj": "gated-silu", "num_heads": 2, "d_kv": 16, "relative_attention_num_buckets": 8,
-        "relative_attention_max_distance": 200}),
+        "feed_forward_proj": "gated-silu", "tie_word_embeddings": True, "scale_decoder_outputs": False,  # as 5.x writes
+        "num_heads": 2, "d_kv": 16, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 200}),
     "modernbert": ("ModernBertForSequenceClassification", MODERNBERT),  # thetas, activations and layers by default
     "modernbert-mean": ("ModernBertForSequenceClassification", MODERNBERT | {
         "num_hidden_layers": 3, "num_attention_heads": 2, "global_attn_every_n_layers": 2, "local_attention": 9,
@@ -161,7 +161,7 @@ def make_model(name, architecture, config):
     cls = getattr(transformers, architecture)
     state = cls(cls.config_class.from_pretrained(folder)).state_dict()
     aliases = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
-    if config.get("tie_word_embeddings", True):
+    if config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True)):
         aliases.add("lm_head.weight")
     weights = random_weights(name, config, {key: tuple(value.shape) for key, value in state.items()
                                             if key not in aliases})
