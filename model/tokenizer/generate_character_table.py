@@ -22,8 +22,8 @@ from tokenizers import Regex, normalizers, pre_tokenizers
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 EVERYTHING = "".join(map(chr, CODE_POINTS))
 FLAGS = ["letter", "number", "word", "numeric", "punctuation", "mark", "dropped", "nonspacing"]
-BREAKS = ["Other", "CR", "LF", "Control", "Extend", "ZWJ", "SpacingMark", "Prepend", "Regional_Indicator", "L", "V", "T",
-          "LV", "LVT"]
+BREAKS = ["Other", "CR", "LF", "Control", "Extend", "ZWJ", "SpacingMark", "Prepend", "Regional_Indicator", "L", "V",
+          "T", "LV", "LVT"]
 
 
 def removed(pre_tokenizer):

@@ -145,7 +145,10 @@ class Replace final : public Normalizer {
   void apply(NormalizedText& text) const override {
     const auto matches = pattern_.find_all(text.text);
     if (matches.empty()) return;
-    if (matches.front().begin == 0) text.from_start = false;
+    // The content stands for the last character that it replaces.
+    const TextRange& first = matches.front();
+    const bool one = first.begin == first.end || first.end == decode_utf8(text.text, first.begin).bytes;
+    if (first.begin == 0 && (content_.empty() || !one)) text.from_start = false;
     std::string result;
     std::size_t at = 0;
     for (const TextRange& match : matches) {

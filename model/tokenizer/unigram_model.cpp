@@ -28,11 +28,11 @@ class UnigramModel final : public TokenModel {
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const override {
     constexpr std::size_t kShort = 256;
     if (piece.size() < kShort) {
-      std::array<Node, kShort> nodes;
-      std::fill_n(nodes.begin(), piece.size() + 1, Node{});
+      std::array<Node, kShort> nodes;  // only the first ones are set
+      std::fill_n(nodes.begin(), piece.size() + 1, kUnreached);
       encode(piece, nodes.data(), ids);
     } else {
-      std::vector<Node> nodes(piece.size() + 1);
+      std::vector<Node> nodes(piece.size() + 1, kUnreached);
       encode(piece, nodes.data(), ids);
     }
   }
@@ -41,11 +41,11 @@ class UnigramModel final : public TokenModel {
   /// The best segmentation that ends at a byte.
   struct Node {
     double score;
-    std::uint32_t begin;  // of its last entry; kNowhere: none ends here
+    std::uint32_t begin;  // of its last entry
     std::int32_t id;      // of that entry
-    static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
-    Node() noexcept : score(0), begin(kNowhere), id(0) {}
   };
+  static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
+  static constexpr Node kUnreached{0, kNowhere, 0};
 
   void encode(std::string_view piece, Node* nodes, std::vector<std::int32_t>& ids) const;
   void add_unknown(std::string_view text, std::vector<std::int32_t>& reversed) const;
@@ -65,7 +65,7 @@ void UnigramModel::encode(std::string_view piece, Node* nodes, std::vector<std::
     const auto reach = [&](std::size_t end, std::int32_t id, double entry_score) {
       Node& node = nodes[end];
       const double sum = entry_score + score;
-      if (node.begin != Node::kNowhere && !(sum > node.score)) return;
+      if (node.begin != kNowhere && !(sum > node.score)) return;
       node.score = sum;
       node.begin = static_cast<std::uint32_t>(begin);
       node.id = id;
