@@ -16,7 +16,6 @@ namespace relucent {
 namespace {
 
 constexpr std::int32_t kMaxQueryLength = 30;     // word pieces
-constexpr std::int32_t kSpecialTokens = 3;       // [CLS] query [SEP] document [SEP]
 constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
 constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
@@ -27,9 +26,10 @@ constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 
 void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
   const std::int32_t rows = checkpoint.configuration.description.max_positions;
-  if (options.max_length != 0 && (options.max_length <= kSpecialTokens || options.max_length > rows)) {
+  const auto special_tokens = static_cast<std::int32_t>(checkpoint.tokenizer->pair_template().size());
+  if (options.max_length != 0 && (options.max_length <= special_tokens || options.max_length > rows)) {
     bad_option(fmt::format("max_length {} is out of range", options.max_length),
-               fmt::format("give 0 or a number from {} to {}, the rows of the position table of {}", kSpecialTokens + 1,
+               fmt::format("give 0 or a number from {} to {}, the rows of the position table of {}", special_tokens + 1,
                            rows, checkpoint.folder.string()));
   }
   if (options.attention_window && *options.attention_window < -1) {
@@ -105,19 +105,18 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
 
 TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const PairDocument> documents,
                                             const StopSignal& stop, PairScores& scores) const {
-  const auto query_limit = static_cast<std::size_t>(std::min(kMaxQueryLength, max_length_ - kSpecialTokens));
+  const PairTemplate& pair = tokenizer_->pair_template();
+  const std::size_t most = static_cast<std::size_t>(max_length_) - pair.size();  // query and document
+  const auto query_limit = std::min<std::size_t>(kMaxQueryLength, most);
   TokenizedBatch batch;
   scores.query_truncated = tokenizer_->encode(query, query_limit, batch.query, stop);
   scores.query_tokens = static_cast<std::int32_t>(batch.query.size());
-  batch.query.push_back(tokenizer_->sep_id());
-
-  const std::size_t before = 1 + batch.query.size();  // tokens in front of a document
-  const std::size_t room = static_cast<std::size_t>(max_length_) - before - 1;
+  const std::size_t room = most - batch.query.size();
   std::optional<ChunkChoice> choice;
   if (options_.max_chunks > 0) {
-    choice.emplace(std::span(batch.query).first(batch.query.size() - 1), tokenizer_->vocabulary_size(),
-                   static_cast<std::size_t>(options_.max_chunks));
+    choice.emplace(batch.query, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
   }
+  batch.query.insert(batch.query.end(), pair.between.begin(), pair.between.end());
   std::vector<std::int32_t> pieces;
   std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
@@ -131,8 +130,9 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
       if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
-      batch.add(ids.subspan(chunk.begin, chunk.size), tokenizer_->sep_id(), i);
-      score.tokens += static_cast<std::int32_t>(before + chunk.size + 1);
+      batch.add(ids.subspan(chunk.begin, chunk.size), pair.after, i);
+      score.tokens +=
+          static_cast<std::int32_t>(pair.size() + static_cast<std::size_t>(scores.query_tokens) + chunk.size);
     }
   }
   return batch;
@@ -147,7 +147,8 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= kTokensPerCall)) {
       tokens += sequences[end++].size();
     }
-    const ScoringBatch part{tokenizer_->cls_id(), batch.query, std::span(sequences).subspan(begin, end - begin)};
+    const ScoringBatch part{tokenizer_->pair_template().before.front(), batch.query,
+                            std::span(sequences).subspan(begin, end - begin)};
     const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
     scores.times.device += cost.time;
     scores.device_bytes = std::max(scores.device_bytes, cost.bytes);

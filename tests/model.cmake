@@ -7,6 +7,7 @@ endfunction()
 
 relucent_model_test(model_golden LABELS golden model
   SOURCES model/tokenizer_golden.cpp model/sparse_golden.cpp)
+relucent_model_test(model_tokenizers_golden LABELS golden model SOURCES model/tokenizers_golden.cpp)
 if(RELUCENT_SANITIZE)
   # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the
   # slow reference, in kernels_agreement.
@@ -19,4 +20,6 @@ relucent_model_test(model_tests LABELS unit property model
           model/wordpiece_unit.cpp model/cross_encoder_property.cpp
           model/fp16_range_property.cpp model/wordpiece_property.cpp)
 relucent_model_test(model_fault_tests LABELS fault model SOURCES model/load_fault.cpp)
+relucent_model_test(model_tokenizer_faults LABELS fault fuzz model
+  SOURCES model/tokenizer_fault.cpp model/tokenizer_fuzz.cpp)
 relucent_model_test(model_fuzz LABELS fuzz model SOURCES model/checkpoint_fuzz.cpp)

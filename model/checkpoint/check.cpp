@@ -26,12 +26,13 @@ void check_weights(const Checkpoint& checkpoint) {
   }
 }
 
-/// `size` ids spread over the whole vocabulary, then [SEP].
-std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoint) {
+/// `size` ids spread over the whole vocabulary, then the special tokens `end`.
+std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoint,
+                                    const std::vector<std::int32_t>& end) {
   std::vector<std::int32_t> ids;
   const auto vocabulary = static_cast<std::size_t>(checkpoint.tokenizer->vocabulary_size());
   for (std::size_t i = 0; i < size; ++i) ids.push_back(static_cast<std::int32_t>(i * 7919 % vocabulary));
-  ids.push_back(checkpoint.tokenizer->sep_id());
+  ids.insert(ids.end(), end.begin(), end.end());
   return ids;
 }
 
@@ -47,13 +48,16 @@ CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const Back
 
   // A short pair, the longest input, and an empty document.
   const auto positions = static_cast<std::size_t>(checkpoint.configuration.description.max_positions);
-  const std::size_t query_pieces = std::min<std::size_t>(6, positions - 3);
-  const auto query = trial_ids(query_pieces, checkpoint);
-  const std::size_t room = positions - query_pieces - 3;
-  const std::vector<std::vector<std::int32_t>> texts{trial_ids(std::min<std::size_t>(20, room), checkpoint),
-                                                     trial_ids(room, checkpoint), trial_ids(0, checkpoint)};
+  const PairTemplate& pair = checkpoint.tokenizer->pair_template();
+  const std::size_t query_pieces = std::min<std::size_t>(6, positions - pair.size());
+  const auto query = trial_ids(query_pieces, checkpoint, pair.between);
+  const std::size_t room = positions - query_pieces - pair.size();
+  std::vector<std::vector<std::int32_t>> texts;
+  for (const std::size_t size : {std::min<std::size_t>(20, room), room, std::size_t{0}}) {
+    texts.push_back(trial_ids(size, checkpoint, pair.after));
+  }
   const std::vector<std::span<const std::int32_t>> documents(texts.begin(), texts.end());
-  const ScoringBatch batch{checkpoint.tokenizer->cls_id(), query, documents};
+  const ScoringBatch batch{pair.before.front(), query, documents};
   check.logits.resize(documents.size());
   backend->score(batch, check.logits);
   std::vector<float> again(documents.size());

@@ -51,12 +51,18 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   FamilyConfiguration configuration = family.read_configuration(config);
   SafetensorsFile file = open_weights(folder);
   FamilyWeights weights = family.read_weights(file, configuration.description);
-  LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size);
+  LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size, family.model_type);
   const std::int32_t rows = configuration.description.max_positions;
   const std::int32_t max_length = std::min(rows, tokenizer.model_max_length.value_or(rows));
-  if (constexpr std::int32_t shortest = 4; max_length < shortest) {  // [CLS], a query's one piece, two [SEP]s
+  const PairTemplate& pair = tokenizer.tokenizer->pair_template();
+  if (pair.before.size() != 1 || pair.between.empty() || pair.after.empty()) {
+    throw Error(ErrorKind::unsupported, folder.string(),
+                "the tokenizer's template for a pair is not like [CLS] query [SEP] document [SEP]",
+                "use a checkpoint with another tokenizer");
+  }
+  if (const std::size_t shortest = pair.size() + 1; static_cast<std::size_t>(max_length) < shortest) {  // one piece
     throw Error(ErrorKind::invalid_data, folder.string(),
-                fmt::format("the model has {} positions, but an input needs at least 4", max_length),
+                fmt::format("the model has {} positions, but an input needs at least {}", max_length, shortest),
                 "check max_position_embeddings and model_max_length");
   }
   return {folder,          std::move(config),  std::move(configuration),
@@ -67,8 +73,9 @@ Checkpoint read_checkpoint(const fs::path& folder) {
 CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
   check_folder(folder);
   const JsonFile config = JsonFile::read(folder / "config.json");
-  const EncoderDescription description = find_family(config).read_configuration(config).description;
-  return {load_tokenizer(folder, description.vocabulary_size).tokenizer, description.max_positions};
+  const Family& family = find_family(config);
+  const EncoderDescription description = family.read_configuration(config).description;
+  return {load_tokenizer(folder, description.vocabulary_size, family.model_type).tokenizer, description.max_positions};
 }
 
 }  // namespace relucent

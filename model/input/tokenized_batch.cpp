@@ -4,10 +4,11 @@
 
 namespace relucent {
 
-void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::int32_t sep, std::size_t document) {
-  sequences_.push_back({ids_.size(), pieces.size() + 1, document});
+void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::span<const std::int32_t> end,
+                         std::size_t document) {
+  sequences_.push_back({ids_.size(), pieces.size() + end.size(), document});
   ids_.insert(ids_.end(), pieces.begin(), pieces.end());
-  ids_.push_back(sep);
+  ids_.insert(ids_.end(), end.begin(), end.end());
 }
 
 std::vector<std::span<const std::int32_t>> TokenizedBatch::sequences() const {

@@ -9,7 +9,7 @@ VocabularyTrie::VocabularyTrie(const std::vector<std::string_view>& entries) {
   // Sorted, so that every node is counted once: an entry adds only what it does not share with the previous entry.
   std::vector<std::size_t> order(entries.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return entries[a] < entries[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return entries[a] < entries[b]; });
   std::size_t nodes = 1;
   std::string_view before;
   for (const std::size_t i : order) {

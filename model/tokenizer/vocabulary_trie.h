@@ -15,7 +15,8 @@ class VocabularyTrie {
   /// Maximum total size of all entries in bytes.
   static constexpr std::size_t kMaxBytes = (std::size_t{1} << 24) - 2;
 
-  /// `entries[i]` has the id i; an empty entry is never found. Their total size is at most `kMaxBytes`.
+  /// `entries[i]` has the id i, the last of equal ones; an empty entry is never found. Their total size is at most
+  /// `kMaxBytes`.
   explicit VocabularyTrie(const std::vector<std::string_view>& entries);
 
   /// The node one byte further, or kNone.

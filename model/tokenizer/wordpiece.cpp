@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/utf8.h"
+#include "model/tokenizer/fingerprint.h"
 
 namespace relucent {
 namespace {
@@ -18,20 +19,12 @@ constexpr std::string_view kContinuationPrefix = "##";
 /// Change this whenever the same vocabulary no longer gives the same ids.
 constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 
-/// FNV-1a, 64 bits, of everything that determines the ids: the algorithm, the entries in order, and the unknown entry.
+/// Of everything that determines the ids: the algorithm, the unknown entry, and the entries in order.
 std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
-  std::uint64_t hash = 0xCBF29CE484222325;
-  const auto add = [&hash](std::string_view bytes) {
-    for (const char byte : bytes) hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3;
-  };
-  const auto add_text = [&](std::string_view text) {
-    add(fmt::format("{}:", text.size()));  // so that different lists of texts differ
-    add(text);
-  };
-  add_text(kAlgorithm);
-  add_text(fmt::to_string(vocabulary.unknown));
-  for (const std::string& entry : vocabulary.entries) add_text(entry);
-  return hash != 0 ? hash : 1;
+  Fingerprint fingerprint;
+  fingerprint.add(kAlgorithm).add(fmt::to_string(vocabulary.unknown));
+  for (const std::string& entry : vocabulary.entries) fingerprint.add(entry);
+  return fingerprint.value();
 }
 
 /// The entries as in the trie: if two ids have the same text, both tables find the same one.
@@ -68,12 +61,9 @@ class WordPieceTokenizer::Word {
 
 WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
     : unicode_(UnicodeTable::instance()),
-      trie_({vocabulary.entries.begin(), vocabulary.entries.end()}),
-      words_(make_word_table(vocabulary.entries, trie_)),
-      continuation_(trie_.descend(VocabularyTrie::kRoot, kContinuationPrefix)),
-      cls_(vocabulary.cls),
-      sep_(vocabulary.sep),
-      unknown_(vocabulary.unknown),
+      model_(vocabulary.entries, vocabulary.unknown, kContinuationPrefix, kMaxWordLength),
+      words_(make_word_table(vocabulary.entries, model_.trie())),
+      pair_{{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}},
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
       fingerprint_(fingerprint_of(vocabulary)),
       source_(std::move(vocabulary.source)) {
@@ -92,37 +82,11 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
 void WordPieceTokenizer::flush(Word& word, std::vector<std::int32_t>& ids) const {
   if (word.empty()) return;
   if (word.too_long()) {
-    ids.push_back(unknown_);
+    ids.push_back(model_.unknown());
   } else {
-    split(word.text(), ids);
+    model_.split(word.text(), ids);
   }
   word.clear();
-}
-
-/// Greedy longest match; a word that cannot be matched whole is one unknown piece.
-void WordPieceTokenizer::split(std::string_view text, std::vector<std::int32_t>& ids) const {
-  const std::size_t before = ids.size();
-  bool known = true;
-  for (std::size_t begin = 0; known && begin < text.size();) {
-    std::uint32_t node = begin == 0 ? VocabularyTrie::kRoot : continuation_;
-    std::int32_t best = -1;
-    std::size_t best_end = begin;
-    for (std::size_t i = begin; i < text.size() && node != VocabularyTrie::kNone;) {
-      node = trie_.child(node, text[i++]);
-      if (node == VocabularyTrie::kNone) break;
-      if (trie_.id(node) >= 0) {
-        best = trie_.id(node);
-        best_end = i;
-      }
-    }
-    known = best >= 0;
-    if (known) ids.push_back(best);
-    begin = best_end;
-  }
-  if (!known) {
-    ids.resize(before);
-    ids.push_back(unknown_);
-  }
 }
 
 /// Handles everything but letters.
@@ -168,7 +132,7 @@ std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size
         ids.push_back(id);
       } else {
         const auto bytes = word.bytes();
-        split({bytes.data(), size}, ids);
+        model_.split({bytes.data(), size}, ids);
       }
     }
     if (end != kAddsNothing) ids.push_back(end);

@@ -8,21 +8,20 @@
 #include <vector>
 
 #include "model/tokenizer/unicode_table.h"
-#include "model/tokenizer/vocabulary_trie.h"
 #include "model/tokenizer/word_table.h"
+#include "model/tokenizer/wordpiece_model.h"
 #include "relucent/model/tokenizer.h"
 
 namespace relucent {
 
 /// A WordPiece vocabulary and its source.
 struct WordPieceVocabulary {
-  std::vector<std::string> entries;  ///< by id
+  std::vector<std::string> entries;  ///< by id; an empty one never matches a text
   std::int32_t cls = -1, sep = -1, unknown = -1;
   std::string source;  ///< the file's name
 };
 
-/// BERT's uncased WordPiece: the same ids as Hugging Face's tokenizer for every string. Special-token strings in a
-/// text ("[SEP]") are plain text.
+/// BERT's uncased WordPiece: the same ids as Hugging Face's tokenizer for every string.
 class WordPieceTokenizer final : public Tokenizer {
  public:
   /// The caller has checked `vocabulary`: the three ids are entries, the total size is at most
@@ -32,8 +31,7 @@ class WordPieceTokenizer final : public Tokenizer {
   using Tokenizer::encode;
   bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
               const StopSignal& stop) const override;
-  std::int32_t cls_id() const noexcept override { return cls_; }
-  std::int32_t sep_id() const noexcept override { return sep_; }
+  const PairTemplate& pair_template() const noexcept override { return pair_; }
   std::int32_t vocabulary_size() const noexcept override { return size_; }
   std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
   std::string summary() const override;
@@ -44,14 +42,13 @@ class WordPieceTokenizer final : public Tokenizer {
   std::size_t add_plain_words(std::string_view text, std::size_t at, std::size_t most,
                               std::vector<std::int32_t>& ids) const;
   void flush(Word& word, std::vector<std::int32_t>& ids) const;
-  void split(std::string_view text, std::vector<std::int32_t>& ids) const;
   void add_other(char32_t c, CharacterAction action, Word& word, std::vector<std::int32_t>& ids) const;
 
   const UnicodeTable& unicode_;
-  VocabularyTrie trie_;
+  WordPieceModel model_;
   WordTable words_;
-  std::uint32_t continuation_;  // the node of "##"
-  std::int32_t cls_, sep_, unknown_, size_;
+  PairTemplate pair_;
+  std::int32_t size_;
   std::uint64_t fingerprint_;
   std::string source_;
 

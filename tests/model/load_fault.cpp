@@ -76,7 +76,9 @@ TEST_F(FaultyCheckpoint, MissingFolderAndFiles) {
   fs::remove(folder / "vocab.txt");
   refused(ErrorKind::io, "", "", "neither vocab.txt nor tokenizer.json", "download");
   write_file(folder / "spiece.model", "x");
-  refused(ErrorKind::unsupported, "spiece.model", "", "SentencePiece", "WordPiece");
+  refused(ErrorKind::invalid_data, "spiece.model", "byte 1", "ends too early", "download");
+  write_file(folder / "other.model", "x");
+  refused(ErrorKind::invalid_data, "", "", "several SentencePiece models, other.model and spiece.model", "remove");
 }
 
 TEST_F(FaultyCheckpoint, FolderThatIsAFileAndFilesThatAreFolders) {
@@ -301,13 +303,21 @@ TEST_F(FaultyCheckpoint, VocabularyThatIsNone) {
   }
 }
 
-TEST_F(FaultyCheckpoint, TokenizerSettingsThatAreNotSupported) {
+TEST_F(FaultyCheckpoint, TokenizerSettings) {
   for (const char* key : {"do_lower_case", "strip_accents", "tokenize_chinese_chars"}) {
     TinyCheckpoint changed = checkpoint;
     changed.tokenizer_config[key] = false;
     changed.write(folder);
-    refused(ErrorKind::unsupported, "tokenizer_config.json", std::string("key ") + key, "uncased", "uncased");
+    const std::string cased = std::string(key) == "do_lower_case" ? "cased" : "lower-cased";
+    EXPECT_EQ(inspect_checkpoint(folder).tokenizer, "WordPiece, 57 entries, " + cased + " (vocab.txt)");
+    changed.tokenizer_config[key] = "no";
+    changed.write(folder);
+    refused(ErrorKind::invalid_data, "tokenizer_config.json", std::string("key ") + key, "not true or false");
   }
+  TinyCheckpoint changed = checkpoint;
+  changed.tokenizer_config["do_basic_tokenize"] = false;
+  changed.write(folder);
+  refused(ErrorKind::unsupported, "tokenizer_config.json", "key do_basic_tokenize", "punctuation", "checkpoint");
   checkpoint.tokenizer_config["model_max_length"] = 3;
   checkpoint.write(folder);
   refused(ErrorKind::invalid_data, "", "", "3 positions", "model_max_length");
@@ -315,46 +325,58 @@ TEST_F(FaultyCheckpoint, TokenizerSettingsThatAreNotSupported) {
   refused(ErrorKind::invalid_data, "tokenizer_config.json", "byte 2", "not valid JSON");
 }
 
-TEST_F(FaultyCheckpoint, TokenizerJsonOfAnotherKind) {
-  json tokenizer = {{"model", {{"type", "WordPiece"}, {"vocab", json::object()}}}};
+TEST_F(FaultyCheckpoint, TokenizerJson) {
+  json tokenizer = {{"normalizer",
+                     {{"type", "BertNormalizer"},
+                      {"clean_text", true},
+                      {"handle_chinese_chars", true},
+                      {"strip_accents", nullptr},
+                      {"lowercase", true}}},
+                    {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                    {"model",
+                     {{"type", "WordPiece"},
+                      {"unk_token", "[UNK]"},
+                      {"continuing_subword_prefix", "##"},
+                      {"max_input_chars_per_word", 100},
+                      {"vocab", json::object()}}}};
   for (std::size_t i = 0; i < checkpoint.vocabulary.size(); ++i)
     tokenizer["model"]["vocab"][checkpoint.vocabulary[i]] = i;
-  const auto refused_with = [&](const std::function<void(json&)>& change, ErrorKind kind, const std::string& key,
-                                const std::string& problem) {
+  const auto write = [&](const std::function<void(json&)>& change) {
     json changed = tokenizer;
     change(changed);
     checkpoint.write(folder);
     fs::remove(folder / "vocab.txt");
     write_file(folder / "tokenizer.json", changed.dump());
+  };
+  const auto refused_with = [&](const std::function<void(json&)>& change, ErrorKind kind, const std::string& key,
+                                const std::string& problem) {
+    write(change);
     refused(kind, "tokenizer.json", key, problem);
   };
-  refused_with([](json& j) { j["model"]["type"] = "BPE"; }, ErrorKind::unsupported, "model.type", "BPE");
-  refused_with([](json& j) { j["model"]["type"] = "Unigram"; }, ErrorKind::unsupported, "model.type", "Unigram");
-  refused_with([](json& j) { j.erase("model"); }, ErrorKind::invalid_data, "model", "missing");
+  refused_with([](json& j) { j["model"]["type"] = "WordLevel"; }, ErrorKind::unsupported, "model.type", "WordLevel");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = -1; }, ErrorKind::invalid_data, "model.vocab", "-1");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = 6; }, ErrorKind::invalid_data, "model.vocab", "twice");
-  refused_with([](json& j) { j["model"]["vocab"]["a"] = 900; }, ErrorKind::invalid_data, "model.vocab", "no entry");
   refused_with([](json& j) { j["model"]["vocab"]["a"] = 1ULL << 40; }, ErrorKind::invalid_data, "model.vocab",
                "invalid id");
-  refused_with([](json& j) { j["model"]["max_input_chars_per_word"] = 50; }, ErrorKind::unsupported,
-               "max_input_chars_per_word", "50");
-  refused_with(
-      [](json& j) {
-        j["normalizer"] = {{"type", "NFC"}};
-      },
-      ErrorKind::unsupported, "normalizer", "BertNormalizer");
-  refused_with(
-      [](json& j) {
-        j["normalizer"] = {{"type", "BertNormalizer"}, {"lowercase", false}};
-      },
-      ErrorKind::unsupported, "normalizer.lowercase", "false");
-  refused_with(
-      [](json& j) {
-        j["pre_tokenizer"] = {{"type", "Whitespace"}};
-      },
-      ErrorKind::unsupported, "pre_tokenizer", "BertPreTokenizer");
-  write_file(folder / "tokenizer.json", tokenizer.dump());
+  refused_with([](json& j) { j["model"]["vocab"]["a"] = 900; }, ErrorKind::invalid_data, "",
+               "901 entries, but config.json's vocab_size is 57");
+  refused_with([](json& j) { j["model"]["vocab"].erase("[SEP]"); }, ErrorKind::invalid_data, "", "no entry [SEP]");
+  refused_with([](json& j) { j.erase("model"); }, ErrorKind::invalid_data, "key model", "missing");
+  write([](json&) {});
   EXPECT_EQ(inspect_checkpoint(folder).tokenizer, "WordPiece, 57 entries, lower-cased (tokenizer.json)");
+  write([](json& j) { j["model"]["max_input_chars_per_word"] = 50; });
+  EXPECT_EQ(inspect_checkpoint(folder).tokenizer, "WordPiece, 57 entries (tokenizer.json)");
+  // A cross-encoder's input begins with [CLS].
+  write([](json& j) {
+    j["post_processor"] = {{"type", "TemplateProcessing"},
+                           {"pair",
+                            {{{"Sequence", {{"id", "A"}}}},
+                             {{"SpecialToken", {{"id", "[SEP]"}}}},
+                             {{"Sequence", {{"id", "B"}}}},
+                             {{"SpecialToken", {{"id", "[SEP]"}}}}}},
+                           {"special_tokens", {{"[SEP]", {{"ids", {3}}}}}}};
+  });
+  refused(ErrorKind::unsupported, "", "", "template for a pair");
 }
 
 /// The superuser may read everything: acts as nobody for a while.

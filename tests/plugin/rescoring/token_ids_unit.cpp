@@ -243,14 +243,14 @@ class NumberTokenizer : public Tokenizer {
     }
     return false;
   }
-  std::int32_t cls_id() const noexcept override { return 0; }
-  std::int32_t sep_id() const noexcept override { return 0; }
+  const PairTemplate& pair_template() const noexcept override { return pair_; }
   std::int32_t vocabulary_size() const noexcept override { return size_; }
   std::uint64_t fingerprint() const noexcept override { return 1; }
   std::string summary() const override { return "numbers"; }
 
  private:
   std::int32_t size_;
+  PairTemplate pair_;
 };
 
 TEST(TokenIdsForm, ComesBackAsItWasWritten) {

@@ -12,22 +12,31 @@
 
 namespace relucent {
 
-/// Maps text to the ids of a vocabulary. Immutable, thread-safe.
+/// The special tokens of a model's input: `before` query `between` document `after`.
+struct PairTemplate {
+  std::vector<std::int32_t> before, between, after;
+
+  std::size_t size() const noexcept { return before.size() + between.size() + after.size(); }
+};
+
+/// Maps text to the ids of a vocabulary. Special tokens in a text ("[SEP]", "</s>") are plain text. Immutable,
+/// thread-safe.
 class RELUCENT_API Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
   /// Appends at most `limit` ids of `text` (UTF-8; invalid bytes count as U+FFFD), without special tokens, and does not
-  /// read further. Returns whether the text has more. Checks `stop` every few kilobytes: throws Error `deadline` or
-  /// `interrupted` when it is due; the contents of `ids` are then unspecified.
+  /// read much further, unless nothing separates the text's words. Returns whether the text has more. Checks `stop`
+  /// every few kilobytes: throws Error `deadline` or `interrupted` when it is due; the contents of `ids` are then
+  /// unspecified.
   virtual bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                       const StopSignal& stop) const = 0;
   bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids) const {
     return encode(text, limit, ids, StopSignal());
   }
 
-  virtual std::int32_t cls_id() const noexcept = 0;
-  virtual std::int32_t sep_id() const noexcept = 0;
+  virtual const PairTemplate& pair_template() const noexcept = 0;
+  /// All ids are less.
   virtual std::int32_t vocabulary_size() const noexcept = 0;
 
   /// A hash of everything the ids depend on: tokenizers with equal fingerprints produce equal ids. Never 0.

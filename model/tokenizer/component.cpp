@@ -1,0 +1,208 @@
+#include "model/tokenizer/component.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/nesting.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kDownload = "correct the file or download it again";
+
+/// A number as serde_json reads it: up to 64 bits of digits, times a power of ten, each step rounded.
+double serde_number(const std::string& text) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t digits = 0;
+  int exponent = 0;
+  bool full = false, fraction = false;
+  std::size_t at = text.starts_with('-') ? 1 : 0;
+  for (; at < text.size() && text[at] != 'e' && text[at] != 'E'; ++at) {
+    if (text[at] == '.') {
+      fraction = true;
+      continue;
+    }
+    const auto digit = static_cast<std::uint64_t>(text[at] - '0');
+    full = full || digits > (most - digit) / 10;
+    if (!full) digits = digits * 10 + digit;
+    if (!full && fraction) --exponent;
+    if (full && !fraction) ++exponent;
+  }
+  // Larger exponents are those of no score: the result is infinite or zero whatever they are.
+  if (at < text.size()) exponent += static_cast<int>(std::strtol(text.c_str() + at + 1, nullptr, 10) % 100000);
+  auto value = static_cast<double>(digits);
+  while (exponent < -308 && value != 0) {
+    value /= 1e308;
+    exponent += 308;
+  }
+  const double power = std::pow(10.0L, static_cast<long double>(std::min(std::abs(exponent), 308)));
+  value = exponent >= 0 ? value * power : value / power;
+  return text.starts_with('-') ? -value : value;
+}
+
+/// Builds the tree. (The library's own parser neither reports a repeated key nor keeps a number's digits.)
+class Builder {
+ public:
+  using number_integer_t = Json::number_integer_t;
+  using number_unsigned_t = Json::number_unsigned_t;
+  using number_float_t = Json::number_float_t;
+  using string_t = Json::string_t;
+  using binary_t = Json::binary_t;
+
+  explicit Builder(const std::filesystem::path& path) : path_(path) {}
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(number_integer_t value) { return add(value); }
+  bool number_unsigned(number_unsigned_t value) { return add(value); }
+  bool number_float(number_float_t, const string_t& digits) { return add(serde_number(digits)); }
+  bool string(string_t& value) { return add(std::move(value)); }
+  bool binary(binary_t&) { return false; }  // not in JSON
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(string_t& key) {
+    const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(key));
+    if (!is_new) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), place->first), "appears twice",
+                  "remove one of the two");
+    }
+    member_ = &place->second;
+    return true;
+  }
+  bool parse_error(std::size_t byte, const std::string&, const Json::exception&) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), byte), "is not valid JSON",
+                kDownload);
+  }
+
+  Json result;
+
+ private:
+  template <typename T>
+  Json* place(T&& value) {
+    if (open_.empty()) return &(result = std::forward<T>(value));
+    if (open_.back()->is_array()) return &open_.back()->get_ref<Json::array_t&>().emplace_back(std::forward<T>(value));
+    return &(*member_ = std::forward<T>(value));
+  }
+  template <typename T>
+  bool add(T&& value) {
+    place(std::forward<T>(value));
+    return true;
+  }
+  bool open(Json&& value) {
+    open_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const std::filesystem::path& path_;
+  std::vector<Json*> open_;
+  Json* member_ = nullptr;  // of the innermost object, waiting for its value
+};
+
+}  // namespace
+
+Json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes) {
+  if (constexpr std::size_t most = std::size_t{256} << 20; bytes.size() > most) {
+    throw Error(ErrorKind::invalid_data, path.string(), fmt::format("has {} bytes, more than 256 MiB", bytes.size()),
+                "download the file again");
+  }
+  if (const auto place = too_deep_in_json(bytes)) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
+                fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
+  }
+  Builder builder(path);
+  try {
+    Json::sax_parse(bytes.begin(), bytes.end(), &builder);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::invalid_data, path.string(), fmt::format("cannot be read: {}", error.what()), kDownload);
+  }
+  if (!builder.result.is_object()) {
+    throw Error(ErrorKind::invalid_data, path.string(), "is not a JSON object", "download the file again");
+  }
+  return std::move(builder.result);
+}
+
+std::string Component::place_of(std::string_view key) const {
+  return place_.empty() ? std::string(key) : fmt::format("{}.{}", place_, key);
+}
+
+std::optional<Component> Component::find(std::string_view key) const {
+  if (!value_.is_object()) fail("is not an object");
+  const auto found = value_.find(std::string(key));
+  if (found == value_.end() || found->is_null()) return std::nullopt;
+  return Component(file_, *found, place_of(key));
+}
+
+Component Component::at(std::string_view key) const {
+  const auto found = find(key);
+  if (!found) Component(file_, value_, place_of(key)).fail("is missing");
+  return *found;
+}
+
+std::vector<Component> Component::elements(std::string_view key) const {
+  const Component list = at(key);
+  if (!list.value().is_array()) list.fail("is not an array");
+  std::vector<Component> elements;
+  elements.reserve(list.value().size());
+  for (const Json& element : list.value()) {
+    elements.emplace_back(file_, element, fmt::format("{}[{}]", list.place(), elements.size()));
+  }
+  return elements;
+}
+
+std::string Component::text() const {
+  if (!value_.is_string()) fail("is not a string");
+  return value_.get<std::string>();
+}
+
+double Component::number() const {
+  if (!value_.is_number()) fail("is not a number");
+  return value_.get<double>();
+}
+
+std::int64_t Component::integer(std::int64_t most) const {
+  if (!value_.is_number_unsigned() || value_.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) {
+    fail(fmt::format("is {}, not a whole number from 0 to {}", value_.is_number() ? value_.dump() : "something else",
+                     most));
+  }
+  return value_.get<std::int64_t>();
+}
+
+std::string Component::string(std::string_view key) const { return at(key).text(); }
+
+std::string Component::string(std::string_view key, std::string_view usual) const {
+  const auto found = find(key);
+  return found ? found->text() : std::string(usual);
+}
+
+bool Component::boolean(std::string_view key) const {
+  const Component found = at(key);
+  if (!found.value().is_boolean()) found.fail("is not true or false");
+  return found.value().get<bool>();
+}
+
+bool Component::boolean(std::string_view key, bool usual) const { return find(key) ? boolean(key) : usual; }
+
+std::int64_t Component::integer(std::string_view key, std::int64_t most) const { return at(key).integer(most); }
+
+void Component::fail(const std::string& problem) const {
+  throw Error(ErrorKind::invalid_data,
+              place_.empty() ? file_.string() : fmt::format("{}, key {}", file_.string(), place_), problem, kDownload);
+}
+
+void Component::refuse(const std::string& problem) const {
+  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file_.string(), place_), problem,
+              "use a checkpoint with another tokenizer");
+}
+
+}  // namespace relucent

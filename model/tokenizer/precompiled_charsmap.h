@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace relucent {
+
+/// SentencePiece's table of replacements: its number of bytes, a double-array trie of 32-bit little-endian units
+/// (darts-clone's form) over the texts to replace, then the replacements, each ended by a zero byte. Immutable,
+/// thread-safe.
+class PrecompiledCharsmap {
+ public:
+  /// nullopt unless every look-up in it stays inside it.
+  static std::optional<PrecompiledCharsmap> parse(std::string_view bytes);
+
+  /// Replaces as Hugging Face's normalizer Precompiled does: it looks up each grapheme cluster of less than six bytes,
+  /// or else each of its characters, and replaces it whole if any beginning of it has a replacement. `text` is
+  /// well-formed UTF-8.
+  void apply(std::string& text) const;
+
+  /// Whether a space, an ASCII letter and an ASCII digit keep their kind.
+  bool keeps_words_apart() const;
+
+  /// Whether no text has more than `most` beginnings with a replacement.
+  bool nests_at_most(std::size_t most) const;
+
+ private:
+  /// The replacement of the shortest beginning of `text` that has one.
+  std::optional<std::string_view> find(std::string_view text) const noexcept;
+
+  std::vector<std::uint32_t> trie_;
+  std::string replacements_;
+};
+
+}  // namespace relucent

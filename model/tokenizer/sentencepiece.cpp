@@ -1,0 +1,108 @@
+#include "model/tokenizer/sentencepiece.h"
+
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+
+#include <string>
+#include <vector>
+
+#include "base/file/mapped_file.h"
+#include "base/utf8.h"
+#include "model/tokenizer/fingerprint.h"
+#include "model/tokenizer/pair_template.h"
+#include "model/tokenizer/sentencepiece_file.h"
+#include "model/tokenizer/text_cuts.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+// fairseq's ids before the pieces.
+constexpr std::int32_t kFairseqStart = 0, kFairseqPad = 1, kFairseqEnd = 2, kFairseqUnknown = 3, kFairseqOffset = 1;
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, std::string_view model_type,
+                         const JsonFile* settings)
+      : path_(path), fairseq_(model_type == "xlm-roberta") {
+    may_cut_ = check_sentencepiece_file(path, bytes).may_cut;
+    std::string problem;
+    try {
+      if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) problem = status.ToString();
+    } catch (const std::exception& error) {  // of its trie
+      problem = error.what();
+    }
+    if (!problem.empty()) {
+      throw Error(ErrorKind::invalid_data, path.string(), "the SentencePiece library refuses it: " + problem,
+                  "download the file again");
+    }
+    // The <mask> of XLM-RoBERTa comes last.
+    size_ = processor_.GetPieceSize() + (fairseq_ ? kFairseqOffset + 1 : 0);
+    pair_ = usual_pair_template(model_type, settings, [this](const std::string& piece) { return special_id(piece); });
+    fingerprint_ = Fingerprint().add("SentencePiece 1").add(fairseq_ ? "fairseq" : "").add(bytes).value();
+  }
+
+  using Tokenizer::encode;
+  bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+              const StopSignal& stop) const override {
+    const std::size_t most = ids.size() + limit;
+    std::string storage;
+    std::vector<int> block;
+    for (std::size_t begin = 0; begin < text.size() && ids.size() <= most;) {
+      stop.throw_if_due("tokenizing the documents");
+      const std::size_t end = may_cut_ ? next_cut(text, begin) : next_forced_cut(text, begin);
+      const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &block);
+      if (!status.ok()) {
+        throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
+      }
+      for (const int id : block) ids.push_back(own_id(id));
+      begin = end;
+    }
+    if (ids.size() <= most) return false;
+    ids.resize(most);
+    return true;
+  }
+
+  const PairTemplate& pair_template() const noexcept override { return pair_; }
+  std::int32_t vocabulary_size() const noexcept override { return size_; }
+  std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
+  std::string summary() const override {
+    return fmt::format("SentencePiece, {} pieces ({})", processor_.GetPieceSize(), path_.filename().string());
+  }
+
+ private:
+  std::int32_t own_id(int id) const noexcept {
+    if (!fairseq_) return id;
+    return id == processor_.unk_id() ? kFairseqUnknown : id + kFairseqOffset;
+  }
+
+  std::int32_t special_id(const std::string& piece) const {
+    if (fairseq_ && piece == "<s>") return kFairseqStart;
+    if (fairseq_ && piece == "<pad>") return kFairseqPad;
+    if (fairseq_ && piece == "</s>") return kFairseqEnd;
+    const int id = processor_.PieceToId(piece);
+    if (id == processor_.unk_id()) {
+      throw Error(ErrorKind::invalid_data, path_.string(), fmt::format("has no piece {}", piece),
+                  "use the tokenizer files of the same model, or download them again");
+    }
+    return own_id(id);
+  }
+
+  std::filesystem::path path_;
+  bool fairseq_, may_cut_ = false;
+  sentencepiece::SentencePieceProcessor processor_;
+  std::int32_t size_ = 0;
+  PairTemplate pair_;
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> read_sentencepiece(const std::filesystem::path& path, std::string_view model_type,
+                                                    const JsonFile* settings) {
+  const auto file = MappedFile::open(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  return std::make_unique<SentencePieceTokenizer>(path, bytes, model_type, settings);
+}
+
+}  // namespace relucent

@@ -1,0 +1,116 @@
+#include "model/tokenizer/text_pattern.h"
+
+#include <fmt/format.h>
+#include <unicode/regex.h>
+#include <unicode/unistr.h>
+
+#include "base/utf8.h"
+#include "model/tokenizer/byte_level.h"
+#include "model/tokenizer/character_table.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+/// The code points with `property` as a set in an expression.
+std::string set_of(CharacterTable::Property property) {
+  const CharacterTable& table = CharacterTable::instance();
+  std::string set = "[";
+  for (char32_t c = 0; c < 0x110000; ++c) {
+    if (!table.has(c, property)) continue;
+    const char32_t first = c;
+    while (c + 1 < 0x110000 && table.has(c + 1, property)) ++c;
+    set += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(c));
+  }
+  return set + "]";
+}
+
+void replace_all(std::string& text, std::string_view from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// Letters and numbers as Hugging Face's engine knows them, not ICU.
+std::string with_own_classes(std::string expression) {
+  static const std::string letters = set_of(CharacterTable::letter), numbers = set_of(CharacterTable::number);
+  replace_all(expression, "\\p{L}", letters);
+  replace_all(expression, "\\p{N}", numbers);
+  return expression;
+}
+
+}  // namespace
+
+class TextPattern::Expression {
+ public:
+  explicit Expression(const Component& source) : place_(source.place()), file_(source.file().string()) {
+    UErrorCode code = U_ZERO_ERROR;
+    UParseError place;
+    // As in Oniguruma's Ruby syntax, ^ and $ also match at line ends, and only U+000A ends a line.
+    pattern_.reset(icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(with_own_classes(source.text())),
+                                              UREGEX_MULTILINE | UREGEX_UNIX_LINES, place, code));
+    if (U_FAILURE(code)) source.refuse(fmt::format("the expression is not supported: {}", u_errorName(code)));
+  }
+
+  std::vector<TextRange> find_all(std::string_view text) const {
+    UErrorCode code = U_ZERO_ERROR;
+    const icu::UnicodeString units =
+        icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
+    const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(units, code));
+    check(code);
+    constexpr std::int32_t kMaxSteps = 10000;  // some seconds
+    matcher->setTimeLimit(kMaxSteps, code);
+    std::vector<TextRange> matches;
+    std::size_t byte = 0;
+    std::int32_t unit = 0;
+    const auto byte_of = [&](std::int32_t wanted) {
+      while (unit < wanted) unit += next_code_point(text, byte) >= 0x10000 ? 2 : 1;
+      return byte;
+    };
+    while (matcher->find(code) && U_SUCCESS(code)) {
+      const std::size_t begin = byte_of(matcher->start(code)), end = byte_of(matcher->end(code));
+      if (begin == end && !matches.empty() && matches.back().end == begin) continue;
+      matches.push_back({begin, end});
+    }
+    check(code);
+    return matches;
+  }
+
+ private:
+  void check(UErrorCode code) const {
+    if (U_FAILURE(code)) {
+      throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file_, place_),
+                  fmt::format("the expression fails on a text: {}", u_errorName(code)),
+                  "use a checkpoint with another tokenizer");
+    }
+  }
+
+  std::unique_ptr<const icu::RegexPattern> pattern_;
+  std::string place_, file_;
+};
+
+TextPattern TextPattern::read(const Component& pattern) {
+  if (const auto text = pattern.find("String")) return {text->place(), text->text()};
+  const Component expression = pattern.at("Regex");
+  TextPattern result(expression.place(), expression.text());
+  result.expression_ = std::make_shared<Expression>(expression);
+  return result;
+}
+
+std::vector<TextRange> TextPattern::find_all(std::string_view text) const {
+  if (expression_) return expression_->find_all(text);
+  std::vector<TextRange> matches;
+  if (text_.empty()) return matches;
+  for (std::size_t at = 0; (at = text.find(text_, at)) != std::string_view::npos; at += text_.size()) {
+    matches.push_back({at, at + text_.size()});
+  }
+  return matches;
+}
+
+bool TextPattern::spares_single_spaces() const {
+  return expression_ ? text_ == " {2,}" : text_.find(' ') == std::string::npos;
+}
+
+bool TextPattern::is_byte_level() const { return expression_ && text_ == kByteLevelExpression; }
+
+}  // namespace relucent

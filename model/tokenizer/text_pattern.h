@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/tokenizer/component.h"
+
+namespace relucent {
+
+/// Bytes of a text.
+struct TextRange {
+  std::size_t begin = 0, end = 0;
+};
+
+/// The pattern of a Replace or Split: a string, or a regular expression that ICU runs. Immutable, thread-safe.
+class TextPattern {
+ public:
+  /// Reads {"String": ...} or {"Regex": ...}. Throws Error `unsupported` for an expression that ICU does not accept.
+  static TextPattern read(const Component& pattern);
+
+  /// All matches in order; they do not overlap, and empty ones count only where the previous one did not end. `text` is
+  /// well-formed UTF-8. Throws Error `unsupported` if an expression takes too long.
+  std::vector<TextRange> find_all(std::string_view text) const;
+
+  /// Whether no match has a part of "a b" (ASCII letters or digits) and of what stands before or after it.
+  bool spares_single_spaces() const;
+  /// Whether it is the expression with which ByteLevel splits.
+  bool is_byte_level() const;
+
+ private:
+  class Expression;
+  TextPattern(std::string place, std::string text) : place_(std::move(place)), text_(std::move(text)) {}
+
+  std::string place_, text_;
+  std::shared_ptr<const Expression> expression_;  // null: `text_` itself
+};
+
+}  // namespace relucent

@@ -1,0 +1,217 @@
+#include "model/tokenizer/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+
+#include "base/file/mapped_file.h"
+#include "base/utf8.h"
+#include "model/tokenizer/component.h"
+#include "model/tokenizer/fingerprint.h"
+#include "model/tokenizer/pair_template.h"
+#include "model/tokenizer/pipeline.h"
+#include "model/tokenizer/wordpiece.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+/// Change this whenever the same file no longer gives the same ids.
+constexpr std::string_view kJsonAlgorithm = "tokenizer.json 1";
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, std::string_view bytes, std::string_view model_type,
+         const JsonFile* settings)
+      : path_(path),
+        document_(read_tokenizer_document(path, bytes)),
+        root_(path_, document_, ""),
+        model_(root_.at("model")),
+        model_type_(model_type),
+        settings_(settings),
+        fingerprint_(Fingerprint().add(kJsonAlgorithm).add(bytes).value()) {}
+
+  std::unique_ptr<const Tokenizer> read() {
+    const std::string type = model_.string("type", model_.find("merges") ? "BPE" : "WordPiece");  // early files omit it
+    if (type == "Unigram") {
+      vocabulary_ = read_unigram_vocabulary(model_);
+    } else if (type == "WordPiece" || type == "BPE") {
+      vocabulary_.entries = read_vocabulary(model_);
+    } else {
+      model_.at("type").refuse(fmt::format("the tokenizer {} is not supported", type));
+    }
+    read_added_tokens();
+    PipelineParts parts;
+    parts.pair = pair_template();
+    if (type == "WordPiece" && is_uncased_bert(parts.pair)) return uncased_bert(parts.pair);
+
+    if (const auto part = root_.find("normalizer")) parts.normalizer = read_normalizer(*part);
+    if (const auto part = root_.find("pre_tokenizer")) parts.pre_tokenizer = read_pre_tokenizer(*part);
+    parts.model = read_model(type);
+    parts.added = added_;
+    parts.vocabulary_size = size();
+    parts.fingerprint = fingerprint_;
+    parts.summary = fmt::format("{}, {} entries ({})", type, parts.vocabulary_size, path_.filename().string());
+    return std::make_unique<PipelineTokenizer>(std::move(parts));
+  }
+
+ private:
+  std::unique_ptr<const TokenModel> read_model(const std::string& type) const {
+    if (type == "WordPiece") return read_wordpiece_model(model_, vocabulary_.entries);
+    if (type == "BPE") return read_bpe_model(model_, vocabulary_.entries);
+    std::vector<std::string> special;
+    for (const AddedToken& token : added_) {
+      if (token.special) special.push_back(token.content);
+    }
+    return read_unigram_model(model_, vocabulary_, special);
+  }
+
+  std::int32_t size() const {
+    auto size = static_cast<std::int32_t>(vocabulary_.entries.size());
+    for (const AddedToken& token : added_) size = std::max(size, token.id + 1);
+    return size;
+  }
+
+  void read_added_tokens() {
+    for (std::size_t id = 0; id < vocabulary_.entries.size(); ++id) {
+      ids_[vocabulary_.entries[id]] = static_cast<std::int32_t>(id);
+    }
+    if (!root_.find("added_tokens")) return;
+    std::size_t bytes = 0;
+    std::unordered_map<std::int32_t, std::string> contents;
+    for (const Component& part : root_.elements("added_tokens")) {
+      const AddedToken token{part.string("content"),      static_cast<std::int32_t>(part.integer("id", kMaxTokenId)),
+                             part.boolean("single_word"), part.boolean("lstrip"),
+                             part.boolean("rstrip"),      part.boolean("normalized"),
+                             part.boolean("special")};
+      if (token.content.empty() || !is_well_formed_utf8(token.content)) part.fail("has no content");
+      const auto [known, is_new] = ids_.try_emplace(token.content, token.id);
+      if (known->second != token.id) {
+        part.fail(fmt::format("\"{}\" has the id {}, but also {}", token.content, token.id, known->second));
+      }
+      const auto place = static_cast<std::size_t>(token.id);
+      const bool taken = is_new && place < vocabulary_.entries.size() && !vocabulary_.entries[place].empty();
+      if (taken || !contents.try_emplace(token.id, token.content).second) {
+        part.fail(fmt::format("uses the id {} again", token.id));
+      }
+      bytes += token.content.size();
+      added_.push_back(token);
+    }
+    if (bytes > VocabularyTrie::kMaxBytes) root_.at("added_tokens").refuse("the tokens are larger than 16 MiB");
+  }
+
+  std::int32_t find_entry(const std::string& entry) const {
+    const auto found = ids_.find(entry);
+    if (found == ids_.end()) {
+      throw Error(ErrorKind::invalid_data, path_.string(), "the vocabulary has no entry " + entry,
+                  "use the tokenizer files of the same model, or download them again");
+    }
+    return found->second;
+  }
+
+  PairTemplate pair_template() const {
+    if (const auto part = root_.find("post_processor")) {
+      if (auto pair = read_post_processor(*part)) return *pair;
+    }
+    return usual_pair_template(model_type_, settings_, [this](const std::string& entry) { return find_entry(entry); });
+  }
+
+  /// nullopt for a processor that adds no special tokens.
+  std::optional<PairTemplate> read_post_processor(const Component& part) const {
+    const std::string type = part.type();
+    if (type == "TemplateProcessing") return read_template(part);
+    if (type == "ByteLevel") return std::nullopt;
+    if (type == "BertProcessing" || type == "RobertaProcessing") {
+      const std::int32_t cls = named_id(part.at("cls")), sep = named_id(part.at("sep"));
+      if (type == "BertProcessing") return PairTemplate{{cls}, {sep}, {sep}};
+      return PairTemplate{{cls}, {sep, sep}, {sep}};
+    }
+    if (type == "Sequence") {
+      std::optional<PairTemplate> result;
+      for (const Component& each : part.elements("processors")) {
+        auto pair = read_post_processor(each);
+        if (pair && result) each.refuse("several templates are not supported");
+        if (pair) result = std::move(pair);
+      }
+      return result;
+    }
+    part.at("type").refuse(fmt::format("the post-processor {} is not supported", type));
+  }
+
+  /// The id of ["[SEP]", 102].
+  std::int32_t named_id(const Component& part) const {
+    if (!part.value().is_array() || part.value().size() != 2) part.fail("is not a token with its id");
+    return static_cast<std::int32_t>(Component(path_, part.value()[1], part.place() + "[1]").integer(size() - 1));
+  }
+
+  PairTemplate read_template(const Component& part) const {
+    PairTemplate pair;
+    const std::array<std::vector<std::int32_t>*, 3> places{&pair.before, &pair.between, &pair.after};
+    std::size_t place = 0;
+    for (const Component& element : part.elements("pair")) {
+      if (const auto sequence = element.find("Sequence")) {
+        if (place == 2 || sequence->string("id") != (place == 0 ? "A" : "B")) {
+          sequence->refuse("the order of the sequences is not supported");
+        }
+        ++place;
+        continue;
+      }
+      const Component tokens = part.at("special_tokens").at(element.at("SpecialToken").string("id"));
+      for (const Component& id : tokens.elements("ids")) {
+        places[place]->push_back(static_cast<std::int32_t>(id.integer(size() - 1)));
+      }
+    }
+    if (place != 2) part.at("pair").fail("does not have the sequences A and B");
+    return pair;
+  }
+
+  /// Whether WordPieceTokenizer, which is faster, gives the same ids.
+  bool is_uncased_bert(const PairTemplate& pair) const {
+    const auto is = [](const std::optional<Component>& part, const char* key, const nlohmann::json& wanted) {
+      return part && part->value().contains(key) && part->value().at(key) == wanted;
+    };
+    const auto normalizer = root_.find("normalizer"), pre_tokenizer = root_.find("pre_tokenizer");
+    const std::optional<Component> model = model_;
+    return is(normalizer, "type", "BertNormalizer") && is(normalizer, "clean_text", true) &&
+           is(normalizer, "handle_chinese_chars", true) && is(normalizer, "lowercase", true) &&
+           normalizer->boolean("strip_accents", true) && is(pre_tokenizer, "type", "BertPreTokenizer") &&
+           is(model, "continuing_subword_prefix", "##") && is(model, "max_input_chars_per_word", 100) &&
+           pair.before.size() == 1 && pair.between.size() == 1 && pair.after == pair.between &&
+           std::all_of(added_.begin(), added_.end(), [](const AddedToken& token) { return token.special; });
+  }
+
+  std::unique_ptr<const Tokenizer> uncased_bert(const PairTemplate& pair) const {
+    WordPieceVocabulary vocabulary;
+    vocabulary.entries = vocabulary_.entries;
+    vocabulary.entries.resize(static_cast<std::size_t>(size()));
+    vocabulary.cls = pair.before[0];
+    vocabulary.sep = pair.between[0];
+    vocabulary.unknown = find_entry(model_.string("unk_token"));
+    vocabulary.source = path_.filename().string();
+    return std::make_unique<WordPieceTokenizer>(std::move(vocabulary));
+  }
+
+  const std::filesystem::path& path_;
+  nlohmann::json document_;
+  Component root_, model_;
+  std::string_view model_type_;
+  const JsonFile* settings_;
+  std::uint64_t fingerprint_;
+  UnigramVocabulary vocabulary_;  // of another model: only the entries
+  std::vector<AddedToken> added_;
+  std::unordered_map<std::string, std::int32_t> ids_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> read_tokenizer_json(const std::filesystem::path& path, std::string_view model_type,
+                                                     const JsonFile* settings) {
+  const auto file = MappedFile::open(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  return Reader(path, bytes, model_type, settings).read();
+}
+
+}  // namespace relucent

@@ -1,0 +1,207 @@
+// Tokenizer files that are wrong or hostile: an Error that names the file and the place.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "model/tokenizer/load_tokenizer.h"
+#include "relucent/error.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/temporary_folder.h"
+
+namespace relucent::testing {
+namespace {
+
+using nlohmann::json;
+
+class FaultyTokenizer : public ::testing::Test {
+ protected:
+  const TemporaryFolder folder;
+
+  static std::string golden(const std::string& name) {
+    std::string text;
+    for_each_line("tests/goldens/tokenizers/" + name + ".json.gz", [&](const std::string& line) { text += line; });
+    return text;
+  }
+
+  void refused(const std::string& name, const std::string& bytes, ErrorKind kind, const std::string& place,
+               const std::string& problem) const {
+    folder.write(name, bytes);
+    try {
+      load_tokenizer(folder.path(), 1 << 24, "roberta");
+      ADD_FAILURE() << "loaded " << bytes.substr(0, 300);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), kind) << error.what();
+      EXPECT_NE(error.place().find(name), std::string::npos) << error.what();
+      EXPECT_NE(error.place().find(place), std::string::npos) << error.what();
+      EXPECT_NE(error.problem().find(problem), std::string::npos) << error.what();
+      EXPECT_FALSE(error.remedy().empty()) << error.what();
+    }
+  }
+
+  void json_refused(const std::string& name, const std::function<void(json&)>& change, ErrorKind kind,
+                    const std::string& place, const std::string& problem) const {
+    json document = json::parse(golden(name));
+    change(document);
+    refused("tokenizer.json", document.dump(), kind, place, problem);
+  }
+};
+
+TEST_F(FaultyTokenizer, BytesThatAreNotATokenizer) {
+  constexpr auto invalid = ErrorKind::invalid_data;
+  refused("tokenizer.json", "", invalid, "byte 1", "not valid JSON");
+  refused("tokenizer.json", "[]", invalid, "", "not a JSON object");
+  refused("tokenizer.json", "{\"model\": 1}", invalid, "key model", "is not an object");
+  refused("tokenizer.json", "{\"model\": {}, \"model\": {}}", invalid, "key model", "appears twice");
+  refused("tokenizer.json", "{\"a\": " + std::string(1'000'000, '['), invalid, "byte 262", "nests deeper than 256");
+  refused("tokenizer.json", std::string(1'000'000, '{'), invalid, "byte 256", "nests deeper than 256");
+  const std::string whole = golden("roberta");
+  for (std::size_t size = 0; size < whole.size(); size += whole.size() / 50) {
+    refused("tokenizer.json", whole.substr(0, size), invalid, "byte", "not valid JSON");
+  }
+}
+
+TEST_F(FaultyTokenizer, UnknownComponentsAreRefusedByNameAndPlace) {
+  constexpr auto unsupported = ErrorKind::unsupported;
+  for (const char* part : {"normalizer", "pre_tokenizer", "post_processor", "model"}) {
+    json_refused(
+        "roberta",
+        [&](json& j) {
+          j[part] = {{"type", "Magic"}};
+        },
+        unsupported, std::string(part) + ".type", "Magic");
+  }
+  json_refused(
+      "t5", [](json& j) { j["normalizer"]["normalizers"][1]["type"] = "Magic"; }, unsupported,
+      "key normalizer.normalizers[1].type", "Magic");
+  json_refused(
+      "xlm-roberta", [](json& j) { j["pre_tokenizer"]["pretokenizers"][1]["type"] = "Magic"; }, unsupported,
+      "key pre_tokenizer.pretokenizers[1].type", "Magic");
+  json_refused(
+      "split-regex", [](json& j) { j["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "("; }, unsupported,
+      "pretokenizers[0].pattern.Regex", "expression");
+  json_refused(
+      "split-regex", [](json& j) { j["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Magic"; }, unsupported,
+      "pretokenizers[0].behavior", "Magic");
+  json_refused(
+      "roberta", [](json& j) { j["model"]["dropout"] = 0.1; }, unsupported, "model.dropout", "call");
+}
+
+TEST_F(FaultyTokenizer, Merges) {
+  constexpr auto invalid = ErrorKind::invalid_data;
+  const auto with_merges = [&](const json& merges, const std::string& place, const std::string& problem) {
+    json_refused(
+        "word-ends",
+        [&](json& j) {
+          j["model"]["vocab"] = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4},
+                                 {"a", 5},   {"b", 6},     {"ab", 7},   {"", 8}};
+          if (place != "vocab") j["model"]["vocab"].erase("");
+          j["model"]["merges"] = merges;
+        },
+        invalid, place, problem);
+  };
+  with_merges({"a b", "a b"}, "model.merges[1]", "repeats \"a b\"");
+  with_merges({{"a", "b"}, {"ab", "b"}}, "model.merges[1]", "no entry \"abb\"");
+  with_merges({"a c"}, "model.merges[0]", "no entry \"c\"");
+  with_merges({" a"}, "model.merges[0]", "no entry \"\"");
+  with_merges({"a b", "a  b"}, "model.merges[1]", "not a pair");
+  with_merges({"a b", 7}, "model.merges[1]", "not a pair");
+  with_merges({{"a"}}, "model.merges[0]", "not a pair");
+  with_merges("a b", "model.merges", "not an array");
+  with_merges({}, "vocab", "empty entry");
+}
+
+TEST_F(FaultyTokenizer, UnigramVocabularies) {
+  constexpr auto invalid = ErrorKind::invalid_data;
+  const auto set = [](const char* key, const json& value) { return [=](json& j) { j["model"][key] = value; }; };
+  json_refused("bge-m3", set("unk_id", 1'000'000), invalid, "model.unk_id", "1000000");
+  json_refused("bge-m3", set("unk_id", -1), invalid, "model.unk_id", "-1");
+  json_refused("bge-m3", set("vocab", json::array()), invalid, "model.vocab", "is empty");
+  json_refused("bge-m3", set("vocab", json::object()), invalid, "model.vocab", "not an array");
+  json_refused("bge-m3", set("vocab", {{"a", 1}, {"b"}}), invalid, "model.vocab[1]", "entry with a score");
+  json_refused("bge-m3", set("vocab", {{"a", 1}, {"", 1}}), invalid, "model.vocab[1]", "is empty");
+  json_refused("bge-m3", set("byte_fallback", 1), invalid, "model.byte_fallback", "not true or false");
+  const std::string text = golden("bge-m3");
+  const std::size_t score = text.find("[\"<s>\",") + 7;
+  refused("tokenizer.json", text.substr(0, score) + "1e999" + text.substr(text.find(']', score)), invalid,
+          "model.vocab[0]", "not finite");
+}
+
+TEST_F(FaultyTokenizer, AddedTokensAndTemplates) {
+  constexpr auto invalid = ErrorKind::invalid_data;
+  json_refused(
+      "roberta", [](json& j) { j["added_tokens"][1]["id"] = 1ULL << 40; }, invalid, "added_tokens[1].id",
+      "1099511627776");
+  json_refused(
+      "roberta", [](json& j) { j["added_tokens"][1]["id"] = 7; }, invalid, "added_tokens[1]", "also 1");
+  json_refused(
+      "roberta", [](json& j) { j["added_tokens"][1]["content"] = "new"; }, invalid, "added_tokens[1]", "id 1 again");
+  json_refused(
+      "roberta", [](json& j) { j["added_tokens"].push_back(j["added_tokens"][1]); }, invalid, "added_tokens[5]",
+      "id 1 again");
+  json_refused(
+      "roberta", [](json& j) { j["added_tokens"][1].erase("lstrip"); }, invalid, "added_tokens[1].lstrip", "missing");
+  json_refused(
+      "roberta", [](json& j) { j["post_processor"]["sep"][1] = 1 << 20; }, invalid, "post_processor.sep[1]",
+      "whole number");
+  json_refused(
+      "bge-m3", [](json& j) { j["post_processor"]["special_tokens"].erase("</s>"); }, invalid,
+      "post_processor.special_tokens.</s>", "missing");
+  json_refused(
+      "bge-m3", [](json& j) { j["post_processor"]["pair"].erase(1); }, ErrorKind::unsupported, "post_processor.pair",
+      "order");
+}
+
+TEST_F(FaultyTokenizer, TablesOfReplacements) {
+  constexpr auto invalid = ErrorKind::invalid_data;
+  const auto set = [](const std::string& map) {
+    return [=](json& j) { j["normalizer"]["normalizers"][0]["precompiled_charsmap"] = map; };
+  };
+  const std::string place = "normalizer.normalizers[0].precompiled_charsmap";
+  const std::string sound = json::parse(golden("bge-m3"))["normalizer"]["normalizers"][0]["precompiled_charsmap"];
+  json_refused("bge-m3", set("%%%%"), invalid, place, "base64");
+  json_refused("bge-m3", set(sound.substr(1)), invalid, place, "base64");
+  json_refused("bge-m3", set(""), invalid, place, "damaged");
+  json_refused("bge-m3", set(sound.substr(0, 4000)), invalid, place, "damaged");
+  json_refused("bge-m3", set("/////w" + sound.substr(6)), invalid, place, "damaged");
+}
+
+TEST_F(FaultyTokenizer, ASentencePieceModelCutAnywhere) {
+  const std::string whole = bytes_of("tests/goldens/tokenizers/sentencepiece-unigram.model");
+  std::size_t cuts = 0;
+  for (std::size_t size = 0; size + 64 < whole.size(); size += size < 2000 ? 1 : 97) {
+    refused("a.model", whole.substr(0, size), ErrorKind::invalid_data, "byte ", "ends too early");
+    ++cuts;
+  }
+  EXPECT_GT(cuts, 2500U);
+  refused("a.model", "no model", ErrorKind::invalid_data, "byte ", "");
+}
+
+/// A field of a message: its tag and its bytes, fewer than 128.
+std::string field(int number, const std::string& bytes) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+}
+
+TEST_F(FaultyTokenizer, PiecesThatTheSentencePieceLibraryWouldTrip) {
+  constexpr auto invalid = ErrorKind::invalid_data;
+  const auto model = [](const std::string& pieces) {
+    return field(1, field(1, "<unk>") + "\x18\x02") + field(1, field(1, "<s>") + "\x18\x03") +
+           field(1, field(1, "</s>") + "\x18\x03") + pieces + field(2, "") + field(3, "");
+  };
+  folder.write("a.model", model(field(1, field(1, "a"))));
+  EXPECT_EQ(load_tokenizer(folder.path(), 100, "roberta").tokenizer->vocabulary_size(), 4);
+  refused("a.model", model(field(1, field(1, ""))), invalid, "byte", "piece 3 is empty");
+  refused("a.model", model(field(1, field(1, std::string("a\0b", 3)))), invalid, "byte", "piece 3 is not text");
+  refused("a.model", model(field(1, field(1, "\xFF"))), invalid, "byte", "piece 3 is not text");
+  refused("a.model", model(field(1, field(1, "a") + std::string("\x15\0\0\xC0\x7F", 5))), invalid, "byte",
+          "not finite");
+  std::string nested;
+  for (std::size_t size = 1; size <= 65; ++size) nested += field(1, field(1, std::string(size, 'a')) + "\x18\x04");
+  refused("a.model", model(nested), invalid, "byte", "begin with each other");
+  refused("a.model", model(field(1, field(1, "a")) + field(1, field(1, "a"))), invalid, "", "already defined");
+  refused("a.model", model("").substr(2), invalid, "", "");
+}
+
+}  // namespace
+}  // namespace relucent::testing
