@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/input/tokenized_batch.h"
 #include "model/tokenizer/load_tokenizer.h"
 #include "relucent/error.h"
 
@@ -44,6 +45,10 @@ SafetensorsFile open_weights(const fs::path& folder) {
 
 }  // namespace
 
+std::int32_t Checkpoint::shortest_input() const {
+  return static_cast<std::int32_t>(InputTemplate(configuration.input, *tokenizer).special_tokens()) + 1;
+}
+
 Checkpoint read_checkpoint(const fs::path& folder) {
   check_folder(folder);
   JsonFile config = JsonFile::read(folder / "config.json");
@@ -52,23 +57,28 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   SafetensorsFile file = open_weights(folder);
   FamilyWeights weights = family.read_weights(file, configuration.description);
   LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size);
-  const std::int32_t rows = configuration.description.max_positions;
-  const std::int32_t max_length = std::min(rows, tokenizer.model_max_length.value_or(rows));
-  if (constexpr std::int32_t shortest = 4; max_length < shortest) {  // [CLS], a query's one piece, two [SEP]s
+  const std::int32_t most = configuration.max_tokens;
+  Checkpoint checkpoint{folder,
+                        std::move(config),
+                        std::move(configuration),
+                        std::move(file),
+                        std::move(weights),
+                        std::move(tokenizer.tokenizer),
+                        std::min(most, tokenizer.model_max_length.value_or(most))};
+  if (checkpoint.max_length < checkpoint.shortest_input()) {
     throw Error(ErrorKind::invalid_data, folder.string(),
-                fmt::format("the model has {} positions, but an input needs at least 4", max_length),
+                fmt::format("the model has {} positions, but an input needs at least {}", checkpoint.max_length,
+                            checkpoint.shortest_input()),
                 "check max_position_embeddings and model_max_length");
   }
-  return {folder,          std::move(config),  std::move(configuration),
-          std::move(file), std::move(weights), std::move(tokenizer.tokenizer),
-          max_length};
+  return checkpoint;
 }
 
 CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
   check_folder(folder);
   const JsonFile config = JsonFile::read(folder / "config.json");
-  const EncoderDescription description = find_family(config).read_configuration(config).description;
-  return {load_tokenizer(folder, description.vocabulary_size).tokenizer, description.max_positions};
+  const FamilyConfiguration configuration = find_family(config).read_configuration(config);
+  return {load_tokenizer(folder, configuration.description.vocabulary_size).tokenizer, configuration.max_tokens};
 }
 
 }  // namespace relucent

@@ -140,19 +140,26 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
     return static_cast<std::int32_t>(config.required_integer(key, 1, most));
   };
   EncoderDescription& description = result.description;
+  description.groups = cross_encoder_groups();
   description.vocabulary_size = size("vocab_size", 1 << 24);
-  description.hidden_size = size("hidden_size", 1 << 16);
-  description.layers = size("num_hidden_layers", 1024);
-  description.heads = size("num_attention_heads", 1 << 16);
-  description.intermediate_size = size("intermediate_size", 1 << 20);
-  description.max_positions = size("max_position_embeddings", 1 << 20);
+  description.hidden_size = description.embedding_size = size("hidden_size", 1 << 16);
+  result.max_tokens = description.max_positions = size("max_position_embeddings", 1 << 20);
   description.token_types = static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
-  description.document_token_type = config.boolean("token_type_embedding").value_or(true);
-  if (description.hidden_size % description.heads != 0) {
-    config.fail("num_attention_heads", fmt::format("hidden_size {} is not a multiple of {} heads",
-                                                   description.hidden_size, description.heads));
+  result.input.document_type = config.boolean("token_type_embedding").value_or(true) ? 1 : 0;
+  Attention attention;
+  attention.heads = size("num_attention_heads", 1 << 16);
+  if (description.hidden_size % attention.heads != 0) {
+    config.fail("num_attention_heads",
+                fmt::format("hidden_size {} is not a multiple of {} heads", description.hidden_size, attention.heads));
   }
-  if (description.document_token_type && description.token_types < 2) {
+  attention.head_size = description.hidden_size / attention.heads;
+  attention.scale = 1 / std::sqrt(static_cast<double>(attention.head_size));
+  attention.views = views_of(read_attention_pattern(config));
+  const FeedForward feed_forward{.size = size("intermediate_size", 1 << 20)};
+  const auto layers = static_cast<std::size_t>(size("num_hidden_layers", 1024));
+  description.stacks = {{{kCls, kQuery, kDocument}, std::vector<Layer>(layers, {{attention}, feed_forward})}};
+  description.head = {.groups = {kCls}, .dense = true, .activation = Activation::tanh};
+  if (result.input.document_type >= description.token_types) {
     config.fail("type_vocab_size", "is 1, but documents have token type 1",
                 "set token_type_embedding to false if the model was trained without token types");
   }
@@ -160,12 +167,12 @@ FamilyConfiguration read_bert_configuration(const JsonFile& config) {
   if (!(description.norm_epsilon > 0) || !std::isfinite(description.norm_epsilon)) {
     config.fail("layer_norm_eps", "is not a positive number");
   }
-  description.patterns.assign(static_cast<std::size_t>(description.layers), read_attention_pattern(config));
   return result;
 }
 
 FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescription& description) {
-  const std::int64_t hidden = description.hidden_size, inner = description.intermediate_size;
+  const std::vector<Layer>& layers = description.stacks.front().layers;
+  const std::int64_t hidden = description.hidden_size, inner = layers.front().feed_forward.size;
   TensorReader reader(file);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
@@ -177,27 +184,29 @@ FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescri
   weights.token_type_embeddings =
       reader.matrix("bert.embeddings.token_type_embeddings.weight", description.token_types, hidden);
   weights.embedding_norm = reader.norm("bert.embeddings.LayerNorm", hidden);
-  for (std::int32_t i = 0; i < description.layers; ++i) {
+  StackWeights& stack = weights.stacks.emplace_back();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
-    LayerWeights& out = weights.layers.emplace_back();
-    out.query = reader.linear(layer + "attention.self.query", hidden, hidden);
-    out.key = reader.linear(layer + "attention.self.key", hidden, hidden);
-    out.value = reader.linear(layer + "attention.self.value", hidden, hidden);
-    out.attention_output = reader.linear(layer + "attention.output.dense", hidden, hidden);
-    out.attention_norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
-    out.intermediate = reader.linear(layer + "intermediate.dense", inner, hidden);
-    out.output = reader.linear(layer + "output.dense", hidden, inner);
-    out.output_norm = reader.norm(layer + "output.LayerNorm", hidden);
+    LayerWeights& out = stack.layers.emplace_back();
+    AttentionWeights& attention = out.attentions.emplace_back();
+    attention.query = reader.linear(layer + "attention.self.query", hidden, hidden);
+    attention.key = reader.linear(layer + "attention.self.key", hidden, hidden);
+    attention.value = reader.linear(layer + "attention.self.value", hidden, hidden);
+    attention.output = reader.linear(layer + "attention.output.dense", hidden, hidden);
+    attention.norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
+    out.feed_forward.in = reader.linear(layer + "intermediate.dense", inner, hidden);
+    out.feed_forward.out = reader.linear(layer + "output.dense", hidden, inner);
+    out.feed_forward.norm = reader.norm(layer + "output.LayerNorm", hidden);
   }
-  weights.pooler = reader.linear("bert.pooler.dense", hidden, hidden);
-  weights.classifier = reader.linear("classifier", 1, hidden);
+  weights.head_dense = reader.linear("bert.pooler.dense", hidden, hidden);
+  weights.head_output = reader.linear("classifier", 1, hidden);
   weights.storage = file.storage();
   // More blocks than config.json states: one of the two files belongs to another model.
-  const std::string beyond = fmt::format("bert.encoder.layer.{}.", description.layers);
+  const std::string beyond = fmt::format("bert.encoder.layer.{}.", layers.size());
   for (const SafetensorsEntry& entry : file.entries()) {
     if (entry.name.starts_with(beyond)) {
       throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file.path().string(), entry.name),
-                  fmt::format("config.json states {} layers, but the file has more", description.layers),
+                  fmt::format("config.json states {} layers, but the file has more", layers.size()),
                   "use config.json and model.safetensors of the same model");
     }
   }

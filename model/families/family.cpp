@@ -13,6 +13,22 @@ constexpr std::array kFamilies{kBertFamily};
 
 }  // namespace
 
+void set_window(EncoderDescription& description, const View& view) {
+  for (Stack& stack : description.stacks) {
+    for (Layer& layer : stack.layers) {
+      for (Attention& attention : layer.attentions) {
+        for (std::size_t from = 0; from < attention.views.size(); ++from) {
+          for (std::size_t to = 0; to < attention.views[from].size(); ++to) {
+            const bool document = from == to && !within(description.groups[from].input, Dependence::query);
+            View& present = attention.views[from][to];
+            if (document || present.kind == View::Kind::window) present = view;
+          }
+        }
+      }
+    }
+  }
+}
+
 const Family& find_family(const JsonFile& config) {
   const auto model_type = config.string("model_type");
   if (!model_type) config.fail("model_type", "is missing", "add it or download the file again");

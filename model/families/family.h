@@ -10,10 +10,19 @@
 
 namespace relucent {
 
+/// How a query and a document become a model's input: [CLS] query [SEP] document [SEP], with what differs.
+struct InputForm {
+  std::int32_t separators = 1;      ///< [SEP] after the query; they belong to the query's group
+  std::int32_t first_position = 0;  ///< of [CLS]
+  std::int32_t document_type = 0;   ///< the document's token type; everything else has type 0
+};
+
 /// What a model family reads from config.json.
 struct FamilyConfiguration {
   std::string architecture;
   EncoderDescription description;
+  InputForm input;
+  std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::vector<std::string> ignored_keys;
 };
 
@@ -38,6 +47,9 @@ struct Family {
   /// `description`, `unsupported` if backends do not know its type.
   FamilyWeights (*read_weights)(const SafetensorsFile& file, const EncoderDescription& description);
 };
+
+/// Gives every layer another window: replaces the windows that there are, and the views of a document on itself.
+void set_window(EncoderDescription& description, const View& view);
 
 /// The family of a config.json. Throws Error `unsupported` for an unknown model type.
 const Family& find_family(const JsonFile& config);

@@ -62,7 +62,7 @@ class FaultyCheckpoint : public ::testing::Test {
 
 TEST_F(FaultyCheckpoint, TheSoundOneIsInspected) {
   checkpoint.write(folder);
-  EXPECT_EQ(inspect_checkpoint(folder).description.layers, 2);
+  EXPECT_EQ(inspect_checkpoint(folder).description.stacks.front().layers.size(), 2U);
 }
 
 TEST_F(FaultyCheckpoint, MissingFolderAndFiles) {
