@@ -114,7 +114,7 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
   const std::size_t special = input_.special_tokens(), room = most - special - query_pieces.size();
   std::optional<ChunkChoice> choice;
   if (options_.max_chunks > 0) {
-    choice.emplace(batch.query_pieces(), tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
+    choice.emplace(query_pieces, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
   }
   std::vector<std::int32_t> pieces;
   std::size_t chunks_added = 0;

@@ -43,6 +43,22 @@ SafetensorsFile open_weights(const fs::path& folder) {
   return SafetensorsFile::open(path);
 }
 
+/// The ids of the words whose outputs the head compares.
+std::vector<std::int32_t> output_ids(const InputForm& form, const Tokenizer& tokenizer, const fs::path& folder) {
+  std::vector<std::int32_t> ids;
+  for (const std::string& word : form.outputs) {
+    std::vector<std::int32_t> of_word;
+    tokenizer.encode(word, 2, of_word);
+    if (of_word.size() != 1) {
+      throw Error(ErrorKind::invalid_data, folder.string(),
+                  fmt::format("the word {} is not one token of the vocabulary", word),
+                  "use the tokenizer files of the same model");
+    }
+    ids.push_back(of_word.front());
+  }
+  return ids;
+}
+
 }  // namespace
 
 std::int32_t Checkpoint::shortest_input() const {
@@ -55,8 +71,9 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   const Family& family = find_family(config);
   FamilyConfiguration configuration = family.read_configuration(config);
   SafetensorsFile file = open_weights(folder);
-  FamilyWeights weights = family.read_weights(file, configuration.description);
   LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size);
+  FamilyWeights weights =
+      family.read_weights(file, configuration, output_ids(configuration.input, *tokenizer.tokenizer, folder));
   const std::int32_t most = configuration.max_tokens;
   Checkpoint checkpoint{folder,
                         std::move(config),

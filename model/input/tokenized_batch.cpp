@@ -1,19 +1,40 @@
 #include "model/input/tokenized_batch.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 namespace relucent {
 
+namespace {
+
+void append(std::vector<std::int32_t>& to, std::span<const std::int32_t> ids) {
+  to.insert(to.end(), ids.begin(), ids.end());
+}
+
+std::vector<std::int32_t> ids_of(const std::string& words, const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ids;
+  tokenizer.encode(words, std::numeric_limits<std::size_t>::max(), ids);
+  return ids;
+}
+
+}  // namespace
+
 InputTemplate::InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer)
     : form(input_form),
-      cls(tokenizer.cls_id()),
+      first(form.decoder_start.value_or(tokenizer.cls_id())),
+      before_query(ids_of(form.before_query, tokenizer)),
       after_query(static_cast<std::size_t>(form.separators), tokenizer.sep_id()),
-      after_document{tokenizer.sep_id()} {}
+      before_document(ids_of(form.before_document, tokenizer)),
+      after_document(ids_of(form.after_document, tokenizer)) {
+  after_document.push_back(tokenizer.sep_id());
+}
 
 TokenizedBatch::TokenizedBatch(const InputTemplate& input, std::span<const std::int32_t> query)
-    : input_(input), query_pieces_(query.size()), query_(query.begin(), query.end()) {
-  query_.insert(query_.end(), input_.after_query.begin(), input_.after_query.end());
-  make_positions(tokens_before());
+    : input_(input), query_(input.before_query) {
+  append(query_, query);
+  append(query_, input_.after_query);
+  make_positions(std::max<std::size_t>(1, tokens_before_document()));
 }
 
 void TokenizedBatch::make_positions(std::size_t tokens) {
@@ -24,10 +45,11 @@ void TokenizedBatch::make_positions(std::size_t tokens) {
 
 void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t document) {
   const std::size_t begin = ids_.size();
-  ids_.insert(ids_.end(), pieces.begin(), pieces.end());
-  ids_.insert(ids_.end(), input_.after_document.begin(), input_.after_document.end());
+  append(ids_, input_.before_document);
+  append(ids_, pieces);
+  append(ids_, input_.after_document);
   candidates_.push_back({begin, ids_.size() - begin, document});
-  make_positions(tokens_before() + candidates_.back().size);
+  make_positions(tokens_before_document() + candidates_.back().size);
 }
 
 Segment TokenizedBatch::segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const {
@@ -35,7 +57,7 @@ Segment TokenizedBatch::segment(std::int32_t group, std::span<const std::int32_t
 }
 
 std::vector<Segment> TokenizedBatch::shared_segments() const {
-  return {segment(kCls, {&input_.cls, 1}, 0), segment(kQuery, query_, 1)};
+  return {segment(kCls, {&input_.first, 1}, 0), segment(kQuery, query_, input_.before_text())};
 }
 
 std::vector<Segment> TokenizedBatch::document_segments() const {
@@ -43,7 +65,7 @@ std::vector<Segment> TokenizedBatch::document_segments() const {
   segments.reserve(candidates_.size());
   for (const Candidate& candidate : candidates_) {
     const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
-    segments.push_back(segment(kDocument, ids, tokens_before()));
+    segments.push_back(segment(kDocument, ids, tokens_before_document()));
     segments.back().type = input_.form.document_type;
   }
   return segments;

@@ -15,12 +15,16 @@ namespace relucent {
 struct InputTemplate {
   InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer);
 
+  /// Tokens in front of the query's group: [CLS], unless its place belongs to a decoder.
+  std::size_t before_text() const { return form.decoder_start ? 0 : 1; }
   /// Tokens of an input besides the pieces of the query and the document.
-  std::size_t special_tokens() const { return 1 + after_query.size() + after_document.size(); }
+  std::size_t special_tokens() const {
+    return before_text() + before_query.size() + after_query.size() + before_document.size() + after_document.size();
+  }
 
   InputForm form;
-  std::int32_t cls;
-  std::vector<std::int32_t> after_query, after_document;
+  std::int32_t first;  ///< [CLS], or the decoder's token
+  std::vector<std::int32_t> before_query, after_query, before_document, after_document;
 };
 
 /// A query and its candidates as token ids, and as the segments of a ScoringBatch. A document may have several
@@ -33,10 +37,6 @@ class TokenizedBatch {
   /// Adds a candidate with pieces of the document with number `document`; numbers must not decrease.
   void add(std::span<const std::int32_t> pieces, std::size_t document);
 
-  std::span<const std::int32_t> query_pieces() const { return std::span(query_).first(query_pieces_); }
-  /// Tokens of a candidate in front of its document's pieces.
-  std::size_t tokens_before() const { return 1 + query_.size(); }
-
   /// The segments that all candidates share, and one of each candidate in the order added. Valid until the next add().
   std::vector<Segment> shared_segments() const;
   std::vector<Segment> document_segments() const;
@@ -48,13 +48,13 @@ class TokenizedBatch {
   struct Candidate {
     std::size_t begin, size, document;
   };
+  std::size_t tokens_before_document() const { return input_.before_text() + query_.size(); }
   Segment segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const;
   void make_positions(std::size_t tokens);
 
   const InputTemplate& input_;
-  std::size_t query_pieces_;
-  std::vector<std::int32_t> query_, ids_;
-  std::vector<std::int32_t> positions_;  // form.first_position and so on, for the longest candidate
+  std::vector<std::int32_t> query_, ids_;  // with what stands round the pieces
+  std::vector<std::int32_t> positions_;    // form.first_position and so on, for the longest candidate
   std::vector<Candidate> candidates_;
 };
 

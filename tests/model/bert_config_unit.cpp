@@ -108,7 +108,7 @@ TEST_F(BertConfig, LegacyAndHarmlessKeysAreIgnoredAndListed) {
 TEST_F(BertConfig, TokenTypeEmbeddingIsLive) {
   const auto document_type = [&] {
     inspect();
-    return read_bert_configuration(JsonFile::read(folder / "config.json")).input.document_type;
+    return kBertFamily.read_configuration(JsonFile::read(folder / "config.json")).input.document_type;
   };
   EXPECT_EQ(document_type(), 1);
   checkpoint.config["token_type_embedding"] = false;
@@ -150,7 +150,7 @@ TEST_F(BertConfig, OtherTensorsAreIgnoredAndListed) {
 TEST(PublishedConfig, APlainCrossEncodersIsUnderstood) {
   const std::filesystem::path path = test_data() / "tokenizers/ms-marco-MiniLM-L-6-v2/config.json";
   RELUCENT_NEEDS(path);
-  const FamilyConfiguration configuration = read_bert_configuration(JsonFile::read(path));
+  const FamilyConfiguration configuration = kBertFamily.read_configuration(JsonFile::read(path));
   EXPECT_EQ(configuration.architecture, "BertForSequenceClassification");
   EXPECT_EQ(configuration.description.hidden_size, 384);
   ASSERT_EQ(configuration.description.stacks.front().layers.size(), 6U);

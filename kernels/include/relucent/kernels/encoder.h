@@ -120,7 +120,7 @@ struct Stack {
 /// present; and the output rows.
 struct Head {
   std::vector<std::int32_t> groups = {};
-  float scale = 1;
+  double scale = 1;
   bool dense = false;
   Activation activation = Activation::none;
   bool norm = false;
@@ -168,6 +168,7 @@ RELUCENT_API std::vector<TokenGroup> cross_encoder_groups();
 RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
 enum class DataType { f32, f16, bf16 };
+constexpr std::size_t element_size(DataType type) { return type == DataType::f32 ? 4 : 2; }
 
 /// A non-owning view of a row-major tensor (usually in a mapped file; see EncoderWeights::storage).
 /// The data may be unaligned; null: the tensor is absent.
