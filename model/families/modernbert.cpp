@@ -12,7 +12,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 1> kArchitectures{"ModernBertForSequenceClassification"};
+constexpr std::array<std::string_view, 1> kModernBertArchitectures{"ModernBertForSequenceClassification"};
 
 /// Whether each layer sees only a window.
 std::vector<bool> read_local_layers(ConfigReader& config) {
@@ -69,7 +69,7 @@ Views within_window(Views views, std::int32_t window) {
 FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
-  result.architecture = config.architecture(kArchitectures);
+  result.architecture = config.architecture(kModernBertArchitectures);
   config.require_one_label();
   config.require_absent("quantization_config", "is not supported", "use the checkpoint before quantization");
   EncoderDescription& description = result.description;

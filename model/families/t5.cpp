@@ -13,7 +13,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 1> kArchitectures{"T5ForConditionalGeneration"};
+constexpr std::array<std::string_view, 1> kT5Architectures{"T5ForConditionalGeneration"};
 
 FeedForward read_feed_forward(ConfigReader& config) {
   FeedForward feed_forward{.norm = NormPlacement::before, .size = config.size("d_ff", 1 << 20)};
@@ -38,7 +38,7 @@ Views only(Views views, const std::vector<std::int32_t>& groups) {
 FamilyConfiguration read_t5_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
-  result.architecture = config.architecture(kArchitectures);
+  result.architecture = config.architecture(kT5Architectures);
   result.biases = {false, false, false, false};
   config.require_absent("quantization_config", "is not supported", "use the checkpoint before quantization");
   EncoderDescription& description = result.description;

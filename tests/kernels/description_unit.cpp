@@ -8,7 +8,7 @@ namespace {
 
 const BackendOptions kReference{Device::ref(), Precision::fp32, 1, ""};
 const BackendOptions kFast{Device::cpu(), Precision::fp32, 1, ""};
-constexpr View kAll{View::Kind::all};
+constexpr View kEverything{View::Kind::all};
 
 constexpr Sizes kSmall{.hidden = 16, .heads = 2, .intermediate = 24, .layers = 2, .vocabulary = 50, .positions = 64};
 
@@ -159,9 +159,9 @@ TEST(KeysOfALayer, AreThoseThatTheOtherStackComputes) {
   EncoderDescription& description = model.description;
   description.groups = {{"candidate", Dependence::candidate}, {"query", Dependence::query}};
   description.stacks[0].groups = {1};
-  for (Layer& layer : description.stacks[0].layers) layer.attentions[0].views = {{}, {{}, kAll}};
+  for (Layer& layer : description.stacks[0].layers) layer.attentions[0].views = {{}, {{}, kEverything}};
   Stack interaction{{0}, {description.stacks[0].layers[1]}};
-  interaction.layers[0].attentions[0].views = {{kAll, kAll}, {}};
+  interaction.layers[0].attentions[0].views = {{kEverything, kEverything}, {}};
   interaction.layers[0].attentions[0].keys_of_layer = 1;
   description.stacks.push_back(interaction);
   model.weights.stacks.push_back({{model.layer_weights()[1]}, {}});
@@ -178,7 +178,7 @@ TEST(KeysOfALayer, AreThoseThatTheOtherStackComputes) {
   together.layers().erase(together.layers().begin());
   together.layer_weights().erase(together.layer_weights().begin());
   together.description.stacks[0].groups = {0, 1};
-  together.layers()[0].attentions[0].views = {{kAll, kAll}, {{}, kAll}};
+  together.layers()[0].attentions[0].views = {{kEverything, kEverything}, {{}, kEverything}};
   const std::vector<Segment> earlier{{1, {}, positions, 0, found.layers[0][0]}};
   EXPECT_NEAR(score(*together.on(kReference), earlier, {&candidate, 1}), found.logit, 1e-6);
 
@@ -234,7 +234,7 @@ TEST(FastPath, NamesWhatItDoesNotSupport) {
   refuse("groups of tokens other", [](auto& m) {
     m.description.groups.push_back({"more", Dependence::pair});
     for (Layer& layer : m.layers()) {
-      for (auto& of_group : layer.attentions[0].views) of_group.push_back(kAll);
+      for (auto& of_group : layer.attentions[0].views) of_group.push_back(kEverything);
     }
   });
   refuse("head on tokens other", [](auto& m) { m.description.head.groups = {kCls, kQuery, kDocument}; });

@@ -8,7 +8,7 @@
 namespace relucent::testing {
 namespace {
 
-constexpr View kNone{}, kAll{View::Kind::all}, kBand{View::Kind::window, 4}, kAcross{View::Kind::across};
+constexpr View kNone{}, kWhole{View::Kind::all}, kBand{View::Kind::window, 4}, kAcross{View::Kind::across};
 
 Attention seeing(Views views) { return {.heads = 2, .head_size = 4, .scale = 0.5, .views = std::move(views)}; }
 
@@ -50,7 +50,7 @@ TEST(Plan, BertNeedsAllKeysAndOnlyTheStateOfClsInTheLastLayer) {
   EXPECT_FALSE(plan.computed_once(kQuery));
 }
 
-AttentionPattern sparse() {
+AttentionPattern sparse_pattern() {
   AttentionPattern pattern;
   pattern.query_cls = pattern.query_document = false;
   pattern.window = 4;
@@ -58,7 +58,7 @@ AttentionPattern sparse() {
 }
 
 TEST(Plan, AnIndependentQueryIsComputedOnce) {
-  const Plan plan = make_plan(encoder(cross_encoder_groups(), views_of(sparse())));
+  const Plan plan = make_plan(encoder(cross_encoder_groups(), views_of(sparse_pattern())));
   for (const auto& layer : plan.stacks[0]) EXPECT_EQ(after(layer), "pqp");
   EXPECT_TRUE(plan.computed_once(kQuery));
   EXPECT_FALSE(plan.computed_once(kDocument));
@@ -67,7 +67,7 @@ TEST(Plan, AnIndependentQueryIsComputedOnce) {
 
 // Nothing reads what the query sees in the last layer.
 TEST(Plan, TheLastLayersViewsOfTheQueryDoNotMatter) {
-  EncoderDescription description = encoder(cross_encoder_groups(), views_of(sparse()));
+  EncoderDescription description = encoder(cross_encoder_groups(), views_of(sparse_pattern()));
   description.stacks[0].layers[2].attentions[0].views = views_of({});
   EXPECT_TRUE(make_plan(description).computed_once(kQuery));
   description.stacks[0].layers[1].attentions[0].views = views_of({});
@@ -103,9 +103,10 @@ TEST(Plan, LongformersGlobalTokens) {
 TEST(Plan, SentenceStartsAreAGroupOfTheirOwn) {
   std::vector<TokenGroup> groups = cross_encoder_groups();
   groups.push_back({"sentence starts", Dependence::pair});
-  const Plan plan = make_plan(encoder(
-      groups,
-      {{kAll, kAll, kNone, kAll}, {kNone, kAll, kNone, kNone}, {kAll, kAll, kBand, kAll}, {kAll, kAll, kAll, kAll}}));
+  const Plan plan = make_plan(encoder(groups, {{kWhole, kWhole, kNone, kWhole},
+                                               {kNone, kWhole, kNone, kNone},
+                                               {kWhole, kWhole, kBand, kWhole},
+                                               {kWhole, kWhole, kWhole, kWhole}}));
   EXPECT_TRUE(plan.computed_once(kQuery));
   EXPECT_EQ(needs(plan.stacks[0][1]), "ssks");  // [CLS] hears of the document through the sentence starts alone
   EXPECT_EQ(needs(plan.stacks[0][2]), "sknk");
@@ -113,7 +114,7 @@ TEST(Plan, SentenceStartsAreAGroupOfTheirOwn) {
 
 // ModernBERT: windows between all groups in some layers, the whole input in others.
 TEST(Plan, AlternatingWindowsAreViewsLikeOthers) {
-  const Views local(3, std::vector<View>(3, kBand)), global(3, std::vector<View>(3, kAll));
+  const Views local(3, std::vector<View>(3, kBand)), global(3, std::vector<View>(3, kWhole));
   EncoderDescription description = encoder(cross_encoder_groups(), global);
   description.stacks[0].layers[1].attentions[0].views = local;
   description.head.groups = {kCls, kQuery, kDocument};  // mean pooling
@@ -127,14 +128,14 @@ EncoderDescription t5(const Views& encoder_views) {
   EncoderDescription description = encoder(
       {{"query", Dependence::query}, {"document", Dependence::pair}, {"decoder", Dependence::nothing}}, encoder_views);
   description.stacks[0].groups = {0, 1};
-  const Attention self = seeing({{}, {}, {kNone, kNone, kAll}}), other = seeing({{}, {}, {kAll, kAll, kNone}});
+  const Attention self = seeing({{}, {}, {kNone, kNone, kWhole}}), other = seeing({{}, {}, {kWhole, kWhole, kNone}});
   description.stacks.push_back({{2}, std::vector<Layer>(2, {{self, other}, {.size = 8}})});
   description.head.groups = {2};
   return description;
 }
 
 TEST(Plan, ADecoderReadsTheWholeOutputOfItsEncoder) {
-  const Plan plan = make_plan(t5({{kAll, kAll, kNone}, {kAll, kAll, kNone}}));
+  const Plan plan = make_plan(t5({{kWhole, kWhole, kNone}, {kWhole, kWhole, kNone}}));
   for (const auto& layer : plan.stacks[0]) EXPECT_EQ(needs(layer), "ssn");
   for (const auto& layer : plan.stacks[1]) EXPECT_EQ(needs(layer), "kks");
   EXPECT_EQ(plan.stacks[1][0][2].before, Dependence::nothing);
@@ -142,16 +143,16 @@ TEST(Plan, ADecoderReadsTheWholeOutputOfItsEncoder) {
 }
 
 TEST(Plan, AQueryBeforeADecoderIsComputedOnceIfItSeesItselfAlone) {
-  EXPECT_TRUE(make_plan(t5({{kAll, kNone, kNone}, {kAll, kAll, kNone}})).computed_once(0));
-  EXPECT_FALSE(make_plan(t5({{kAll, kAll, kNone}, {kAll, kAll, kNone}})).computed_once(0));
+  EXPECT_TRUE(make_plan(t5({{kWhole, kNone, kNone}, {kWhole, kWhole, kNone}})).computed_once(0));
+  EXPECT_FALSE(make_plan(t5({{kWhole, kWhole, kNone}, {kWhole, kWhole, kNone}})).computed_once(0));
 }
 
 // MixEncoder: a candidate's few states, computed when it was indexed, see the query's keys of some layers.
 TEST(Plan, OnlyKeysOfTheQueryAreNeededWhereACandidateReadsThem) {
   EncoderDescription description =
-      encoder({{"candidate", Dependence::candidate}, {"query", Dependence::query}}, {{}, {kNone, kAll}}, 4);
+      encoder({{"candidate", Dependence::candidate}, {"query", Dependence::query}}, {{}, {kNone, kWhole}}, 4);
   description.stacks[0].groups = {1};
-  Attention interaction = seeing({{kAll, kAll}, {}});
+  Attention interaction = seeing({{kWhole, kWhole}, {}});
   interaction.keys_of_layer = 2;
   description.stacks.push_back({{0}, {{{interaction}, {.size = 8}}}});
   description.head.groups = {0};
@@ -169,7 +170,7 @@ TEST(Plan, OnlyKeysOfTheQueryAreNeededWhereACandidateReadsThem) {
 TEST(Plan, ViewsAcrossCandidatesDependOnTheirSet) {
   std::vector<TokenGroup> groups = cross_encoder_groups();
   groups[0].name = "passage token";
-  EncoderDescription description = encoder(groups, views_of(sparse()));
+  EncoderDescription description = encoder(groups, views_of(sparse_pattern()));
   description.stacks[0].layers[1].attentions[0].views = {{kAcross, kNone, kNone}, {}, {}};
   const Plan plan = make_plan(description);
   EXPECT_EQ(after(plan.stacks[0][0]), "pqp");
