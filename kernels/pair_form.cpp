@@ -186,9 +186,13 @@ PairForm::PairForm(const EncoderDescription& description)
     : heads(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().heads)),
       head_size(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().head_size)),
       intermediate_size(static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size)),
-      shares_query(make_plan(description).computed_once(kQuery)) {
+      shares_query(true) {
+  const Plan plan = make_plan(description);
   for (const Layer& layer : description.stacks.front().layers) {
-    patterns.push_back(pattern_of(layer.attentions.front().views));
+    const AttentionPattern& pattern = patterns.emplace_back(pattern_of(layer.attentions.front().views));
+    // Not computed_once(): that holds even if Q sees a [CLS] that has seen nothing yet, which these paths do not share.
+    const bool needed = plan.stacks.front()[patterns.size() - 1][kQuery].need == Need::states;
+    shares_query = shares_query && !(needed && (pattern.query_cls || pattern.query_document));
   }
 }
 

@@ -61,7 +61,7 @@ struct PairForm {
 
   std::size_t heads, head_size, intermediate_size;
   std::vector<AttentionPattern> patterns;  ///< one per layer
-  bool shares_query;                       ///< Q's states are the same for all candidates
+  bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone
 };
 
 /// A batch for an encoder of BERT's form.
