@@ -7,6 +7,7 @@
 #include "kernels/cuda_module.h"
 #include "kernels/ref/ref_backend.h"
 #include "relucent/error.h"
+#include "relucent/kernels/plan.h"
 #include "relucent/threads.h"
 
 namespace relucent {
@@ -45,6 +46,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
 
 std::unique_ptr<Backend> create_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                         const BackendOptions& options) {
+  make_plan(description);  // refuses what has no plan
   check_weights(description, weights);
   if (options.threads < 0 || options.threads > kMaxThreads) {
     throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options.threads),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -10,6 +11,10 @@
 
 namespace relucent {
 namespace {
+
+[[noreturn]] void refuse_description(const std::string& problem) {
+  throw Error(ErrorKind::invalid_data, "encoder description", problem);
+}
 
 void check_shape(const std::string& name, const TensorView& tensor, const std::vector<std::int64_t>& wanted) {
   if (tensor.shape != wanted || tensor.data == nullptr) {
@@ -21,88 +26,148 @@ void check_shape(const std::string& name, const TensorView& tensor, const std::v
 
 void check_linear(const std::string& name, const LinearWeights& linear, std::int64_t out, std::int64_t in) {
   check_shape(name + ".weight", linear.weight, {out, in});
-  check_shape(name + ".bias", linear.bias, {out});
+  if (linear.bias.data != nullptr || !linear.bias.shape.empty()) check_shape(name + ".bias", linear.bias, {out});
 }
 
-void check_norm(const std::string& name, const NormWeights& norm, std::int64_t hidden) {
-  check_shape(name + ".gamma", norm.gamma, {hidden});
-  check_shape(name + ".beta", norm.beta, {hidden});
+void check_norm(const std::string& name, const NormWeights& norm, std::int64_t size) {
+  check_shape(name + ".gamma", norm.gamma, {size});
+  if (norm.beta.data != nullptr || !norm.beta.shape.empty()) check_shape(name + ".beta", norm.beta, {size});
 }
 
-void check_sequence(const EncoderDescription& description, std::span<const std::int32_t> ids, const std::string& name) {
-  if (ids.empty()) throw Error(ErrorKind::usage, name, "is empty", "end each sequence with [SEP]");
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= description.vocabulary_size) {
-      throw Error(
-          ErrorKind::usage, name,
-          fmt::format("token {} has the id {}, outside the vocabulary of {}", i, ids[i], description.vocabulary_size),
-          "tokenize with the model's own vocabulary");
-    }
+void check_attention(const std::string& name, const Attention& attention, const AttentionWeights& weights,
+                     std::int32_t hidden) {
+  const std::int64_t width = std::int64_t{attention.heads} * attention.head_size;
+  if (attention.heads < 1 || attention.head_size < 1) refuse_description("heads and their size must be positive");
+  if (!std::isfinite(attention.scale)) refuse_description("the attention's scale must be finite");
+  check_linear(name + "query", weights.query, width, hidden);
+  check_linear(name + "key", weights.key, width, hidden);
+  check_linear(name + "value", weights.value, width, hidden);
+  check_linear(name + "attention output", weights.output, hidden, width);
+  if (attention.norm != NormPlacement::none) check_norm(name + "attention norm", weights.norm, hidden);
+  switch (attention.positions.kind) {
+    case PositionScheme::Kind::none: break;
+    case PositionScheme::Kind::rotary:
+      if (attention.head_size % 2 != 0 || !(attention.positions.theta > 0)) {
+        refuse_description("rotary positions need an even head size and a positive theta");
+      }
+      break;
+    case PositionScheme::Kind::relative_buckets:
+      // A quarter of the buckets are single distances, a quarter grow logarithmically, in each direction.
+      if (attention.positions.buckets < 4 || attention.positions.buckets % 2 != 0 ||
+          attention.positions.max_distance <= attention.positions.buckets / 4) {
+        refuse_description("relative positions need an even number of buckets and a greater maximum distance");
+      }
+      check_shape(name + "relative bias", weights.relative_bias, {attention.positions.buckets, attention.heads});
+      break;
+  }
+}
+
+void check_feed_forward(const std::string& name, const FeedForward& feed_forward, const FeedForwardWeights& weights,
+                        std::int32_t hidden) {
+  if (feed_forward.size < 1) refuse_description("the size of the feed-forward must be positive");
+  check_linear(name + "intermediate", weights.in, feed_forward.size, hidden);
+  if (feed_forward.gated) check_linear(name + "gate", weights.gate, feed_forward.size, hidden);
+  check_linear(name + "output", weights.out, hidden, feed_forward.size);
+  if (feed_forward.norm != NormPlacement::none) check_norm(name + "output norm", weights.norm, hidden);
+}
+
+/// Checks one segment; `name` is for messages.
+void check_segment(const EncoderDescription& d, const Segment& segment, const std::string& name) {
+  const auto refuse = [&](const std::string& problem, const std::string& remedy) {
+    throw Error(ErrorKind::usage, name, problem, remedy);
+  };
+  const std::size_t tokens = segment.tokens();
+  if (tokens == 0) refuse("is empty", "give every segment at least one token");
+  if (!segment.states.empty()
+          ? !segment.ids.empty() || segment.states.size() != tokens * static_cast<std::size_t>(d.hidden_size)
+          : segment.ids.size() != tokens) {
+    refuse(fmt::format("has {} positions for {} ids and {} states", tokens, segment.ids.size(), segment.states.size()),
+           "give one position per token");
+  }
+  for (std::size_t i = 0; i < segment.ids.size(); ++i) {
+    if (segment.ids[i] >= 0 && segment.ids[i] < d.vocabulary_size) continue;
+    refuse(fmt::format("token {} has the id {}, outside the vocabulary of {}", i, segment.ids[i], d.vocabulary_size),
+           "tokenize with the model's own vocabulary");
+  }
+  const auto [lowest, highest] = std::minmax_element(segment.positions.begin(), segment.positions.end());
+  if (*lowest < 0) refuse(fmt::format("has the position {}", *lowest), "count positions from 0");
+  if (d.max_positions > 0 && *highest >= d.max_positions) {
+    refuse(
+        fmt::format("needs an input of {} tokens, but the position table has {} rows", *highest + 1, d.max_positions),
+        "truncate the document");
+  }
+  if (d.token_types > 0 && (segment.type < 0 || segment.type >= d.token_types)) {
+    refuse(fmt::format("has the token type {}, but the model has {}", segment.type, d.token_types),
+           "use the token types of the model's family");
   }
 }
 
 }  // namespace
 
 void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
-  if (d.vocabulary_size < 1 || d.hidden_size < 1 || d.layers < 1 || d.heads < 1 || d.intermediate_size < 1 ||
-      d.max_positions < 3 || d.token_types < 1 || d.hidden_size % d.heads != 0) {
-    throw Error(ErrorKind::invalid_data, "encoder description",
-                "sizes must be positive, positions at least 3, and hidden_size a multiple of heads");
+  if (d.vocabulary_size < 1 || d.embedding_size < 1 || d.hidden_size < 1 || d.max_positions < 0 || d.token_types < 0) {
+    refuse_description("sizes must be positive");
   }
   if (!(d.norm_epsilon > 0) || std::isinf(d.norm_epsilon)) {
     throw Error(ErrorKind::invalid_data, "norm epsilon",
                 fmt::format("is {:g}, not a finite positive number", d.norm_epsilon));
   }
-  if (d.document_token_type && d.token_types < 2) {
-    throw Error(ErrorKind::invalid_data, "encoder description",
-                "documents have token type 1, but the model has only one token type");
+  check_shape("word embeddings", w.word_embeddings, {d.vocabulary_size, d.embedding_size});
+  if (d.max_positions > 0) {
+    check_shape("position embeddings", w.position_embeddings, {d.max_positions, d.embedding_size});
   }
-  const auto layers = static_cast<std::size_t>(d.layers);
-  if (d.patterns.size() != layers || w.layers.size() != layers) {
-    throw Error(ErrorKind::invalid_data, "encoder description",
-                "needs one attention pattern and one set of weights per layer");
+  if (d.token_types > 0) {
+    check_shape("token type embeddings", w.token_type_embeddings, {d.token_types, d.embedding_size});
   }
-  for (const AttentionPattern& pattern : d.patterns) {
-    if (pattern.window && *pattern.window < 0) {
-      throw Error(ErrorKind::invalid_data, "attention window", "is negative", "leave it unset for no window");
+  if (d.embedding_norm) check_norm("embedding norm", w.embedding_norm, d.embedding_size);
+  if (d.embedding_size != d.hidden_size) {
+    check_linear("embedding projection", w.embedding_projection, d.hidden_size, d.embedding_size);
+  }
+  if (w.stacks.size() != d.stacks.size()) refuse_description("needs one set of weights per stack");
+  for (std::size_t s = 0; s < d.stacks.size(); ++s) {
+    const Stack& stack = d.stacks[s];
+    if (w.stacks[s].layers.size() != stack.layers.size()) refuse_description("needs one set of weights per layer");
+    const std::string of_stack = d.stacks.size() > 1 ? fmt::format("stack {} ", s) : "";
+    for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+      const std::string name = fmt::format("{}layer {} ", of_stack, i);
+      const Layer& layer = stack.layers[i];
+      const LayerWeights& weights = w.stacks[s].layers[i];
+      if (weights.attentions.size() != layer.attentions.size()) {
+        refuse_description("needs one set of weights per attention");
+      }
+      for (std::size_t a = 0; a < layer.attentions.size(); ++a) {
+        check_attention(name, layer.attentions[a], weights.attentions[a], d.hidden_size);
+      }
+      check_feed_forward(name, layer.feed_forward, weights.feed_forward, d.hidden_size);
     }
+    if (stack.final_norm) check_norm(of_stack + "final norm", w.stacks[s].final_norm, d.hidden_size);
   }
-  check_shape("word embeddings", w.word_embeddings, {d.vocabulary_size, d.hidden_size});
-  check_shape("position embeddings", w.position_embeddings, {d.max_positions, d.hidden_size});
-  check_shape("token type embeddings", w.token_type_embeddings, {d.token_types, d.hidden_size});
-  check_norm("embedding norm", w.embedding_norm, d.hidden_size);
-  for (std::size_t i = 0; i < layers; ++i) {
-    const std::string name = fmt::format("layer {} ", i);
-    const LayerWeights& layer = w.layers[i];
-    check_linear(name + "query", layer.query, d.hidden_size, d.hidden_size);
-    check_linear(name + "key", layer.key, d.hidden_size, d.hidden_size);
-    check_linear(name + "value", layer.value, d.hidden_size, d.hidden_size);
-    check_linear(name + "attention output", layer.attention_output, d.hidden_size, d.hidden_size);
-    check_norm(name + "attention norm", layer.attention_norm, d.hidden_size);
-    check_linear(name + "intermediate", layer.intermediate, d.intermediate_size, d.hidden_size);
-    check_linear(name + "output", layer.output, d.hidden_size, d.intermediate_size);
-    check_norm(name + "output norm", layer.output_norm, d.hidden_size);
-  }
-  check_linear("pooler", w.pooler, d.hidden_size, d.hidden_size);
-  check_linear("classifier", w.classifier, 1, d.hidden_size);
+  if (d.head.outputs < 1) refuse_description("the head needs at least one output");
+  if (d.head.dense) check_linear("pooler", w.head_dense, d.hidden_size, d.hidden_size);
+  if (d.head.norm) check_norm("head norm", w.head_norm, d.hidden_size);
+  check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
 }
 
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
-  if (logits != batch.documents.size()) {
+  if (logits != batch.candidates.size()) {
     throw Error(ErrorKind::usage, "batch",
-                fmt::format("has {} documents but room for {} logits", batch.documents.size(), logits));
+                fmt::format("has {} candidates but room for {} logits", batch.candidates.size(), logits));
   }
-  check_sequence(description, {&batch.cls_id, 1}, "[CLS]");
-  check_sequence(description, batch.query, "the query");
-  for (std::size_t i = 0; i < batch.documents.size(); ++i) {
-    check_sequence(description, batch.documents[i], fmt::format("document {}", i));
-    const std::size_t positions = 1 + batch.query.size() + batch.documents[i].size();
-    if (positions > static_cast<std::size_t>(description.max_positions)) {
-      throw Error(ErrorKind::usage, fmt::format("document {}", i),
-                  fmt::format("needs an input of {} tokens, but the position table has {} rows", positions,
-                              description.max_positions),
-                  "truncate the document");
+  const auto check = [&](const Segment& segment, bool shared, std::size_t candidate) {
+    const std::string place = shared ? "shared" : fmt::format("of candidate {}", candidate);
+    const auto group = static_cast<std::size_t>(segment.group);
+    if (segment.group < 0 || group >= description.groups.size()) {
+      throw Error(ErrorKind::usage, "segment " + place, fmt::format("has the unknown group {}", segment.group));
     }
+    const TokenGroup& of = description.groups[group];
+    if (shared != within(of.input, Dependence::query)) {
+      throw Error(ErrorKind::usage, of.name, fmt::format("must {}be a shared segment", shared ? "not " : ""));
+    }
+    check_segment(description, segment, shared ? of.name : fmt::format("{} {}", of.name, candidate));
+  };
+  for (const Segment& segment : batch.shared) check(segment, true, 0);
+  for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
+    for (const Segment& segment : batch.candidates[i]) check(segment, false, i);
   }
 }
 

@@ -10,8 +10,8 @@ namespace relucent {
 /// match the description. The message names the tensor, its shape and the expected shape.
 void check_weights(const EncoderDescription& description, const EncoderWeights& weights);
 
-/// Throws Error `usage` for input that Backend::score rejects: an empty sequence, an id outside the vocabulary, more
-/// positions than the table has, or a number of `logits` other than one per document.
+/// Throws Error `usage` for input that Backend::score rejects: an empty segment or one in the wrong place; an id, a
+/// position or a token type outside its table; or a number of `logits` other than one per candidate.
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits);
 
 }  // namespace relucent

@@ -8,6 +8,27 @@
 
 namespace relucent {
 
+std::vector<TokenGroup> cross_encoder_groups() {
+  return {{"[CLS]", Dependence::nothing}, {"query", Dependence::query}, {"document", Dependence::pair}};
+}
+
+Views views_of(const AttentionPattern& pattern) {
+  constexpr View all{View::Kind::all};
+  const auto if_set = [&](bool sees) { return sees ? all : View{}; };
+  const View document = pattern.window ? View{View::Kind::window, *pattern.window} : all;
+  return {{all, if_set(pattern.cls_query), if_set(pattern.cls_document)},
+          {if_set(pattern.query_cls), all, if_set(pattern.query_document)},
+          {if_set(pattern.document_cls), if_set(pattern.document_query), document}};
+}
+
+std::vector<float> LinearWeights::bias_to_f32() const {
+  return bias.data != nullptr ? bias.to_f32() : std::vector<float>(static_cast<std::size_t>(weight.shape.front()));
+}
+
+std::vector<float> NormWeights::beta_to_f32() const {
+  return beta.data != nullptr ? beta.to_f32() : std::vector<float>(gamma.elements());
+}
+
 std::size_t TensorView::elements() const noexcept {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1},
                          [](std::size_t product, std::int64_t n) { return product * static_cast<std::size_t>(n); });

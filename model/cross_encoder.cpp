@@ -15,7 +15,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::int32_t kMaxQueryLength = 30;     // word pieces
+constexpr std::size_t kMaxQueryLength = 30;      // word pieces
 constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
 constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
@@ -25,12 +25,11 @@ constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 }
 
 void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
-  const std::int32_t rows = checkpoint.configuration.description.max_positions;
-  const auto special_tokens = static_cast<std::int32_t>(checkpoint.tokenizer->pair_template().size());
-  if (options.max_length != 0 && (options.max_length <= special_tokens || options.max_length > rows)) {
+  const std::int32_t least = checkpoint.shortest_input(), most = checkpoint.configuration.max_tokens;
+  if (options.max_length != 0 && (options.max_length < least || options.max_length > most)) {
     bad_option(fmt::format("max_length {} is out of range", options.max_length),
-               fmt::format("give 0 or a number from {} to {}, the rows of the position table of {}", special_tokens + 1,
-                           rows, checkpoint.folder.string()));
+               fmt::format("give 0 or a number from {} to {}, the longest input of {}", least, most,
+                           checkpoint.folder.string()));
   }
   if (options.attention_window && *options.attention_window < -1) {
     bad_option(fmt::format("attention_window {} is out of range", *options.attention_window),
@@ -56,11 +55,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
         folder_(std::move(checkpoint.folder)),
         description_(std::move(checkpoint.configuration.description)),
         tokenizer_(std::move(checkpoint.tokenizer)),
+        input_(checkpoint.configuration.input, *tokenizer_),
         max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length) {
     if (options.attention_window) {
-      for (AttentionPattern& pattern : description_.patterns) {
-        pattern.window = *options.attention_window < 0 ? std::nullopt : options.attention_window;
-      }
+      const std::int32_t window = *options.attention_window;
+      set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
     }
     backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
   }
@@ -85,6 +84,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::filesystem::path folder_;
   EncoderDescription description_;
   std::unique_ptr<const Tokenizer> tokenizer_;
+  InputTemplate input_;
   std::int32_t max_length_;
   std::unique_ptr<const Backend> backend_;
 };
@@ -105,18 +105,17 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
 
 TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const PairDocument> documents,
                                             const StopSignal& stop, PairScores& scores) const {
-  const PairTemplate& pair = tokenizer_->pair_template();
-  const std::size_t most = static_cast<std::size_t>(max_length_) - pair.size();  // query and document
-  const auto query_limit = std::min<std::size_t>(kMaxQueryLength, most);
-  TokenizedBatch batch;
-  scores.query_truncated = tokenizer_->encode(query, query_limit, batch.query, stop);
-  scores.query_tokens = static_cast<std::int32_t>(batch.query.size());
-  const std::size_t room = most - batch.query.size();
+  const auto most = static_cast<std::size_t>(max_length_);
+  std::vector<std::int32_t> query_pieces;
+  scores.query_truncated =
+      tokenizer_->encode(query, std::min(kMaxQueryLength, most - input_.special_tokens()), query_pieces, stop);
+  scores.query_tokens = static_cast<std::int32_t>(query_pieces.size());
+  TokenizedBatch batch(input_, query_pieces);
+  const std::size_t special = input_.special_tokens(), room = most - special - query_pieces.size();
   std::optional<ChunkChoice> choice;
   if (options_.max_chunks > 0) {
-    choice.emplace(batch.query, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
+    choice.emplace(query_pieces, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
   }
-  batch.query.insert(batch.query.end(), pair.between.begin(), pair.between.end());
   std::vector<std::int32_t> pieces;
   std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
@@ -130,9 +129,8 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
       if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
-      batch.add(ids.subspan(chunk.begin, chunk.size), pair.after, i);
-      score.tokens +=
-          static_cast<std::int32_t>(pair.size() + static_cast<std::size_t>(scores.query_tokens) + chunk.size);
+      batch.add(ids.subspan(chunk.begin, chunk.size), i);
+      score.tokens += static_cast<std::int32_t>(special + query_pieces.size() + chunk.size);
     }
   }
   return batch;
@@ -140,15 +138,17 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
 
 std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop,
                                               PairScores& scores) const {
-  const auto sequences = batch.sequences();
-  std::vector<float> logits(sequences.size());
-  for (std::size_t begin = 0; begin < sequences.size();) {
+  const std::vector<Segment> shared = batch.shared_segments(), documents = batch.document_segments();
+  std::vector<std::span<const Segment>> candidates;
+  candidates.reserve(documents.size());
+  for (const Segment& document : documents) candidates.emplace_back(&document, 1);
+  std::vector<float> logits(documents.size());
+  for (std::size_t begin = 0; begin < documents.size();) {
     std::size_t end = begin, tokens = 0;
-    while (end < sequences.size() && (end == begin || tokens + sequences[end].size() <= kTokensPerCall)) {
-      tokens += sequences[end++].size();
+    while (end < documents.size() && (end == begin || tokens + documents[end].tokens() <= kTokensPerCall)) {
+      tokens += documents[end++].tokens();
     }
-    const ScoringBatch part{tokenizer_->pair_template().before.front(), batch.query,
-                            std::span(sequences).subspan(begin, end - begin)};
+    const ScoringBatch part{shared, std::span(candidates).subspan(begin, end - begin)};
     const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
     scores.times.device += cost.time;
     scores.device_bytes = std::max(scores.device_bytes, cost.bytes);

@@ -6,7 +6,7 @@ function(relucent_model_test name)
 endfunction()
 
 relucent_model_test(model_golden LABELS golden model
-  SOURCES model/tokenizer_golden.cpp model/sparse_golden.cpp)
+  SOURCES model/families_golden.cpp model/tokenizer_golden.cpp model/sparse_golden.cpp)
 relucent_model_test(model_tokenizers_golden LABELS golden model SOURCES model/tokenizers_golden.cpp)
 if(RELUCENT_SANITIZE)
   # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the

@@ -13,6 +13,7 @@
 #include "index_tools/benchmarks/generated_texts.h"
 #include "relucent/error.h"
 #include "relucent/kernels/peak.h"
+#include "relucent/kernels/plan.h"
 #include "relucent/times.h"
 
 namespace relucent::benchmarks {
@@ -79,28 +80,45 @@ Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per
 }  // namespace
 
 double operations(const EncoderDescription& d, int candidates, int query_tokens, int document_tokens) {
-  const double hidden = d.hidden_size, intermediate = d.intermediate_size;
-  const double a_row = 2 * (4 * hidden * hidden + 2 * hidden * intermediate);
-  const double query_rows = query_tokens, document_rows = document_tokens;
-  double a_candidate = 0, once = 0;
-  for (std::size_t layer = 0; layer < d.patterns.size(); ++layer) {
-    const AttentionPattern& pattern = d.patterns[layer];
-    const bool last = layer + 1 == d.patterns.size();
-    const double band = pattern.window ? std::min<double>(2.0 * *pattern.window + 1, document_rows) : document_rows;
-    const double keys_of_document = band + 1 + query_rows, all_rows = 1 + query_rows + document_rows;
-    if (last) {
-      a_candidate += a_row - 4 * hidden * hidden;                // [CLS] through the block
-      a_candidate += 4 * hidden * hidden * (1 + document_rows);  // keys and values
-      a_candidate += 4 * hidden * all_rows;
-      (pattern.query_is_independent() ? once : a_candidate) += 4 * hidden * hidden * query_rows;
-    } else {
-      a_candidate += a_row * (1 + document_rows) + 4 * hidden * (all_rows + document_rows * keys_of_document);
-      const double keys_of_query =
-          query_rows + (pattern.query_cls ? 1 : 0) + (pattern.query_document ? document_rows : 0);
-      (pattern.query_is_independent() ? once : a_candidate) += query_rows * (a_row + 4 * hidden * keys_of_query);
+  const Plan plan = make_plan(d);
+  const auto rows_of = [&](std::size_t group) -> double {
+    switch (d.groups[group].input) {
+      case Dependence::nothing: return 1;
+      case Dependence::query: return query_tokens;
+      case Dependence::candidate:
+      case Dependence::pair:
+      case Dependence::set: break;
+    }
+    return document_tokens;
+  };
+  double once = 0, per_candidate = 0;
+  for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
+    for (std::size_t l = 0; l < plan.stacks[s].size(); ++l) {
+      const Layer& layer = d.stacks[s].layers[l];
+      for (std::size_t group = 0; group < d.groups.size(); ++group) {
+        const GroupPlan& of = plan.stacks[s][l][group];
+        double keys = 0, states = layer.feed_forward.size * d.hidden_size * (layer.feed_forward.gated ? 3.0 : 2.0);
+        for (const Attention& attention : layer.attentions) {
+          const double width = attention.heads * attention.head_size;
+          keys += 2 * d.hidden_size * width;
+          states += 2 * d.hidden_size * width;
+          if (group >= attention.views.size()) continue;
+          for (std::size_t to = 0; to < attention.views[group].size(); ++to) {
+            const View& view = attention.views[group][to];
+            if (view.kind == View::Kind::none) continue;
+            const double all = rows_of(to);
+            states += 2 * width * (view.kind == View::Kind::window ? std::min(2.0 * view.window + 1, all) : all);
+          }
+        }
+        const auto add = [&](Dependence dependence, double multiply_adds) {
+          (within(dependence, Dependence::query) ? once : per_candidate) += 2 * multiply_adds * rows_of(group);
+        };
+        if (of.need != Need::nothing) add(of.before, keys);
+        if (of.need == Need::states) add(of.after, states);
+      }
     }
   }
-  return candidates * a_candidate + once;
+  return candidates * per_candidate + once;
 }
 
 std::vector<Measurement> run(const ModelBenchmark& settings) {

@@ -19,8 +19,7 @@ struct ModelBenchmark {
   std::filesystem::path write_pairs;  ///< output file of the texts as JSON lines for other programs; empty: none
 };
 
-/// Twice the minimum number of multiply-adds for one such batch: the query once if the pattern allows it, the last
-/// layer only for [CLS] (keys and values of every row it sees), nothing for padding.
+/// Twice the minimum number of multiply-adds for one such batch: what its plan needs, and nothing for padding.
 double operations(const EncoderDescription& description, int candidates, int query_tokens, int document_tokens);
 
 /// Times CrossEncoder::score from text to logits, after loading and a first query, which have separate rows; on a GPU

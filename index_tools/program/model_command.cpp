@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -28,21 +29,39 @@ std::filesystem::path chosen_folder(const ModelOptions& options) {
   return options.folder.empty() ? default_model() : std::filesystem::path(options.folder);
 }
 
+std::string window_of(const Attention& attention) {
+  for (const auto& views : attention.views) {
+    for (const View& view : views) {
+      if (view.kind == View::Kind::window) return fmt::to_string(view.window);
+    }
+  }
+  return "unlimited";
+}
+
 // Layers may have different windows, but rarely do.
 std::string window_of(const CheckpointInfo& info) {
   std::vector<std::string> windows;
-  bool alike = true;
-  for (const AttentionPattern& pattern : info.description.patterns) {
-    alike = alike && pattern.window == info.description.patterns.front().window;
-    windows.push_back(pattern.window ? fmt::to_string(*pattern.window) : "unlimited");
+  for (const Layer& layer : info.description.stacks.front().layers) {
+    windows.push_back(window_of(layer.attentions.front()));
   }
-  return alike ? windows.front() : join(windows);
+  const auto other = std::find_if(windows.begin(), windows.end(), [&](const auto& one) { return one != windows[0]; });
+  return other == windows.end() ? windows.front() : join(windows);
+}
+
+std::size_t layers_of(const CheckpointInfo& info) {
+  std::size_t layers = 0;
+  for (const Stack& stack : info.description.stacks) layers += stack.layers.size();
+  return layers;
+}
+
+std::int32_t heads_of(const CheckpointInfo& info) {
+  return info.description.stacks.front().layers.front().attentions.front().heads;
 }
 
 nlohmann::ordered_json to_json(const CheckpointInfo& info) {
   nlohmann::ordered_json json = {{"folder", info.folder.string()},         {"model_type", info.model_type},
-                                 {"architecture", info.architecture},      {"layers", info.description.layers},
-                                 {"hidden", info.description.hidden_size}, {"heads", info.description.heads},
+                                 {"architecture", info.architecture},      {"layers", layers_of(info)},
+                                 {"hidden", info.description.hidden_size}, {"heads", heads_of(info)},
                                  {"attention_window", window_of(info)},    {"tokenizer", info.tokenizer},
                                  {"max_length", info.max_length},          {"parameters", info.parameters},
                                  {"file_bytes", info.file_bytes},          {"weight_type", info.weight_type},
@@ -61,8 +80,8 @@ void print(const CheckpointInfo& info, bool tensors) {
   const auto line = [](const char* name) -> std::ostream& { return std::cout << std::left << std::setw(18) << name; };
   line("checkpoint") << info.folder.string() << "\n";
   line("architecture") << info.architecture << " (" << info.model_type << ")\n";
-  line("size") << info.description.layers << " layers, hidden " << info.description.hidden_size << ", "
-               << info.description.heads << " heads, " << index_tools::with_commas(info.parameters) << " parameters\n";
+  line("size") << layers_of(info) << " layers, hidden " << info.description.hidden_size << ", " << heads_of(info)
+               << " heads, " << index_tools::with_commas(info.parameters) << " parameters\n";
   line("attention window") << window_of(info) << "\n";
   line("input") << "at most " << info.max_length << " tokens\n";
   line("tokenizer") << info.tokenizer << "\n";

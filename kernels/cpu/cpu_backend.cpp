@@ -33,21 +33,19 @@ class CpuBackend final : public Backend {
 
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
+    const PairBatch pairs = pair_batch(description_, batch);
     const BorrowedWorkspace borrowed(*this);
     const Workers workers{workspaces_.size(), [this](std::size_t count, const Team::Work& work) {
                             pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
                           }};
-    cpu::score(*encoder_, batch, workers, *borrowed, logits, stop);
+    cpu::score(*encoder_, pairs, workers, *borrowed, logits, stop);
   }
 
-  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                             std::span<const std::int32_t> document) const override {
-    const std::span<const std::int32_t> documents[] = {document};
-    check_batch(description_, {cls_id, query, documents}, 1);
+  HiddenStates hidden_states(const ScoringBatch& batch) const override {
+    check_batch(description_, batch, 1);
+    const PairBatch pair = pair_batch(description_, batch);
     HiddenStates states;
-    pool_->run(1, [&](std::size_t, int worker) {
-      states = encoder_->hidden_states(cls_id, query, document, workspace(worker));
-    });
+    pool_->run(1, [&](std::size_t, int worker) { states = encoder_->hidden_states(pair, workspace(worker)); });
     return states;
   }
 
@@ -88,6 +86,43 @@ class CpuBackend final : public Backend {
   mutable std::mutex free_mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> free_;  // one per concurrent caller so far
 };
+
+bool supports(Feature feature) {
+  switch (feature) {
+    case Feature::embedding_projection:
+    case Feature::no_position_table:
+    case Feature::no_token_types:
+    case Feature::no_embedding_norm:
+    case Feature::other_groups:
+    case Feature::several_stacks:
+    case Feature::several_attentions:
+    case Feature::keys_of_other_stacks:
+    case Feature::different_layers:
+    case Feature::norm_before:
+    case Feature::no_norm:
+    case Feature::rms_norm:
+    case Feature::rotary_positions:
+    case Feature::relative_positions:
+    case Feature::attention_scale:
+    case Feature::attention_width:
+    case Feature::window_beyond_document:
+    case Feature::blind_group:
+    case Feature::view_across:
+    case Feature::relu:
+    case Feature::silu:
+    case Feature::gelu_tanh:
+    case Feature::no_activation:
+    case Feature::tanh:
+    case Feature::gated_feed_forward:
+    case Feature::head_of_other_groups:
+    case Feature::head_scale:
+    case Feature::no_head_dense:
+    case Feature::head_activation:
+    case Feature::head_norm:
+    case Feature::several_outputs: return false;
+  }
+  return true;
+}
 
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",
                                             "avx512_vnni",  "avx512_bf16", "amx"};
@@ -144,6 +179,7 @@ Precision precision_of(Arithmetic arithmetic) {
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options, const std::string& why_no_gpu) {
+  require_features(description, "CPU backend", supports);
   const VectorKernels& kernels = choose_kernels(options.instruction_set, options.precision);
   const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
   const auto pool = shared_pool(options.threads > 0 ? options.threads : available_cores());

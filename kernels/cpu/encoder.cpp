@@ -6,14 +6,6 @@
 #include "kernels/cpu/schedule.h"
 
 namespace relucent::cpu {
-namespace {
-
-void append(std::vector<float>& all, const std::vector<float>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
-}  // namespace
-
 Team Team::alone(Workspace& workspace) {
   return {workspace, 1, [&workspace](std::size_t count, const Work& work) {
             for (std::size_t i = 0; i < count; ++i) work(i, workspace);
@@ -35,14 +27,13 @@ OperandOut Encoder::operand(Arithmetic arithmetic, std::size_t features, std::si
   return {arithmetic, units.grow(padded(features) / inputs_together(arithmetic) * tokens), token_scales.grow(tokens)};
 }
 
-Encoder::Group Encoder::layout(std::span<const std::span<const std::int32_t>> documents, std::size_t query,
-                               bool query_in_group) const {
+Encoder::Group Encoder::layout(std::span<const Segment> documents, std::size_t query, bool query_in_group) const {
   Group group;
   group.query = query;
   group.query_in_group = query_in_group;
-  for (const auto& document : documents) {
+  for (const Segment& document : documents) {
     group.sequences.push_back({document, group.tokens});
-    group.tokens += 1 + (query_in_group ? query : 0) + document.size();
+    group.tokens += 1 + (query_in_group ? query : 0) + document.tokens();
   }
   group.vectors = whole_vectors(group.tokens);
   return group;
@@ -81,9 +72,10 @@ void Encoder::share_out(Team& team, std::size_t count, std::size_t most, const W
   });
 }
 
-EmbeddingRows Encoder::embedding(std::int32_t id, std::size_t position, std::size_t type) const {
-  return {word_.data() + static_cast<std::size_t>(id) * hidden_, position_.data() + position * hidden_,
-          token_type_.data() + type * hidden_};
+EmbeddingRows Encoder::embedding(const Segment& segment, std::size_t i) const {
+  return {word_.data() + static_cast<std::size_t>(segment.ids[i]) * hidden_,
+          position_.data() + static_cast<std::size_t>(segment.positions[i]) * hidden_,
+          token_type_.data() + static_cast<std::size_t>(segment.type) * hidden_};
 }
 
 void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
@@ -101,17 +93,16 @@ void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
   });
 }
 
-void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const {
+void Encoder::embed(const Segment& cls, const Segment& query, const Group& group, Team& team) const {
   std::vector<EmbeddingRows> tokens;
   tokens.reserve(group.tokens);
+  const auto add = [&](const Segment& segment) {
+    for (std::size_t i = 0; i < segment.tokens(); ++i) tokens.push_back(embedding(segment, i));
+  };
   for (const Sequence& sequence : group.sequences) {
-    tokens.push_back(embedding(cls_id, 0, 0));
-    if (group.query_in_group) {
-      for (std::size_t i = 0; i < query.size(); ++i) tokens.push_back(embedding(query[i], 1 + i, 0));
-    }
-    for (std::size_t i = 0; i < sequence.document.size(); ++i) {
-      tokens.push_back(embedding(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0));
-    }
+    add(cls);
+    if (group.query_in_group) add(query);
+    add(sequence.document);
   }
   embed(tokens, team);
 }
@@ -357,7 +348,7 @@ void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, 
   const float* values = keys + head_size_ * stride;
   for (const Sequence& sequence : chunk.sequences) {
     const std::size_t start = sequence.first - before;
-    const std::size_t first = group.first_document(sequence) - before, document = sequence.document.size();
+    const std::size_t first = group.first_document(sequence) - before, document = sequence.document.tokens();
     const Keys cls{keys + start, values + start, stride, 1};
     const Keys query = group.query_in_group
                            ? Keys{keys + start + 1, values + start + 1, stride, group.query}
@@ -401,16 +392,16 @@ void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, 
   }
 }
 
-QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& team, const StopSignal& stop) const {
+QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSignal& stop) const {
   QueryStates states;
-  states.tokens = query.size();
+  states.tokens = query.tokens();
   Group group;
   group.sequences.push_back({});
-  group.tokens = query.size();
-  group.vectors = whole_vectors(query.size());
+  group.tokens = query.tokens();
+  group.vectors = whole_vectors(query.tokens());
   states.stride = group.vectors * kernels_.lanes;
   std::vector<EmbeddingRows> tokens;
-  for (std::size_t i = 0; i < query.size(); ++i) tokens.push_back(embedding(query[i], 1 + i, 0));
+  for (std::size_t i = 0; i < query.tokens(); ++i) tokens.push_back(embedding(query, i));
   embed(tokens, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("encoding the query");
@@ -420,15 +411,15 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
           [&](const Chunk&, std::size_t head, const float* rows, float* output, std::size_t stride, Workspace& own) {
             float* to = kept.data() + head * 2 * head_size_ * states.stride;
             for (std::size_t d = 0; d < 2 * head_size_; ++d) {
-              std::copy_n(rows + (head_size_ + d) * stride, query.size(), to + d * states.stride);
+              std::copy_n(rows + (head_size_ + d) * stride, query.tokens(), to + d * states.stride);
             }
-            own.scores.grow((query.size() + 2 * kReach + 8) * kernels_.lanes);
+            own.scores.grow((query.tokens() + 2 * kReach + 8) * kernels_.lanes);
             Attention a;
             a.query = rows;
             a.output = output;
             a.query_stride = a.output_stride = stride;
-            a.tokens = query.size();
-            a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.size()};
+            a.tokens = query.tokens();
+            a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.tokens()};
             a.segment_count = 1;
             a.head_size = head_size_;
             a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
@@ -437,7 +428,7 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
           });
   }
   states.last.grow(hidden_ * states.stride);
-  copy_tokens(team.group.x.data(), hidden_, 0, query.size(), states.last.data(), states.stride);
+  copy_tokens(team.group.x.data(), hidden_, 0, query.tokens(), states.last.data(), states.stride);
   return states;
 }
 
@@ -452,19 +443,17 @@ void Encoder::copy_tokens(const float* activation, std::size_t features, std::si
   }
 }
 
-void Encoder::encode(std::int32_t cls_id, std::span<const std::int32_t> query,
-                     std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
-                     Team& team, const StopSignal& stop) const {
-  const Group group = layout(documents, query.size(), shared == nullptr);
-  embed(cls_id, query, group, team);
+void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<const Segment> documents,
+                     const QueryStates* shared, float* cls, Team& team, const StopSignal& stop) const {
+  const Group group = layout(documents, query.tokens(), shared == nullptr);
+  embed(cls_token, query, group, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("scoring the candidates");
     block(layers_[i], group, team,
           [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
             const float* keys =
                 shared == nullptr ? nullptr : shared->heads[i].data() + head * 2 * head_size_ * shared->stride;
-            attend_chunk(description_.patterns[i], group, chunk, keys, shared == nullptr ? 0 : shared->stride, stride,
-                         own);
+            attend_chunk(form_.patterns[i], group, chunk, keys, shared == nullptr ? 0 : shared->stride, stride, own);
           });
   }
   stop.throw_if_due("scoring the candidates");
@@ -476,29 +465,28 @@ void Encoder::encode(std::int32_t cls_id, std::span<const std::int32_t> query,
   });
 }
 
-HiddenStates Encoder::hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                                    std::span<const std::int32_t> document, Workspace& w) const {
-  const std::span<const std::int32_t> documents[] = {document};
-  const Group group = layout(documents, query.size(), true);
+HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
+  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens();
+  const Group group = layout(pair.documents, query, true);
   HiddenStates states;
   Team alone = Team::alone(w);
-  embed(cls_id, query, group, alone);
-  const auto row = [&](std::size_t token) {
-    std::vector<float> values(hidden_);
-    copy_tokens(w.x.data(), hidden_, token, 1, values.data(), 1);
+  embed(pair.cls, pair.query, group, alone);
+  const auto rows = [&](std::size_t first, std::size_t count) {
+    std::vector<float> values(count * hidden_);
+    for (std::size_t i = 0; i < count; ++i) {
+      copy_tokens(w.x.data(), hidden_, first + i, 1, values.data() + i * hidden_, 1);
+    }
     return values;
   };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     block(layers_[i], group, alone,
           [&](const Chunk& chunk, std::size_t, const float*, float*, std::size_t stride, Workspace& own) {
-            attend_chunk(description_.patterns[i], group, chunk, nullptr, 0, stride, own);
+            attend_chunk(form_.patterns[i], group, chunk, nullptr, 0, stride, own);
           });
-    states.cls.push_back(row(0));
+    states.layers.push_back({rows(0, 1), rows(1, query), rows(1 + query, document)});
   }
-  for (std::size_t i = 0; i < query.size(); ++i) append(states.query_last, row(1 + i));
-  for (std::size_t i = 0; i < document.size(); ++i) append(states.document_last, row(1 + query.size() + i));
   float* cls = w.cls.grow(padded(hidden_) * kernels_.panel);
-  put_token(states.cls.back().data(), cls, hidden_, 0);
+  put_token(states.layers.back().front().data(), cls, hidden_, 0);
   head({&states.logit, 1}, w);
   return states;
 }

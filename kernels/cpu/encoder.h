@@ -9,6 +9,7 @@
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/packed_linear.h"
 #include "kernels/cpu/vector_kernels.h"
+#include "kernels/pair_form.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cpu {
@@ -54,7 +55,7 @@ struct QueryStates {
 
 /// One candidate's range of a group's tokens: [CLS], the query unless it is shared, the document.
 struct Sequence {
-  std::span<const std::int32_t> document;
+  Segment document;
   std::size_t first = 0;  // the position of its [CLS]
 };
 
@@ -72,19 +73,18 @@ class Encoder {
           const VectorKernels& kernels);
 
   /// Whether Q's states are the same for all candidates.
-  bool shares_query() const noexcept { return shares_query_; }
-  QueryStates encode_query(std::span<const std::int32_t> query, Team& team, const StopSignal& stop) const;
+  bool shares_query() const noexcept { return form_.shares_query; }
+  QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
   std::size_t tokens(std::size_t query, std::size_t document) const {
-    return 1 + (shares_query_ ? 0 : query) + document;
+    return 1 + (shares_query() ? 0 : query) + document;
   }
   /// Computes all blocks for a group of candidates, the last one only up to the context of [CLS]. Writes [CLS]'s input
   /// to the last block and then its context there to cls + 2 i hidden for candidate i. `shared` holds the query's
   /// states if shares_query(), otherwise it is null.
-  void encode(std::int32_t cls_id, std::span<const std::int32_t> query,
-              std::span<const std::span<const std::int32_t>> documents, const QueryStates* shared, float* cls,
-              Team& team, const StopSignal& stop) const;
+  void encode(const Segment& cls_token, const Segment& query, std::span<const Segment> documents,
+              const QueryStates* shared, float* cls, Team& team, const StopSignal& stop) const;
   /// Computes the rest of the last block and the head for any number of candidates, and writes their logits.
   void finish(const float* cls, std::span<float> logits, Workspace& workspace) const;
   std::size_t hidden() const noexcept { return hidden_; }
@@ -92,8 +92,7 @@ class Encoder {
   std::size_t group_tokens() const noexcept { return kernels_.group_tokens; }
 
   /// Computes every block for every token.
-  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                             std::span<const std::int32_t> document, Workspace& workspace) const;
+  HiddenStates hidden_states(const PairBatch& pair, Workspace& workspace) const;
 
  private:
   struct NormParameters {
@@ -127,7 +126,7 @@ class Encoder {
     }
   };
 
-  Group layout(std::span<const std::span<const std::int32_t>> documents, std::size_t query, bool query_in_group) const;
+  Group layout(std::span<const Segment> documents, std::size_t query, bool query_in_group) const;
   std::size_t panels(std::size_t vectors) const;
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
   struct Chunk {
@@ -141,10 +140,10 @@ class Encoder {
   /// Calls work(first, count, own) for runs of the items [0, count), at most `most` at a time.
   template <typename Work>
   static void share_out(Team& team, std::size_t count, std::size_t most, const Work& work);
-  EmbeddingRows embedding(std::int32_t id, std::size_t position, std::size_t type) const;
+  EmbeddingRows embedding(const Segment& segment, std::size_t i) const;
   /// The tokens' embeddings, normalized, as the group's x, and its operand.
   void embed(std::span<const EmbeddingRows> tokens, Team& team) const;
-  void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const;
+  void embed(const Segment& cls, const Segment& query, const Group& group, Team& team) const;
   /// The part of an activation's operand that starts at a panel.
   OperandOut from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const;
   /// The number of vectors in the panels [first_panel, first_panel + count).
@@ -191,9 +190,9 @@ class Encoder {
   std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
 
   EncoderDescription description_;
+  PairForm form_;
   const VectorKernels& kernels_;
   Arithmetic arithmetic_, projection_arithmetic_;
-  bool shares_query_;
   std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
   std::vector<float> word_, position_, token_type_;
   NormParameters embedding_norm_;

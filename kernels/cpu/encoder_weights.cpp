@@ -63,14 +63,14 @@ std::vector<PackedLinear> pack_parts(Arithmetic arithmetic, const VectorKernels&
 }
 
 // Each head's query, key and value rows, one head after the other, each padded to whole blocks.
-PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerWeights& from, std::size_t heads,
+PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const AttentionWeights& from, std::size_t heads,
                         std::size_t hidden) {
   const std::size_t head_size = hidden / heads, filled = padded(3 * head_size);
   const LinearWeights* parts[] = {&from.query, &from.key, &from.value};
   std::vector<float> weights[3], biases[3], weight, bias;
   for (std::size_t part = 0; part < 3; ++part) {
     weights[part] = parts[part]->weight.to_f32();
-    biases[part] = parts[part]->bias.to_f32();
+    biases[part] = parts[part]->bias_to_f32();
   }
   for (std::size_t head = 0; head < heads; ++head) {
     for (std::size_t part = 0; part < 3; ++part) {
@@ -88,56 +88,59 @@ PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerW
 Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
                  const VectorKernels& kernels)
     : description_(description),
+      form_(description),
       kernels_(kernels),
       arithmetic_(arithmetic),
       projection_arithmetic_(projection_arithmetic(arithmetic, description.hidden_size)),
-      shares_query_(std::all_of(description.patterns.begin(), description.patterns.end(),
-                                [](const AttentionPattern& pattern) { return pattern.query_is_independent(); })),
       hidden_(static_cast<std::size_t>(description.hidden_size)),
-      head_size_(static_cast<std::size_t>(description.head_size())),
-      heads_(static_cast<std::size_t>(description.heads)),
+      head_size_(form_.head_size),
+      heads_(form_.heads),
       head_features_(padded(3 * head_size_)),
       word_(weights.word_embeddings.to_f32()),
       position_(weights.position_embeddings.to_f32()),
       token_type_(weights.token_type_embeddings.to_f32()),
-      pooler_(Arithmetic::fp32, kernels.layout, weights.pooler.weight.to_f32(), weights.pooler.bias.to_f32(), hidden_),
-      classifier_(weights.classifier.weight.to_f32()),
-      classifier_bias_(weights.classifier.bias.to_f32()) {
-  const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta.to_f32(), {}}; };
+      pooler_(Arithmetic::fp32, kernels.layout, weights.head_dense.weight.to_f32(), weights.head_dense.bias_to_f32(),
+              hidden_),
+      classifier_(weights.head_output.weight.to_f32()),
+      classifier_bias_(weights.head_output.bias_to_f32()) {
+  const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta_to_f32(), {}}; };
   const auto linear = [&](Arithmetic how, const LinearWeights& from) {
-    const std::vector<float> bias = from.bias.to_f32(), weight = from.weight.to_f32();
+    const std::vector<float> bias = from.bias_to_f32(), weight = from.weight.to_f32();
     return PackedLinear(how, kernels.layout, weight, bias, weight.size() / bias.size());
   };
   embedding_norm_ = norm(weights.embedding_norm);
-  const auto wide = static_cast<std::size_t>(description.intermediate_size);
+  const std::size_t wide = PairForm(description).intermediate_size;
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
     return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
   };
   // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
   const bool bias_in_norm = kernels.layout == WeightLayout::tiles && arithmetic == Arithmetic::bf16;
-  for (const LayerWeights& from : weights.layers) {
-    Layer layer{pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_),
-                linear(arithmetic, from.attention_output),
-                linear(arithmetic, from.intermediate),
-                parts(arithmetic, from.output, bias_in_norm ? std::vector<float>{} : from.output.bias.to_f32()),
-                norm(from.attention_norm),
-                norm(from.output_norm)};
+  for (const LayerWeights& of : weights.stacks.front().layers) {
+    const AttentionWeights& attention = of.attentions.front();
+    const LinearWeights& out = of.feed_forward.out;
+    Layer layer{pack_heads(projection_arithmetic_, kernels.layout, attention, heads_, hidden_),
+                linear(arithmetic, attention.output),
+                linear(arithmetic, of.feed_forward.in),
+                parts(arithmetic, out, bias_in_norm ? std::vector<float>{} : out.bias_to_f32()),
+                norm(attention.norm),
+                norm(of.feed_forward.norm)};
     if (bias_in_norm) {
-      layer.attention_output = {arithmetic, kernels.layout, from.attention_output.weight.to_f32(), {}, hidden_};
-      layer.attention_norm.bias = from.attention_output.bias.to_f32();
-      layer.output_norm.bias = from.output.bias.to_f32();
+      layer.attention_output = {arithmetic, kernels.layout, attention.output.weight.to_f32(), {}, hidden_};
+      layer.attention_norm.bias = attention.output.bias_to_f32();
+      layer.output_norm.bias = out.bias_to_f32();
     }
     layers_.push_back(std::move(layer));
   }
-  const LayerWeights& from = weights.layers.back();
+  const AttentionWeights& from = weights.stacks.front().layers.back().attentions.front();
+  const FeedForwardWeights& feed_forward = weights.stacks.front().layers.back().feed_forward;
   last_.query = linear(kLastArithmetic, from.query);
-  last_.attention_output = linear(kLastArithmetic, from.attention_output);
-  last_.intermediate = linear(kLastArithmetic, from.intermediate);
-  last_.output = parts(kLastArithmetic, from.output, from.output.bias.to_f32());
-  last_.attention_norm = norm(from.attention_norm);
-  last_.output_norm = norm(from.output_norm);
+  last_.attention_output = linear(kLastArithmetic, from.output);
+  last_.intermediate = linear(kLastArithmetic, feed_forward.in);
+  last_.output = parts(kLastArithmetic, feed_forward.out, feed_forward.out.bias_to_f32());
+  last_.attention_norm = norm(from.norm);
+  last_.output_norm = norm(feed_forward.norm);
   const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
-  const std::vector<float> value_bias = from.value.bias.to_f32();
+  const std::vector<float> value_bias = from.value.bias_to_f32();
   for (std::size_t head = 0; head < heads_; ++head) {
     const std::size_t first = head * head_size_;
     // The key bias adds the same to every score and cancels in the softmax.

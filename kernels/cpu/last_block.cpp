@@ -29,7 +29,7 @@ void Encoder::multiply(const PackedLinear& linear, const float* activation, std:
 
 void Encoder::last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
                              const QueryStates* shared, float* states, Workspace& w) const {
-  const AttentionPattern& pattern = description_.patterns.back();
+  const AttentionPattern& pattern = form_.patterns.back();
   const std::size_t panel = kernels_.panel, rows = padded(hidden_), count = sequences.size();
   const std::size_t vectors = whole_vectors(count), room = panels(vectors) * panel;
   const float scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
@@ -58,7 +58,7 @@ void Encoder::last_attention(const Group& group, std::span<const Sequence> seque
   // Scores and weighted sums of the tokens, one sequence at a time; the sums overwrite `part`.
   float* mixed = w.cls_mixed.data();
   std::size_t longest = 0;
-  for (const Sequence& sequence : sequences) longest = std::max(longest, sequence.document.size());
+  for (const Sequence& sequence : sequences) longest = std::max(longest, sequence.document.tokens());
   const std::size_t lanes = kernels_.lanes;
   const auto whole = [&](std::size_t tokens) { return whole_vectors(tokens) * lanes; };
   const std::size_t own = 1 + (group.query_in_group ? group.query : 0) + longest;
@@ -69,7 +69,7 @@ void Encoder::last_attention(const Group& group, std::span<const Sequence> seque
   float* scores = w.scores.grow(heads_ * stride);
   for (std::size_t i = 0; i < count; ++i) {
     const Sequence& sequence = sequences[i];
-    const std::size_t tokens = group.first_document(sequence) - sequence.first + sequence.document.size();
+    const std::size_t tokens = group.first_document(sequence) - sequence.first + sequence.document.tokens();
     const std::size_t own_stride = whole(tokens), query_tokens = shared == nullptr ? 0 : shared->tokens;
     copy_tokens(x, hidden_, sequence.first, tokens, sequence_rows, own_stride);
     for (std::size_t head = 0; head < heads_; ++head) {
@@ -94,7 +94,7 @@ void Encoder::last_attention(const Group& group, std::span<const Sequence> seque
       };
       if (!pattern.cls_query && group.query_in_group) hide(1, group.query);
       if (!pattern.cls_query && !group.query_in_group) hide(own_stride, query_tokens);
-      if (!pattern.cls_document) hide(group.first_document(sequence) - sequence.first, sequence.document.size());
+      if (!pattern.cls_document) hide(group.first_document(sequence) - sequence.first, sequence.document.tokens());
       kernels_.softmax(of_head, all);
     }
     std::fill_n(sums, heads_ * hidden_, 0.0F);

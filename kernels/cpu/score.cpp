@@ -11,17 +11,18 @@ namespace relucent::cpu {
 namespace {
 
 // Longest first, so that no worker finishes last with a long document.
-std::vector<std::size_t> longest_first(const ScoringBatch& batch) {
+std::vector<std::size_t> longest_first(const PairBatch& batch) {
   std::vector<std::size_t> order(batch.documents.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return batch.documents[a].size() > batch.documents[b].size(); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return batch.documents[a].tokens() > batch.documents[b].tokens();
+  });
   return order;
 }
 
 }  // namespace
 
-void score(const Encoder& encoder, const ScoringBatch& batch, const Workers& workers, Workspace& group_memory,
+void score(const Encoder& encoder, const PairBatch& batch, const Workers& workers, Workspace& group_memory,
            std::span<float> logits, const StopSignal& stop) {
   if (batch.documents.empty()) return;
   Team everybody{group_memory, workers.count, workers.run};
@@ -30,13 +31,13 @@ void score(const Encoder& encoder, const ScoringBatch& batch, const Workers& wor
 
   const std::vector<std::size_t> order = longest_first(batch);
   std::vector<std::size_t> tokens;
-  for (const std::size_t i : order) tokens.push_back(encoder.tokens(batch.query.size(), batch.documents[i].size()));
+  for (const std::size_t i : order) tokens.push_back(encoder.tokens(batch.query.tokens(), batch.documents[i].tokens()));
   const Schedule plan = schedule(tokens, workers.count, encoder.group_tokens());
   std::vector<float> cls(order.size() * 2 * encoder.hidden());  // in `order`
   const auto encode = [&](const Schedule::Run& run, Team& team) {
-    std::vector<std::span<const std::int32_t>> documents;
+    std::vector<Segment> documents;
     for (std::size_t i = run.first; i < run.first + run.count; ++i) documents.push_back(batch.documents[order[i]]);
-    encoder.encode(batch.cls_id, batch.query, documents, shared ? &*shared : nullptr,
+    encoder.encode(batch.cls, batch.query, documents, shared ? &*shared : nullptr,
                    cls.data() + run.first * 2 * encoder.hidden(), team, stop);
   };
   if (plan.together) {

@@ -18,7 +18,7 @@ struct Workers {
 
 /// Writes the logits of a batch, in its order. `group` is the memory for what all workers compute together. The bits of
 /// the logits do not depend on the number of workers.
-void score(const Encoder& encoder, const ScoringBatch& batch, const Workers& workers, Workspace& group,
+void score(const Encoder& encoder, const PairBatch& batch, const Workers& workers, Workspace& group,
            std::span<float> logits, const StopSignal& stop);
 
 }  // namespace relucent::cpu

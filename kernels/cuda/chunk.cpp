@@ -56,12 +56,12 @@ ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, con
   return shared_part(query_tokens, shape) + added_by(query_tokens, document_tokens, shape);
 }
 
-std::vector<Chunk> chunks_of(const ScoringBatch& batch, const ChunkShape& shape, const ChunkSize& room) {
-  const ChunkSize shared = shared_part(batch.query.size(), shape);
+std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room) {
+  const ChunkSize shared = shared_part(batch.query.tokens(), shape);
   const auto cut = [&](const ChunkSize& most) {
     std::vector<Chunk> chunks;
     for (std::size_t i = 0; i < batch.documents.size(); ++i) {
-      const ChunkSize added = added_by(batch.query.size(), batch.documents[i].size(), shape);
+      const ChunkSize added = added_by(batch.query.tokens(), batch.documents[i].tokens(), shape);
       const bool starts = chunks.empty() || !(chunks.back().size + added).fits(most);
       if (starts) chunks.push_back({i, shared});
       chunks.back().size = chunks.back().size + added;
@@ -73,9 +73,9 @@ std::vector<Chunk> chunks_of(const ScoringBatch& batch, const ChunkShape& shape,
   // Cut again into as many chunks of similar size: a small last chunk would not fill the device.
   std::size_t rows = 0, longest = 0;
   for (const Chunk& chunk : chunks) rows += chunk.size.rows;
-  for (const auto& document : batch.documents) longest = std::max(longest, document.size());
+  for (const relucent::Segment& document : batch.documents) longest = std::max(longest, document.tokens());
   ChunkSize alike = room;
-  alike.rows = std::min(room.rows, rows / chunks.size() + batch.query.size() + 1 + longest);
+  alike.rows = std::min(room.rows, rows / chunks.size() + batch.query.tokens() + 1 + longest);
   return cut(alike);
 }
 
@@ -88,28 +88,28 @@ ChunkTables::ChunkTables(const ChunkSize& size) {
   bytes = after(segments, size.segments * sizeof(Segment));
 }
 
-void write_tables(const ScoringBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to) {
+void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to) {
   const ChunkTables tables(chunk.size);
-  const std::size_t count = chunk.size.sequences, query = batch.query.size();
-  const auto documents = batch.documents.subspan(chunk.first, count);
+  const std::size_t count = chunk.size.sequences, query = batch.query.tokens();
+  const auto documents = std::span(batch.documents).subspan(chunk.first, count);
   const std::size_t queries = shape.shares_query ? 1 : count;
   const std::size_t first_document_row = count + queries * query;
 
   Writer<Token> write_token(to + tables.tokens);
-  for (std::size_t i = 0; i < count; ++i) write_token({batch.cls_id, 0});
-  for (std::size_t i = 0; i < queries; ++i) {
-    for (std::size_t t = 0; t < query; ++t) write_token({batch.query[t], narrow(1 + t)});
-  }
-  const std::int32_t type = shape.document_type ? 1 << kTypeBit : 0;
-  for (const auto& document : documents) {
-    for (std::size_t t = 0; t < document.size(); ++t) write_token({document[t], narrow(1 + query + t) | type});
-  }
+  const auto write_tokens = [&](const relucent::Segment& segment) {
+    for (std::size_t t = 0; t < segment.tokens(); ++t) {
+      write_token({segment.ids[t], segment.positions[t] | segment.type << kTypeBit});
+    }
+  };
+  for (std::size_t i = 0; i < count; ++i) write_tokens(batch.cls);
+  for (std::size_t i = 0; i < queries; ++i) write_tokens(batch.query);
+  for (const relucent::Segment& document : documents) write_tokens(document);
 
   Writer<Sequence> write_sequence(to + tables.sequences);
   Writer<Segment> write_segment(to + tables.segments);
   std::size_t row = first_document_row, segments = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t tokens = documents[i].size();
+    const std::size_t tokens = documents[i].tokens();
     write_sequence(
         {narrow(count + (shape.shares_query ? 0 : i * query)), narrow(row), narrow(tokens), narrow(segments)});
     const std::size_t seen = 1 + (shape.last_sees_query ? query : 0) + (shape.last_sees_document ? tokens : 0);
@@ -126,8 +126,8 @@ void write_tables(const ScoringBatch& batch, const ChunkShape& shape, const Chun
   for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, count + i * query, query, i, kQuery);
   row = first_document_row;
   for (std::size_t i = 0; i < count; ++i) {
-    write_tiles(write_tile, row, documents[i].size(), i, kDocument);
-    row += documents[i].size();
+    write_tiles(write_tile, row, documents[i].tokens(), i, kDocument);
+    row += documents[i].tokens();
   }
 }
 

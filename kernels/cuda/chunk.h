@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/layout.h"
-#include "relucent/kernels/backend.h"
+#include "kernels/pair_form.h"
 
 namespace relucent::cuda {
 
@@ -23,7 +23,6 @@ struct ChunkShape {
   bool shares_query = false;    ///< all candidates share the query's rows
   bool last_sees_query = true;  ///< [CLS] in the last layer
   bool last_sees_document = true;
-  bool document_type = true;  ///< documents have token type 1
 };
 
 /// Consecutive candidates of a batch.
@@ -34,7 +33,7 @@ struct Chunk {
 
 /// Splits the batch into chunks of about the same size that fit into `room`, which must have room for any single
 /// candidate.
-std::vector<Chunk> chunks_of(const ScoringBatch& batch, const ChunkShape& shape, const ChunkSize& room);
+std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room);
 
 /// The size of one candidate alone.
 ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape);
@@ -47,6 +46,6 @@ struct ChunkTables {
 };
 
 /// Writes the tables of `chunk` to `to`, ChunkTables(chunk.size).bytes of memory aligned to 16 bytes.
-void write_tables(const ScoringBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to);
+void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to);
 
 }  // namespace relucent::cuda

@@ -12,6 +12,7 @@
 #include "kernels/cuda/devices.h"
 #include "kernels/cuda/gpu.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/pair_form.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {
@@ -24,14 +25,55 @@ constexpr int kMaxHeads = 64;  // the most whose last-layer scores fit into shar
               fmt::format("{} is {}, but only {} are supported", what, value, limit), "use device = \"cpu\"");
 }
 
+bool supports(Feature feature) {
+  switch (feature) {
+    case Feature::embedding_projection:
+    case Feature::no_position_table:
+    case Feature::no_token_types:
+    case Feature::no_embedding_norm:
+    case Feature::other_groups:
+    case Feature::several_stacks:
+    case Feature::several_attentions:
+    case Feature::keys_of_other_stacks:
+    case Feature::different_layers:
+    case Feature::norm_before:
+    case Feature::no_norm:
+    case Feature::rms_norm:
+    case Feature::rotary_positions:
+    case Feature::relative_positions:
+    case Feature::attention_scale:
+    case Feature::attention_width:
+    case Feature::window_beyond_document:
+    case Feature::blind_group:
+    case Feature::view_across:
+    case Feature::relu:
+    case Feature::silu:
+    case Feature::gelu_tanh:
+    case Feature::no_activation:
+    case Feature::tanh:
+    case Feature::gated_feed_forward:
+    case Feature::head_of_other_groups:
+    case Feature::head_scale:
+    case Feature::no_head_dense:
+    case Feature::head_activation:
+    case Feature::head_norm:
+    case Feature::several_outputs: return false;
+  }
+  return true;
+}
+
 void check_supported(const EncoderDescription& d) {
+  require_features(d, "CUDA backend", supports);
   if (d.hidden_size % 8 != 0 || d.hidden_size > kMaxHidden) {
     refuse("hidden_size", d.hidden_size, fmt::format("multiples of 8 up to {}", kMaxHidden));
   }
-  if (d.head_size() % 8 != 0 || d.head_size() > kMaxHeadSize) {
-    refuse("the head size", d.head_size(), fmt::format("multiples of 8 up to {}", kMaxHeadSize));
+  const Attention& attention = d.stacks.front().layers.front().attentions.front();
+  if (attention.head_size % 8 != 0 || attention.head_size > kMaxHeadSize) {
+    refuse("the head size", attention.head_size, fmt::format("multiples of 8 up to {}", kMaxHeadSize));
   }
-  if (d.heads > kMaxHeads) refuse("the number of heads", d.heads, fmt::format("values up to {}", kMaxHeads));
+  if (attention.heads > kMaxHeads) {
+    refuse("the number of heads", attention.heads, fmt::format("values up to {}", kMaxHeads));
+  }
 }
 
 /// The precision actually used for `asked`. With few features the rounding errors of bf16 do not average out: the
@@ -112,14 +154,15 @@ class CudaBackend final : public Backend {
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
-    if (batch.documents.empty()) return {};
+    const PairBatch pairs = pairs_of(batch);
+    if (pairs.documents.empty()) return {};
     using Load = std::pair<bool, int>;  // failed lately, searches in flight: a snapshot
     std::vector<std::pair<Load, Gpu*>> order;
     for (const auto& gpu : gpus_) order.emplace_back(Load(gpu->failed_lately(), gpu->in_flight()), gpu.get());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 0;; ++i) {
       try {
-        const DeviceCost cost = order[i].second->score(batch, logits, stop);
+        const DeviceCost cost = order[i].second->score(pairs, logits, stop);
         check_range(logits);
         return cost;
       } catch (const Error& error) {
@@ -128,15 +171,21 @@ class CudaBackend final : public Backend {
     }
   }
 
-  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                             std::span<const std::int32_t> document) const override {
-    const std::span<const std::int32_t> documents[] = {document};
-    const ScoringBatch pair{cls_id, query, documents};
-    check_batch(description_, pair, 1);
-    return gpus_.front()->hidden_states(pair);
+  HiddenStates hidden_states(const ScoringBatch& batch) const override {
+    check_batch(description_, batch, 1);
+    return gpus_.front()->hidden_states(pairs_of(batch));
   }
 
  private:
+  PairBatch pairs_of(const ScoringBatch& batch) const {
+    PairBatch pairs = pair_batch(description_, batch);
+    for (const relucent::Segment& document : pairs.documents) {
+      const std::int32_t type = std::max({document.type, pairs.cls.type, pairs.query.type});
+      if (type > 1) refuse("a token type", type, "0 and 1");
+    }
+    return pairs;
+  }
+
   /// fp16 ends at 65,504. Another GPU, a retry or a fresh upload would give the same result, so this is not a device
   /// failure.
   void check_range(std::span<const float> logits) const {

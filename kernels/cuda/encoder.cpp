@@ -23,13 +23,11 @@ Pattern pattern_of(const AttentionPattern& p, int max_positions) {
   return pattern;
 }
 
-ChunkShape shape_of(const EncoderDescription& d) {
+ChunkShape shape_of(const PairForm& form) {
   ChunkShape shape;
-  shape.shares_query = std::all_of(d.patterns.begin(), d.patterns.end(),
-                                   [](const AttentionPattern& p) { return p.query_is_independent(); });
-  shape.last_sees_query = d.patterns.back().cls_query;
-  shape.last_sees_document = d.patterns.back().cls_document;
-  shape.document_type = d.document_token_type;
+  shape.shares_query = form.shares_query;
+  shape.last_sees_query = form.patterns.back().cls_query;
+  shape.last_sees_document = form.patterns.back().cls_document;
   return shape;
 }
 
@@ -88,15 +86,16 @@ struct Encoder::LastPlaces {
 };
 
 Encoder::Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-    : description_(description),
+    : pairs_(description),
       device_(device),
+      norm_epsilon_(description.norm_epsilon),
       hidden_(description.hidden_size),
-      heads_(description.heads),
-      head_size_(description.head_size()),
+      heads_(as_int(pairs_.heads)),
+      head_size_(as_int(pairs_.head_size)),
       intermediate_(weights.intermediate_size),
       element_(weights.element),
       tf32_(tf32),
-      shape_(shape_of(description)),
+      shape_(shape_of(pairs_)),
       weights_(device, weights.bytes.size(), "the model's weights"),
       library_(device),
       tables_{at(weights.word), at(weights.position), at(weights.type)},
@@ -117,7 +116,7 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
     layer.output = linear(hidden_, intermediate_, from.output);
     layer.attention_norm = norm_at(from.attention_norm);
     layer.output_norm = norm_at(from.output_norm);
-    layer.pattern = pattern_of(description.patterns[i], description.max_positions);
+    layer.pattern = pattern_of(pairs_.patterns[i], description.max_positions);
     layers_.push_back(std::move(layer));
   }
 
@@ -157,7 +156,7 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
 }
 
 Norm Encoder::norm_at(const PackedNorm& norm) const {
-  return {floats_at(norm.gamma), floats_at(norm.beta), description_.norm_epsilon};
+  return {floats_at(norm.gamma), floats_at(norm.beta), norm_epsilon_};
 }
 
 MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
@@ -188,7 +187,7 @@ std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const 
   return std::make_unique<Workspace>(device_, room, activation_bytes(room), library_.workspace_bytes());
 }
 
-void Encoder::prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
+void Encoder::prepare(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
   write_tables(batch, shape_, chunk, w.now().tables_on_host.data());
 }
 
@@ -215,7 +214,7 @@ void Encoder::feed_forward(const Matmul& intermediate, const Matmul& output, con
   check(add_norm(element_, y, norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
 }
 
-void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
+void Encoder::block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, Workspace& w,
                     const Places& places) const {
   const ChunkTables tables(chunk.size);
   const int rows = as_int(chunk.size.rows);
@@ -223,7 +222,7 @@ void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& 
   work.tiles = reinterpret_cast<const AttentionTile*>(w.now().tables.data() + tables.tiles);
   work.tile_count = as_int(chunk.size.tiles);
   work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
-  work.query_tokens = as_int(batch.query.size());
+  work.query_tokens = as_int(batch.query.tokens());
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
 
@@ -235,7 +234,7 @@ void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& 
   feed_forward(*layer.intermediate, *layer.output, layer.output_norm, places.x, places.wide, places.y, rows, w);
 }
 
-void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
+void Encoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
   const ChunkTables tables(chunk.size);
   const LastPlaces last(*this, places.wide, chunk.size);
   const int rows = as_int(chunk.size.sequences);
@@ -244,7 +243,7 @@ void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspac
   work.segment_count = as_int(chunk.size.segments);
   work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
   work.sequence_count = rows;
-  work.query_tokens = as_int(batch.query.size());
+  work.query_tokens = as_int(batch.query.tokens());
   work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
   work.heads = heads_, work.head_size = head_size_;
 
@@ -268,7 +267,7 @@ void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Work
   w.stream.copy_to_host(w.now().results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
 }
 
-void Encoder::start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
+void Encoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
   w.now().clock.start(w.stream);
   const Places places(*this, w.activations.data(), chunk.size);
   embed(chunk, w, places);
@@ -277,7 +276,7 @@ void Encoder::start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w)
   w.now().clock.stop(w.stream);
 }
 
-HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) const {
+HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
   const Chunk chunk = chunks_of(pair, shape_, w.room).front();
   const Places places(*this, w.activations.data(), chunk.size);
   const auto hidden = static_cast<std::size_t>(hidden_);
@@ -296,15 +295,14 @@ HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) cons
     return values;
   };
 
+  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens();
   HiddenStates states;
   prepare(pair, chunk, w);
   embed(chunk, w, places);
   for (const Layer& layer : layers_) {
     block(layer, pair, chunk, w, places);
-    states.cls.push_back(rows_of_x(0, 1));
+    states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query, document)});
   }
-  states.query_last = rows_of_x(1, pair.query.size());
-  states.document_last = rows_of_x(1 + pair.query.size(), pair.documents.front().size());
   const LastPlaces last(*this, places.wide, chunk.size);
   head(places.x, last.pooled, last.logits, 1, w);
   w.stream.wait();

@@ -56,13 +56,13 @@ class Encoder {
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const;
 
   /// Writes the chunk's tables into `w.now()`; the work started with these buffers must have ended.
-  void prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
+  void prepare(const PairBatch& batch, const Chunk& chunk, Workspace& w) const;
   /// Starts computing the logits of a prepared chunk and does not wait. After the clock's wait() they are in
   /// `w.now().results`.
-  void start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
+  void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const;
 
   /// Computes all hidden states of one pair and waits for them.
-  HiddenStates hidden_states(const ScoringBatch& pair, Workspace& w) const;
+  HiddenStates hidden_states(const PairBatch& pair, Workspace& w) const;
 
  private:
   struct Layer {
@@ -87,15 +87,16 @@ class Encoder {
                                  int usual_rows = MatmulForm().usual_rows);
 
   void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
-  void block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
-             const Places& places) const;
+  void block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
   void feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide, void* y,
                     int rows, Workspace& w) const;
-  void last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+  void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
   void head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const;
 
-  EncoderDescription description_;
-  int device_, hidden_, heads_, head_size_, intermediate_;
+  PairForm pairs_;
+  int device_;
+  float norm_epsilon_;
+  int hidden_, heads_, head_size_, intermediate_;
   Element element_;
   bool tf32_;
   ChunkShape shape_;

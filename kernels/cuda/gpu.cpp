@@ -95,9 +95,9 @@ class Gpu::State {
   /// The driver loads code when it first runs. If something cannot run at all, it fails here and not in the first
   /// search.
   void warm_up(Workspace& w) const {
-    const std::int32_t token = 0;
-    const std::span<const std::int32_t> one(&token, 1), documents[] = {one};
-    const ScoringBatch batch{token, one, documents};
+    const std::int32_t zero = 0;
+    const relucent::Segment token{.ids = {&zero, 1}, .positions = {&zero, 1}};
+    const PairBatch batch{token, token, {token}};
     const Chunk chunk = chunks_of(batch, encoder.shape(), w.room).front();
     encoder.prepare(batch, chunk, w);
     encoder.start(batch, chunk, w);
@@ -201,7 +201,7 @@ std::vector<std::string> Gpu::products() {
   return on_device([](State& on) { return on.encoder.products().algorithms(); });
 }
 
-DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) {
+DeviceCost Gpu::score(const PairBatch& batch, std::span<float> logits, const StopSignal& stop) {
   ++in_flight_;
   const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> leaving(&in_flight_,
                                                                                [](auto* count) { --*count; });
@@ -232,7 +232,7 @@ DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const 
   });
 }
 
-HiddenStates Gpu::hidden_states(const ScoringBatch& pair) {
+HiddenStates Gpu::hidden_states(const PairBatch& pair) {
   return on_device([&](State& on) {
     const Borrowed workspace(on, {});
     return on.encoder.hidden_states(pair, *workspace);

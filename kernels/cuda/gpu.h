@@ -30,8 +30,8 @@ class Gpu {
   std::vector<std::string> products();
 
   /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
-  DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);
-  HiddenStates hidden_states(const ScoringBatch& pair);
+  DeviceCost score(const PairBatch& batch, std::span<float> logits, const StopSignal& stop);
+  HiddenStates hidden_states(const PairBatch& pair);
 
  private:
   /// Everything that a failure invalidates: the weights on the device and the workspaces.

@@ -37,10 +37,10 @@ class Packer {
     return at;
   }
 
-  PackedNorm norm(const NormWeights& norm) { return {floats(norm.gamma.to_f32()), floats(norm.beta.to_f32())}; }
+  PackedNorm norm(const NormWeights& norm) { return {floats(norm.gamma.to_f32()), floats(norm.beta_to_f32())}; }
 
   PackedLinear linear(const LinearWeights& linear, const std::string& name) {
-    return {elements(linear.weight.to_f32(), name + " weight"), elements(linear.bias.to_f32(), name + " bias")};
+    return {elements(linear.weight.to_f32(), name + " weight"), elements(linear.bias_to_f32(), name + " bias")};
   }
 
  private:
@@ -67,58 +67,61 @@ void append(std::vector<float>& to, const std::vector<float>& more) { to.insert(
 }  // namespace
 
 PackedWeights::PackedWeights(const EncoderDescription& description, const EncoderWeights& weights, Element element_type)
-    : element(element_type), intermediate_size((description.intermediate_size + 15) / 16 * 16) {
+    : element(element_type),
+      intermediate_size((description.stacks.front().layers.front().feed_forward.size + 15) / 16 * 16) {
   const auto hidden = static_cast<std::size_t>(description.hidden_size);
-  const auto given = static_cast<std::size_t>(description.intermediate_size);
+  const auto given = static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size);
   const auto wide = static_cast<std::size_t>(intermediate_size);
   Packer pack(bytes, element);
   word = pack.elements(weights.word_embeddings.to_f32(), "word embeddings");
   position = pack.elements(weights.position_embeddings.to_f32(), "position embeddings");
   type = pack.elements(weights.token_type_embeddings.to_f32(), "token type embeddings");
   embedding_norm = pack.norm(weights.embedding_norm);
-  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    const LayerWeights& from = weights.layers[i];
+  const std::vector<LayerWeights>& all = weights.stacks.front().layers;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const AttentionWeights& from = all[i].attentions.front();
+    const FeedForwardWeights& feed_forward = all[i].feed_forward;
     const std::string name = fmt::format("layer {} ", i);
     PackedLayer layer;
-    std::vector<float> weight = from.query.weight.to_f32(), bias = from.query.bias.to_f32();
+    std::vector<float> weight = from.query.weight.to_f32(), bias = from.query.bias_to_f32();
     append(weight, from.key.weight.to_f32());
     append(weight, from.value.weight.to_f32());
-    append(bias, from.key.bias.to_f32());
-    append(bias, from.value.bias.to_f32());
+    append(bias, from.key.bias_to_f32());
+    append(bias, from.value.bias_to_f32());
     layer.qkv = {pack.elements(weight, name + "query, key or value weight"),
                  pack.elements(bias, name + "query, key or value bias")};
-    layer.attention_output = pack.linear(from.attention_output, name + "attention output");
-    layer.attention_norm = pack.norm(from.attention_norm);
+    layer.attention_output = pack.linear(from.output, name + "attention output");
+    layer.attention_norm = pack.norm(from.norm);
 
-    weight = from.intermediate.weight.to_f32(), bias = from.intermediate.bias.to_f32();
+    weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();
     weight.resize(wide * hidden), bias.resize(wide);
     layer.intermediate = {pack.elements(weight, name + "intermediate weight"),
                           pack.elements(bias, name + "intermediate bias")};
-    const std::vector<float> output = from.output.weight.to_f32();
+    const std::vector<float> output = feed_forward.out.weight.to_f32();
     weight.assign(hidden * wide, 0);
     for (std::size_t row = 0; row < hidden; ++row) {
       std::copy_n(output.begin() + static_cast<std::ptrdiff_t>(row * given), given,
                   weight.begin() + static_cast<std::ptrdiff_t>(row * wide));
     }
     layer.output = {pack.elements(weight, name + "output weight"),
-                    pack.elements(from.output.bias.to_f32(), name + "output bias")};
-    layer.output_norm = pack.norm(from.output_norm);
+                    pack.elements(feed_forward.out.bias_to_f32(), name + "output bias")};
+    layer.output_norm = pack.norm(feed_forward.norm);
     layers.push_back(layer);
   }
 
-  const LayerWeights& last = weights.layers.back();
-  const std::vector<float> output = last.attention_output.weight.to_f32(), value_bias = last.value.bias.to_f32();
-  std::vector<float> bias = last.attention_output.bias.to_f32();
+  const AttentionWeights& last = all.back().attentions.front();
+  const std::vector<float> output = last.output.weight.to_f32(), value_bias = last.value.bias_to_f32();
+  std::vector<float> bias = last.output.bias_to_f32();
   for (std::size_t row = 0; row < hidden; ++row) {
     double sum = bias[row];
     for (std::size_t i = 0; i < hidden; ++i) sum += static_cast<double>(output[row * hidden + i]) * value_bias[i];
     bias[row] = static_cast<float>(sum);
   }
   last_output_bias = pack.elements(bias, "last attention output bias");
-  pooler_weight = pack.elements(weights.pooler.weight.to_f32(), "pooler weight");
-  pooler_bias = pack.floats(weights.pooler.bias.to_f32());
-  classifier = pack.floats(weights.classifier.weight.to_f32());
-  classifier_bias = pack.floats(weights.classifier.bias.to_f32());
+  pooler_weight = pack.elements(weights.head_dense.weight.to_f32(), "pooler weight");
+  pooler_bias = pack.floats(weights.head_dense.bias_to_f32());
+  classifier = pack.floats(weights.head_output.weight.to_f32());
+  classifier_bias = pack.floats(weights.head_output.bias_to_f32());
 }
 
 }  // namespace relucent::cuda

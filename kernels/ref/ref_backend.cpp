@@ -1,11 +1,17 @@
 #include "kernels/ref/ref_backend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <limits>
 #include <numbers>
 
 #include "kernels/checks.h"
+#include "relucent/error.h"
+#include "relucent/kernels/plan.h"
 
 namespace relucent::ref {
 namespace {
@@ -21,17 +27,23 @@ struct Matrix {
   const float* operator[](std::size_t row) const { return values.data() + row * columns; }
 };
 
+std::vector<float> to_f32(const TensorView& tensor) {
+  return tensor.data != nullptr ? tensor.to_f32() : std::vector<float>();
+}
+
+/// y = x W^T + b
 struct Linear {
   Matrix weight;            // [out, in]
   std::vector<float> bias;  // [out]
 
-  explicit Linear(const LinearWeights& from) : bias(from.bias.to_f32()) {
+  explicit Linear(const LinearWeights& from) {
+    if (from.weight.data == nullptr) return;  // absent
+    bias = from.bias_to_f32();
     weight.rows = bias.size();
     weight.values = from.weight.to_f32();
     weight.columns = weight.values.size() / weight.rows;
   }
 
-  // y = x W^T + b
   Matrix operator()(const Matrix& x) const {
     Matrix y(x.rows, weight.rows);
     for (std::size_t row = 0; row < x.rows; ++row) {
@@ -45,20 +57,31 @@ struct Linear {
   }
 };
 
-struct LayerNorm {
+struct Norm {
   std::vector<float> gamma, beta;
+  NormKind kind;
   double epsilon;
 
-  LayerNorm(const NormWeights& from, float eps) : gamma(from.gamma.to_f32()), beta(from.beta.to_f32()), epsilon(eps) {}
+  Norm(const NormWeights& from, const EncoderDescription& d) : kind(d.norm_kind), epsilon(d.norm_epsilon) {
+    if (from.gamma.data == nullptr) return;  // absent
+    gamma = from.gamma.to_f32();
+    beta = from.beta_to_f32();
+  }
 
   void operator()(Matrix& x) const {
     for (std::size_t row = 0; row < x.rows; ++row) {
       float* values = x[row];
+      const auto size = static_cast<double>(x.columns);
       double mean = 0, variance = 0;
-      for (std::size_t i = 0; i < x.columns; ++i) mean += values[i];
-      mean /= static_cast<double>(x.columns);
+      switch (kind) {
+        case NormKind::layer:
+          for (std::size_t i = 0; i < x.columns; ++i) mean += values[i];
+          mean /= size;
+          break;
+        case NormKind::rms: break;  // about 0
+      }
       for (std::size_t i = 0; i < x.columns; ++i) variance += (values[i] - mean) * (values[i] - mean);
-      variance /= static_cast<double>(x.columns);
+      variance /= size;
       const double scale = 1 / std::sqrt(variance + epsilon);
       for (std::size_t i = 0; i < x.columns; ++i) {
         values[i] = static_cast<float>((values[i] - mean) * scale * gamma[i] + beta[i]);
@@ -71,70 +94,156 @@ void add(Matrix& x, const Matrix& y) {
   std::transform(x.values.begin(), x.values.end(), y.values.begin(), x.values.begin(), std::plus<>());
 }
 
-void gelu(Matrix& x) {
-  for (float& value : x.values) {
-    value = static_cast<float>(0.5 * value * (1 + std::erf(value / std::numbers::sqrt2)));
+float activate(float x, Activation activation) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return std::max(x, 0.0F);
+    case Activation::silu: return static_cast<float>(x / (1 + std::exp(-static_cast<double>(x))));
+    case Activation::gelu_erf: return static_cast<float>(0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)));
+    case Activation::gelu_tanh: {
+      const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3));
+      return static_cast<float>(0.5 * x * (1 + std::tanh(inner)));
+    }
+    case Activation::tanh: return std::tanh(x);
+  }
+  return x;
+}
+
+void activate(Matrix& x, Activation activation) {
+  for (float& value : x.values) value = activate(value, activation);
+}
+
+/// x <- x + f(x) with a norm after or before f. `f` takes and returns rows of x.
+template <typename Work>
+void sub_block(Matrix& x, NormPlacement placement, const Norm& norm, const Work& f) {
+  switch (placement) {
+    case NormPlacement::none: add(x, f(x)); break;
+    case NormPlacement::before: {
+      Matrix input = x;
+      norm(input);
+      add(x, f(input));
+      break;
+    }
+    case NormPlacement::after:
+      add(x, f(x));
+      norm(x);
+      break;
   }
 }
 
-struct Layer {
-  Linear query, key, value, attention_output;
-  LayerNorm attention_norm;
-  Linear intermediate, output;
-  LayerNorm output_norm;
+struct AttentionParts {
+  Norm norm;
+  Linear query, key, value, output;
+  std::vector<float> relative_bias;  // [buckets, heads]
 
-  Layer(const LayerWeights& w, float epsilon)
-      : query(w.query),
+  AttentionParts(const AttentionWeights& w, const EncoderDescription& d)
+      : norm(w.norm, d),
+        query(w.query),
         key(w.key),
         value(w.value),
-        attention_output(w.attention_output),
-        attention_norm(w.attention_norm, epsilon),
-        intermediate(w.intermediate),
         output(w.output),
-        output_norm(w.output_norm, epsilon) {}
+        relative_bias(to_f32(w.relative_bias)) {}
 };
 
-/// The input [CLS] query document: rows 0, 1 .. query, 1 + query .. 1 + query + document.
-struct Input {
-  std::size_t query = 0, document = 0;
-  std::size_t rows() const { return 1 + query + document; }
+struct FeedForwardParts {
+  Norm norm;
+  Linear in, gate, out;
+
+  FeedForwardParts(const FeedForwardWeights& w, const EncoderDescription& d)
+      : norm(w.norm, d), in(w.in), gate(w.gate), out(w.out) {}
+
+  Matrix operator()(const Matrix& x, const FeedForward& form) const {
+    Matrix wide = in(x);
+    activate(wide, form.activation);
+    if (form.gated) {
+      const Matrix factor = gate(x);
+      std::transform(wide.values.begin(), wide.values.end(), factor.values.begin(), wide.values.begin(),
+                     std::multiplies<>());
+    }
+    return out(wide);
+  }
 };
 
-enum class Group { cls, query, document };
+struct LayerParts {
+  std::vector<AttentionParts> attentions;
+  FeedForwardParts feed_forward;
 
-Group group_of(std::size_t row, const Input& input) {
-  return row == 0 ? Group::cls : row <= input.query ? Group::query : Group::document;
-}
+  LayerParts(const LayerWeights& w, const EncoderDescription& d) : feed_forward(w.feed_forward, d) {
+    for (const AttentionWeights& attention : w.attentions) attentions.emplace_back(attention, d);
+  }
+};
 
-/// Whether the token in row `from` attends to the one in row `to`.
-bool attends(std::size_t from, std::size_t to, const Input& input, const AttentionPattern& pattern) {
-  const Group target = group_of(to, input);
-  switch (group_of(from, input)) {
-    case Group::cls: return target == Group::cls || (target == Group::query ? pattern.cls_query : pattern.cls_document);
-    case Group::query:
-      return target == Group::query || (target == Group::cls ? pattern.query_cls : pattern.query_document);
-    case Group::document:
-      if (target == Group::cls) return pattern.document_cls;
-      if (target == Group::query) return pattern.document_query;
-      return !pattern.window || std::max(from, to) - std::min(from, to) <= static_cast<std::size_t>(*pattern.window);
+struct StackParts {
+  std::vector<LayerParts> layers;
+  Norm final_norm;
+
+  StackParts(const StackWeights& w, const EncoderDescription& d) : final_norm(w.final_norm, d) {
+    for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
+  }
+};
+
+/// One token of one candidate. Shared tokens are computed for every candidate.
+struct Token {
+  std::size_t group = 0, candidate = 0, segment = 0;
+  std::int32_t position = 0;
+};
+
+bool sees(const Token& from, const Token& to, const Views& views) {
+  if (from.group >= views.size() || views[from.group].empty()) return false;
+  const View& view = views[from.group][to.group];
+  const bool together = from.candidate == to.candidate;
+  switch (view.kind) {
+    case View::Kind::none: return false;
+    case View::Kind::all: return together;
+    case View::Kind::window: return together && std::abs(from.position - to.position) <= view.window;
+    case View::Kind::across: return true;
   }
   return false;
 }
 
-/// softmax(Q K^T / sqrt(head_size)) V a head, over the rows that each row attends to.
-Matrix attention(const Matrix& query, const Matrix& key, const Matrix& value, std::size_t heads, const Input& input,
-                 const AttentionPattern& pattern) {
-  const std::size_t head_size = query.columns / heads;
-  const double scale = 1 / std::sqrt(static_cast<double>(head_size));
+/// Turns each pair (i, i + head_size / 2) of each head by the token's position.
+void rotate(Matrix& x, const std::vector<Token>& tokens, const Attention& form) {
+  const auto size = static_cast<std::size_t>(form.head_size), half = size / 2;
+  for (std::size_t row = 0; row < x.rows; ++row) {
+    for (std::size_t first = 0; first < x.columns; first += size) {
+      for (std::size_t i = 0; i < half; ++i) {
+        const double turns = std::pow(form.positions.theta, -2.0 * static_cast<double>(i) / form.head_size);
+        const double angle = tokens[row].position * turns;
+        float &a = x[row][first + i], &b = x[row][first + half + i];
+        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        b = static_cast<float>(b * std::cos(angle) + a * std::sin(angle));
+        a = static_cast<float>(turned);
+      }
+    }
+  }
+}
+
+/// T5's bucket of a distance: the first half of each direction's buckets hold one distance each; in the others the
+/// distances grow by a constant factor up to max_distance. In fp32, as the model was trained.
+std::size_t bucket_of(std::int32_t distance, const PositionScheme& positions) {
+  const std::int32_t each = positions.buckets / 2, exact = each / 2, way = std::abs(distance);
+  std::int32_t bucket = way;
+  if (way >= exact) {
+    const auto share = std::log(static_cast<float>(way) / static_cast<float>(exact)) /
+                       static_cast<float>(std::log(static_cast<double>(positions.max_distance) / exact));
+    bucket = std::min(each - 1, exact + static_cast<std::int32_t>(share * static_cast<float>(each - exact)));
+  }
+  return static_cast<std::size_t>(bucket + (distance > 0 ? each : 0));
+}
+
+/// The softmax of what each token of `queries` sees, head by head: [queries, heads * head_size].
+Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matrix& key, const Matrix& value,
+              const std::vector<Token>& keys, const Attention& form, const std::vector<float>& relative_bias) {
+  const auto head_size = static_cast<std::size_t>(form.head_size), heads = static_cast<std::size_t>(form.heads);
   Matrix context(query.rows, query.columns);
   std::vector<std::size_t> seen;
   std::vector<double> weight, sum(head_size);
   for (std::size_t row = 0; row < query.rows; ++row) {
     seen.clear();
     for (std::size_t other = 0; other < key.rows; ++other) {
-      if (attends(row, other, input, pattern)) seen.push_back(other);
+      if (sees(queries[row], keys[other], form.views)) seen.push_back(other);
     }
-    for (std::size_t head = 0; head < heads; ++head) {
+    for (std::size_t head = 0; !seen.empty() && head < heads; ++head) {
       const std::size_t first = head * head_size;
       weight.clear();
       double highest = -std::numeric_limits<double>::infinity();
@@ -143,8 +252,17 @@ Matrix attention(const Matrix& query, const Matrix& key, const Matrix& value, st
         for (std::size_t i = first; i < first + head_size; ++i) {
           product += static_cast<double>(query[row][i]) * key[other][i];
         }
-        weight.push_back(product * scale);
-        highest = std::max(highest, weight.back());
+        product *= form.scale;
+        switch (form.positions.kind) {
+          case PositionScheme::Kind::none:
+          case PositionScheme::Kind::rotary: break;
+          case PositionScheme::Kind::relative_buckets:
+            product +=
+                relative_bias[bucket_of(keys[other].position - queries[row].position, form.positions) * heads + head];
+            break;
+        }
+        weight.push_back(product);
+        highest = std::max(highest, product);
       }
       double total = 0;
       std::fill(sum.begin(), sum.end(), 0);
@@ -159,17 +277,119 @@ Matrix attention(const Matrix& query, const Matrix& key, const Matrix& value, st
   return context;
 }
 
+/// The states of all tokens of some candidates on their way through the stacks.
+class States {
+ public:
+  States(const EncoderDescription& description, Matrix embedded, std::vector<Token> tokens)
+      : d_(description), x_(std::move(embedded)), tokens_(std::move(tokens)), stack_of_(d_.groups.size()) {
+    for (std::size_t s = 0; s < d_.stacks.size(); ++s) {
+      for (const std::int32_t group : d_.stacks[s].groups) stack_of_[static_cast<std::size_t>(group)] = s;
+      kept_.emplace_back(d_.stacks[s].layers.size());
+    }
+  }
+
+  void start_stack(std::size_t stack) {
+    stack_ = stack;
+    rows_.clear();
+    for (std::size_t row = 0; row < tokens_.size(); ++row) {
+      const auto& groups = d_.stacks[stack].groups;
+      if (std::count(groups.begin(), groups.end(), static_cast<std::int32_t>(tokens_[row].group)) > 0) {
+        rows_.push_back(row);
+      }
+    }
+  }
+
+  void run(std::size_t layer, const LayerParts& parts) {
+    const Layer& form = d_.stacks[stack_].layers[layer];
+    Matrix own = gathered();
+    for (std::size_t a = 0; a < form.attentions.size(); ++a) {
+      sub_block(own, form.attentions[a].norm, parts.attentions[a].norm, [&](const Matrix& input) {
+        return attention(input, form.attentions[a], parts.attentions[a], a == 0 ? &kept_[stack_][layer] : nullptr);
+      });
+    }
+    sub_block(own, form.feed_forward.norm, parts.feed_forward.norm,
+              [&](const Matrix& input) { return parts.feed_forward(input, form.feed_forward); });
+    scatter(own);
+  }
+
+  void end_stack(const Norm& final_norm) {
+    if (!d_.stacks[stack_].final_norm) return;
+    Matrix own = gathered();
+    final_norm(own);
+    scatter(own);
+  }
+
+  const Matrix& x() const { return x_; }
+  const std::vector<Token>& tokens() const { return tokens_; }
+
+ private:
+  struct Kept {
+    Matrix key, value;
+  };
+
+  Matrix gathered() const {
+    Matrix own(rows_.size(), x_.columns);
+    for (std::size_t i = 0; i < rows_.size(); ++i) std::copy_n(x_[rows_[i]], x_.columns, own[i]);
+    return own;
+  }
+  void scatter(const Matrix& own) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) std::copy_n(own[i], x_.columns, x_[rows_[i]]);
+  }
+
+  /// `input` has this stack's tokens; those of other stacks show their last states, or the keys of one of their layers.
+  Matrix attention(const Matrix& input, const Attention& form, const AttentionParts& parts, Kept* keep) {
+    const Matrix before = x_;
+    scatter(input);
+    Kept of{parts.key(x_), parts.value(x_)};
+    x_ = before;
+    Matrix query = parts.query(input);
+    std::vector<Token> own;
+    for (const std::size_t row : rows_) own.push_back(tokens_[row]);
+    switch (form.positions.kind) {
+      case PositionScheme::Kind::none:
+      case PositionScheme::Kind::relative_buckets: break;
+      case PositionScheme::Kind::rotary:
+        rotate(query, own, form);
+        rotate(of.key, tokens_, form);
+        break;
+    }
+    for (std::size_t row = 0; form.keys_of_layer && row < tokens_.size(); ++row) {
+      const std::size_t stack = stack_of_[tokens_[row].group];
+      if (stack >= stack_) continue;
+      const Kept& from = kept_[stack][static_cast<std::size_t>(*form.keys_of_layer)];
+      std::copy_n(from.key[row], of.key.columns, of.key[row]);
+      std::copy_n(from.value[row], of.value.columns, of.value[row]);
+    }
+    const Matrix context = attend(query, own, of.key, of.value, tokens_, form, parts.relative_bias);
+    if (keep != nullptr) *keep = std::move(of);
+    return parts.output(context);
+  }
+
+  const EncoderDescription& d_;
+  Matrix x_;
+  std::vector<Token> tokens_;
+  std::vector<std::size_t> stack_of_, rows_;
+  std::vector<std::vector<Kept>> kept_;  // [stack][layer]: what its first attention showed
+  std::size_t stack_ = 0;
+};
+
 class RefBackend final : public Backend {
  public:
   RefBackend(const EncoderDescription& description, const EncoderWeights& weights)
       : description_(description),
         word_(weights.word_embeddings.to_f32()),
-        position_(weights.position_embeddings.to_f32()),
-        token_type_(weights.token_type_embeddings.to_f32()),
-        embedding_norm_(weights.embedding_norm, description.norm_epsilon),
-        pooler_(weights.pooler),
-        classifier_(weights.classifier) {
-    for (const LayerWeights& layer : weights.layers) layers_.emplace_back(layer, description.norm_epsilon);
+        position_(to_f32(weights.position_embeddings)),
+        token_type_(to_f32(weights.token_type_embeddings)),
+        embedding_norm_(weights.embedding_norm, description),
+        embedding_projection_(weights.embedding_projection),
+        head_dense_(weights.head_dense),
+        head_norm_(weights.head_norm, description),
+        head_output_(weights.head_output) {
+    for (const StackWeights& stack : weights.stacks) stacks_.emplace_back(stack, description);
+    const Plan plan = make_plan(description);
+    for (const auto& layers : plan.stacks) {
+      for (const GroupPlan& group : layers.back()) together_ = together_ || group.after == Dependence::set;
+    }
     info_.device = "ref";
     info_.instruction_set = "plain";
   }
@@ -178,73 +398,118 @@ class RefBackend final : public Backend {
 
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
-    for (std::size_t i = 0; i < batch.documents.size(); ++i) {
-      logits[i] = run(batch.cls_id, batch.query, batch.documents[i], stop).logit;
+    const std::size_t count = logits.size(), each = together_ ? std::max<std::size_t>(count, 1) : 1;
+    for (std::size_t i = 0; i < count; i += each) {
+      run({batch.shared, batch.candidates.subspan(i, each)}, logits.subspan(i, each), nullptr, stop);
     }
   }
 
-  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                             std::span<const std::int32_t> document) const override {
-    const std::span<const std::int32_t> documents[] = {document};
-    check_batch(description_, {cls_id, query, documents}, 1);
-    return run(cls_id, query, document, {});
+  HiddenStates hidden_states(const ScoringBatch& batch) const override {
+    check_batch(description_, batch, 1);
+    HiddenStates states;
+    run(batch, {&states.logit, 1}, &states, {});
+    return states;
   }
 
  private:
-  Matrix embed(std::int32_t cls_id, std::span<const std::int32_t> query, std::span<const std::int32_t> document) const {
-    const auto hidden = static_cast<std::size_t>(description_.hidden_size);
-    const Input input{query.size(), document.size()};
-    Matrix x(input.rows(), hidden);
-    for (std::size_t row = 0; row < x.rows; ++row) {
-      const Group group = group_of(row, input);
-      const auto id = static_cast<std::size_t>(group == Group::cls     ? cls_id
-                                               : group == Group::query ? query[row - 1]
-                                                                       : document[row - 1 - input.query]);
-      const std::size_t type = group == Group::document && description_.document_token_type ? 1 : 0;
-      for (std::size_t i = 0; i < hidden; ++i) {
-        x[row][i] = word_[id * hidden + i] + position_[row * hidden + i] + token_type_[type * hidden + i];
+  States embed(const ScoringBatch& batch) const {
+    const auto size = static_cast<std::size_t>(description_.embedding_size);
+    std::vector<Token> tokens;
+    std::vector<float> states;
+    const auto embed = [&](const Segment& segment, std::size_t candidate, std::size_t number) {
+      Matrix x(segment.ids.size(), size);
+      for (std::size_t row = 0; row < x.rows; ++row) {
+        const auto id = static_cast<std::size_t>(segment.ids[row]), type = static_cast<std::size_t>(segment.type);
+        const auto position = static_cast<std::size_t>(segment.positions[row]);
+        for (std::size_t i = 0; i < size; ++i) {
+          x[row][i] = word_[id * size + i];
+          if (!position_.empty()) x[row][i] += position_[position * size + i];
+          if (!token_type_.empty()) x[row][i] += token_type_[type * size + i];
+        }
       }
+      if (description_.embedding_norm) embedding_norm_(x);
+      if (description_.embedding_size != description_.hidden_size) x = embedding_projection_(x);
+      states.insert(states.end(), x.values.begin(), x.values.end());
+      states.insert(states.end(), segment.states.begin(), segment.states.end());
+      for (const std::int32_t position : segment.positions) {
+        tokens.push_back({static_cast<std::size_t>(segment.group), candidate, number, position});
+      }
+    };
+    for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
+      std::size_t number = 0;
+      for (const Segment& segment : batch.shared) embed(segment, i, number++);
+      for (const Segment& segment : batch.candidates[i]) embed(segment, i, number++);
     }
-    embedding_norm_(x);
-    return x;
+    Matrix x(tokens.size(), static_cast<std::size_t>(description_.hidden_size));
+    x.values = std::move(states);
+    return {description_, std::move(x), std::move(tokens)};
   }
 
-  HiddenStates run(std::int32_t cls_id, std::span<const std::int32_t> query, std::span<const std::int32_t> document,
-                   const StopSignal& stop) const {
-    const Input input{query.size(), document.size()};
-    const auto heads = static_cast<std::size_t>(description_.heads);
-    HiddenStates states;
-    Matrix x = embed(cls_id, query, document);
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      stop.throw_if_due("scoring the candidates");
-      const Layer& layer = layers_[i];
-      Matrix y = layer.attention_output(
-          attention(layer.query(x), layer.key(x), layer.value(x), heads, input, description_.patterns[i]));
-      add(x, y);
-      layer.attention_norm(x);
-      y = layer.intermediate(x);
-      gelu(y);
-      add(x, layer.output(y));
-      layer.output_norm(x);
-      states.cls.emplace_back(x[0], x[0] + x.columns);
+  /// Computes candidates together; `kept` receives the states of a single one.
+  void run(const ScoringBatch& batch, std::span<float> logits, HiddenStates* kept, const StopSignal& stop) const {
+    States states = embed(batch);
+    for (std::size_t s = 0; s < stacks_.size(); ++s) {
+      states.start_stack(s);
+      for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
+        stop.throw_if_due("scoring the candidates");
+        states.run(layer, stacks_[s].layers[layer]);
+        if (kept != nullptr) kept->layers.push_back(by_segment(states));
+      }
+      states.end_stack(stacks_[s].final_norm);
     }
-    states.query_last.assign(x[1], x[1] + query.size() * x.columns);
-    states.document_last.assign(x[1 + query.size()], x[1 + query.size()] + document.size() * x.columns);
+    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = head(states, i);
+  }
 
-    Matrix cls(1, x.columns);
-    std::copy_n(x[0], x.columns, cls[0]);
-    Matrix pooled = pooler_(cls);
-    for (float& value : pooled.values) value = std::tanh(value);
-    states.logit = classifier_(pooled)[0][0];
-    return states;
+  static std::vector<std::vector<float>> by_segment(const States& states) {
+    std::vector<std::vector<float>> segments;
+    for (std::size_t row = 0; row < states.tokens().size(); ++row) {
+      segments.resize(states.tokens()[row].segment + 1);
+      segments.back().insert(segments.back().end(), states.x()[row], states.x()[row] + states.x().columns);
+    }
+    return segments;
+  }
+
+  float head(const States& states, std::size_t candidate) const {
+    const Head& form = description_.head;
+    const Matrix& x = states.x();
+    std::vector<double> sum(x.columns);
+    std::size_t count = 0;
+    for (std::size_t row = 0; row < x.rows; ++row) {
+      const Token& token = states.tokens()[row];
+      const auto group = static_cast<std::int32_t>(token.group);
+      if (token.candidate != candidate || std::count(form.groups.begin(), form.groups.end(), group) == 0) continue;
+      for (std::size_t i = 0; i < x.columns; ++i) sum[i] += x[row][i];
+      ++count;
+    }
+    if (count == 0) {
+      throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate), "has no token of the head's groups",
+                  "give every candidate's input such a segment");
+    }
+    Matrix pooled(1, x.columns);
+    for (std::size_t i = 0; i < x.columns; ++i) {
+      pooled[0][i] = static_cast<float>(sum[i] / static_cast<double>(count) * form.scale);
+    }
+    if (form.dense) pooled = head_dense_(pooled);
+    activate(pooled, form.activation);
+    if (form.norm) head_norm_(pooled);
+    const Matrix outputs = head_output_(pooled);
+    if (form.outputs == 1) return outputs[0][0];
+    const double highest = *std::max_element(outputs.values.begin(), outputs.values.end());
+    double total = 0;
+    for (const float output : outputs.values) total += std::exp(output - highest);
+    return static_cast<float>(outputs[0][0] - highest - std::log(total));
   }
 
   EncoderDescription description_;
   BackendInfo info_;
   std::vector<float> word_, position_, token_type_;
-  LayerNorm embedding_norm_;
-  std::vector<Layer> layers_;
-  Linear pooler_, classifier_;
+  Norm embedding_norm_;
+  Linear embedding_projection_;
+  std::vector<StackParts> stacks_;
+  Linear head_dense_;
+  Norm head_norm_;
+  Linear head_output_;
+  bool together_ = false;  // a score depends on all candidates
 };
 
 }  // namespace

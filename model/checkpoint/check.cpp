@@ -7,6 +7,7 @@
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/inspect.h"
+#include "model/input/tokenized_batch.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 
@@ -26,13 +27,11 @@ void check_weights(const Checkpoint& checkpoint) {
   }
 }
 
-/// `size` ids spread over the whole vocabulary, then the special tokens `end`.
-std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoint,
-                                    const std::vector<std::int32_t>& end) {
+/// `size` ids spread over the whole vocabulary.
+std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoint) {
   std::vector<std::int32_t> ids;
   const auto vocabulary = static_cast<std::size_t>(checkpoint.tokenizer->vocabulary_size());
   for (std::size_t i = 0; i < size; ++i) ids.push_back(static_cast<std::int32_t>(i * 7919 % vocabulary));
-  ids.insert(ids.end(), end.begin(), end.end());
   return ids;
 }
 
@@ -47,17 +46,18 @@ CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const Back
   check.backend = backend->info();
 
   // A short pair, the longest input, and an empty document.
-  const auto positions = static_cast<std::size_t>(checkpoint.configuration.description.max_positions);
-  const PairTemplate& pair = checkpoint.tokenizer->pair_template();
-  const std::size_t query_pieces = std::min<std::size_t>(6, positions - pair.size());
-  const auto query = trial_ids(query_pieces, checkpoint, pair.between);
-  const std::size_t room = positions - query_pieces - pair.size();
-  std::vector<std::vector<std::int32_t>> texts;
+  const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
+  const auto pieces = static_cast<std::size_t>(checkpoint.configuration.max_tokens) - input.special_tokens();
+  const std::size_t query_pieces = std::min<std::size_t>(6, pieces), room = pieces - query_pieces;
+  TokenizedBatch tokenized(input, trial_ids(query_pieces, checkpoint));
+  std::size_t number = 0;
   for (const std::size_t size : {std::min<std::size_t>(20, room), room, std::size_t{0}}) {
-    texts.push_back(trial_ids(size, checkpoint, pair.after));
+    tokenized.add(trial_ids(size, checkpoint), number++);
   }
-  const std::vector<std::span<const std::int32_t>> documents(texts.begin(), texts.end());
-  const ScoringBatch batch{pair.before.front(), query, documents};
+  const std::vector<Segment> shared = tokenized.shared_segments(), documents = tokenized.document_segments();
+  std::vector<std::span<const Segment>> candidates;
+  for (const Segment& document : documents) candidates.emplace_back(&document, 1);
+  const ScoringBatch batch{shared, candidates};
   check.logits.resize(documents.size());
   backend->score(batch, check.logits);
   std::vector<float> again(documents.size());

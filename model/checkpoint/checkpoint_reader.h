@@ -19,7 +19,10 @@ struct Checkpoint {
   SafetensorsFile file;
   FamilyWeights weights;
   std::unique_ptr<const Tokenizer> tokenizer;
-  std::int32_t max_length = 0;  ///< the position table's rows, or less if tokenizer_config.json says so
+  std::int32_t max_length = 0;  ///< the longest input, or less if tokenizer_config.json says so
+
+  /// Tokens of the shortest input that is worth scoring: its special tokens and one piece.
+  std::int32_t shortest_input() const;
 };
 
 /// Throws Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for unknown features.

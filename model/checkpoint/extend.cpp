@@ -37,6 +37,9 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
                       std::int32_t trained_rows) {
   const Checkpoint checkpoint = read_checkpoint(from);
   const SafetensorsFile& file = checkpoint.file;
+  if (checkpoint.weights.position_table.empty()) {
+    throw Error(ErrorKind::unsupported, from.string(), "the model has no position table that could be extended");
+  }
   const TensorView& table = checkpoint.weights.weights.position_embeddings;
   const std::int32_t present = checkpoint.configuration.description.max_positions;
   if (positions <= present || positions > kMaxPositions) {

@@ -2,207 +2,151 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
-#include "base/text.h"
-#include "model/families/attention_keys.h"
+#include "model/families/config_reader.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 2> kArchitectures{"ListformerModelForSequenceClassification",
-                                                         "BertForSequenceClassification"};
+/// What distinguishes the relatives of BERT.
+struct Variant {
+  std::string_view prefix;  ///< of its tensors' names
+  std::array<std::string_view, 2> architectures;
+  bool small_embeddings;         ///< of `embedding_size`, projected to the hidden size
+  bool positions_after_padding;  ///< positions start at pad_token_id + 1, and two [SEP] follow the query
+  bool document_type;            ///< the document has token type 1
+  std::string_view head_dense, head_output;
+  Activation head_activation;
+};
 
-/// Keys that other tools write and that do not affect scores.
-constexpr std::array<std::string_view, 21> kHarmless{
-    "attention_probs_dropout_prob", "hidden_dropout_prob", "classifier_dropout", "initializer_range",
-    "output_attentions", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
-    "_attn_implementation_internal", "cross_attention_hidden_size", "cls_token_id", "sep_token_id", "pad_token_id",
-    "gradient_checkpointing",
-    // Written by earlier versions of the sparse models' code.
-    "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding", "base_max_position_embeddings",
-    "input_type_embedding", "normalize_output", "depth"};
+constexpr Variant kBert{"bert.",      {"ListformerModelForSequenceClassification", "BertForSequenceClassification"},
+                        false,        false,
+                        true,         "bert.pooler.dense",
+                        "classifier", Activation::tanh};
+// The head's GELU does not depend on hidden_act.
+constexpr Variant kElectra{"electra.",
+                           {"ElectraForSequenceClassification"},
+                           true,
+                           false,
+                           true,
+                           "classifier.dense",
+                           "classifier.out_proj",
+                           Activation::gelu_erf};
+constexpr Variant kRoberta{"roberta.",
+                           {"RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"},
+                           false,
+                           true,
+                           false,
+                           "classifier.dense",
+                           "classifier.out_proj",
+                           Activation::tanh};
 
-/// Keys that read_bert_configuration reads.
-constexpr std::array<std::string_view, 22> kUnderstood{"model_type",
-                                                       "architectures",
-                                                       "hidden_size",
-                                                       "num_hidden_layers",
-                                                       "num_attention_heads",
-                                                       "intermediate_size",
-                                                       "hidden_act",
-                                                       "layer_norm_eps",
-                                                       "max_position_embeddings",
-                                                       "type_vocab_size",
-                                                       "vocab_size",
-                                                       "num_labels",
-                                                       "id2label",
-                                                       "label2id",
-                                                       "position_embedding_type",
-                                                       "token_type_embedding",
-                                                       "is_decoder",
-                                                       "add_cross_attention",
-                                                       "is_encoder_decoder",
-                                                       "pruned_heads",
-                                                       "quantization_config",
-                                                       "torch_dtype"};
-
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& keys, std::string_view key) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-[[noreturn]] void unsupported(const JsonFile& config, std::string_view key, const std::string& problem,
-                              const std::string& remedy) {
-  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", config.path().string(), key), problem, remedy);
-}
-
-std::string read_architecture(const JsonFile& config) {
-  const auto* stated = config.find("architectures");
-  if (stated == nullptr || !stated->is_array() || stated->empty()) {
-    config.fail("architectures", "does not name an architecture", "download the file again");
-  }
-  std::vector<std::string> names;
-  for (const auto& name : *stated) {
-    if (!name.is_string()) config.fail("architectures", fmt::format("contains {}, which is not a name", name.dump()));
-    if (contains(kArchitectures, name.get<std::string>())) return name.get<std::string>();
-    names.push_back(name.get<std::string>());
-  }
-  unsupported(config, "architectures", "unknown architecture " + join(names),
-              fmt::format("use a checkpoint of {} or {}", kArchitectures[0], kArchitectures[1]));
-}
-
-/// The head must have one output: a score, not classes.
-void check_labels(const JsonFile& config) {
-  const auto refuse = [&](std::string_view key, std::size_t labels) {
-    unsupported(config, key, fmt::format("the model has {} labels, but a cross-encoder has one", labels),
-                "use a checkpoint trained to predict a single relevance score");
-  };
-  if (const auto labels = config.integer("num_labels", 0, 1 << 30); labels && *labels != 1) {
-    refuse("num_labels", static_cast<std::size_t>(*labels));
-  }
-  if (const auto* labels = config.find("id2label")) {
-    if (!labels->is_object()) config.fail("id2label", "is not an object");
-    if (labels->size() != 1) refuse("id2label", labels->size());
-  }
-}
-
-void check_supported_features(const JsonFile& config) {
-  const std::string activation = config.string("hidden_act").value_or("gelu");
-  if (activation != "gelu") {
-    unsupported(config, "hidden_act", "unknown activation " + activation, "use a checkpoint with gelu");
-  }
-  const std::string positions = config.string("position_embedding_type").value_or("absolute");
+void check_supported_features(ConfigReader& config) {
+  const std::string positions = config.text("position_embedding_type", "absolute");
   if (positions != "absolute") {
-    unsupported(config, "position_embedding_type", "unknown position scheme " + positions,
-                "use a checkpoint with absolute positions");
+    config.unsupported("position_embedding_type", "unknown position scheme " + positions,
+                       "use a checkpoint with absolute positions");
   }
   for (const std::string_view key : {"is_decoder", "add_cross_attention", "is_encoder_decoder"}) {
-    if (config.boolean(key).value_or(false)) {
-      unsupported(config, key, "decoders are not supported", "use an encoder checkpoint");
-    }
+    if (config.flag(key, false)) config.unsupported(key, "decoders are not supported", "use an encoder checkpoint");
   }
   for (const std::string_view key : {"pruned_heads", "quantization_config"}) {
-    const auto* value = config.find(key);
-    if (value != nullptr && !value->empty()) {
-      unsupported(config, key, "is not supported", "use the checkpoint before pruning or quantization");
-    }
+    config.require_absent(key, "is not supported", "use the checkpoint before pruning or quantization");
   }
 }
 
-/// Unread keys: rejected if they may affect attention, otherwise listed.
-std::vector<std::string> ignored_keys(const JsonFile& config) {
-  std::vector<std::string> ignored;
-  for (const auto& [key, value] : config.object().items()) {
-    if (contains(kUnderstood, key) || is_attention_pattern_key(key)) continue;
-    if (!contains(kHarmless, key) && sounds_like_attention(key)) {
-      unsupported(config, key, "unknown attention key", "check its spelling, or remove it if it has no effect");
-    }
-    ignored.push_back(key);
-  }
-  return ignored;
-}
-
-}  // namespace
-
-FamilyConfiguration read_bert_configuration(const JsonFile& config) {
+template <const Variant& variant>
+FamilyConfiguration read_configuration(const JsonFile& file) {
+  ConfigReader config(file);
   FamilyConfiguration result;
-  result.architecture = read_architecture(config);
-  check_labels(config);
+  const std::size_t known = variant.architectures[1].empty() ? 1 : 2;
+  result.architecture = config.architecture(std::span(variant.architectures).first(known));
+  config.require_one_label();
   check_supported_features(config);
-  result.ignored_keys = ignored_keys(config);
 
-  const auto size = [&](std::string_view key, std::int64_t most) {
-    return static_cast<std::int32_t>(config.required_integer(key, 1, most));
-  };
   EncoderDescription& description = result.description;
-  description.vocabulary_size = size("vocab_size", 1 << 24);
-  description.hidden_size = size("hidden_size", 1 << 16);
-  description.layers = size("num_hidden_layers", 1024);
-  description.heads = size("num_attention_heads", 1 << 16);
-  description.intermediate_size = size("intermediate_size", 1 << 20);
-  description.max_positions = size("max_position_embeddings", 1 << 20);
-  description.token_types = static_cast<std::int32_t>(config.integer("type_vocab_size", 1, 1 << 16).value_or(2));
-  description.document_token_type = config.boolean("token_type_embedding").value_or(true);
-  if (description.hidden_size % description.heads != 0) {
-    config.fail("num_attention_heads", fmt::format("hidden_size {} is not a multiple of {} heads",
-                                                   description.hidden_size, description.heads));
+  description.groups = cross_encoder_groups();
+  description.vocabulary_size = config.size("vocab_size", 1 << 24);
+  description.hidden_size = config.size("hidden_size", 1 << 16);
+  description.embedding_size =
+      variant.small_embeddings ? config.size_or("embedding_size", 1 << 16, 128) : description.hidden_size;
+  description.max_positions = config.size("max_position_embeddings", 1 << 20);
+  description.token_types = config.size_or("type_vocab_size", 1 << 16, 2);
+  result.max_tokens = description.max_positions;
+  if (variant.positions_after_padding) {
+    result.input.separators = 2;
+    result.input.first_position = config.size_or("pad_token_id", 1 << 20, 1) + 1;
+    result.max_tokens -= result.input.first_position;
+    if (result.max_tokens < 1) file.fail("max_position_embeddings", "leaves no position after the padding's");
   }
-  if (description.document_token_type && description.token_types < 2) {
-    config.fail("type_vocab_size", "is 1, but documents have token type 1",
-                "set token_type_embedding to false if the model was trained without token types");
+  const bool typed = config.flag("token_type_embedding", variant.document_type);
+  result.input.document_type = typed && variant.document_type ? 1 : 0;
+  if (result.input.document_type >= description.token_types) {
+    file.fail("type_vocab_size", "is 1, but documents have token type 1",
+              "set token_type_embedding to false if the model was trained without token types");
   }
-  description.norm_epsilon = static_cast<float>(config.number("layer_norm_eps").value_or(1e-12));
-  if (!(description.norm_epsilon > 0) || !std::isfinite(description.norm_epsilon)) {
-    config.fail("layer_norm_eps", "is not a positive number");
-  }
-  description.patterns.assign(static_cast<std::size_t>(description.layers), read_attention_pattern(config));
+  description.norm_epsilon = static_cast<float>(config.positive("layer_norm_eps", 1e-12));
+  Attention attention = config.attention("num_attention_heads", description.hidden_size);
+  attention.views = views_of(config.pattern());
+  const FeedForward feed_forward{.size = config.size("intermediate_size", 1 << 20),
+                                 .activation = config.activation("hidden_act", "gelu")};
+  const auto layers = static_cast<std::size_t>(config.size("num_hidden_layers", 1024));
+  description.stacks = {{{kCls, kQuery, kDocument}, std::vector<Layer>(layers, {{attention}, feed_forward})}};
+  description.head = {.groups = {kCls}, .dense = true, .activation = variant.head_activation};
+  result.ignored_keys = config.unread_keys();
   return result;
 }
 
-FamilyWeights read_bert_weights(const SafetensorsFile& file, const EncoderDescription& description) {
-  const std::int64_t hidden = description.hidden_size, inner = description.intermediate_size;
+template <const Variant& variant>
+FamilyWeights read_weights(const SafetensorsFile& file, const FamilyConfiguration& configuration,
+                           std::span<const std::int32_t>) {
+  const EncoderDescription& description = configuration.description;
+  const std::vector<Layer>& layers = description.stacks.front().layers;
+  const std::int64_t hidden = description.hidden_size, inner = layers.front().feed_forward.size;
+  const std::int64_t embedding = description.embedding_size;
+  const std::string prefix(variant.prefix), embeddings = prefix + "embeddings.";
   TensorReader reader(file);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
   weights.word_embeddings =
-      reader.matrix("bert.embeddings.word_embeddings.weight", description.vocabulary_size, hidden);
-  result.position_table = "bert.embeddings.position_embeddings.weight";
-  result.per_position = {"bert.embeddings.position_ids"};
-  weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, hidden);
+      reader.matrix(embeddings + "word_embeddings.weight", description.vocabulary_size, embedding);
+  result.position_table = embeddings + "position_embeddings.weight";
+  result.per_position = {embeddings + "position_ids"};
+  weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, embedding);
   weights.token_type_embeddings =
-      reader.matrix("bert.embeddings.token_type_embeddings.weight", description.token_types, hidden);
-  weights.embedding_norm = reader.norm("bert.embeddings.LayerNorm", hidden);
-  for (std::int32_t i = 0; i < description.layers; ++i) {
-    const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
-    LayerWeights& out = weights.layers.emplace_back();
-    out.query = reader.linear(layer + "attention.self.query", hidden, hidden);
-    out.key = reader.linear(layer + "attention.self.key", hidden, hidden);
-    out.value = reader.linear(layer + "attention.self.value", hidden, hidden);
-    out.attention_output = reader.linear(layer + "attention.output.dense", hidden, hidden);
-    out.attention_norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
-    out.intermediate = reader.linear(layer + "intermediate.dense", inner, hidden);
-    out.output = reader.linear(layer + "output.dense", hidden, inner);
-    out.output_norm = reader.norm(layer + "output.LayerNorm", hidden);
+      reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, embedding);
+  weights.embedding_norm = reader.norm(embeddings + "LayerNorm", embedding);
+  if (embedding != hidden) {
+    weights.embedding_projection = reader.linear(prefix + "embeddings_project", hidden, embedding);
   }
-  weights.pooler = reader.linear("bert.pooler.dense", hidden, hidden);
-  weights.classifier = reader.linear("classifier", 1, hidden);
+  StackWeights& stack = weights.stacks.emplace_back();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string layer = fmt::format("{}encoder.layer.{}.", prefix, i);
+    LayerWeights& out = stack.layers.emplace_back();
+    AttentionWeights& attention = out.attentions.emplace_back();
+    attention.query = reader.linear(layer + "attention.self.query", hidden, hidden);
+    attention.key = reader.linear(layer + "attention.self.key", hidden, hidden);
+    attention.value = reader.linear(layer + "attention.self.value", hidden, hidden);
+    attention.output = reader.linear(layer + "attention.output.dense", hidden, hidden);
+    attention.norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
+    out.feed_forward.in = reader.linear(layer + "intermediate.dense", inner, hidden);
+    out.feed_forward.out = reader.linear(layer + "output.dense", hidden, inner);
+    out.feed_forward.norm = reader.norm(layer + "output.LayerNorm", hidden);
+  }
+  reader.refuse_more(prefix + "encoder.layer.", layers.size());
+  weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
+  weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
   weights.storage = file.storage();
-  // More blocks than config.json states: one of the two files belongs to another model.
-  const std::string beyond = fmt::format("bert.encoder.layer.{}.", description.layers);
-  for (const SafetensorsEntry& entry : file.entries()) {
-    if (entry.name.starts_with(beyond)) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file.path().string(), entry.name),
-                  fmt::format("config.json states {} layers, but the file has more", description.layers),
-                  "use config.json and model.safetensors of the same model");
-    }
-  }
   result.used = reader.used();
   return result;
 }
+
+}  // namespace
+
+const Family kBertFamily{"bert", read_configuration<kBert>, read_weights<kBert>};
+const Family kElectraFamily{"electra", read_configuration<kElectra>, read_weights<kElectra>};
+const Family kRobertaFamily{"roberta", read_configuration<kRoberta>, read_weights<kRoberta>};
+const Family kXlmRobertaFamily{"xlm-roberta", read_configuration<kRoberta>, read_weights<kRoberta>};
 
 }  // namespace relucent

@@ -4,23 +4,43 @@
 
 #include "base/text.h"
 #include "model/families/bert.h"
+#include "model/families/modernbert.h"
+#include "model/families/t5.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{kBertFamily};
+constexpr std::array kFamilies{&kBertFamily,    &kElectraFamily, &kModernBertFamily,
+                               &kRobertaFamily, &kT5Family,      &kXlmRobertaFamily};
 
 }  // namespace
+
+void set_window(EncoderDescription& description, const View& view) {
+  for (Stack& stack : description.stacks) {
+    for (Layer& layer : stack.layers) {
+      for (Attention& attention : layer.attentions) {
+        for (std::size_t from = 0; from < attention.views.size(); ++from) {
+          for (std::size_t to = 0; to < attention.views[from].size(); ++to) {
+            const bool document = from == to && !within(description.groups[from].input, Dependence::query);
+            View& present = attention.views[from][to];
+            if (document || present.kind == View::Kind::window) present = view;
+          }
+        }
+      }
+    }
+  }
+}
 
 const Family& find_family(const JsonFile& config) {
   const auto model_type = config.string("model_type");
   if (!model_type) config.fail("model_type", "is missing", "add it or download the file again");
-  for (const Family& family : kFamilies) {
-    if (family.model_type == *model_type) return family;
+  for (const Family* family : kFamilies) {
+    if (family->model_type == *model_type) return *family;
   }
   throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
-              "use a checkpoint of one of these types: " + join(kFamilies, ", ", &Family::model_type));
+              "use a checkpoint of one of these types: " +
+                  join(kFamilies, ", ", [](const Family* family) { return family->model_type; }));
 }
 
 }  // namespace relucent

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,10 +12,30 @@
 
 namespace relucent {
 
+/// How a query and a document become a model's input: [CLS] query [SEP] document [SEP], with what differs. [CLS] and
+/// [SEP] are the tokenizer's, whatever it calls them.
+struct InputForm {
+  std::int32_t separators = 1;      ///< [SEP] after the query; they belong to the query's group
+  std::int32_t first_position = 0;  ///< of [CLS]
+  std::int32_t document_type = 0;   ///< the document's token type; everything else has type 0
+  std::string before_query, before_document, after_document;  ///< words of a prompt; the last ones stand before [SEP]
+  /// If set, the first group is not [CLS] but the token with this id that a decoder starts with, apart from the text.
+  std::optional<std::int32_t> decoder_start;
+  std::vector<std::string> outputs;  ///< words of the vocabulary whose outputs the head compares
+};
+
+/// Which weights of a family have biases.
+struct Biases {
+  bool attention = true, feed_forward = true, norm = true, head = true;
+};
+
 /// What a model family reads from config.json.
 struct FamilyConfiguration {
   std::string architecture;
   EncoderDescription description;
+  InputForm input;
+  Biases biases;
+  std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::vector<std::string> ignored_keys;
 };
 
@@ -21,7 +43,7 @@ struct FamilyConfiguration {
 struct FamilyWeights {
   EncoderWeights weights;
   std::vector<std::string> used;          ///< names of the tensors
-  std::string position_table;             ///< the tensor with one row per position
+  std::string position_table;             ///< the tensor with one row per position; empty: none
   std::vector<std::string> per_position;  ///< buffers that merely number the positions
 };
 
@@ -34,10 +56,14 @@ struct Family {
   /// name the file and the key.
   FamilyConfiguration (*read_configuration)(const JsonFile& config);
 
-  /// Throws Error naming the file and the tensor: `invalid_data` if a tensor is missing or its shape does not match
-  /// `description`, `unsupported` if backends do not know its type.
-  FamilyWeights (*read_weights)(const SafetensorsFile& file, const EncoderDescription& description);
+  /// `outputs`: the ids of InputForm::outputs. Throws Error naming the file and the tensor: `invalid_data` if a tensor
+  /// is missing or its shape does not match the description, `unsupported` if backends do not know its type.
+  FamilyWeights (*read_weights)(const SafetensorsFile& file, const FamilyConfiguration& configuration,
+                                std::span<const std::int32_t> outputs);
 };
+
+/// Gives every layer another window: replaces the windows that there are, and the views of a document on itself.
+void set_window(EncoderDescription& description, const View& view);
 
 /// The family of a config.json. Throws Error `unsupported` for an unknown model type.
 const Family& find_family(const JsonFile& config);

@@ -30,12 +30,23 @@ TensorView TensorReader::matrix(const std::string& name, std::int64_t rows, std:
   return take(name, {rows, columns});
 }
 
-LinearWeights TensorReader::linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
-  return {matrix(name + ".weight", outputs, inputs), vector(name + ".bias", outputs)};
+LinearWeights TensorReader::linear(const std::string& name, std::int64_t outputs, std::int64_t inputs, bool bias) {
+  return {matrix(name + ".weight", outputs, inputs), bias ? vector(name + ".bias", outputs) : TensorView()};
 }
 
-NormWeights TensorReader::norm(const std::string& name, std::int64_t size) {
-  return {vector(name + ".weight", size), vector(name + ".bias", size)};
+NormWeights TensorReader::norm(const std::string& name, std::int64_t size, bool bias) {
+  return {vector(name + ".weight", size), bias ? vector(name + ".bias", size) : TensorView()};
+}
+
+void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) const {
+  const std::string beyond = fmt::format("{}{}.", prefix, layers);
+  for (const SafetensorsEntry& entry : file_.entries()) {
+    if (entry.name.starts_with(beyond)) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file_.path().string(), entry.name),
+                  fmt::format("config.json states {} layers, but the file has more", layers),
+                  "use config.json and model.safetensors of the same model");
+    }
+  }
 }
 
 }  // namespace relucent

@@ -18,9 +18,13 @@ class TensorReader {
 
   TensorView vector(const std::string& name, std::int64_t size);
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
-  LinearWeights linear(const std::string& name, std::int64_t outputs,
-                       std::int64_t inputs);                     ///< NAME.weight, NAME.bias
-  NormWeights norm(const std::string& name, std::int64_t size);  ///< NAME.weight, NAME.bias
+  /// NAME.weight and, with `bias`, NAME.bias.
+  LinearWeights linear(const std::string& name, std::int64_t outputs, std::int64_t inputs, bool bias = true);
+  NormWeights norm(const std::string& name, std::int64_t size, bool bias = true);
+
+  /// Throws Error `invalid_data` if the file has a tensor PREFIX.N.* of a layer N = `layers`, beyond those that
+  /// config.json states: one of the two files belongs to another model.
+  void refuse_more(const std::string& prefix, std::size_t layers) const;
 
   /// Names of all tensors taken so far.
   const std::vector<std::string>& used() const noexcept { return used_; }

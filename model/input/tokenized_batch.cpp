@@ -1,29 +1,83 @@
 #include "model/input/tokenized_batch.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 namespace relucent {
 
-void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::span<const std::int32_t> end,
-                         std::size_t document) {
-  sequences_.push_back({ids_.size(), pieces.size() + end.size(), document});
-  ids_.insert(ids_.end(), pieces.begin(), pieces.end());
-  ids_.insert(ids_.end(), end.begin(), end.end());
+namespace {
+
+void append(std::vector<std::int32_t>& to, std::span<const std::int32_t> ids) {
+  to.insert(to.end(), ids.begin(), ids.end());
 }
 
-std::vector<std::span<const std::int32_t>> TokenizedBatch::sequences() const {
-  std::vector<std::span<const std::int32_t>> spans;
-  spans.reserve(sequences_.size());
-  for (const Sequence& sequence : sequences_) spans.push_back(std::span(ids_).subspan(sequence.begin, sequence.size));
-  return spans;
+std::vector<std::int32_t> ids_of(const std::string& words, const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ids;
+  tokenizer.encode(words, std::numeric_limits<std::size_t>::max(), ids);
+  return ids;
+}
+
+}  // namespace
+
+InputTemplate::InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer)
+    : form(input_form),
+      first(form.decoder_start ? *form.decoder_start : tokenizer.pair_template().before.front()),
+      before_query(ids_of(form.before_query, tokenizer)),
+      before_document(ids_of(form.before_document, tokenizer)),
+      after_document(ids_of(form.after_document, tokenizer)) {
+  const PairTemplate& pair = tokenizer.pair_template();
+  if (form.separators > 0) after_query = pair.between;
+  append(after_document, pair.after);
+}
+
+TokenizedBatch::TokenizedBatch(const InputTemplate& input, std::span<const std::int32_t> query)
+    : input_(input), query_(input.before_query) {
+  append(query_, query);
+  append(query_, input_.after_query);
+  make_positions(std::max<std::size_t>(1, tokens_before_document()));
+}
+
+void TokenizedBatch::make_positions(std::size_t tokens) {
+  while (positions_.size() < tokens) {
+    positions_.push_back(input_.form.first_position + static_cast<std::int32_t>(positions_.size()));
+  }
+}
+
+void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t document) {
+  const std::size_t begin = ids_.size();
+  append(ids_, input_.before_document);
+  append(ids_, pieces);
+  append(ids_, input_.after_document);
+  candidates_.push_back({begin, ids_.size() - begin, document});
+  make_positions(tokens_before_document() + candidates_.back().size);
+}
+
+Segment TokenizedBatch::segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const {
+  return {group, ids, std::span(positions_).subspan(first, ids.size())};
+}
+
+std::vector<Segment> TokenizedBatch::shared_segments() const {
+  return {segment(kCls, {&input_.first, 1}, 0), segment(kQuery, query_, input_.before_text())};
+}
+
+std::vector<Segment> TokenizedBatch::document_segments() const {
+  std::vector<Segment> segments;
+  segments.reserve(candidates_.size());
+  for (const Candidate& candidate : candidates_) {
+    const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
+    segments.push_back(segment(kDocument, ids, tokens_before_document()));
+    segments.back().type = input_.form.document_type;
+  }
+  return segments;
 }
 
 void TokenizedBatch::combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const {
-  for (std::size_t i = 0; i < sequences_.size();) {
-    const std::size_t document = sequences_[i].document;
+  for (std::size_t i = 0; i < candidates_.size();) {
+    const std::size_t document = candidates_[i].document;
     double sum = logits[i];
     float greatest = logits[i];
-    for (++i; i < sequences_.size() && sequences_[i].document == document; ++i) {
+    for (++i; i < candidates_.size() && candidates_[i].document == document; ++i) {
       sum += logits[i];
       greatest = std::max(greatest, logits[i]);
     }

@@ -1,34 +1,61 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "model/families/family.h"
+#include "relucent/kernels/backend.h"
 #include "relucent/model/cross_encoder.h"
 
 namespace relucent {
 
-/// The ids of a query and its candidates. A document may have several sequences, one per chunk.
+/// A model's input form with the ids of its tokenizer.
+struct InputTemplate {
+  InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer);
+
+  /// Tokens in front of the query's group: [CLS], unless its place belongs to a decoder.
+  std::size_t before_text() const { return form.decoder_start ? 0 : 1; }
+  /// Tokens of an input besides the pieces of the query and the document.
+  std::size_t special_tokens() const {
+    return before_text() + before_query.size() + after_query.size() + before_document.size() + after_document.size();
+  }
+
+  InputForm form;
+  std::int32_t first;  ///< [CLS], or the decoder's token
+  std::vector<std::int32_t> before_query, after_query, before_document, after_document;
+};
+
+/// A query and its candidates as token ids, and as the segments of a ScoringBatch. A document may have several
+/// candidates, one per chunk.
 class TokenizedBatch {
  public:
-  std::vector<std::int32_t> query;  ///< with the special tokens behind it
+  /// `query`: its pieces, without special tokens. `input` must outlive the batch.
+  TokenizedBatch(const InputTemplate& input, std::span<const std::int32_t> query);
 
-  /// Adds one sequence of the document with number `document`, ended by the special tokens `end`; numbers must not
-  /// decrease.
-  void add(std::span<const std::int32_t> pieces, std::span<const std::int32_t> end, std::size_t document);
+  /// Adds a candidate with pieces of the document with number `document`; numbers must not decrease.
+  void add(std::span<const std::int32_t> pieces, std::size_t document);
 
-  /// All sequences with the special tokens at their ends, in the order added. Valid until the next add().
-  std::vector<std::span<const std::int32_t>> sequences() const;
+  /// The segments that all candidates share, and one of each candidate in the order added. Valid until the next add().
+  std::vector<Segment> shared_segments() const;
+  std::vector<Segment> document_segments() const;
 
-  /// Computes each document's logit from those of its sequences: their sum for sump, otherwise their maximum.
+  /// Computes each document's logit from those of its candidates: their sum for sump, otherwise their maximum.
   void combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const;
 
  private:
-  struct Sequence {
+  struct Candidate {
     std::size_t begin, size, document;
   };
-  std::vector<std::int32_t> ids_;
-  std::vector<Sequence> sequences_;
+  std::size_t tokens_before_document() const { return input_.before_text() + query_.size(); }
+  Segment segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const;
+  void make_positions(std::size_t tokens);
+
+  const InputTemplate& input_;
+  std::vector<std::int32_t> query_, ids_;  // with what stands round the pieces
+  std::vector<std::int32_t> positions_;    // form.first_position and so on, for the longest candidate
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace relucent

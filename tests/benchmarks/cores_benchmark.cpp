@@ -26,7 +26,7 @@ constexpr std::size_t kQueryTokens = 8;
 
 using Steps = std::vector<std::vector<double>>;  // the seconds of each step's tasks
 
-Steps steps_of(const cpu::Encoder& encoder, const ScoringBatch& batch, std::size_t workers, cpu::Workspace& group,
+Steps steps_of(const cpu::Encoder& encoder, const PairBatch& batch, std::size_t workers, cpu::Workspace& group,
                cpu::Workspace& own) {
   Steps steps;
   const auto run = [&](std::size_t count, const cpu::Team::Work& work) {
@@ -43,7 +43,7 @@ Steps steps_of(const cpu::Encoder& encoder, const ScoringBatch& batch, std::size
 }
 
 // Each task's median over some rounds: other programs disturb single ones.
-Steps median_steps(const cpu::Encoder& encoder, const ScoringBatch& batch, std::size_t workers, cpu::Workspace& group,
+Steps median_steps(const cpu::Encoder& encoder, const PairBatch& batch, std::size_t workers, cpu::Workspace& group,
                    cpu::Workspace& own) {
   steps_of(encoder, batch, workers, group, own);  // touches the memory
   std::vector<Steps> rounds;
@@ -74,7 +74,7 @@ double longest_of(const std::vector<double>& tasks, std::size_t workers) {
   return longest;
 }
 
-void print_table(const cpu::Encoder& encoder, const ScoringBatch& batch) {
+void print_table(const cpu::Encoder& encoder, const PairBatch& batch) {
   cpu::Workspace group, own;
   double alone = 0;
   std::printf("%7s %10s %9s %11s %7s %7s\n", "cores", "ms", "speed-up", "efficiency", "steps", "tasks");
@@ -109,11 +109,12 @@ int main(int count, char** arguments) {
       {.hidden = 384, .heads = 12, .intermediate = 1536, .layers = 6, .vocabulary = 1000, .positions = 512}, pattern);
   const relucent::testing::Pairs pairs = relucent::testing::random_pairs(
       model, kQueryTokens, std::vector<std::size_t>(documents, tokens - kQueryTokens - 1));
-  const std::vector<std::span<const std::int32_t>> views(pairs.documents.begin(), pairs.documents.end());
+  const relucent::testing::PairSegments segments(1, pairs.query, pairs.documents);
+  const PairBatch batch = pair_batch(model.description, segments.batch());
   const cpu::VectorKernels& kernels = cpu::best_vector_kernels();
   const auto print = [&](const char* name, cpu::Arithmetic arithmetic) {
     std::printf("%zu documents of %zu tokens, %s, %s\n", documents, tokens, kernels.name, name);
-    print_table(cpu::Encoder(model.description, model.weights, arithmetic, kernels), {1, pairs.query, views});
+    print_table(cpu::Encoder(model.description, model.weights, arithmetic, kernels), batch);
   };
   print("fp32", cpu::Arithmetic::fp32);
   if (kernels.native_bf16) print("bf16", cpu::Arithmetic::bf16);

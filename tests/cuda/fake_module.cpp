@@ -79,12 +79,9 @@ class FakeBackend final : public Backend {
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
                              const StopSignal& stop) const override {
     score(batch, logits, stop);
-    return {std::chrono::microseconds(125), 1'000'000 * batch.documents.size()};
+    return {std::chrono::microseconds(125), 1'000'000 * batch.candidates.size()};
   }
-  HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                             std::span<const std::int32_t> document) const override {
-    return cpu_->hidden_states(cls_id, query, document);
-  }
+  HiddenStates hidden_states(const ScoringBatch& batch) const override { return cpu_->hidden_states(batch); }
 
  private:
   std::unique_ptr<Backend> cpu_;

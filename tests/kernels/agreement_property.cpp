@@ -87,8 +87,8 @@ TEST_P(AgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
   const Pairs pairs = random_pairs(model, 6, {2, 20});
   for (unsigned seed = 0; seed < 16; ++seed) {
     std::mt19937 random(seed);
-    for (AttentionPattern& pattern : model.description.patterns) {
-      pattern = pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]);
+    for (Layer& layer : model.layers()) {
+      layer.attentions.front().views = views_of(pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]));
     }
     EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
               GetParam().tolerance)
@@ -136,15 +136,19 @@ TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));
     const Pairs pairs = random_pairs(model, 5, {30});
-    const HiddenStates truth = model.on(kReference)->hidden_states(1, pairs.query, pairs.documents[0]);
+    const HiddenStates truth = pairs.states(*model.on(kReference));
     const auto backend = model.on(GetParam().options);
-    const HiddenStates states = backend->hidden_states(1, pairs.query, pairs.documents[0]);
+    const HiddenStates states = pairs.states(*backend);
     // States are of size 1 to 4, logits mostly below 1.
     const double tolerance = GetParam().tolerance * 2;
-    ASSERT_EQ(states.cls.size(), 3U);
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_LE(furthest(states.cls[i], truth.cls[i]), tolerance);
-    EXPECT_LE(furthest(states.query_last, truth.query_last), tolerance);
-    EXPECT_LE(furthest(states.document_last, truth.document_last), tolerance);
+    ASSERT_EQ(states.layers.size(), 3U);
+    for (std::size_t layer = 0; layer < 3; ++layer) {
+      ASSERT_EQ(states.layers[layer].size(), 3U);
+      for (std::size_t segment = 0; segment < 3; ++segment) {
+        EXPECT_LE(furthest(states.layers[layer][segment], truth.layers[layer][segment]), tolerance)
+            << "layer " << layer << ", segment " << segment;
+      }
+    }
     EXPECT_NEAR(states.logit, truth.logit, tolerance);
     EXPECT_NEAR(states.logit, pairs.logits(*backend)[0], tolerance);
   }
@@ -167,11 +171,11 @@ TEST_P(AgreesWithReference, OnWideEncoders) {
 
 TEST_P(AgreesWithReference, WithoutTokenTypes) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48}, pattern_of(63U & ~12U, 4));
-  model.description.document_token_type = false;
-  const Pairs pairs = random_pairs(model, 5, {20, 3});
+  Pairs pairs = random_pairs(model, 5, {20, 3});
+  pairs.document_type = 0;
   const std::vector<float> truth = pairs.logits(*model.on(kReference));
   EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance);
-  model.description.document_token_type = true;
+  pairs.document_type = 1;
   EXPECT_GT(furthest(pairs.logits(*model.on(kReference)), truth), 1e-3);
 }
 

@@ -79,18 +79,25 @@ TEST(Weights, OfAWrongShapeAreNamedWithBothShapes) {
   refuse({"position embeddings", "[128]"}, [](RandomModel& m) { m.weights.position_embeddings.shape.pop_back(); });
   refuse({"token type embeddings"}, [](RandomModel& m) { m.weights.token_type_embeddings.shape[0] = 1; });
   refuse({"embedding norm.gamma"}, [](RandomModel& m) { m.weights.embedding_norm.gamma.shape = {63}; });
-  refuse({"layer 1 key.weight"}, [](RandomModel& m) { m.weights.layers[1].key.weight.shape = {64, 65}; });
-  refuse({"layer 0 value.bias"}, [](RandomModel& m) { m.weights.layers[0].value.bias.shape = {}; });
-  refuse({"layer 0 intermediate.weight", "[64, 128]", "[128, 64]"}, [](RandomModel& m) {
-    m.weights.layers[0].intermediate.weight.shape = {64, 128};
+  refuse({"layer 1 key.weight"}, [](RandomModel& m) {
+    m.layer_weights()[1].attentions[0].key.weight.shape = {64, 65};
   });
-  refuse({"layer 1 output norm.beta"}, [](RandomModel& m) { m.weights.layers[1].output_norm.beta.data = nullptr; });
-  refuse({"pooler.weight"}, [](RandomModel& m) { m.weights.pooler.weight.shape = {64}; });
-  refuse({"classifier.weight", "[2, 64]", "[1, 64]"}, [](RandomModel& m) { m.weights.classifier.weight.shape[0] = 2; });
-  refuse({"layer"}, [](RandomModel& m) { m.weights.layers.pop_back(); });
-  refuse({"layer"}, [](RandomModel& m) { m.description.patterns.pop_back(); });
-  refuse({"heads"}, [](RandomModel& m) { m.description.heads = 5; });
-  refuse({"window"}, [](RandomModel& m) { m.description.patterns[1].window = -1; });
+  refuse({"layer 0 value.bias"}, [](RandomModel& m) { m.layer_weights()[0].attentions[0].value.bias.shape = {}; });
+  refuse({"layer 0 intermediate.weight", "[64, 128]", "[128, 64]"}, [](RandomModel& m) {
+    m.layer_weights()[0].feed_forward.in.weight.shape = {64, 128};
+  });
+  refuse({"layer 1 output norm.beta"},
+         [](RandomModel& m) { m.layer_weights()[1].feed_forward.norm.beta.data = nullptr; });
+  refuse({"pooler.weight"}, [](RandomModel& m) { m.weights.head_dense.weight.shape = {64}; });
+  refuse({"classifier.weight", "[2, 64]", "[1, 64]"},
+         [](RandomModel& m) { m.weights.head_output.weight.shape[0] = 2; });
+  refuse({"layer"}, [](RandomModel& m) { m.layer_weights().pop_back(); });
+  refuse({"layer"}, [](RandomModel& m) { m.layers().pop_back(); });
+  refuse({"layer 0 query.weight"}, [](RandomModel& m) { m.layers()[0].attentions[0].heads = 5; });
+  refuse({"heads"}, [](RandomModel& m) { m.layers()[0].attentions[0].heads = 0; });
+  refuse({"window"}, [](RandomModel& m) {
+    m.layers()[1].attentions[0].views[kDocument][kDocument] = {View::Kind::window, -1};
+  });
   refuse({"sizes"}, [](RandomModel& m) { m.description.hidden_size = 0; });
   refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = -1; });
   refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = 0; });
@@ -109,19 +116,20 @@ INSTANTIATE_TEST_SUITE_P(Devices, Batches, ::testing::Values("ref", "cpu"),
 TEST_P(Batches, WithIdsOutsideTheVocabularyAreRefused) {
   for (const std::int32_t id :
        {-1, 50, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()}) {
-    expect_error(ErrorKind::usage, {"the query", "token 2", std::to_string(id)}, [&] {
+    expect_error(ErrorKind::usage, {"query", "token 2", std::to_string(id)}, [&] {
       Pairs{{1, 2, id}, {{3}}}.logits(*backend_);
     });
     expect_error(ErrorKind::usage, {"document 1", "token 0", std::to_string(id)}, [&] {
       Pairs{{1, 2}, {{3}, {id, 4}}}.logits(*backend_);
     });
-    const std::vector<std::int32_t> one = {1};
-    expect_error(ErrorKind::usage, {"[CLS]", std::to_string(id)}, [&] { backend_->hidden_states(id, one, one); });
+    const std::vector<std::vector<std::int32_t>> one = {{1}};
+    expect_error(ErrorKind::usage, {"[CLS]", std::to_string(id)},
+                 [&] { backend_->hidden_states(PairSegments(id, one[0], one).batch()); });
   }
 }
 
 TEST_P(Batches, WithEmptySequencesAreRefused) {
-  expect_error(ErrorKind::usage, {"the query", "empty"}, [&] { Pairs{{}, {{3}}}.logits(*backend_); });
+  expect_error(ErrorKind::usage, {"query", "empty"}, [&] { Pairs{{}, {{3}}}.logits(*backend_); });
   expect_error(ErrorKind::usage, {"document 1", "empty"}, [&] { Pairs{{1}, {{3}, {}}}.logits(*backend_); });
 }
 
@@ -133,19 +141,18 @@ TEST_P(Batches, LongerThanThePositionTableAreRefused) {
 }
 
 TEST_P(Batches, NeedOneLogitADocument) {
-  const std::vector<std::int32_t> one = {1};
-  const std::span<const std::int32_t> documents[] = {one};
+  const std::vector<std::vector<std::int32_t>> one = {{1}};
   std::vector<float> two(2);
-  expect_error(ErrorKind::usage, {"1 documents", "2 logits"}, [&] { backend_->score({1, one, documents}, two); });
+  expect_error(ErrorKind::usage, {"1 candidates", "2 logits"},
+               [&] { backend_->score(PairSegments(1, one[0], one).batch(), two); });
 }
 
 TEST_P(Batches, WithoutDocumentsAreNothingToDo) { EXPECT_TRUE((Pairs{{1}, {}}.logits(*backend_).empty())); }
 
 TEST_P(Batches, WritesNothingBesideTheLogits) {
   const Pairs pairs = random_pairs(model_, 3, {5, 6, 7});
-  const std::vector<std::span<const std::int32_t>> views(pairs.documents.begin(), pairs.documents.end());
   std::vector<float> memory(5, 12345);
-  backend_->score({1, pairs.query, views}, std::span(memory).subspan(1, 3));
+  backend_->score(PairSegments(1, pairs.query, pairs.documents).batch(), std::span(memory).subspan(1, 3));
   EXPECT_EQ(memory.front(), 12345);
   EXPECT_EQ(memory.back(), 12345);
   EXPECT_EQ(std::vector(memory.begin() + 1, memory.end() - 1), pairs.logits(*backend_));

@@ -60,6 +60,10 @@ class Host {
 
 class CudaFailures : public ::testing::Test {
  protected:
+  HiddenStates states_of_first(const Backend& backend) const {
+    return Pairs{pairs_.query, {pairs_.documents[0]}}.states(backend);
+  }
+
   void SetUp() override { emulator::reset(with_memory(8 * kMegabyte)); }
 
   void TearDown() override {
@@ -201,7 +205,7 @@ TEST_F(CudaFailures, OnlyTheGpuThatIsUsedGetsAContext) {
     {
       const auto backend = make(device);
       pairs_.logits(*backend);
-      backend->hidden_states(1, pairs_.query, pairs_.documents[0]);
+      states_of_first(*backend);
       expect_only(wanted, device);
       // On a thread that never chose a device.
       std::thread([&, &used = wanted, name = std::string(device)] {
@@ -260,7 +264,7 @@ TEST_F(CudaFailures, AHostsOwnContextStaysTheCurrentOne) {
     const Host host(device);
     auto backend = make("cuda:0");
     const std::vector<float> truth = pairs_.logits(*backend);
-    backend->hidden_states(1, pairs_.query, pairs_.documents[0]);
+    states_of_first(*backend);
     EXPECT_GT(measured_peak(backend->info()), 0);
     EXPECT_FALSE(emulator::had_context(1));
     emulator::lose_device(0);
@@ -468,9 +472,9 @@ TEST_F(CudaFailures, ActivationsBeyondFp16AreUnsupportedAndNoFailureOfTheDevice)
   emulator::reset(two);
   RandomModel model({.hidden = 128, .heads = 4, .intermediate = 128, .layers = 2});
   const std::vector<float> large(128, 60'000);
-  for (LayerWeights& layer : model.weights.layers) {
-    layer.output.bias.data = reinterpret_cast<const std::byte*>(large.data());
-    layer.intermediate.bias.data = reinterpret_cast<const std::byte*>(large.data());
+  for (LayerWeights& layer : model.layer_weights()) {
+    layer.feed_forward.out.bias.data = reinterpret_cast<const std::byte*>(large.data());
+    layer.feed_forward.in.bias.data = reinterpret_cast<const std::byte*>(large.data());
   }
   const Pairs pairs = random_pairs(model, 3, {4, 5});
   const auto fp16 = model.on({Device::cuda(0), Precision::fp16, 1, ""}),
@@ -568,7 +572,7 @@ TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
 
   RandomModel wide({});
   const std::vector<float> huge(64, 1e6F);
-  wide.weights.layers[1].output.bias.data = reinterpret_cast<const std::byte*>(huge.data());
+  wide.layer_weights()[1].feed_forward.out.bias.data = reinterpret_cast<const std::byte*>(huge.data());
   EXPECT_NE(refusal(wide, Precision::fp16).find("layer 1 output bias"), std::string::npos);
   EXPECT_EQ(refusal(wide, Precision::bf16), "");
 }

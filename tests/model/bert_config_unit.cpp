@@ -24,14 +24,24 @@ class BertConfig : public ::testing::Test {
   }
 };
 
+const std::vector<Layer>& layers_of(const CheckpointInfo& info) { return info.description.stacks.front().layers; }
+
+const Views& views_of_layer(const CheckpointInfo& info, std::size_t layer) {
+  return layers_of(info).at(layer).attentions.front().views;
+}
+
 TEST_F(BertConfig, SizesAreRead) {
   const CheckpointInfo info = inspect();
   const EncoderDescription& description = info.description;
   EXPECT_EQ(description.vocabulary_size, 57);
   EXPECT_EQ(description.hidden_size, 8);
-  EXPECT_EQ(description.layers, 2);
-  EXPECT_EQ(description.heads, 2);
-  EXPECT_EQ(description.intermediate_size, 12);
+  ASSERT_EQ(layers_of(info).size(), 2U);
+  for (const Layer& layer : layers_of(info)) {
+    EXPECT_EQ(layer.attentions.front().heads, 2);
+    EXPECT_EQ(layer.attentions.front().head_size, 4);
+    EXPECT_EQ(layer.attentions.front().scale, 0.5);
+    EXPECT_EQ(layer.feed_forward.size, 12);
+  }
   EXPECT_EQ(description.max_positions, 64);
   EXPECT_EQ(description.token_types, 2);
   EXPECT_FLOAT_EQ(description.norm_epsilon, 1e-12F);
@@ -42,8 +52,7 @@ TEST_F(BertConfig, SizesAreRead) {
 
 TEST_F(BertConfig, APlainModelAttendsEverywhereWithoutWindow) {
   const CheckpointInfo info = inspect();
-  ASSERT_EQ(info.description.patterns.size(), 2U);
-  for (const AttentionPattern& pattern : info.description.patterns) EXPECT_EQ(pattern, AttentionPattern{});
+  for (const std::size_t layer : {0, 1}) EXPECT_EQ(views_of_layer(info, layer), views_of(AttentionPattern{}));
 }
 
 TEST_F(BertConfig, EachFlagSetsItsOwnPartOfThePattern) {
@@ -61,19 +70,18 @@ TEST_F(BertConfig, EachFlagSetsItsOwnPartOfThePattern) {
     changed.write(folder.path());
     AttentionPattern expected;
     expected.*flag = false;
-    for (const AttentionPattern& pattern : inspect_checkpoint(folder.path()).description.patterns) {
-      EXPECT_EQ(pattern, expected) << key;
-    }
+    const CheckpointInfo info = inspect_checkpoint(folder.path());
+    for (const std::size_t layer : {0, 1}) EXPECT_EQ(views_of_layer(info, layer), views_of(expected)) << key;
   }
 }
 
 TEST_F(BertConfig, WindowsFromZeroToUnlimited) {
   for (const int window : {0, 1, 4, 1000}) {
     checkpoint.config["attention_window_size"] = window;
-    EXPECT_EQ(inspect().description.patterns[1].window, window);
+    EXPECT_EQ(views_of_layer(inspect(), 1)[kDocument][kDocument], (View{View::Kind::window, window}));
   }
   checkpoint.config["attention_window_size"] = nullptr;
-  EXPECT_EQ(inspect().description.patterns[1].window, std::nullopt);
+  EXPECT_EQ(views_of_layer(inspect(), 1)[kDocument][kDocument], View{View::Kind::all});
 }
 
 TEST_F(BertConfig, LegacyAndHarmlessKeysAreIgnoredAndListed) {
@@ -98,9 +106,13 @@ TEST_F(BertConfig, LegacyAndHarmlessKeysAreIgnoredAndListed) {
 }
 
 TEST_F(BertConfig, TokenTypeEmbeddingIsLive) {
-  EXPECT_TRUE(inspect().description.document_token_type);
+  const auto document_type = [&] {
+    inspect();
+    return kBertFamily.read_configuration(JsonFile::read(folder / "config.json")).input.document_type;
+  };
+  EXPECT_EQ(document_type(), 1);
   checkpoint.config["token_type_embedding"] = false;
-  EXPECT_FALSE(inspect().description.document_token_type);
+  EXPECT_EQ(document_type(), 0);
   checkpoint.config["type_vocab_size"] = 1;
   auto& table = checkpoint.tensors["bert.embeddings.token_type_embeddings.weight"];
   table.shape[0] = 1;
@@ -138,10 +150,13 @@ TEST_F(BertConfig, OtherTensorsAreIgnoredAndListed) {
 TEST(PublishedConfig, APlainCrossEncodersIsUnderstood) {
   const std::filesystem::path path = test_data() / "tokenizers/ms-marco-MiniLM-L-6-v2/config.json";
   RELUCENT_NEEDS(path);
-  const FamilyConfiguration configuration = read_bert_configuration(JsonFile::read(path));
+  const FamilyConfiguration configuration = kBertFamily.read_configuration(JsonFile::read(path));
   EXPECT_EQ(configuration.architecture, "BertForSequenceClassification");
   EXPECT_EQ(configuration.description.hidden_size, 384);
-  EXPECT_EQ(configuration.description.patterns, std::vector<AttentionPattern>(6));
+  ASSERT_EQ(configuration.description.stacks.front().layers.size(), 6U);
+  for (const Layer& layer : configuration.description.stacks.front().layers) {
+    EXPECT_EQ(layer.attentions.front().views, views_of(AttentionPattern{}));
+  }
 }
 
 TEST(PublishedConfig, AModelWithoutAScoringHeadIsRefused) {

@@ -171,7 +171,8 @@ TEST_F(TinyCrossEncoder, TheWindowOverrideIsTheWindowOfTheConfig) {
     CrossEncoderOptions options = plain();
     options.attention_window = window;
     const auto overridden = load(options);
-    EXPECT_EQ(overridden->description().patterns.at(1).window, window);
+    EXPECT_EQ(overridden->description().stacks[0].layers.at(1).attentions[0].views[kDocument][kDocument],
+              (View{View::Kind::window, window}));
     TinyCheckpoint checkpoint;
     checkpoint.config["attention_window_size"] = window;
     const TemporaryFolder other;

@@ -71,7 +71,7 @@ Values bounds(const LinearWeights& linear, const Values& input) {
 TEST(Fp16Range, NoInputTakesTheBundledCheckpointBeyondIt) {
   const Checkpoint checkpoint = read_checkpoint("model/relucent-minilm-l6-w4");
   const EncoderWeights& weights = checkpoint.weights.weights;
-  const int heads = checkpoint.configuration.description.heads;
+  const int heads = checkpoint.configuration.description.stacks.front().layers.front().attentions.front().heads;
   double most = std::max(
       {largest(weights.word_embeddings), largest(weights.position_embeddings), largest(weights.token_type_embeddings)});
   const auto hold = [&most](const std::string& what, const Values& bound) {
@@ -79,14 +79,16 @@ TEST(Fp16Range, NoInputTakesTheBundledCheckpointBeyondIt) {
     most = std::max(most, largest(bound));
   };
   const NormWeights* input = &weights.embedding_norm;
-  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    const LayerWeights& layer = weights.layers[i];
+  const std::vector<LayerWeights>& layers = weights.stacks.front().layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const AttentionWeights& attention = layers[i].attentions.front();
+    const FeedForwardWeights& feed_forward = layers[i].feed_forward;
     const std::string name = "layer " + std::to_string(i) + ", ";
     hold(name + "input", bounds(*input));
-    hold(name + "query", bounds(layer.query, *input));
-    hold(name + "key", bounds(layer.key, *input));
+    hold(name + "query", bounds(attention.query, *input));
+    hold(name + "key", bounds(attention.key, *input));
     // The last layer applies W_K to the queries of each head: absorbed[j] = sum of W_K[k][j] q[k] over its features k.
-    const Values query = bounds(layer.query, *input), key_weight = values(layer.key.weight);
+    const Values query = bounds(attention.query, *input), key_weight = values(attention.key.weight);
     const std::size_t hidden = query.size(), head_size = hidden / static_cast<std::size_t>(heads);
     for (std::size_t first = 0; first < hidden; first += head_size) {
       Values absorbed(hidden);
@@ -96,15 +98,15 @@ TEST(Fp16Range, NoInputTakesTheBundledCheckpointBeyondIt) {
       hold(name + "keys applied to the query", absorbed);
     }
     // What attention gives is a mean of values.
-    const Values value = bounds(layer.value, *input);
+    const Values value = bounds(attention.value, *input);
     hold(name + "value", value);
-    hold(name + "attention output", bounds(layer.attention_output, value));
-    hold(name + "attention norm", bounds(layer.attention_norm));
+    hold(name + "attention output", bounds(attention.output, value));
+    hold(name + "attention norm", bounds(attention.norm));
     // GELU takes no number further from zero.
-    const Values intermediate = bounds(layer.intermediate, layer.attention_norm);
+    const Values intermediate = bounds(feed_forward.in, attention.norm);
     hold(name + "intermediate", intermediate);
-    hold(name + "output", bounds(layer.output, intermediate));
-    input = &layer.output_norm;
+    hold(name + "output", bounds(feed_forward.out, intermediate));
+    input = &feed_forward.norm;
   }
   hold("the last layer's output", bounds(*input));
   std::cout << "no activation beyond " << most << "\n";

@@ -12,6 +12,7 @@
 #include "relucent/kernels/backend.h"
 #include "relucent/model/checkpoint.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/kernels_support.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -98,7 +99,9 @@ class SparseGolden : public ::testing::TestWithParam<GoldenDevice> {
     auto& made = backends_[key + pattern.dump()];
     if (!made) {
       EncoderDescription description = of.configuration.description;
-      description.patterns.assign(description.patterns.size(), pattern_of(pattern));
+      for (Layer& layer : description.stacks.front().layers) {
+        layer.attentions.front().views = views_of(pattern_of(pattern));
+      }
       made = create_backend(description, of.weights.weights, with);
     }
     return *made;
@@ -137,22 +140,24 @@ struct Differences {
 Differences differences(const json& golden, const Backend& backend, std::size_t hidden) {
   const auto cls = golden["cls_id"].get<std::int32_t>();
   const auto query = golden["query_ids"].get<std::vector<std::int32_t>>();
-  const auto document = golden["doc_ids"].get<std::vector<std::int32_t>>();
-  const std::span<const std::int32_t> documents[] = {document};
+  const std::vector<std::vector<std::int32_t>> documents{golden["doc_ids"]};
+  const PairSegments pair(cls, query, documents);
   float logit = NAN;
-  backend.score({cls, query, documents}, {&logit, 1});
-  const HiddenStates states = backend.hidden_states(cls, query, document);
+  backend.score(pair.batch(), {&logit, 1});
+  const HiddenStates states = backend.hidden_states(pair.batch());
 
   const std::vector<double> expected{golden["logit"].get<double>()};
   Differences result{difference(expected, {&logit, 1}), difference(expected, {&states.logit, 1})};
   const auto include = [&](double one) { result.state = std::max(result.state, one); };
-  EXPECT_EQ(states.cls.size(), golden["cls_hidden"].size());
-  for (std::size_t layer = 0; layer < states.cls.size(); ++layer) {
-    include(difference(golden["cls_hidden"][layer].get<std::vector<double>>(), states.cls[layer]));
+  EXPECT_EQ(states.layers.size(), golden["cls_hidden"].size());
+  for (std::size_t layer = 0; layer < states.layers.size(); ++layer) {
+    include(difference(golden["cls_hidden"][layer].get<std::vector<double>>(), states.layers[layer][kCls]));
   }
   const auto stated = [&](const char* key) { return golden.contains(key) && !golden[key].is_null(); };
-  if (stated("doc_hidden_last")) include(difference(golden["doc_hidden_last"], states.document_last, hidden));
-  if (stated("query_hidden_last")) include(difference(golden["query_hidden_last"], states.query_last, hidden));
+  if (stated("doc_hidden_last"))
+    include(difference(golden["doc_hidden_last"], states.layers.back()[kDocument], hidden));
+  if (stated("query_hidden_last"))
+    include(difference(golden["query_hidden_last"], states.layers.back()[kQuery], hidden));
   return result;
 }
 
@@ -217,8 +222,10 @@ TEST(SparseGoldenFolder, PatternsInConfigJsonAreThePatternsComputed) {
     json changed = config;
     changed.update(golden["pattern"]);
     write_file(folder / "config.json", changed.dump());
-    const std::vector<AttentionPattern> expected(2, pattern_of(golden["pattern"]));
-    EXPECT_EQ(read_checkpoint(folder.path()).configuration.description.patterns, expected) << golden["id"];
+    const Views expected = views_of(pattern_of(golden["pattern"]));
+    for (const Layer& layer : read_checkpoint(folder.path()).configuration.description.stacks.front().layers) {
+      EXPECT_EQ(layer.attentions.front().views, expected) << golden["id"];
+    }
   });
   EXPECT_GT(done, 0U);
 }

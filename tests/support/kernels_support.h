@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <ostream>
 #include <random>
 #include <span>
@@ -31,37 +32,45 @@ class RandomModel {
  public:
   explicit RandomModel(const Sizes& sizes, const AttentionPattern& pattern = {}, std::uint32_t seed = 1)
       : random_(seed) {
+    description.groups = cross_encoder_groups();
     description.vocabulary_size = sizes.vocabulary;
-    description.hidden_size = sizes.hidden;
-    description.layers = sizes.layers;
-    description.heads = sizes.heads;
-    description.intermediate_size = sizes.intermediate;
+    description.embedding_size = description.hidden_size = sizes.hidden;
     description.max_positions = sizes.positions;
     description.token_types = 2;
-    description.patterns.assign(static_cast<std::size_t>(sizes.layers), pattern);
+    Attention attention{.heads = sizes.heads, .head_size = sizes.hidden / sizes.heads};
+    attention.scale = 1 / std::sqrt(static_cast<double>(attention.head_size));
+    attention.views = views_of(pattern);
+    const Layer layer{{attention}, {.size = sizes.intermediate}};
+    description.stacks = {
+        {{kCls, kQuery, kDocument}, std::vector<Layer>(static_cast<std::size_t>(sizes.layers), layer)}};
+    description.head = {.groups = {kCls}, .dense = true, .activation = Activation::tanh};
     const std::int64_t hidden = sizes.hidden, intermediate = sizes.intermediate;
     weights.word_embeddings = tensor({sizes.vocabulary, hidden}, 1);
     weights.position_embeddings = tensor({sizes.positions, hidden}, 0.5F);
     weights.token_type_embeddings = tensor({2, hidden}, 0.5F);
     weights.embedding_norm = norm(hidden);
+    weights.stacks.resize(1);
     for (std::int32_t i = 0; i < sizes.layers; ++i) {
-      LayerWeights layer;
-      layer.query = linear(hidden, hidden, 1.5F);  // attention that prefers some keys clearly
-      layer.key = linear(hidden, hidden, 1.5F);
-      layer.value = linear(hidden, hidden);
-      layer.attention_output = linear(hidden, hidden);
-      layer.attention_norm = norm(hidden);
-      layer.intermediate = linear(intermediate, hidden);
-      layer.output = linear(hidden, intermediate);
-      layer.output_norm = norm(hidden);
-      weights.layers.push_back(layer);
+      LayerWeights& of = weights.stacks.front().layers.emplace_back();
+      AttentionWeights& self = of.attentions.emplace_back();
+      self.query = linear(hidden, hidden, 1.5F);  // attention that prefers some keys clearly
+      self.key = linear(hidden, hidden, 1.5F);
+      self.value = linear(hidden, hidden);
+      self.output = linear(hidden, hidden);
+      self.norm = norm(hidden);
+      of.feed_forward.in = linear(intermediate, hidden);
+      of.feed_forward.out = linear(hidden, intermediate);
+      of.feed_forward.norm = norm(hidden);
     }
-    weights.pooler = linear(hidden, hidden);
-    weights.classifier = linear(1, hidden);
+    weights.head_dense = linear(hidden, hidden);
+    weights.head_output = linear(1, hidden);
   }
 
+  std::vector<Layer>& layers() { return description.stacks.front().layers; }
+  std::vector<LayerWeights>& layer_weights() { return weights.stacks.front().layers; }
+
   void set_pattern(const AttentionPattern& pattern) {
-    std::fill(description.patterns.begin(), description.patterns.end(), pattern);
+    for (Layer& layer : layers()) layer.attentions.front().views = views_of(pattern);
   }
 
   std::unique_ptr<Backend> on(const BackendOptions& options) const {
@@ -98,21 +107,54 @@ class RandomModel {
   std::vector<std::unique_ptr<std::vector<float>>> owned_;
 };
 
+/// [CLS], a query and documents as the segments of BERT's input. What it is made of must outlive it.
+class PairSegments {
+ public:
+  PairSegments(std::int32_t cls, std::span<const std::int32_t> query,
+               const std::vector<std::vector<std::int32_t>>& documents, std::int32_t document_type = 1)
+      : cls_(cls), positions_(1 + query.size()) {
+    for (const auto& document : documents) {
+      positions_.resize(std::max(positions_.size(), 1 + query.size() + document.size()));
+    }
+    std::iota(positions_.begin(), positions_.end(), 0);
+    const std::span<const std::int32_t> positions(positions_);
+    shared_ = {{kCls, {&cls_, 1}, positions.first(1)}, {kQuery, query, positions.subspan(1, query.size())}};
+    for (const auto& document : documents) {
+      documents_.push_back({kDocument, document, positions.subspan(1 + query.size(), document.size()), document_type});
+    }
+    for (const Segment& document : documents_) candidates_.emplace_back(&document, 1);
+  }
+  PairSegments(const PairSegments&) = delete;
+  PairSegments& operator=(const PairSegments&) = delete;
+
+  ScoringBatch batch() const { return {shared_, candidates_}; }
+
+ private:
+  std::int32_t cls_;
+  std::vector<std::int32_t> positions_;
+  std::vector<Segment> shared_, documents_;
+  std::vector<std::span<const Segment>> candidates_;
+};
+
 /// A query and documents that own their ids.
 struct Pairs {
   std::vector<std::int32_t> query;
   std::vector<std::vector<std::int32_t>> documents;
+  std::int32_t document_type = 1;
 
   std::vector<float> logits(const Backend& backend, const StopSignal& stop = {}) const {
-    std::vector<std::span<const std::int32_t>> views(documents.begin(), documents.end());
     std::vector<float> scores(documents.size(), std::nanf(""));
-    backend.score({1, query, views}, scores, stop);
+    backend.score(PairSegments(1, query, documents, document_type).batch(), scores, stop);
     return scores;
+  }
+  /// Of the only document.
+  HiddenStates states(const Backend& backend) const {
+    return backend.hidden_states(PairSegments(1, query, documents, document_type).batch());
   }
 };
 
 inline Pairs random_pairs(RandomModel& model, std::size_t query, const std::vector<std::size_t>& documents) {
-  Pairs pairs{model.tokens(query), {}};
+  Pairs pairs{model.tokens(query), {}, 1};
   for (const std::size_t length : documents) pairs.documents.push_back(model.tokens(length));
   return pairs;
 }

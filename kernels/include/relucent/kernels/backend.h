@@ -14,19 +14,27 @@
 
 namespace relucent {
 
-/// One query and its candidates as token ids. Positions are 0 for [CLS], 1.. for the query, 1+|Q|.. for each
-/// document; EncoderDescription defines the token types.
-struct ScoringBatch {
-  std::int32_t cls_id = 0;
-  std::span<const std::int32_t> query;                       ///< |Q| >= 1 ids, the last one [SEP]; no [CLS]
-  std::span<const std::span<const std::int32_t>> documents;  ///< each |D| >= 1 ids, the last one [SEP]
+/// Tokens of one group, given by their ids, or by states computed earlier that enter the first layer.
+struct Segment {
+  std::int32_t group = 0;  ///< index into EncoderDescription::groups
+  std::span<const std::int32_t> ids;
+  std::span<const std::int32_t> positions;  ///< one per token: rows of the position table, and what windows measure
+  std::int32_t type = 0;                    ///< the tokens' row of the token type table
+  std::span<const float> states = {};       ///< [tokens][hidden]; then `ids` is empty
+
+  std::size_t tokens() const noexcept { return positions.size(); }
 };
 
-/// All hidden states of one (query, document) pair. For tests and diagnosis; not optimized.
+/// A query and its candidates. What the spans refer to must stay valid while the batch is in use.
+struct ScoringBatch {
+  std::span<const Segment> shared;                       ///< part of every candidate's input: [CLS], the query
+  std::span<const std::span<const Segment>> candidates;  ///< the rest of each candidate's input: the document
+};
+
+/// All hidden states of one candidate. For tests and diagnosis; not optimized.
 struct HiddenStates {
-  std::vector<std::vector<float>> cls;  ///< [layers][hidden]: [CLS] after each block
-  std::vector<float> query_last;        ///< [|Q| * hidden] after the last block
-  std::vector<float> document_last;     ///< [|D| * hidden] after the last block
+  /// [layers of all stacks][segments][tokens * hidden]: after each layer; the shared segments come first.
+  std::vector<std::vector<std::vector<float>>> layers;
   float logit = 0;
 };
 
@@ -56,17 +64,18 @@ struct BackendOptions {
 };
 
 /// Scores batches with one encoder's weights. Thread-safe: any number of threads may call score() concurrently.
-/// A pair's logit depends only on that pair: the bits do not change with the rest of the batch, the order or
-/// the number of threads.
+/// A candidate's logit depends only on the query and itself (unless a view reaches across): the bits do not change with
+/// the rest of the batch, the order or the number of threads.
 class RELUCENT_API Backend {
  public:
   virtual ~Backend() = default;
 
   virtual const BackendInfo& info() const noexcept = 0;
 
-  /// Writes one raw logit per document, in the given order. logits.size() == batch.documents.size().
-  /// Throws Error: `usage` for an id outside the vocabulary, an empty sequence or more positions than the
-  /// table has; `deadline` or `interrupted` when `stop` is due. The contents of `logits` are then unspecified.
+  /// Writes one raw logit per candidate, in the given order. logits.size() == batch.candidates.size().
+  /// Throws Error: `usage` for an id, position or token type outside its table, an empty segment or one in the wrong
+  /// place; `unsupported` for segments that this backend cannot run; `deadline` or `interrupted` when `stop` is due.
+  /// The contents of `logits` are then unspecified.
   virtual void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop = {}) const = 0;
 
   /// score() that also reports its cost on the device.
@@ -76,8 +85,8 @@ class RELUCENT_API Backend {
     return {};
   }
 
-  virtual HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
-                                     std::span<const std::int32_t> document) const = 0;
+  /// The states of the batch's only candidate.
+  virtual HiddenStates hidden_states(const ScoringBatch& batch) const = 0;
 };
 
 /// Creates the backend that `options` selects and converts the weights to its own form; the views may be released

@@ -11,10 +11,144 @@
 
 namespace relucent {
 
-/// Which groups of tokens attend to which. The input [CLS] query [SEP] document [SEP] is split into
-/// C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP]. Every group attends to itself; the flags
-/// say what else it sees, all within one softmax. Only D -> D is windowed: token i of D sees tokens
-/// max(0, i - window) .. min(|D| - 1, i + window) of D; the window never reaches into Q.
+/// What a token's input or state depends on; a union of bits.
+enum class Dependence : std::uint8_t {
+  nothing = 0,    ///< the same for every query and candidate: [CLS]
+  query = 1,      ///< the query alone: computed once per query
+  candidate = 2,  ///< the candidate alone: could be computed before any query arrives
+  pair = 3,
+  set = 7,  ///< the query and all candidates of the batch
+};
+constexpr Dependence operator|(Dependence a, Dependence b) {
+  return static_cast<Dependence>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
+}
+constexpr bool within(Dependence a, Dependence b) { return (a | b) == b; }
+
+/// Tokens that see, and are seen, alike: [CLS], the query, the document, the starts of sentences, a decoder's token.
+struct TokenGroup {
+  std::string name;
+  /// What its ids and positions depend on. `nothing` and `query`: its segments are shared by the batch's candidates.
+  /// A document whose positions follow the query depends on the pair.
+  Dependence input = Dependence::nothing;
+
+  friend bool operator==(const TokenGroup&, const TokenGroup&) = default;
+};
+
+/// What a token sees of a group; everything that it sees is in one softmax.
+struct View {
+  enum class Kind {
+    none,
+    all,
+    window,  ///< the tokens whose position differs by at most `window`
+    across,  ///< all tokens of the group in all candidates of the batch
+  };
+  Kind kind = Kind::none;
+  std::int32_t window = 0;  ///< 0: the token at the same position, itself
+
+  friend bool operator==(const View&, const View&) = default;
+};
+
+/// views[from][to]: what a token of group `from` sees of group `to`. A group that sees nothing has no row, or an empty
+/// one.
+using Views = std::vector<std::vector<View>>;
+
+/// How attention knows where tokens are, beyond what the embeddings say.
+struct PositionScheme {
+  enum class Kind {
+    none,
+    rotary,  ///< RoPE on query and key, pairs (i, i + head_size / 2), angle position * theta^(-2 i / head_size)
+    relative_buckets,  ///< T5: a bias per head and bucket of (key's position - token's position), in both directions
+  };
+  Kind kind = Kind::none;
+  double theta = 0;               ///< rotary
+  std::int32_t buckets = 0;       ///< relative_buckets: half of them for each direction
+  std::int32_t max_distance = 0;  ///< relative_buckets: beyond it, all distances share a bucket
+
+  friend bool operator==(const PositionScheme&, const PositionScheme&) = default;
+};
+
+enum class NormKind {
+  layer,  ///< (x - mean) / sqrt(variance + epsilon) * gamma + beta
+  rms,    ///< x / sqrt(mean of x^2 + epsilon) * gamma
+};
+/// Where a sub-block f normalizes. after: x <- norm(x + f(x)); before: x <- x + f(norm(x)); none: x <- x + f(x).
+enum class NormPlacement { after, before, none };
+enum class Activation { none, relu, silu, gelu_erf, gelu_tanh, tanh };
+
+/// Multi-head attention. A token's keys and values are projections of the sub-block's input, or, for groups of other
+/// stacks, of that stack's output.
+struct Attention {
+  NormPlacement norm = NormPlacement::after;
+  std::int32_t heads = 0;
+  std::int32_t head_size = 0;
+  double scale = 0;  ///< of query . key; usually 1 / sqrt(head_size)
+  PositionScheme positions = {};
+  Views views = {};
+  /// If set, groups of earlier stacks show the keys and values that this layer of their own stack computes.
+  std::optional<std::int32_t> keys_of_layer = std::nullopt;
+
+  friend bool operator==(const Attention&, const Attention&) = default;
+};
+
+/// out(activation(in(x))), or, if gated, out(activation(in(x)) * gate(x)).
+struct FeedForward {
+  NormPlacement norm = NormPlacement::after;
+  std::int32_t size = 0;
+  Activation activation = Activation::gelu_erf;
+  bool gated = false;
+
+  friend bool operator==(const FeedForward&, const FeedForward&) = default;
+};
+
+struct Layer {
+  std::vector<Attention> attentions;  ///< one after another; one in an encoder, two in a decoder
+  FeedForward feed_forward;
+
+  friend bool operator==(const Layer&, const Layer&) = default;
+};
+
+/// Layers that some groups pass through together. Stacks run in order; a later one may attend to an earlier one.
+struct Stack {
+  std::vector<std::int32_t> groups;
+  std::vector<Layer> layers;
+  bool final_norm = false;
+
+  friend bool operator==(const Stack&, const Stack&) = default;
+};
+
+/// From the last states to the score: the mean of some groups' tokens, times `scale`; dense, activation and norm, if
+/// present; and the output rows.
+struct Head {
+  std::vector<std::int32_t> groups = {};
+  double scale = 1;
+  bool dense = false;
+  Activation activation = Activation::none;
+  bool norm = false;
+  std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
+
+  friend bool operator==(const Head&, const Head&) = default;
+};
+
+/// The computation, as data. A model family's reader fills it in; plan.h derives what follows from it. A backend
+/// executes it or throws Error `unsupported` naming the feature. A token's input is
+/// projection(norm(word + position + type)), as far as they are present.
+struct EncoderDescription {
+  std::vector<TokenGroup> groups;
+  std::int32_t vocabulary_size = 0;
+  std::int32_t embedding_size = 0;  ///< if not hidden_size, a projection follows
+  std::int32_t hidden_size = 0;
+  std::int32_t max_positions = 0;  ///< rows of the position table; 0: none
+  std::int32_t token_types = 0;    ///< rows of the token type table; 0: none
+  bool embedding_norm = true;
+  NormKind norm_kind = NormKind::layer;
+  float norm_epsilon = 1e-12F;
+  std::vector<Stack> stacks;
+  Head head;
+};
+
+/// The patterns of sparse cross-encoders, as flags. The input [CLS] query [SEP] document [SEP] has the groups
+/// C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP]. Every group sees itself; the flags say what else it
+/// sees. Only D -> D is windowed, so the window never reaches into Q.
 /// Source: Schlatt, Froebe, Hagen, ECIR 2024 (arXiv 2312.17649).
 struct AttentionPattern {
   bool cls_query = true;
@@ -25,42 +159,19 @@ struct AttentionPattern {
   bool document_query = true;
   std::optional<std::int32_t> window;  ///< none = unlimited; 0 = each document token sees itself, C and Q
 
-  /// Whether Q's hidden states are the same for every candidate and can be computed once.
-  bool query_is_independent() const noexcept { return !query_cls && !query_document; }
-
   friend bool operator==(const AttentionPattern&, const AttentionPattern&) = default;
 };
 
-enum class Activation { gelu_erf };
-enum class NormPlacement { after };  ///< `after`: x <- LN(x + f(x)), as BERT
-enum class PositionScheme { learned_absolute };
-enum class PoolingHead { cls_tanh_linear };  ///< logit = classifier(tanh(pooler(h_CLS)))
-
-/// The computation, as data. A model family's reader fills it in. A backend executes it or throws Error
-/// `unsupported` naming the feature.
-struct EncoderDescription {
-  std::int32_t vocabulary_size = 0;
-  std::int32_t hidden_size = 0;
-  std::int32_t layers = 0;
-  std::int32_t heads = 0;  ///< hidden_size is a multiple of it
-  std::int32_t intermediate_size = 0;
-  std::int32_t max_positions = 0;   ///< rows of the position table
-  std::int32_t token_types = 0;     ///< rows of the token type table
-  bool document_token_type = true;  ///< D has token type 1; false: type 0 everywhere
-  float norm_epsilon = 1e-12F;
-  Activation activation = Activation::gelu_erf;
-  NormPlacement norm_placement = NormPlacement::after;
-  PositionScheme position_scheme = PositionScheme::learned_absolute;
-  PoolingHead head = PoolingHead::cls_tanh_linear;
-  std::vector<AttentionPattern> patterns;  ///< one per layer
-
-  std::int32_t head_size() const noexcept { return hidden_size / heads; }
-};
+/// The groups C, Q and D, whose indices are:
+inline constexpr std::int32_t kCls = 0, kQuery = 1, kDocument = 2;
+RELUCENT_API std::vector<TokenGroup> cross_encoder_groups();
+RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
 enum class DataType { f32, f16, bf16 };
+constexpr std::size_t element_size(DataType type) { return type == DataType::f32 ? 4 : 2; }
 
 /// A non-owning view of a row-major tensor (usually in a mapped file; see EncoderWeights::storage).
-/// The data may be unaligned.
+/// The data may be unaligned; null: the tensor is absent.
 struct TensorView {
   DataType type = DataType::f32;
   std::vector<std::int64_t> shape;
@@ -73,32 +184,56 @@ struct TensorView {
 
 struct LinearWeights {
   TensorView weight;  ///< [out, in]
-  TensorView bias;    ///< [out]
+  TensorView bias;    ///< [out], or absent
+
+  /// The bias, zeros if it is absent.
+  RELUCENT_API std::vector<float> bias_to_f32() const;
 };
 
 struct NormWeights {
-  TensorView gamma;  ///< [hidden]
-  TensorView beta;   ///< [hidden]
+  TensorView gamma;  ///< [size]
+  TensorView beta;   ///< [size], or absent
+
+  /// beta, zeros if it is absent.
+  RELUCENT_API std::vector<float> beta_to_f32() const;
+};
+
+struct AttentionWeights {
+  NormWeights norm;
+  LinearWeights query, key, value;  ///< [heads * head_size, hidden]
+  LinearWeights output;             ///< [hidden, heads * head_size]
+  TensorView relative_bias;         ///< [buckets, heads] with relative buckets; layers may share one
+};
+
+struct FeedForwardWeights {
+  NormWeights norm;
+  LinearWeights in;    ///< [size, hidden]
+  LinearWeights gate;  ///< the same, if gated
+  LinearWeights out;   ///< [hidden, size]
 };
 
 struct LayerWeights {
-  LinearWeights query, key, value;  ///< [hidden, hidden]
-  LinearWeights attention_output;   ///< [hidden, hidden]
-  NormWeights attention_norm;
-  LinearWeights intermediate;  ///< [intermediate, hidden]
-  LinearWeights output;        ///< [hidden, intermediate]
-  NormWeights output_norm;
+  std::vector<AttentionWeights> attentions;
+  FeedForwardWeights feed_forward;
 };
 
-/// All tensors of an encoder and its head. Backends copy or convert what they need at construction.
-struct EncoderWeights {
-  TensorView word_embeddings;        ///< [vocabulary, hidden]
-  TensorView position_embeddings;    ///< [max_positions, hidden]
-  TensorView token_type_embeddings;  ///< [token_types, hidden]
-  NormWeights embedding_norm;
+struct StackWeights {
   std::vector<LayerWeights> layers;
-  LinearWeights pooler;                 ///< [hidden, hidden]
-  LinearWeights classifier;             ///< [1, hidden]
+  NormWeights final_norm;
+};
+
+/// All tensors of an encoder and its head, in the form of its description. Backends copy or convert what they need at
+/// construction.
+struct EncoderWeights {
+  TensorView word_embeddings;        ///< [vocabulary, embedding]
+  TensorView position_embeddings;    ///< [max_positions, embedding]
+  TensorView token_type_embeddings;  ///< [token_types, embedding]
+  NormWeights embedding_norm;
+  LinearWeights embedding_projection;  ///< [hidden, embedding]
+  std::vector<StackWeights> stacks;
+  LinearWeights head_dense;  ///< [hidden, hidden]
+  NormWeights head_norm;
+  LinearWeights head_output;            ///< [outputs, hidden]
   std::shared_ptr<const void> storage;  ///< keeps the views' memory alive
 };
 

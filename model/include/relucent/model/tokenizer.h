@@ -49,7 +49,7 @@ class RELUCENT_API Tokenizer {
 /// A checkpoint's tokenizer without its model, for tokenizing at index time.
 struct CheckpointTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::int32_t max_positions = 0;  ///< rows of the position table: the longest possible input
+  std::int32_t max_positions = 0;  ///< the longest possible input
 };
 
 /// Reads config.json and the tokenizer files of a checkpoint folder, not its weights. Throws the same Errors as

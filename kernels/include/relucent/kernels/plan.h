@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "relucent/export.h"
+#include "relucent/kernels/encoder.h"
+
+namespace relucent {
+
+/// What a layer computes of a group.
+enum class Need : std::uint8_t {
+  nothing,  ///< no later step reads the group, and no needed token sees it
+  keys,     ///< its keys and values only: needed tokens see it, but nothing reads its states after the layer
+  states,
+};
+
+struct GroupPlan {
+  Dependence before = Dependence::nothing;  ///< of its states, keys and values, when they enter the layer
+  Dependence after = Dependence::nothing;   ///< of its states after the layer
+  Need need = Need::nothing;
+
+  friend bool operator==(const GroupPlan&, const GroupPlan&) = default;
+};
+
+/// What follows from a description, for every backend. Two passes over the layers: forward, a group's states depend on
+/// whatever the groups that it sees depend on; backward from the head, a layer needs what it and later layers read.
+/// For example:
+/// - `after` within `query` wherever a group is needed: computed once per query (computed_once());
+/// - the last layer of a cross-encoder needs the states of [CLS] and the keys of everything else: one row per candidate
+///   passes through it, and its key and value projections can move out of the sums over tokens;
+/// - `after` within `candidate`: the states could be computed when a document is indexed.
+struct Plan {
+  std::vector<std::vector<std::vector<GroupPlan>>> stacks;  ///< [stack][layer][group], also groups of other stacks
+
+  /// Whether what is needed of a group is the same for all candidates.
+  RELUCENT_API bool computed_once(std::int32_t group) const;
+};
+
+/// Throws Error `invalid_data` for a description without groups, layers or a head, or with a group, view or layer that
+/// does not exist.
+RELUCENT_API Plan make_plan(const EncoderDescription& description);
+
+}  // namespace relucent

@@ -1,0 +1,242 @@
+#include "kernels/pair_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+const char* name_of(Feature feature) {
+  switch (feature) {
+    case Feature::embedding_projection: return "an embedding size other than the hidden size";
+    case Feature::no_position_table: return "an encoder without position embeddings";
+    case Feature::no_token_types: return "an encoder without token type embeddings";
+    case Feature::no_embedding_norm: return "embeddings without a norm";
+    case Feature::other_groups: return "groups of tokens other than [CLS], query and document";
+    case Feature::several_stacks: return "several stacks of layers (encoder and decoder)";
+    case Feature::several_attentions: return "several attentions in one layer (a decoder)";
+    case Feature::keys_of_other_stacks: return "keys and values of another stack's layer";
+    case Feature::different_layers: return "layers of different sizes";
+    case Feature::norm_before: return "norms before the sub-blocks (pre-norm)";
+    case Feature::no_norm: return "sub-blocks without a norm";
+    case Feature::rms_norm: return "RMSNorm";
+    case Feature::rotary_positions: return "rotary positions (RoPE)";
+    case Feature::relative_positions: return "relative positions";
+    case Feature::attention_scale: return "an attention scale other than 1/sqrt(head size)";
+    case Feature::attention_width: return "heads whose sizes do not add up to the hidden size";
+    case Feature::window_beyond_document: return "an attention window outside the document";
+    case Feature::blind_group: return "a group of tokens that does not see itself";
+    case Feature::view_across: return "attention across candidates";
+    case Feature::relu: return "ReLU";
+    case Feature::silu: return "SiLU";
+    case Feature::gelu_tanh: return "GELU with tanh";
+    case Feature::no_activation: return "a feed-forward without activation";
+    case Feature::tanh: return "a feed-forward with tanh";
+    case Feature::gated_feed_forward: return "a gated feed-forward";
+    case Feature::head_of_other_groups: return "a head on tokens other than [CLS]";
+    case Feature::head_scale: return "a scale in the head";
+    case Feature::no_head_dense: return "a head without a dense layer";
+    case Feature::head_activation: return "a head with an activation other than tanh";
+    case Feature::head_norm: return "a head with a norm";
+    case Feature::several_outputs: return "a head with several outputs";
+  }
+  return "";
+}
+
+/// Collects the features that a description needs.
+class FeatureFinder {
+ public:
+  explicit FeatureFinder(const EncoderDescription& description) : d_(description) {
+    needs(d_.embedding_size != d_.hidden_size, Feature::embedding_projection);
+    needs(d_.max_positions == 0, Feature::no_position_table);
+    needs(d_.token_types == 0, Feature::no_token_types);
+    needs(!d_.embedding_norm, Feature::no_embedding_norm);
+    switch (d_.norm_kind) {
+      case NormKind::layer: break;
+      case NormKind::rms: needs(true, Feature::rms_norm); break;
+    }
+    const bool pair = d_.groups.size() == 3 && d_.groups[kCls].input == Dependence::nothing &&
+                      d_.groups[kQuery].input == Dependence::query &&
+                      !within(d_.groups[kDocument].input, Dependence::query);
+    needs(!pair || d_.stacks.front().groups != std::vector<std::int32_t>{kCls, kQuery, kDocument},
+          Feature::other_groups);
+    needs(d_.stacks.size() > 1, Feature::several_stacks);
+    for (const Stack& stack : d_.stacks) {
+      needs(stack.final_norm, Feature::norm_before);
+      for (const Layer& layer : stack.layers) of_layer(layer, stack.layers.front());
+    }
+    of_head();
+  }
+
+  std::vector<Feature> found;
+
+ private:
+  void needs(bool it, Feature feature) {
+    if (it && std::find(found.begin(), found.end(), feature) == found.end()) found.push_back(feature);
+  }
+
+  void of_placement(NormPlacement placement) {
+    switch (placement) {
+      case NormPlacement::after: break;
+      case NormPlacement::before: needs(true, Feature::norm_before); break;
+      case NormPlacement::none: needs(true, Feature::no_norm); break;
+    }
+  }
+
+  void of_layer(const Layer& layer, const Layer& first) {
+    needs(layer.attentions.size() != 1, Feature::several_attentions);
+    for (const Attention& attention : layer.attentions) of_attention(attention);
+    const auto sizes = [](const Layer& of) {
+      std::vector<std::int32_t> all{of.feed_forward.size};
+      for (const Attention& attention : of.attentions) all.insert(all.end(), {attention.heads, attention.head_size});
+      return all;
+    };
+    needs(sizes(layer) != sizes(first), Feature::different_layers);
+    of_placement(layer.feed_forward.norm);
+    needs(layer.feed_forward.gated, Feature::gated_feed_forward);
+    switch (layer.feed_forward.activation) {
+      case Activation::gelu_erf: break;
+      case Activation::none: needs(true, Feature::no_activation); break;
+      case Activation::relu: needs(true, Feature::relu); break;
+      case Activation::silu: needs(true, Feature::silu); break;
+      case Activation::gelu_tanh: needs(true, Feature::gelu_tanh); break;
+      case Activation::tanh: needs(true, Feature::tanh); break;
+    }
+  }
+
+  void of_attention(const Attention& attention) {
+    of_placement(attention.norm);
+    needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
+    needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size)), Feature::attention_scale);
+    needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
+    switch (attention.positions.kind) {
+      case PositionScheme::Kind::none: break;
+      case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
+      case PositionScheme::Kind::relative_buckets: needs(true, Feature::relative_positions); break;
+    }
+    for (std::size_t from = 0; from < d_.groups.size(); ++from) {
+      const bool blind = from >= attention.views.size() || attention.views[from].empty();
+      needs(blind, Feature::blind_group);
+      for (std::size_t to = 0; !blind && to < d_.groups.size(); ++to) {
+        switch (attention.views[from][to].kind) {
+          case View::Kind::none: needs(from == to, Feature::blind_group); break;
+          case View::Kind::all: break;
+          case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
+          case View::Kind::across: needs(true, Feature::view_across); break;
+        }
+      }
+    }
+  }
+
+  void of_head() {
+    const Head& head = d_.head;
+    needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
+    needs(head.scale != 1, Feature::head_scale);
+    needs(!head.dense, Feature::no_head_dense);
+    switch (head.activation) {
+      case Activation::tanh: break;
+      case Activation::none:
+      case Activation::relu:
+      case Activation::silu:
+      case Activation::gelu_erf:
+      case Activation::gelu_tanh: needs(true, Feature::head_activation); break;
+    }
+    needs(head.norm, Feature::head_norm);
+    needs(head.outputs != 1, Feature::several_outputs);
+  }
+
+  const EncoderDescription& d_;
+};
+
+AttentionPattern pattern_of(const Views& views) {
+  const auto sees = [&](std::int32_t from, std::int32_t to) {
+    return views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind != View::Kind::none;
+  };
+  AttentionPattern pattern;
+  pattern.cls_query = sees(kCls, kQuery);
+  pattern.cls_document = sees(kCls, kDocument);
+  pattern.query_cls = sees(kQuery, kCls);
+  pattern.query_document = sees(kQuery, kDocument);
+  pattern.document_cls = sees(kDocument, kCls);
+  pattern.document_query = sees(kDocument, kQuery);
+  const View& document = views[kDocument][kDocument];
+  if (document.kind == View::Kind::window) pattern.window = document.window;
+  return pattern;
+}
+
+}  // namespace
+
+std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
+
+void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature)) {
+  for (const Feature feature : features_of(description)) {
+    if (supports(feature)) continue;
+    throw Error(ErrorKind::unsupported, backend, fmt::format("does not support {}", name_of(feature)),
+                "use device = \"ref\"");
+  }
+}
+
+PairForm::PairForm(const EncoderDescription& description)
+    : heads(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().heads)),
+      head_size(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().head_size)),
+      intermediate_size(static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size)),
+      shares_query(true) {
+  const Plan plan = make_plan(description);
+  for (const Layer& layer : description.stacks.front().layers) {
+    const AttentionPattern& pattern = patterns.emplace_back(pattern_of(layer.attentions.front().views));
+    // Not computed_once(): that holds even if Q sees a [CLS] that has seen nothing yet, which these paths do not share.
+    const bool needed = plan.stacks.front()[patterns.size() - 1][kQuery].need == Need::states;
+    shares_query = shares_query && !(needed && (pattern.query_cls || pattern.query_document));
+  }
+}
+
+PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch) {
+  PairBatch pair;
+  const auto refuse = [](const std::string& place, const std::string& problem) {
+    throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
+  };
+  const auto require = [&](const Segment& segment, const std::string& name) {
+    if (!segment.states.empty()) refuse(name, "is given by states, but this backend needs token ids");
+  };
+  for (const Segment& segment : batch.shared) {
+    Segment& to = segment.group == kCls ? pair.cls : pair.query;
+    require(segment, segment.group == kCls ? "[CLS]" : "query");
+    if (to.tokens() > 0) refuse("batch", "has several segments of one group, but this backend takes one of each");
+    to = segment;
+  }
+  if (pair.cls.tokens() != 1) refuse("[CLS]", "is not one token");
+  if (pair.query.tokens() == 0) refuse("query", "is missing");
+  const std::vector<Layer>& layers = description.stacks.front().layers;
+  const bool windowed = std::any_of(layers.begin(), layers.end(), [](const Layer& layer) {
+    return layer.attentions.front().views[kDocument][kDocument].kind == View::Kind::window;
+  });
+  for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
+    const std::string name = fmt::format("document {}", i);
+    if (batch.candidates[i].size() != 1) {
+      refuse(name, fmt::format("has {} segments, but this backend takes one", batch.candidates[i].size()));
+    }
+    const Segment& document = pair.documents.emplace_back(batch.candidates[i].front());
+    require(document, name);
+    if (const std::size_t tokens = 1 + pair.query.tokens() + document.tokens();
+        tokens > static_cast<std::size_t>(description.max_positions)) {
+      throw Error(ErrorKind::usage, name,
+                  fmt::format("needs an input of {} tokens, but the position table has {} rows", tokens,
+                              description.max_positions),
+                  "truncate the document");
+    }
+    const auto jump = std::adjacent_find(document.positions.begin(), document.positions.end(),
+                                         [](std::int32_t a, std::int32_t b) { return b != a + 1; });
+    if (windowed && jump != document.positions.end()) {
+      refuse(name, "has positions that are not consecutive, but this backend's attention window needs that");
+    }
+  }
+  return pair;
+}
+
+}  // namespace relucent

@@ -1,0 +1,78 @@
+// The form of encoder that the fast paths compute, and what other encoders need beyond it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "relucent/kernels/backend.h"
+#include "relucent/kernels/plan.h"
+
+namespace relucent {
+
+/// What a description may ask for beyond BERT's form: one stack of post-LN layers of one shape over the groups C, Q and
+/// D, with tables for positions and token types, GELU, and tanh between a dense layer and one output.
+enum class Feature {
+  embedding_projection,
+  no_position_table,
+  no_token_types,
+  no_embedding_norm,
+  other_groups,  ///< not C, Q and D
+  several_stacks,
+  several_attentions,  ///< in one layer
+  keys_of_other_stacks,
+  different_layers,  ///< of other sizes than the first
+  norm_before,       ///< a sub-block, or after the last layer
+  no_norm,           ///< in a sub-block
+  rms_norm,
+  rotary_positions,
+  relative_positions,
+  attention_scale,         ///< other than 1 / sqrt(head_size)
+  attention_width,         ///< heads * head_size other than hidden_size
+  window_beyond_document,  ///< not from D to D
+  blind_group,             ///< one that does not see itself
+  view_across,
+  relu,
+  silu,
+  gelu_tanh,
+  no_activation,
+  tanh,
+  gated_feed_forward,
+  head_of_other_groups,  ///< than [CLS]
+  head_scale,
+  no_head_dense,
+  head_activation,  ///< other than tanh
+  head_norm,
+  several_outputs,
+};
+
+/// The features that `description` needs. Throws whatever make_plan throws.
+std::vector<Feature> features_of(const EncoderDescription& description);
+
+/// Throws Error `unsupported` if `supports` is false for a feature that `description` needs. `backend` is for the
+/// message: "CPU backend". A backend answers by a switch without `default`, so that a new feature does not compile
+/// until every backend has answered.
+void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature));
+
+/// An encoder of BERT's form in the terms of the fast paths.
+struct PairForm {
+  explicit PairForm(const EncoderDescription& description);
+
+  std::size_t heads, head_size, intermediate_size;
+  std::vector<AttentionPattern> patterns;  ///< one per layer
+  bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone
+};
+
+/// A batch for an encoder of BERT's form.
+struct PairBatch {
+  Segment cls, query;
+  std::vector<Segment> documents;
+};
+
+/// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q and one of group D per
+/// candidate, all with ids, and the positions of a document with a window are consecutive; `usage` for more tokens than
+/// the position table has rows.
+PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch);
+
+}  // namespace relucent

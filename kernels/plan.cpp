@@ -1,0 +1,175 @@
+#include "relucent/kernels/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+[[noreturn]] void refuse(const std::string& problem) {
+  throw Error(ErrorKind::invalid_data, "encoder description", problem);
+}
+
+void check_group(const EncoderDescription& d, std::int32_t group) {
+  if (group < 0 || index(group) >= d.groups.size()) refuse(fmt::format("there is no group {}", group));
+}
+
+void check_views(const EncoderDescription& d, const Attention& attention) {
+  const std::size_t groups = d.groups.size();
+  if (attention.views.size() > groups) refuse("a layer has views of more groups than there are");
+  for (const auto& of_group : attention.views) {
+    if (!of_group.empty() && of_group.size() != groups) refuse("a group's views must be one per group");
+    for (const View& view : of_group) {
+      if (view.kind == View::Kind::window && view.window < 0) {
+        throw Error(ErrorKind::invalid_data, "attention window", "is negative", "leave it unset for no window");
+      }
+    }
+  }
+}
+
+void check(const EncoderDescription& d) {
+  if (d.groups.empty() || d.stacks.empty() || d.head.groups.empty()) {
+    refuse("needs at least one group of tokens, one stack of layers and one group for the head");
+  }
+  std::vector<bool> in_stack(d.groups.size());
+  for (std::size_t s = 0; s < d.stacks.size(); ++s) {
+    if (d.stacks[s].layers.empty()) refuse("a stack has no layers");
+    for (const std::int32_t group : d.stacks[s].groups) {
+      check_group(d, group);
+      if (in_stack[index(group)]) refuse(fmt::format("{} is in two stacks", d.groups[index(group)].name));
+      in_stack[index(group)] = true;
+    }
+    for (const Layer& layer : d.stacks[s].layers) {
+      for (const Attention& attention : layer.attentions) {
+        check_views(d, attention);
+        for (std::size_t earlier = 0; attention.keys_of_layer && earlier < s; ++earlier) {
+          if (*attention.keys_of_layer < 0 || index(*attention.keys_of_layer) >= d.stacks[earlier].layers.size()) {
+            refuse(fmt::format("there is no layer {} whose keys could be seen", *attention.keys_of_layer));
+          }
+        }
+      }
+    }
+  }
+  for (const std::int32_t group : d.head.groups) check_group(d, group);
+}
+
+class Planner {
+ public:
+  explicit Planner(const EncoderDescription& description)
+      : d_(description), stack_of_(d_.groups.size(), d_.stacks.size()) {
+    for (std::size_t s = 0; s < d_.stacks.size(); ++s) {
+      for (const std::int32_t group : d_.stacks[s].groups) stack_of_[index(group)] = s;
+      plan_.stacks.emplace_back(d_.stacks[s].layers.size(), std::vector<GroupPlan>(d_.groups.size()));
+    }
+  }
+
+  Plan make() {
+    find_dependence();
+    find_needs();
+    return std::move(plan_);
+  }
+
+ private:
+  /// The groups that one group sees in an attention.
+  template <typename Work>
+  static void for_each_seen(const Attention& attention, std::size_t group, const Work& work) {
+    if (group >= attention.views.size()) return;
+    for (std::size_t other = 0; other < attention.views[group].size(); ++other) {
+      if (attention.views[group][other].kind != View::Kind::none) work(other, attention.views[group][other].kind);
+    }
+  }
+  bool reads_layer_keys(const Attention& attention, std::size_t stack, std::size_t seen) const {
+    return attention.keys_of_layer && stack_of_[seen] < stack;
+  }
+  GroupPlan& keys_seen(const Attention& attention, std::size_t group) {
+    return plan_.stacks[stack_of_[group]][index(*attention.keys_of_layer)][group];
+  }
+
+  void find_dependence() {
+    std::vector<Dependence> now;
+    for (const TokenGroup& group : d_.groups) now.push_back(group.input);
+    for (std::size_t s = 0; s < d_.stacks.size(); ++s) {
+      for (std::size_t l = 0; l < d_.stacks[s].layers.size(); ++l) {
+        std::vector<GroupPlan>& groups = plan_.stacks[s][l];
+        for (std::size_t g = 0; g < groups.size(); ++g) groups[g].before = now[g];
+        for (const Attention& attention : d_.stacks[s].layers[l].attentions) {
+          const std::vector<Dependence> input = now;
+          for (const std::int32_t group : d_.stacks[s].groups) {
+            for_each_seen(attention, index(group), [&](std::size_t seen, View::Kind kind) {
+              Dependence& of = now[index(group)];
+              of = of | (reads_layer_keys(attention, s, seen) ? keys_seen(attention, seen).before : input[seen]);
+              if (kind == View::Kind::across) of = of | Dependence::set;
+            });
+          }
+        }
+        for (std::size_t g = 0; g < groups.size(); ++g) groups[g].after = now[g];
+      }
+    }
+  }
+
+  void find_needs() {
+    std::vector<bool> live(d_.groups.size());  // whether the group's states are read later
+    for (const std::int32_t group : d_.head.groups) live[index(group)] = true;
+    for (std::size_t s = d_.stacks.size(); s-- > 0;) {
+      for (std::size_t l = d_.stacks[s].layers.size(); l-- > 0;) {
+        std::vector<GroupPlan>& groups = plan_.stacks[s][l];
+        for (const std::int32_t group : d_.stacks[s].groups) {
+          if (live[index(group)]) groups[index(group)].need = Need::states;
+        }
+        for (bool more = true; more;) more = add_needs(s, l);
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+          live[g] = groups[g].need != Need::nothing || (live[g] && stack_of_[g] != s);
+        }
+      }
+    }
+  }
+
+  /// Adds what the tokens needed so far see in a layer; returns whether tokens must be computed that were not before.
+  bool add_needs(std::size_t s, std::size_t l) {
+    bool more = false;
+    std::vector<GroupPlan>& groups = plan_.stacks[s][l];
+    const std::vector<Attention>& attentions = d_.stacks[s].layers[l].attentions;
+    for (const std::int32_t group : d_.stacks[s].groups) {
+      if (groups[index(group)].need != Need::states) continue;
+      for (const Attention& attention : attentions) {
+        for_each_seen(attention, index(group), [&](std::size_t seen, View::Kind) {
+          GroupPlan& of = reads_layer_keys(attention, s, seen) ? keys_seen(attention, seen) : groups[seen];
+          // What a second attention sees of its own stack has passed through the first one.
+          const bool passed = stack_of_[seen] == s && &attention != &attentions.front();
+          more = more || (passed && of.need != Need::states);
+          of.need = std::max(of.need, passed ? Need::states : Need::keys);
+        });
+      }
+    }
+    return more;
+  }
+
+  const EncoderDescription& d_;
+  std::vector<std::size_t> stack_of_;  // the number of stacks: in none
+  Plan plan_;
+};
+
+}  // namespace
+
+bool Plan::computed_once(std::int32_t group) const {
+  for (const auto& layers : stacks) {
+    for (const auto& groups : layers) {
+      const GroupPlan& of = groups[index(group)];
+      if (of.need != Need::nothing && !within(of.before, Dependence::query)) return false;
+      if (of.need == Need::states && !within(of.after, Dependence::query)) return false;
+    }
+  }
+  return true;
+}
+
+Plan make_plan(const EncoderDescription& description) {
+  check(description);
+  return Planner(description).make();
+}
+
+}  // namespace relucent

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/formats/json_file.h"
+#include "relucent/kernels/encoder.h"
+
+namespace relucent {
+
+/// Reads config.json and remembers which keys it has read. All functions throw Error naming the file and the key:
+/// `invalid_data` for a value of the wrong type or out of range, `unsupported` for one that is not supported.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const JsonFile& config) : config_(config) {}
+
+  /// The first stated architecture that is in `known`.
+  std::string architecture(std::span<const std::string_view> known);
+  /// Checks that the head has one output: a score, not classes.
+  void require_one_label();
+  /// Checks that a key, if present, has the value false or is empty.
+  void require_absent(std::string_view key, const std::string& problem, const std::string& remedy);
+
+  /// A required size of at least 1.
+  std::int32_t size(std::string_view key, std::int64_t most);
+  std::int32_t size_or(std::string_view key, std::int64_t most, std::int32_t usual);
+  bool flag(std::string_view key, bool usual);
+  std::string text(std::string_view key, const std::string& usual);
+  double positive(std::string_view key, double usual);
+  /// The activation that Hugging Face calls by this name: gelu, gelu_new, relu, silu ...
+  Activation activation(std::string_view key, const std::string& usual);
+  Activation activation_named(std::string_view key, const std::string& name) const;
+
+  /// The flags and the window of a sparse pattern; a missing flag is true, a missing window is unlimited.
+  AttentionPattern pattern();
+
+  /// Heads that share `width` evenly.
+  Attention attention(std::string_view heads_key, std::int32_t width);
+
+  /// Null if the key is absent or null.
+  const nlohmann::ordered_json* find(std::string_view key);
+
+  /// Keys that were not read: those that may change scores are refused, the others returned.
+  std::vector<std::string> unread_keys() const;
+
+  const JsonFile& file() const noexcept { return config_; }
+  [[noreturn]] void unsupported(std::string_view key, const std::string& problem, const std::string& remedy) const;
+
+ private:
+  std::string_view note(std::string_view key);
+
+  const JsonFile& config_;
+  std::set<std::string, std::less<>> read_;
+};
+
+}  // namespace relucent

@@ -1,0 +1,345 @@
+// What descriptions and segments mean: the reference computes equal things equally, the fast paths name what they lack.
+#include <gtest/gtest.h>
+
+#include "tests/support/kernels_support.h"
+
+namespace relucent::testing {
+namespace {
+
+const BackendOptions kReference{Device::ref(), Precision::fp32, 1, ""};
+const BackendOptions kFast{Device::cpu(), Precision::fp32, 1, ""};
+constexpr View kEverything{View::Kind::all};
+
+constexpr Sizes kSmall{.hidden = 16, .heads = 2, .intermediate = 24, .layers = 2, .vocabulary = 50, .positions = 64};
+
+using Ids = std::vector<std::int32_t>;
+
+Ids counted(std::int32_t first, std::size_t count) {
+  Ids ids(count);
+  std::iota(ids.begin(), ids.end(), first);
+  return ids;
+}
+
+float score(const Backend& backend, std::span<const Segment> shared, std::span<const Segment> candidate) {
+  const std::span<const Segment> candidates[] = {candidate};
+  float logit = std::nanf("");
+  backend.score({shared, candidates}, {&logit, 1});
+  return logit;
+}
+
+class Segments : public ::testing::Test {
+ protected:
+  RandomModel model_{kSmall};
+  const Ids first_{1}, query_{5, 6, 7}, document_{10, 11, 12, 13, 14, 15};
+  const Ids positions_ = counted(0, 10);
+  const std::span<const std::int32_t> places_{positions_};
+  const std::vector<Segment> shared_{{kCls, first_, places_.first(1)}, {kQuery, query_, places_.subspan(1, 3)}};
+  const Segment rest_{kDocument, document_, places_.subspan(4), 1};
+};
+
+TEST_F(Segments, TokensMayBeGatheredIntoOtherSegmentsAndGroups) {
+  AttentionPattern windowed;
+  windowed.window = 2;
+  for (const AttentionPattern& pattern : {AttentionPattern{}, windowed}) {
+    model_.set_pattern(pattern);
+    const float whole = score(*model_.on(kReference), shared_, {&rest_, 1});
+    const Ids even_ids{10, 12, 14}, even{4, 6, 8}, odd_ids{11, 13, 15}, odd{5, 7, 9};
+    std::vector<Segment> gathered{{kDocument, odd_ids, odd, 1}, {kDocument, even_ids, even, 1}};
+    EXPECT_NEAR(score(*model_.on(kReference), shared_, gathered), whole, 1e-6);
+    // A fourth group that sees, and is seen, like the document.
+    RandomModel other(kSmall, pattern);
+    other.description.groups.push_back({"even", Dependence::pair});
+    other.description.stacks[0].groups.push_back(3);
+    for (Layer& layer : other.layers()) {
+      Views& views = layer.attentions[0].views;
+      for (auto& of_group : views) of_group.push_back(of_group[kDocument]);
+      views.push_back(views[kDocument]);
+    }
+    gathered[1].group = 3;
+    EXPECT_NEAR(score(*other.on(kReference), shared_, gathered), whole, 1e-6);
+    // Its own view is used, too.
+    other.layers()[0].attentions[0].views[kDocument][3] = {};
+    EXPECT_GT(std::abs(score(*other.on(kReference), shared_, gathered) - whole), 1e-4);
+  }
+}
+
+TEST_F(Segments, PositionsAndTypesAreTheSegments) {
+  for (const BackendOptions& options : {kReference, kFast}) {
+    const auto backend = model_.on(options);
+    const float usual = score(*backend, shared_, {&rest_, 1});
+    Segment changed = rest_;
+    changed.type = 0;
+    EXPECT_GT(std::abs(score(*backend, shared_, {&changed, 1}) - usual), 1e-4);
+    changed = rest_;
+    const Ids later = counted(30, 6);
+    changed.positions = later;
+    EXPECT_GT(std::abs(score(*backend, shared_, {&changed, 1}) - usual), 1e-4);
+    EXPECT_NEAR(score(*backend, shared_, {&changed, 1}), score(*model_.on(kReference), shared_, {&changed, 1}), 1e-4);
+  }
+}
+
+TEST_F(Segments, OutsideTheirTablesOrInTheWrongPlaceAreRefused) {
+  for (const BackendOptions& options : {kReference, kFast}) {
+    const auto backend = model_.on(options);
+    const auto refuse = [&](const std::vector<std::string>& words, const auto& spoil) {
+      Segment spoilt = rest_;
+      spoil(spoilt);
+      expect_error(ErrorKind::usage, words, [&] { score(*backend, shared_, {&spoilt, 1}); });
+    };
+    const Ids beyond = counted(59, 6), below = counted(-1, 6);
+    refuse({"document 0", "65 tokens", "64 rows"}, [&](Segment& s) { s.positions = beyond; });
+    refuse({"document 0", "position -1"}, [&](Segment& s) { s.positions = below; });
+    refuse({"document 0", "token type 2"}, [](Segment& s) { s.type = 2; });
+    refuse({"document 0", "5 positions for 6 ids"}, [](Segment& s) { s.positions = s.positions.first(5); });
+    refuse({"unknown group 3"}, [](Segment& s) { s.group = 3; });
+    refuse({"query", "must be a shared segment"}, [](Segment& s) { s.group = kQuery; });
+    const std::vector<Segment> document{rest_};
+    expect_error(ErrorKind::usage, {"document", "must not be a shared segment"}, [&] {
+      score(*backend, document, {&rest_, 1});
+    });
+  }
+}
+
+TEST_F(Segments, ThatTheFastPathCannotRunAreRefusedByIt) {
+  AttentionPattern windowed;
+  windowed.window = 2;
+  model_.set_pattern(windowed);
+  const auto backend = model_.on(kFast), truth = model_.on(kReference);
+  const auto refuse = [&](const std::string& words, std::span<const Segment> shared, std::span<const Segment> rest) {
+    expect_error(ErrorKind::unsupported, {words}, [&] { score(*backend, shared, rest); });
+    EXPECT_TRUE(std::isfinite(score(*truth, shared, rest))) << words;
+  };
+  const Ids gaps{4, 6, 8, 10, 12, 14}, two{1, 2};
+  Segment document = rest_;
+  document.positions = gaps;
+  refuse("not consecutive", shared_, {&document, 1});
+  refuse("2 segments", shared_, std::vector{rest_, rest_});
+  refuse("query", std::span(shared_).first(1), {&rest_, 1});
+  std::vector<Segment> shared = shared_;
+  shared.push_back(shared_[1]);
+  refuse("several segments of one group", shared, {&rest_, 1});
+  shared = shared_;
+  shared[0] = {kCls, two, places_.first(2)};
+  refuse("not one token", shared, {&rest_, 1});
+  const std::vector<float> states(6 * 16, 0.5F);
+  document = rest_;
+  document.ids = {};
+  document.states = states;
+  refuse("given by states", shared_, {&document, 1});
+}
+
+TEST_F(Segments, MoreTokensThanPositionsDoNotFitTheFastPath) {
+  const Ids many(70, 3), one_place(70, 4);
+  const Segment document{kDocument, many, one_place, 1};
+  expect_error(ErrorKind::usage, {"document 0", "74 tokens"}, [&] {
+    score(*model_.on(kFast), shared_, {&document, 1});
+  });
+}
+
+// A batch's last states are another batch's first ones.
+TEST_F(Segments, StatesComputedEarlierStandForIds) {
+  const std::span<const Segment> candidates[] = {{&rest_, 1}};
+  const HiddenStates whole = model_.on(kReference)->hidden_states({shared_, candidates});
+  RandomModel second = std::move(model_);
+  second.layers().erase(second.layers().begin());
+  second.layer_weights().erase(second.layer_weights().begin());
+  std::vector<Segment> shared = shared_;
+  Segment document = rest_;
+  Segment* const segments[] = {&shared[0], &shared[1], &document};
+  for (std::size_t i = 0; i < 3; ++i) {
+    segments[i]->ids = {};
+    segments[i]->states = whole.layers[0][i];
+  }
+  EXPECT_NEAR(score(*second.on(kReference), shared, {&document, 1}), whole.logit, 1e-6);
+}
+
+// MixEncoder: a candidate's states see the keys that the query's own layer computes.
+TEST(KeysOfALayer, AreThoseThatTheOtherStackComputes) {
+  RandomModel model(kSmall);
+  EncoderDescription& description = model.description;
+  description.groups = {{"candidate", Dependence::candidate}, {"query", Dependence::query}};
+  description.stacks[0].groups = {1};
+  for (Layer& layer : description.stacks[0].layers) layer.attentions[0].views = {{}, {{}, kEverything}};
+  Stack interaction{{0}, {description.stacks[0].layers[1]}};
+  interaction.layers[0].attentions[0].views = {{kEverything, kEverything}, {}};
+  interaction.layers[0].attentions[0].keys_of_layer = 1;
+  description.stacks.push_back(interaction);
+  model.weights.stacks.push_back({{model.layer_weights()[1]}, {}});
+  const Ids query{5, 6, 7}, positions = counted(0, 3);
+  const std::vector<float> states = random_numbers(2 * 16);
+  const std::vector<Segment> shared{{1, query, positions}};
+  const Segment candidate{0, {}, std::span(positions).first(2), 0, states};
+  const std::span<const Segment> candidates[] = {{&candidate, 1}};
+  const HiddenStates found = model.on(kReference)->hidden_states({shared, candidates});
+
+  // The same in one stack: both enter the second layer together.
+  RandomModel together(kSmall);
+  together.description.groups = description.groups;
+  together.layers().erase(together.layers().begin());
+  together.layer_weights().erase(together.layer_weights().begin());
+  together.description.stacks[0].groups = {0, 1};
+  together.layers()[0].attentions[0].views = {{kEverything, kEverything}, {{}, kEverything}};
+  const std::vector<Segment> earlier{{1, {}, positions, 0, found.layers[0][0]}};
+  EXPECT_NEAR(score(*together.on(kReference), earlier, {&candidate, 1}), found.logit, 1e-6);
+
+  // Keys of the query's output would be others.
+  description.stacks[1].layers[0].attentions[0].keys_of_layer.reset();
+  EXPECT_GT(std::abs(score(*model.on(kReference), shared, {&candidate, 1}) - found.logit), 1e-4);
+}
+
+TEST(Across, ScoresDependOnTheOtherCandidatesButNotOnTheirOrder) {
+  RandomModel model(kSmall);
+  for (Layer& layer : model.layers()) layer.attentions[0].views[kCls][kCls] = {View::Kind::across};
+  const auto backend = model.on(kReference);
+  const Pairs pairs{{5, 6}, {{10, 11, 12}, {20, 21}, {30}}}, turned{{5, 6}, {{30}, {20, 21}, {10, 11, 12}}},
+      alone{{5, 6}, {{10, 11, 12}}};
+  const std::vector<float> found = pairs.logits(*backend), other = turned.logits(*backend);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], other[2 - i], 1e-6);
+  EXPECT_GT(std::abs(found[0] - alone.logits(*backend)[0]), 1e-4);
+}
+
+TEST(FastPath, NamesWhatItDoesNotSupport) {
+  const auto refuse = [](const std::string& name, const auto& spoil) {
+    RandomModel model(kSmall);
+    model.weights.head_norm = model.weights.embedding_norm;
+    StackWeights& stack = model.weights.stacks[0];
+    stack.final_norm = model.weights.embedding_norm;
+    for (LayerWeights& layer : stack.layers) {
+      layer.feed_forward.gate = layer.feed_forward.in;
+      layer.attentions[0].relative_bias = layer.attentions[0].query.weight;
+      layer.attentions[0].relative_bias.shape = {8, 2};
+    }
+    spoil(model);
+    expect_error(ErrorKind::unsupported, {"CPU backend", name}, [&] { model.on(kFast); });
+    const Pairs pairs = random_pairs(model, 3, {4});
+    EXPECT_TRUE(std::isfinite(pairs.logits(*model.on(kReference))[0])) << name;
+  };
+  const auto refuse_in_layer = [&](const std::string& name, const auto& spoil) {
+    refuse(name, [&](RandomModel& model) { spoil(model.layers()[1]); });
+  };
+  const auto refuse_in_attention = [&](const std::string& name, const auto& spoil) {
+    refuse(name, [&](RandomModel& model) { spoil(model.layers()[1].attentions[0]); });
+  };
+  refuse("without position embeddings", [](auto& m) {
+    m.description.max_positions = 0;
+    m.weights.position_embeddings = {};
+  });
+  refuse("without token type embeddings", [](auto& m) {
+    m.description.token_types = 0;
+    m.weights.token_type_embeddings = {};
+  });
+  refuse("without a norm", [](auto& m) { m.description.embedding_norm = false; });
+  refuse("pre-norm", [](auto& m) { m.description.stacks[0].final_norm = true; });
+  refuse("RMSNorm", [](auto& m) { m.description.norm_kind = NormKind::rms; });
+  refuse("groups of tokens other", [](auto& m) {
+    m.description.groups.push_back({"more", Dependence::pair});
+    for (Layer& layer : m.layers()) {
+      for (auto& of_group : layer.attentions[0].views) of_group.push_back(kEverything);
+    }
+  });
+  refuse("head on tokens other", [](auto& m) { m.description.head.groups = {kCls, kQuery, kDocument}; });
+  refuse("scale in the head", [](auto& m) { m.description.head.scale = 0.5; });
+  refuse("head without a dense", [](auto& m) { m.description.head.dense = false; });
+  refuse("activation other than tanh", [](auto& m) { m.description.head.activation = Activation::gelu_erf; });
+  refuse("head with a norm", [](auto& m) { m.description.head.norm = true; });
+  refuse("several outputs", [](auto& m) {
+    m.description.head.outputs = 2;
+    m.weights.head_output = {m.weights.head_dense.weight, {}};
+    m.weights.head_output.weight.shape = {2, 16};
+  });
+  refuse("several stacks", [](auto& m) {
+    m.description.stacks.push_back({{}, {m.layers()[0]}});
+    m.weights.stacks.push_back({{m.layer_weights()[0]}, {}});
+  });
+  refuse("several attentions", [](auto& m) {
+    m.layers()[1].attentions.push_back(m.layers()[1].attentions[0]);
+    m.layer_weights()[1].attentions.push_back(m.layer_weights()[1].attentions[0]);
+  });
+  refuse_in_layer("pre-norm", [](Layer& l) { l.feed_forward.norm = NormPlacement::before; });
+  refuse_in_layer("without a norm", [](Layer& l) { l.feed_forward.norm = NormPlacement::none; });
+  refuse_in_layer("gated", [](Layer& l) { l.feed_forward.gated = true; });
+  refuse_in_layer("ReLU", [](Layer& l) { l.feed_forward.activation = Activation::relu; });
+  refuse_in_layer("SiLU", [](Layer& l) { l.feed_forward.activation = Activation::silu; });
+  refuse_in_layer("GELU with tanh", [](Layer& l) { l.feed_forward.activation = Activation::gelu_tanh; });
+  refuse_in_layer("without activation", [](Layer& l) { l.feed_forward.activation = Activation::none; });
+  refuse_in_layer("feed-forward with tanh", [](Layer& l) { l.feed_forward.activation = Activation::tanh; });
+  refuse_in_attention("pre-norm", [](Attention& a) { a.norm = NormPlacement::before; });
+  refuse_in_attention("without a norm", [](Attention& a) { a.norm = NormPlacement::none; });
+  refuse_in_attention("attention scale", [](Attention& a) { a.scale = 1; });
+  refuse_in_attention("different sizes", [](Attention& a) {
+    a.heads = 4;
+    a.head_size = 4;
+    a.scale = 0.5;
+  });
+  refuse_in_attention("RoPE", [](Attention& a) { a.positions = {PositionScheme::Kind::rotary, 10000}; });
+  refuse_in_attention("relative positions", [](Attention& a) {
+    a.positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
+  });
+  refuse_in_attention("keys and values of another stack", [](Attention& a) { a.keys_of_layer = 0; });
+  refuse_in_attention("window outside", [](Attention& a) { a.views[kQuery][kDocument] = {View::Kind::window, 3}; });
+  refuse_in_attention("does not see itself", [](Attention& a) { a.views[kQuery][kQuery] = {}; });
+  refuse_in_attention("across candidates", [](Attention& a) { a.views[kCls][kCls] = {View::Kind::across}; });
+}
+
+TEST(FastPath, NamesAnEmbeddingProjectionAndNarrowHeads) {
+  RandomModel model(kSmall), wide({.hidden = 24, .heads = 2});
+  model.description.embedding_size = 24;
+  model.weights.word_embeddings = wide.weights.word_embeddings;
+  model.weights.position_embeddings = wide.weights.position_embeddings;
+  model.weights.position_embeddings.shape[0] = 64;
+  model.weights.token_type_embeddings = wide.weights.token_type_embeddings;
+  model.weights.embedding_norm = wide.weights.embedding_norm;
+  model.weights.embedding_projection = {wide.weights.head_dense.weight, {}};
+  model.weights.embedding_projection.weight.shape = {16, 24};
+  expect_error(ErrorKind::unsupported, {"CPU backend", "embedding size"}, [&] { model.on(kFast); });
+  EXPECT_TRUE(std::isfinite(random_pairs(model, 3, {4}).logits(*model.on(kReference))[0]));
+
+  RandomModel narrow(kSmall);
+  for (std::size_t i = 0; i < 2; ++i) {
+    narrow.layers()[i].attentions[0].head_size = 4;
+    narrow.layers()[i].attentions[0].scale = 0.5;
+    AttentionWeights& weights = narrow.layer_weights()[i].attentions[0];
+    for (LinearWeights* linear : {&weights.query, &weights.key, &weights.value}) {
+      linear->weight.shape = {8, 16};
+      linear->bias.shape = {8};
+    }
+    weights.output.weight.shape = {16, 8};
+  }
+  expect_error(ErrorKind::unsupported, {"CPU backend", "do not add up"}, [&] { narrow.on(kFast); });
+  EXPECT_TRUE(std::isfinite(random_pairs(narrow, 3, {4}).logits(*narrow.on(kReference))[0]));
+}
+
+// An absent bias is a bias of zeros, on every backend.
+TEST(Biases, MayBeAbsent) {
+  for (const BackendOptions& options : {kReference, kFast}) {
+    RandomModel zeros(kSmall), absent(kSmall);
+    const std::vector<float> nothing(64);
+    for (const bool remove : {false, true}) {
+      RandomModel& model = remove ? absent : zeros;
+      const auto clear = [&](TensorView& bias) {
+        if (remove) {
+          bias = {};
+        } else {
+          bias.data = reinterpret_cast<const std::byte*>(nothing.data());
+        }
+      };
+      for (LayerWeights& layer : model.layer_weights()) {
+        AttentionWeights& attention = layer.attentions[0];
+        for (LinearWeights* linear : {&attention.query, &attention.key, &attention.value, &attention.output,
+                                      &layer.feed_forward.in, &layer.feed_forward.out}) {
+          clear(linear->bias);
+        }
+        clear(attention.norm.beta);
+        clear(layer.feed_forward.norm.beta);
+      }
+      clear(model.weights.head_dense.bias);
+      clear(model.weights.head_output.bias);
+      clear(model.weights.embedding_norm.beta);
+    }
+    const Pairs pairs{{5, 6}, {{10, 11, 12}}};
+    EXPECT_EQ(pairs.logits(*absent.on(options)), pairs.logits(*zeros.on(options)));
+  }
+}
+
+}  // namespace
+}  // namespace relucent::testing

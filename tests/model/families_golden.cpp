@@ -1,0 +1,166 @@
+// Logits of every family's golden checkpoints, on the reference backend.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "model/families/family.h"
+#include "relucent/error.h"
+#include "relucent/kernels/backend.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/test_data.h"
+
+namespace relucent::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+using Ids = std::vector<std::int32_t>;
+
+/// One golden checkpoint.
+class GoldenModel {
+ public:
+  explicit GoldenModel(const fs::path& folder)
+      : config_(JsonFile::read(folder / "config.json")),
+        family_(find_family(config_)),
+        file_(SafetensorsFile::open(folder / "model.safetensors")) {
+    // The cases of a BERT with one token type have only that.
+    if (config_.object().value("type_vocab_size", 2) == 1) config_.object()["token_type_embedding"] = false;
+  }
+
+  double logit(const json& golden) {
+    const Ids outputs = golden.contains("true_id") ? Ids{golden["true_id"], golden["false_id"]} : Ids{};
+    const std::string sentence = golden.contains("sentence_id") ? golden["sentence_id"].dump() : "";
+    Made& made = made_[golden["pattern"].dump() + sentence + json(outputs).dump()];
+    if (!made.backend) make(made, golden, outputs);
+    return score(made, golden);
+  }
+
+ private:
+  struct Made {
+    FamilyConfiguration configuration;
+    std::unique_ptr<Backend> backend;
+  };
+
+  void make(Made& made, const json& golden, const Ids& outputs) {
+    JsonFile config = config_;
+    if (!golden["pattern"].is_null()) {
+      for (const auto& [key, value] : golden["pattern"].items()) {
+        if (key != "family_window" && key != "sentence_id") config.object()[key] = value;
+      }
+    }
+    made.configuration = family_.read_configuration(config);
+    EncoderDescription& description = made.configuration.description;
+    // The pattern instead of the family's own windows.
+    if (!golden["pattern"].is_null() && golden["pattern"].value("family_window", true) == false) {
+      JsonFile wide = config;
+      wide.object()["local_attention"] = 1 << 20;
+      const EncoderDescription other = family_.read_configuration(wide).description;
+      for (std::size_t i = 0; i < description.stacks[0].layers.size(); ++i) {
+        description.stacks[0].layers[i].attentions[0].views = other.stacks[0].layers[i].attentions[0].views;
+      }
+    }
+    if (sentence_id(golden)) add_sentence_tokens(description);
+    const FamilyWeights weights = family_.read_weights(file_, made.configuration, outputs);
+    made.backend = create_backend(description, weights.weights, {Device::ref(), Precision::fp32, 1, ""});
+  }
+
+  static std::optional<std::int32_t> sentence_id(const json& golden) {
+    if (golden.contains("sentence_id")) return golden["sentence_id"].get<std::int32_t>();
+    if (!golden["pattern"].is_null() && golden["pattern"].contains("sentence_id"))
+      return golden["pattern"]["sentence_id"];
+    return std::nullopt;
+  }
+
+  static constexpr std::int32_t kSentences = 3;
+
+  /// QDS: a fourth group, seen and seeing like the document but without its window.
+  static void add_sentence_tokens(EncoderDescription& description) {
+    description.groups.push_back({"sentence tokens", Dependence::pair});
+    description.stacks[0].groups.push_back(kSentences);
+    for (Layer& layer : description.stacks[0].layers) {
+      Views& views = layer.attentions[0].views;
+      for (auto& of_group : views) of_group.push_back(of_group[kDocument]);
+      views.push_back(views[kDocument]);
+      for (const auto& [from, to] :
+           {std::pair(kDocument, kSentences), std::pair(kSentences, kDocument), std::pair(kSentences, kSentences)}) {
+        views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = {View::Kind::all};
+      }
+    }
+  }
+
+  static double score(const Made& made, const json& golden) {
+    const InputForm& form = made.configuration.input;
+    Ids first = golden["cls_ids"], query = golden["query_ids"], document = golden["doc_ids"];
+    Ids positions(first.size() + query.size() + document.size());
+    std::iota(positions.begin(), positions.end(), form.first_position);
+    const std::span<const std::int32_t> places(positions);
+    const auto before = first.size();
+    if (form.decoder_start) first = {*form.decoder_start};
+    const std::vector<Segment> shared = {{kCls, first, places.first(1)},
+                                         {kQuery, query, places.subspan(before, query.size())}};
+    // Tokens of sentences go into a segment of their own, with their places.
+    Ids ids[2], places_of[2];
+    for (std::size_t i = 0; i < document.size(); ++i) {
+      const std::size_t which = sentence_id(golden) == document[i] ? 1 : 0;
+      ids[which].push_back(document[i]);
+      places_of[which].push_back(positions[before + query.size() + i]);
+    }
+    std::vector<Segment> rest = {{kDocument, ids[0], places_of[0], form.document_type}};
+    if (!ids[1].empty()) rest.push_back({kSentences, ids[1], places_of[1], form.document_type});
+    const std::span<const Segment> candidates[] = {rest};
+    float logit = NAN;
+    made.backend->score({shared, candidates}, {&logit, 1});
+    return logit;
+  }
+
+  JsonFile config_;
+  const Family& family_;
+  SafetensorsFile file_;
+  std::map<std::string, Made> made_;
+};
+
+TEST(FamiliesGolden, EveryLogit) {
+  RELUCENT_NEEDS(golden_path("families"));
+  std::size_t cases = 0;
+  for (const fs::path& folder : golden_listing("families")) {
+    if (!fs::exists(folder / "cases.jsonl.gz")) continue;
+    const std::string type = JsonFile::read(folder / "config.json").string("model_type").value_or("");
+    if (type == "longformer") continue;  // not a family yet
+    GoldenModel model(folder);
+    double worst = 0;
+    std::size_t failures = 0;
+    for_each_line(folder / "cases.jsonl.gz", [&](const std::string& line) {
+      const json golden = json::parse(line);
+      const double off = std::abs(model.logit(golden) - golden["logit"].get<double>());
+      worst = std::isnan(off) ? INFINITY : std::max(worst, off);
+      if (!(off <= 1e-4) && ++failures <= 3) {
+        ADD_FAILURE() << folder.filename() << " " << golden["id"] << " " << golden["pattern"] << ": off by " << off;
+      }
+      ++cases;
+    });
+    EXPECT_EQ(failures, 0U) << folder.filename();
+    std::cout << folder.filename().string() << ": greatest difference " << worst << "\n";
+  }
+  EXPECT_GT(cases, 0U);
+}
+
+TEST(FamiliesGolden, AFamilyThatIsNotReadIsRefusedByName) {
+  RELUCENT_NEEDS(golden_path("families/longformer/config.json"));
+  const JsonFile config = JsonFile::read(golden_path("families/longformer/config.json"));
+  try {
+    find_family(config);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_NE(std::string(error.what()).find("longformer"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace relucent::testing
