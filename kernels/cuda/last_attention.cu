@@ -14,6 +14,11 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kHeadsAtOnce = 8;  // heads whose sums a thread holds
 
+/// Blocks per multiprocessor that the compiler must leave registers for; 0: as it thinks best. With 64 features of a
+/// token per lane it aims at five blocks, which costs sm_100 a spill.
+template <typename T, int Packs>
+constexpr int kBlocks = Packs* kPack<T> == 64 ? 1 : 0;
+
 /// The row of the token in `slot` among the tokens that a [CLS] sees: itself, its query, its document.
 __device__ __forceinline__ int row_of(int slot, int cls_row, const Sequence& sequence, int query_tokens) {
   if (slot == 0) return cls_row;
@@ -35,7 +40,7 @@ __device__ __forceinline__ std::int64_t part(int segment, int head, int heads, i
 // x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes; hidden a multiple of 8.
 // Packs: 16-byte packs of x per lane; Tokens: tokens whose products a warp computes at a time.
 template <typename T, int Packs, int Tokens>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocks<T, Packs>)
     attend_segment(LastAttentionWork work, const T* x, const float* absorbed, float* partial) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Segment segment = work.segments[blockIdx.x];
