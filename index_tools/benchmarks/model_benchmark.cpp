@@ -107,7 +107,9 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const auto folder = settings.model.empty() ? default_model() : settings.model;
   std::shared_ptr<const CrossEncoder> encoder;
   const std::chrono::nanoseconds load = time_of([&] { encoder = CrossEncoder::load(folder, settings.options); });
-  const auto [query, documents] = generate_texts(folder, settings.candidates, settings.tokens, settings.query_tokens);
+  const GeneratedTexts texts = generate_texts(folder, settings.candidates, settings.tokens, settings.query_tokens);
+  const std::string& query = texts.query;
+  const std::vector<std::string>& documents = texts.documents;
   if (!settings.write_pairs.empty()) {
     std::ofstream out(settings.write_pairs);
     for (const std::string& document : documents) {

@@ -149,7 +149,7 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
   }
 }
 
-void attend(const Attention& attention) {
+void attend_by_vectors(const Attention& attention) {
   for (std::size_t first = 0; first < attention.tokens; first += kLanes) attend_vector(attention, first);
 }
 

@@ -7,8 +7,8 @@ namespace relucent::cpu {
 /// Operations per second that one thread reaches in `arithmetic`.
 using MeasurePeak = double (*)(const VectorKernels& kernels, Arithmetic arithmetic);
 
-/// Measures on registers alone, with the thread's own CPU clock, so that other programs do not distort it. Takes about
-/// a millisecond.
+/// Measures on operands in the first-level cache, with the thread's own CPU clock, so that other programs do not
+/// distort it. Takes about a millisecond.
 double measure_peak(const VectorKernels& kernels, Arithmetic arithmetic);
 
 /// The arithmetic of precision = "auto" on this level: the fastest that keeps fp32's ranking to within rounding (int8

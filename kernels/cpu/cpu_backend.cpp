@@ -92,9 +92,9 @@ class CpuBackend final : public Backend {
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",
                                             "avx512_vnni",  "avx512_bf16", "amx"};
 
-const VectorKernels& choose_kernels(const std::string& wanted) {
+const VectorKernels& choose_kernels(const std::string& wanted, Precision precision) {
   const VectorLevels available = available_vector_kernels();
-  if (wanted.empty()) return best_vector_kernels();
+  if (wanted.empty()) return best_of(available, precision == Precision::fp32);
   for (std::size_t i = 0; i < available.count; ++i) {
     if (wanted == available.levels[i]->name) return *available.levels[i];
   }
@@ -144,7 +144,7 @@ Precision precision_of(Arithmetic arithmetic) {
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options, const std::string& why_no_gpu) {
-  const VectorKernels& kernels = choose_kernels(options.instruction_set);
+  const VectorKernels& kernels = choose_kernels(options.instruction_set, options.precision);
   const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
   const auto pool = shared_pool(options.threads > 0 ? options.threads : available_cores());
   BackendInfo info;

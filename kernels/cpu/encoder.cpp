@@ -53,15 +53,6 @@ void Encoder::put_token(const float* values, float* activation, std::size_t feat
   for (std::size_t f = 0; f < features; ++f) to[f * kernels_.panel] = values[f];
 }
 
-void Encoder::embed(std::int32_t id, std::size_t position, std::size_t type, float* activation,
-                    std::size_t token) const {
-  const float* word = word_.data() + static_cast<std::size_t>(id) * hidden_;
-  const float* place_of = position_.data() + position * hidden_;
-  const float* type_of = token_type_.data() + type * hidden_;
-  float* to = activation + (place(activation, hidden_, token) - activation);
-  for (std::size_t f = 0; f < hidden_; ++f) to[f * kernels_.panel] = word[f] + place_of[f] + type_of[f];
-}
-
 std::vector<Encoder::Chunk> Encoder::chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const {
   const std::span<const Sequence> all(group.sequences);
   const std::size_t parts = parts_for(tasks_each, team.workers, all.size());
@@ -90,30 +81,39 @@ void Encoder::share_out(Team& team, std::size_t count, std::size_t most, const W
   });
 }
 
-void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const {
-  float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
-  const std::vector<Chunk> chunks = chunks_of(group, 1, team);
-  team.each(chunks.size(), [&](std::size_t index, Workspace&) {
-    for (const Sequence& sequence : chunks[index].sequences) {
-      std::size_t token = sequence.first;
-      embed(cls_id, 0, 0, x, token++);
-      if (group.query_in_group) {
-        for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, token++);
-      }
-      for (std::size_t i = 0; i < sequence.document.size(); ++i) {
-        embed(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0, x, token++);
-      }
-    }
-  });
-  embedding_norm(group.vectors, team);
+EmbeddingRows Encoder::embedding(std::int32_t id, std::size_t position, std::size_t type) const {
+  return {word_.data() + static_cast<std::size_t>(id) * hidden_, position_.data() + position * hidden_,
+          token_type_.data() + type * hidden_};
 }
 
-void Encoder::embedding_norm(std::size_t vectors, Team& team) const {
+void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
   Workspace& w = team.group;
+  const std::size_t vectors = whole_vectors(tokens.size()), lanes = kernels_.lanes;
+  float* x = w.x.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
   const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
   share_out(team, panels(vectors), panels(vectors), [&](std::size_t first, std::size_t count, Workspace&) {
-    norm_panels(embedding_norm_, w.x.data(), first, count, vectors, out);
+    const std::size_t end = std::min(tokens.size(), (first + count) * kernels_.panel);
+    for (std::size_t token = first * kernels_.panel; token < end; token += lanes) {
+      float* to = x + (place(x, hidden_, token) - x);
+      kernels_.embed(tokens.data() + token, std::min(lanes, end - token), hidden_, to);
+    }
+    norm_panels(embedding_norm_, x, first, count, vectors, out);
   });
+}
+
+void Encoder::embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const {
+  std::vector<EmbeddingRows> tokens;
+  tokens.reserve(group.tokens);
+  for (const Sequence& sequence : group.sequences) {
+    tokens.push_back(embedding(cls_id, 0, 0));
+    if (group.query_in_group) {
+      for (std::size_t i = 0; i < query.size(); ++i) tokens.push_back(embedding(query[i], 1 + i, 0));
+    }
+    for (std::size_t i = 0; i < sequence.document.size(); ++i) {
+      tokens.push_back(embedding(sequence.document[i], 1 + query.size() + i, description_.document_token_type ? 1 : 0));
+    }
+  }
+  embed(tokens, team);
 }
 
 OperandOut Encoder::from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const {
@@ -128,10 +128,19 @@ std::size_t Encoder::vectors_of(std::size_t first_panel, std::size_t count, std:
   return std::min(vectors - first_panel * wide, count * wide);
 }
 
+Norm Encoder::norm_of(const NormParameters& parameters, float* x, std::size_t vectors) const {
+  return {.x = x,
+          .gamma = parameters.gamma.data(),
+          .beta = parameters.beta.data(),
+          .epsilon = description_.norm_epsilon,
+          .features = hidden_,
+          .vectors = vectors,
+          .bias = parameters.bias.empty() ? nullptr : parameters.bias.data()};
+}
+
 void Encoder::norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
                           std::size_t vectors, const OperandOut& out) const {
-  kernels_.norm({x + first * padded(hidden_) * kernels_.panel, parameters.gamma.data(), parameters.beta.data(),
-                 description_.norm_epsilon, hidden_, vectors_of(first, count, vectors)},
+  kernels_.norm(norm_of(parameters, x + first * padded(hidden_) * kernels_.panel, vectors_of(first, count, vectors)),
                 from_panel(out, hidden_, first));
 }
 
@@ -160,6 +169,17 @@ void Encoder::block(const Layer& layer, const Group& group, Team& team, const At
     kernels_.product(product);
     attend(chunk, head, values, output, stride, own);
     const std::size_t end_token = chunk.first_token + chunk.tokens, before = chunk.first_panel * panel;
+    if (packs_heads()) {
+      kernels_.pack_rows({.rows = output + chunk.first_token - before,
+                          .stride = stride,
+                          .first_feature = head * head_size_,
+                          .count = head_size_,
+                          .first_token = chunk.first_token,
+                          .tokens = chunk.tokens,
+                          .features = hidden_},
+                         {arithmetic_, context, nullptr});
+      return;
+    }
     for (std::size_t d = 0; d < head_size_; ++d) {
       for (std::size_t p = chunk.first_panel; p < chunk.first_panel + chunk.panels; ++p) {
         const std::size_t first = std::max(chunk.first_token, p * panel), end = std::min(end_token, (p + 1) * panel);
@@ -180,11 +200,16 @@ void Encoder::after_heads(const Layer& layer, std::size_t vectors, Team& team) c
   }
   Workspace& group = team.group;
   const OperandOut next{projection_arithmetic_, group.operand.data(), group.token_scales.data()};
+  const OperandOut context{arithmetic_, group.context.data(), group.token_scales.data()};
   share_out(team, all_panels, kernels_.panels_together, [&](std::size_t first, std::size_t count, Workspace& own) {
     const std::size_t some = vectors_of(first, count, vectors);
     float* x = group.x.data() + first * rows * kernels_.panel;
-    multiply(layer.attention_output, group.context.data() + first * rows * kernels_.panel, hidden_, some,
-             Product::Output::add, x, hidden_, own);
+    if (packs_heads()) {
+      multiply(layer.attention_output, from_panel(context, hidden_, first), some, Product::Output::add, x, hidden_);
+    } else {
+      multiply(layer.attention_output, group.context.data() + first * rows * kernels_.panel, hidden_, some,
+               Product::Output::add, x, hidden_, own);
+    }
     feed_forward(layer.attention_norm, layer.intermediate, layer.output, layer.output_norm, x, some,
                  from_panel(next, hidden_, first), own);
   });
@@ -193,102 +218,134 @@ void Encoder::after_heads(const Layer& layer, std::size_t vectors, Team& team) c
 // The same step by step, for few tokens and many workers.
 void Encoder::after_heads_by_features(const Layer& layer, std::size_t vectors, Team& team) const {
   const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
-  const std::size_t wide_features = layer.intermediate.features();
+  const std::size_t wide_features = layer.intermediate.features(), together = inputs_together(arithmetic_);
   Workspace& group = team.group;
   float* x = group.x.data();
   const auto each_panel = [&](const auto& work) {
     team.each(all_panels, [&](std::size_t p, Workspace&) { work(p, vectors_of(p, 1, vectors)); });
   };
-  // out + p * panel_stride + f * feature_stride: feature f of panel p.
-  const auto multiply_all = [&](const PackedLinear& linear, std::size_t inputs, const OperandOut& in,
-                                Product::Output output, float* out, std::size_t panel_stride) {
+  // Calls work(item, panel, first, end) for runs [first, end) of each item's features; no item has more than `most`.
+  const auto each_run = [&](std::size_t items, std::size_t most, const auto& features_of, const auto& work) {
     // Tile kernels take two blocks of features at a time.
-    constexpr std::size_t together = 2 * kFeatureBlock;
-    const std::size_t pairs = (linear.features() + together - 1) / together;
-    const std::size_t parts = parts_for(all_panels, team.workers, pairs);
-    team.each(all_panels * parts, [&](std::size_t index, Workspace&) {
-      const std::size_t p = index % all_panels, part = index / all_panels;
-      const std::size_t first = part * pairs / parts * together;
-      const std::size_t end = std::min(linear.features(), (part + 1) * pairs / parts * together);
-      const OperandOut of_panel = from_panel(in, inputs, p);
-      Product product = linear.product(first, end - first);
-      product.operand = of_panel.units;
-      product.token_scales = of_panel.token_scales;
-      product.vectors = vectors_of(p, 1, vectors);
-      product.output = output;
-      product.panel_stride = panel_stride;
-      product.feature_stride = panel;
-      const std::size_t features_per_row = output == Product::Output::gelu_operand ? inputs_together(in.arithmetic) : 1;
-      product.out = out + p * panel_stride + first / features_per_row * panel;
-      kernels_.product(product);
+    constexpr std::size_t pair = 2 * kFeatureBlock;
+    const std::size_t tasks = items * all_panels, runs = parts_for(tasks, team.workers, (most + pair - 1) / pair);
+    team.each(tasks * runs, [&](std::size_t index, Workspace&) {
+      const std::size_t item = index % items, p = index / items % all_panels, run = index / tasks;
+      const std::size_t features = features_of(item), pairs = (features + pair - 1) / pair;
+      const std::size_t first = run * pairs / runs * pair, end = std::min(features, (run + 1) * pairs / runs * pair);
+      if (first < end) work(item, p, first, end);
     });
   };
-  const Arithmetic arithmetic = layer.intermediate.arithmetic();
-  const OperandOut gathered =
-      operand(layer.attention_output.arithmetic(), hidden_, vectors, group.part_operand, group.part_scales);
-  each_panel([&](std::size_t p, std::size_t some) {
-    kernels_.pack(group.context.data() + p * rows * panel, hidden_, some, from_panel(gathered, hidden_, p));
-  });
-  multiply_all(layer.attention_output, hidden_, gathered, Product::Output::add, x, rows * panel);
-
-  const OperandOut packed = operand(arithmetic, hidden_, vectors, group.part_operand, group.part_scales);
-  each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.attention_norm, x, p, 1, vectors, packed); });
-  const OperandOut activated = operand(arithmetic, wide_features, vectors, group.wide_operand, group.wide_scales);
-  if (arithmetic == Arithmetic::int8) {
-    // A token's scale is known when all of its features are.
-    float* wide = group.wide.grow(wide_features * all_panels * panel);
-    multiply_all(layer.intermediate, hidden_, packed, Product::Output::gelu, wide, wide_features * panel);
+  // Features [first, end) of one panel; the output starts at feature `first`, too.
+  const auto multiply_run = [&](const PackedLinear& linear, std::size_t first, std::size_t end, const OperandOut& in,
+                                std::size_t p, Product::Output output, float* out) {
+    Product product = linear.product(first, end - first);
+    product.operand = in.units;
+    product.token_scales = in.token_scales;
+    product.vectors = vectors_of(p, 1, vectors);
+    product.output = output;
+    product.feature_stride = panel;
+    product.out = out;
+    kernels_.product(product);
+  };
+  OperandOut gathered{arithmetic_, group.context.data(), group.token_scales.data()};
+  if (!packs_heads()) {
+    gathered = operand(arithmetic_, hidden_, vectors, group.part_operand, group.part_scales);
     each_panel([&](std::size_t p, std::size_t some) {
-      kernels_.pack(wide + p * wide_features * panel, wide_features, some, from_panel(activated, wide_features, p));
+      kernels_.pack(group.context.data() + p * rows * panel, hidden_, some, from_panel(gathered, hidden_, p));
     });
-  } else {
-    multiply_all(layer.intermediate, hidden_, packed, Product::Output::gelu_operand,
-                 static_cast<float*>(activated.units), layer.output.steps() * panel);
   }
-  multiply_all(layer.output, wide_features, activated, Product::Output::add, x, rows * panel);
+  const auto only = [](std::size_t features) { return [features](std::size_t) { return features; }; };
+  const std::size_t outputs = layer.attention_output.features();
+  each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end) {
+    multiply_run(layer.attention_output, first, end, from_panel(gathered, hidden_, p), p, Product::Output::add,
+                 x + (p * rows + first) * panel);
+  });
+
+  const OperandOut packed = operand(arithmetic_, hidden_, vectors, group.part_operand, group.part_scales);
+  each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.attention_norm, x, p, 1, vectors, packed); });
+
+  // The intermediate features in parts, as feed_forward() takes them: [parts][panels][steps of the part][panel].
+  const std::vector<PackedLinear>& down = layer.output;
+  const std::size_t most = down.front().steps() * together, tokens = all_panels * panel;
+  const auto features_of = [&](std::size_t part) {
+    return std::min(down[part].steps() * together, wide_features - part * most);
+  };
+  float* const units = group.wide_operand.grow(down.size() * most / together * tokens);
+  float* const scales = group.wide_scales.grow(down.size() * tokens);
+  const auto activated = [&](std::size_t part, std::size_t p) {
+    return OperandOut{arithmetic_, units + (part * tokens * most + p * panel * features_of(part)) / together,
+                      scales + part * tokens + p * panel};
+  };
+  // In int8, a token's scale is known when all of the part's features are.
+  const bool later = arithmetic_ == Arithmetic::int8;
+  float* const wide = later ? group.wide.grow(wide_features * tokens) : nullptr;
+  each_run(down.size(), most, features_of, [&](std::size_t part, std::size_t p, std::size_t first, std::size_t end) {
+    const std::size_t feature = part * most + first;
+    float* const to = later ? wide + (p * wide_features + feature) * panel
+                            : static_cast<float*>(activated(part, p).units) + first / together * panel;
+    multiply_run(layer.intermediate, feature, feature + end - first, from_panel(packed, hidden_, p), p,
+                 later ? Product::Output::gelu : Product::Output::gelu_operand, to);
+  });
+  if (later) {
+    each_panel([&](std::size_t p, std::size_t some) {
+      for (std::size_t part = 0; part < down.size(); ++part) {
+        kernels_.pack(wide + (p * wide_features + part * most) * panel, features_of(part), some, activated(part, p));
+      }
+    });
+  }
+  each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end) {
+    for (std::size_t part = 0; part < down.size(); ++part) {
+      multiply_run(down[part], first, end, activated(part, p), p, Product::Output::add, x + (p * rows + first) * panel);
+    }
+  });
   const OperandOut next{projection_arithmetic_, group.operand.data(), group.token_scales.data()};
   each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.output_norm, x, p, 1, vectors, next); });
 }
 
-// x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2); packs the result into `next`.
-void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up, const PackedLinear& down,
+// x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2); packs the result into `next`. The second product takes its
+// inputs in parts, so that what lies between the products stays small.
+void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up, const std::vector<PackedLinear>& down,
                            const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
                            Workspace& own) const {
-  const std::size_t panel = kernels_.panel, room = panels(vectors) * panel;
+  const std::size_t panel = kernels_.panel, wide = panel / kernels_.lanes;
   const Arithmetic arithmetic = up.arithmetic();
   const OperandOut packed = operand(arithmetic, hidden_, vectors, own.part_operand, own.part_scales);
-  kernels_.norm({x, before.gamma.data(), before.beta.data(), description_.norm_epsilon, hidden_, vectors}, packed);
+  kernels_.norm(norm_of(before, x, vectors), packed);
 
-  const OperandOut activated = operand(arithmetic, up.features(), vectors, own.wide_operand, own.wide_scales);
-  Product product = up.product();
-  product.operand = packed.units;
-  product.token_scales = packed.token_scales;
-  product.vectors = vectors;
-  if (arithmetic == Arithmetic::int8) {
-    // A token's scale depends on all of its features.
-    float* wide = own.wide.grow(up.features() * room);
-    product.output = Product::Output::gelu;
-    product.out = wide;
-    product.panel_stride = up.features() * panel;
-    product.feature_stride = panel;
-    kernels_.product(product);
-    kernels_.pack(wide, up.features(), vectors, activated);
-  } else {
-    product.output = Product::Output::gelu_operand;
-    product.out = activated.units;
-    product.panel_stride = down.steps() * panel;
-    kernels_.product(product);
+  std::size_t first = 0;
+  for (const PackedLinear& part : down) {
+    const std::size_t features = std::min(part.steps() * inputs_together(arithmetic), up.features() - first);
+    const OperandOut activated = operand(arithmetic, features, vectors, own.wide_operand, own.wide_scales);
+    Product product = up.product(first, features);
+    if (arithmetic == Arithmetic::int8) {
+      // A token's scale depends on all of its features, so they wait for it: those of a few panels, in a near cache.
+      const std::size_t together = std::min<std::size_t>(kernels_.panels_together, 4);
+      float* activation = own.wide.grow(features * together * panel);
+      product.output = Product::Output::gelu;
+      product.out = activation;
+      product.panel_stride = features * panel;
+      product.feature_stride = panel;
+      for (std::size_t p = 0; p < panels(vectors); p += together) {
+        const OperandOut in = from_panel(packed, hidden_, p);
+        product.operand = in.units;
+        product.token_scales = in.token_scales;
+        product.vectors = std::min(vectors - p * wide, together * wide);
+        kernels_.product(product);
+        kernels_.pack(activation, features, product.vectors, from_panel(activated, features, p));
+      }
+    } else {
+      product.operand = packed.units;
+      product.vectors = vectors;
+      product.output = Product::Output::gelu_operand;
+      product.out = activated.units;
+      product.panel_stride = part.steps() * panel;
+      kernels_.product(product);
+    }
+    multiply(part, activated, vectors, Product::Output::add, x, hidden_);
+    first += features;
   }
-  product = down.product();
-  product.operand = activated.units;
-  product.token_scales = activated.token_scales;
-  product.vectors = vectors;
-  product.output = Product::Output::add;
-  product.out = x;
-  product.panel_stride = padded(hidden_) * panel;
-  product.feature_stride = panel;
-  kernels_.product(product);
-  kernels_.norm({x, after.gamma.data(), after.beta.data(), description_.norm_epsilon, hidden_, vectors}, next);
+  kernels_.norm(norm_of(after, x, vectors), next);
 }
 
 void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk,
@@ -310,6 +367,7 @@ void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, 
     Attention a;
     a.query_stride = a.output_stride = stride;
     a.head_size = head_size_;
+    a.arithmetic = projection_arithmetic_;
     a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
     a.scores = w.scores.data();
     const auto of = [&](std::size_t token, std::size_t tokens) {
@@ -351,12 +409,9 @@ QueryStates Encoder::encode_query(std::span<const std::int32_t> query, Team& tea
   group.tokens = query.size();
   group.vectors = whole_vectors(query.size());
   states.stride = group.vectors * kernels_.lanes;
-  float* x = team.group.x.grow(panels(group.vectors) * padded(hidden_) * kernels_.panel);
-  // By a worker: the caller's thread may round differently.
-  team.each(1, [&](std::size_t, Workspace&) {
-    for (std::size_t i = 0; i < query.size(); ++i) embed(query[i], 1 + i, 0, x, i);
-  });
-  embedding_norm(group.vectors, team);
+  std::vector<EmbeddingRows> tokens;
+  for (std::size_t i = 0; i < query.size(); ++i) tokens.push_back(embedding(query[i], 1 + i, 0));
+  embed(tokens, team);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     stop.throw_if_due("encoding the query");
     Buffer<float>& kept = states.heads.emplace_back();

@@ -18,7 +18,7 @@ namespace relucent::cpu {
 struct Workspace {
   // For a group.
   Buffer<float> x;        // activation: a block's input, then its output
-  Buffer<float> context;  // activation: the heads' output
+  Buffer<float> context;  // operand of the output projection, in int8 still an activation: the heads' output
   Buffer<float> operand, token_scales;
 
   // For a worker, or for a group whose workers share the features (after_heads_by_features).
@@ -88,6 +88,8 @@ class Encoder {
   /// Computes the rest of the last block and the head for any number of candidates, and writes their logits.
   void finish(const float* cls, std::span<float> logits, Workspace& workspace) const;
   std::size_t hidden() const noexcept { return hidden_; }
+  /// Tokens that a worker's own group should have at most.
+  std::size_t group_tokens() const noexcept { return kernels_.group_tokens; }
 
   /// Computes every block for every token.
   HiddenStates hidden_states(std::int32_t cls_id, std::span<const std::int32_t> query,
@@ -96,10 +98,12 @@ class Encoder {
  private:
   struct NormParameters {
     std::vector<float> gamma, beta;
+    std::vector<float> bias;  // of the product before the norm, if that product does not add it; otherwise empty
   };
   struct Layer {
     PackedLinear heads;  // each head's query, key and value features, padded
-    PackedLinear attention_output, intermediate, output;
+    PackedLinear attention_output, intermediate;
+    std::vector<PackedLinear> output;  // one per part of the intermediate features
     NormParameters attention_norm, output_norm;
   };
   /// The last block's projections for [CLS].
@@ -107,7 +111,8 @@ class Encoder {
     PackedLinear query;
     std::vector<PackedLinear> key;    // one per head: W_K^T, [hidden, head size]
     std::vector<PackedLinear> value;  // one per head: W_V, [head size, hidden]
-    PackedLinear attention_output, intermediate, output;
+    PackedLinear attention_output, intermediate;
+    std::vector<PackedLinear> output;
     NormParameters attention_norm, output_norm;
   };
   /// A group in the workspace's panels.
@@ -136,10 +141,10 @@ class Encoder {
   /// Calls work(first, count, own) for runs of the items [0, count), at most `most` at a time.
   template <typename Work>
   static void share_out(Team& team, std::size_t count, std::size_t most, const Work& work);
-  /// Writes one token's embedding to column `token` of the activation.
-  void embed(std::int32_t id, std::size_t position, std::size_t type, float* activation, std::size_t token) const;
+  EmbeddingRows embedding(std::int32_t id, std::size_t position, std::size_t type) const;
+  /// The tokens' embeddings, normalized, as the group's x, and its operand.
+  void embed(std::span<const EmbeddingRows> tokens, Team& team) const;
   void embed(std::int32_t cls_id, std::span<const std::int32_t> query, const Group& group, Team& team) const;
-  void embedding_norm(std::size_t vectors, Team& team) const;
   /// The part of an activation's operand that starts at a panel.
   OperandOut from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const;
   /// The number of vectors in the panels [first_panel, first_panel + count).
@@ -156,12 +161,19 @@ class Encoder {
   /// Normalizes the panels [first, first + count) of x, which has `vectors` vectors, and packs them into `out`.
   void norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
                    std::size_t vectors, const OperandOut& out) const;
-  void feed_forward(const NormParameters& before, const PackedLinear& up, const PackedLinear& down,
+  Norm norm_of(const NormParameters& parameters, float* x, std::size_t vectors) const;
+  /// Whether the heads' output is packed as it comes, and so the context is an operand. A token's int8 scale is known
+  /// only when all heads have ended.
+  bool packs_heads() const { return arithmetic_ != Arithmetic::int8 && head_size_ % inputs_together(arithmetic_) == 0; }
+  void feed_forward(const NormParameters& before, const PackedLinear& up, const std::vector<PackedLinear>& down,
                     const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
   void attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk, const float* query_keys,
                     std::size_t query_stride, std::size_t stride, Workspace& workspace) const;
-  /// Multiplies an activation of `vectors` vectors: to = W activation + b, or to += that.
+  /// Multiplies an operand of `vectors` vectors: to = W operand + b, or to += that.
+  void multiply(const PackedLinear& linear, const OperandOut& packed, std::size_t vectors, Product::Output output,
+                float* to, std::size_t to_features) const;
+  /// The same for an activation, which it packs first.
   void multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
                 Product::Output output, float* to, std::size_t to_features, Workspace& workspace) const;
   /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x; see encode().

@@ -35,6 +35,33 @@ void append_rows(std::vector<float>& all, const std::vector<float>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
+// In eight bits a token's intermediate features have a scale for so many of them each, which fits them better than one
+// scale for all. The same on every level, so that all give the same bits.
+constexpr std::size_t kInt8Part = 384;
+
+// How many inputs the feed-forward network's second product takes at a time.
+std::size_t part_of(Arithmetic arithmetic, const VectorKernels& kernels, std::size_t inputs) {
+  std::size_t most = 0;
+  if (arithmetic == Arithmetic::int8) most = kInt8Part;
+  if (arithmetic == Arithmetic::bf16) most = kernels.bf16_inputs;
+  return most == 0 ? inputs : std::min(most, inputs);
+}
+
+// A linear map in parts of its inputs; the first part has the bias.
+std::vector<PackedLinear> pack_parts(Arithmetic arithmetic, const VectorKernels& kernels,
+                                     const std::vector<float>& weight, const std::vector<float>& bias,
+                                     std::size_t inputs) {
+  const std::size_t outputs = weight.size() / inputs, most = part_of(arithmetic, kernels, inputs);
+  std::vector<PackedLinear> parts;
+  for (std::size_t first = 0; first < inputs; first += most) {
+    const std::size_t count = std::min(most, inputs - first);
+    std::vector<float> part;
+    for (std::size_t out = 0; out < outputs; ++out) append_rows(part, rows_of(weight, 1, out * inputs + first, count));
+    parts.emplace_back(arithmetic, kernels.layout, part, first == 0 ? bias : std::vector<float>{}, count);
+  }
+  return parts;
+}
+
 // Each head's query, key and value rows, one head after the other, each padded to whole blocks.
 PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const LayerWeights& from, std::size_t heads,
                         std::size_t hidden) {
@@ -76,22 +103,37 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       pooler_(Arithmetic::fp32, kernels.layout, weights.pooler.weight.to_f32(), weights.pooler.bias.to_f32(), hidden_),
       classifier_(weights.classifier.weight.to_f32()),
       classifier_bias_(weights.classifier.bias.to_f32()) {
-  const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta.to_f32()}; };
+  const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta.to_f32(), {}}; };
   const auto linear = [&](Arithmetic how, const LinearWeights& from) {
     const std::vector<float> bias = from.bias.to_f32(), weight = from.weight.to_f32();
     return PackedLinear(how, kernels.layout, weight, bias, weight.size() / bias.size());
   };
   embedding_norm_ = norm(weights.embedding_norm);
+  const auto wide = static_cast<std::size_t>(description.intermediate_size);
+  const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
+    return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
+  };
+  // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
+  const bool bias_in_norm = kernels.layout == WeightLayout::tiles && arithmetic == Arithmetic::bf16;
   for (const LayerWeights& from : weights.layers) {
-    layers_.push_back({pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_),
-                       linear(arithmetic, from.attention_output), linear(arithmetic, from.intermediate),
-                       linear(arithmetic, from.output), norm(from.attention_norm), norm(from.output_norm)});
+    Layer layer{pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_),
+                linear(arithmetic, from.attention_output),
+                linear(arithmetic, from.intermediate),
+                parts(arithmetic, from.output, bias_in_norm ? std::vector<float>{} : from.output.bias.to_f32()),
+                norm(from.attention_norm),
+                norm(from.output_norm)};
+    if (bias_in_norm) {
+      layer.attention_output = {arithmetic, kernels.layout, from.attention_output.weight.to_f32(), {}, hidden_};
+      layer.attention_norm.bias = from.attention_output.bias.to_f32();
+      layer.output_norm.bias = from.output.bias.to_f32();
+    }
+    layers_.push_back(std::move(layer));
   }
   const LayerWeights& from = weights.layers.back();
   last_.query = linear(kLastArithmetic, from.query);
   last_.attention_output = linear(kLastArithmetic, from.attention_output);
   last_.intermediate = linear(kLastArithmetic, from.intermediate);
-  last_.output = linear(kLastArithmetic, from.output);
+  last_.output = parts(kLastArithmetic, from.output, from.output.bias.to_f32());
   last_.attention_norm = norm(from.attention_norm);
   last_.output_norm = norm(from.output_norm);
   const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();

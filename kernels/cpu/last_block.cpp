@@ -7,10 +7,8 @@
 
 namespace relucent::cpu {
 
-void Encoder::multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
-                       Product::Output output, float* to, std::size_t to_features, Workspace& w) const {
-  const OperandOut packed = operand(linear.arithmetic(), features, vectors, w.part_operand, w.part_scales);
-  kernels_.pack(activation, features, vectors, packed);
+void Encoder::multiply(const PackedLinear& linear, const OperandOut& packed, std::size_t vectors,
+                       Product::Output output, float* to, std::size_t to_features) const {
   Product product = linear.product();
   product.operand = packed.units;
   product.token_scales = packed.token_scales;
@@ -20,6 +18,13 @@ void Encoder::multiply(const PackedLinear& linear, const float* activation, std:
   product.panel_stride = padded(to_features) * kernels_.panel;
   product.feature_stride = kernels_.panel;
   kernels_.product(product);
+}
+
+void Encoder::multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
+                       Product::Output output, float* to, std::size_t to_features, Workspace& w) const {
+  const OperandOut packed = operand(linear.arithmetic(), features, vectors, w.part_operand, w.part_scales);
+  kernels_.pack(activation, features, vectors, packed);
+  multiply(linear, packed, vectors, output, to, to_features);
 }
 
 void Encoder::last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,

@@ -1,4 +1,26 @@
-// LayerNorm and operands. Included by vector_kernels.inl.
+// Embeddings, LayerNorm and operands. Included by vector_kernels.inl.
+
+void embed(const EmbeddingRows* tokens, std::size_t count, std::size_t features, float* x) {
+  const auto row = [&](std::size_t i) { return tokens[i < count ? i : count - 1]; };
+  std::size_t f = 0;
+  for (; f + kLanes <= features; f += kLanes) {
+    Floats rows[kLanes];
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const EmbeddingRows of = row(i);
+      rows[i] = load(of.word + f) + load(of.position + f) + load(of.type + f);
+    }
+    transpose(rows);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kLanes; ++i) store(x + (f + i) * kPanel, rows[i]);
+  }
+  for (; f < features; ++f) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const EmbeddingRows of = row(i);
+      x[f * kPanel + i] = of.word[f] + of.position[f] + of.type[f];
+    }
+  }
+}
 
 // Reduces the features of each token to one value, in four partial results so that additions need not wait for each
 // other.
@@ -61,20 +83,106 @@ void pack(const float* activation, std::size_t features, std::size_t vectors, co
   }
 }
 
-void norm(const Norm& norm, const OperandOut& out) {
+void pack_rows(const FeatureRows& from, const OperandOut& out) {
+  const std::size_t together = inputs_together(out.arithmetic), steps = padded(from.features) / together;
+  const std::size_t end = from.first_token + from.tokens;
+  // units_of(row) packs the features that share units.
+  const auto each = [&](const auto& units_of) {
+    for (std::size_t start = from.first_token / kLanes * kLanes; start < end; start += kLanes) {
+      float* const to = static_cast<float*>(out.units) +
+                        (start / kPanel * steps + from.first_feature / together) * kPanel + start % kPanel;
+      const float* const rows = from.rows + start - from.first_token;
+      const bool whole = start >= from.first_token && start + kLanes <= end;
+      for (std::size_t step = 0; step < from.count / together; ++step) {
+        const Ints units = units_of(rows + step * together * from.stride);
+        if (whole) {
+          store_units(to + step * kPanel, units);
+          continue;
+        }
+        // Another thread may be writing the other lanes.
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+          const bool own = start + lane >= from.first_token && start + lane < end;
+          if (own) to[step * kPanel + lane] = ((Floats)units)[lane];
+        }
+      }
+    }
+  };
+  switch (out.arithmetic) {
+    case Arithmetic::bf16: each([&](const float* row) { return bf16_pair(load(row), load(row + from.stride)); }); break;
+    case Arithmetic::bf16_emulated: each([](const float* row) { return (Ints)rounded_to_bf16(load(row)); }); break;
+    default: each([](const float* row) { return (Ints)load(row); }); break;
+  }
+}
+
+// sums[v] = the sum over the features of take(value, v) for V vectors of tokens, in four partial sums each.
+template <std::size_t V, typename Take>
+RELUCENT_INLINE void sums_over_features(const float* x, std::size_t features, Floats (&sums)[V], const Take& take) {
+  Floats part[4][V] = {};
+  std::size_t f = 0;
+  for (; f + 4 <= features; f += 4) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) {
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) part[i][v] = take(part[i][v], load(x + (f + i) * kPanel + v * kLanes), v);
+    }
+  }
+  for (; f < features; ++f) {
+    for (std::size_t v = 0; v < V; ++v) part[0][v] = take(part[0][v], load(x + f * kPanel + v * kLanes), v);
+  }
+  for (std::size_t v = 0; v < V; ++v) sums[v] = (part[0][v] + part[1][v]) + (part[2][v] + part[3][v]);
+}
+
+// Normalizes the vectors [vector, vector + V), all of one panel.
+template <std::size_t V>
+RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const OperandOut& out) {
   const std::size_t rows = padded(norm.features);
   const float share = 1.0F / static_cast<float>(norm.features);
-  for (std::size_t vector = 0; vector < norm.vectors; ++vector) {
-    float* x = norm.x + vector / kPanelVectors * rows * kPanel + vector % kPanelVectors * kLanes;
-    const auto plus = [](Floats a, Floats b) { return a + b; };
-    const Floats mean = over_features(x, norm.features, Floats{}, plus, plus) * share;
-    const auto add_square = [mean](Floats so_far, Floats one) { return multiply_add(one - mean, one - mean, so_far); };
-    const Floats squares = over_features(x, norm.features, Floats{}, add_square, plus);
-    Floats scale = multiply_add(squares, all(share), all(norm.epsilon));
-    for (std::size_t i = 0; i < kLanes; ++i) scale[i] = 1.0F / __builtin_sqrtf(scale[i]);
+  float* const x = norm.x + vector / kPanelVectors * rows * kPanel + vector % kPanelVectors * kLanes;
+  const auto place = [&](std::size_t f, std::size_t v) { return x + f * kPanel + v * kLanes; };
+  if (norm.bias != nullptr) {
     for (std::size_t f = 0; f < norm.features; ++f) {
-      store(x + f * kPanel, multiply_add((load(x + f * kPanel) - mean) * scale, all(norm.gamma[f]), all(norm.beta[f])));
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) store(place(f, v), load(place(f, v)) + all(norm.bias[f]));
     }
-    if (out.units != nullptr) pack_at(x, norm.features, vector, out);
   }
+  Floats mean[V], scale[V];
+  sums_over_features<V>(x, norm.features, mean, [](Floats sum, Floats one, std::size_t) { return sum + one; });
+  for (std::size_t v = 0; v < V; ++v) mean[v] *= share;
+  sums_over_features<V>(x, norm.features, scale, [&mean](Floats sum, Floats one, std::size_t v) {
+    return multiply_add(one - mean[v], one - mean[v], sum);
+  });
+  for (std::size_t v = 0; v < V; ++v) {
+    scale[v] = 1.0F / square_root(multiply_add(scale[v], all(share), all(norm.epsilon)));
+  }
+  const auto value = [&](std::size_t f, std::size_t v) {
+    return multiply_add((load(place(f, v)) - mean[v]) * scale[v], all(norm.gamma[f]), all(norm.beta[f]));
+  };
+  if (out.units != nullptr && out.arithmetic == Arithmetic::bf16 && norm.features == rows) {
+    // Packed while they are in registers.
+    float* const units =
+        static_cast<float*>(out.units) + vector / kPanelVectors * (rows / 2) * kPanel + vector % kPanelVectors * kLanes;
+    for (std::size_t f = 0; f < rows; f += 2) {
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) {
+        const Floats first = value(f, v), second = value(f + 1, v);
+        store(place(f, v), first);
+        store(place(f + 1, v), second);
+        store_units(units + f / 2 * kPanel + v * kLanes, bf16_pair(first, second));
+      }
+    }
+    return;
+  }
+  for (std::size_t f = 0; f < norm.features; ++f) {
+#pragma GCC unroll 3
+    for (std::size_t v = 0; v < V; ++v) store(place(f, v), value(f, v));
+  }
+  for (std::size_t v = 0; v < V && out.units != nullptr; ++v) pack_at(x + v * kLanes, norm.features, vector + v, out);
+}
+
+void norm(const Norm& norm, const OperandOut& out) {
+  std::size_t vector = 0;
+  for (; vector + kPanelVectors <= norm.vectors; vector += kPanelVectors) {
+    norm_vectors<kPanelVectors>(norm, vector, out);
+  }
+  for (; vector < norm.vectors; ++vector) norm_vectors<1>(norm, vector, out);
 }

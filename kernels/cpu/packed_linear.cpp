@@ -10,7 +10,7 @@ namespace relucent::cpu {
 
 PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std::vector<float>& weight,
                            std::vector<float> bias, std::size_t inputs)
-    : arithmetic_(arithmetic), bias_(std::move(bias)) {
+    : arithmetic_(arithmetic), bias_(std::move(bias)), biased_(!bias_.empty()) {
   const std::size_t outputs = weight.size() / inputs, together = inputs_together(arithmetic);
   features_ = padded(outputs);
   steps_ = padded(inputs) / together;
@@ -62,6 +62,7 @@ Product PackedLinear::product(std::size_t first, std::size_t count) const {
   product.arithmetic = arithmetic_;
   product.weights = units_.data() + first / kFeatureBlock * block_units_;
   product.bias = bias_.data() + first;
+  product.biased = biased_;
   if (arithmetic_ == Arithmetic::int8) {
     product.weight_scales = scales_.data() + first;
     product.corrections = corrections_.data() + first;

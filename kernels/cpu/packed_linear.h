@@ -33,6 +33,7 @@ class PackedLinear {
   std::size_t block_units_ = 0;  // of one block of features
   Buffer<std::uint32_t> units_;  // see WeightLayout
   std::vector<float> bias_;
+  bool biased_ = false;
   std::vector<float> scales_;              // int8
   std::vector<std::int32_t> corrections_;  // int8
 };

@@ -2,10 +2,15 @@
 //
 // A tile of F output features x V vectors of tokens stays in registers while one pass over the inputs loads V vectors
 // of the operand and F broadcast weights per step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads.
-// The operand's panel stays in the first- or second-level cache; the weights stream past it, 32 bytes per step.
+// The weights stream past the operand's panel, 32 bytes per step. So that a part of the panel stays in the first-level
+// cache, a product may sum some of the inputs for many features before it takes the next inputs; the sums wait in
+// memory, which changes none of their bits.
 
 struct DotF32 {
   using Sum = Floats;
+  RELUCENT_INLINE static Arithmetic arithmetic(const Product& product) {
+    return product.arithmetic;
+  }  // or bf16_emulated
   RELUCENT_INLINE static Sum start(const Product&, std::size_t) { return Floats{}; }
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
     return multiply_add(all(__builtin_bit_cast(float, weight)), (Floats)units, sum);
@@ -15,12 +20,14 @@ struct DotF32 {
 
 #if RELUCENT_BF16
 struct DotBf16 : DotF32 {
+  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::bf16; }
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
     return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)(Ints{} + weight), (__m512bh)units);
   }
 };
 #else
 struct DotBf16 : DotF32 {
+  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::bf16; }
   // Computes what the instruction does, except for its internal rounding.
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
     const auto upper = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) & 0xFFFF0000U);
@@ -33,6 +40,7 @@ struct DotBf16 : DotF32 {
 
 struct DotInt8 {
   using Sum = Ints;
+  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::int8; }
   RELUCENT_INLINE static Sum start(const Product& product, std::size_t feature) {
     return Ints{} + product.corrections[feature];
   }
@@ -53,75 +61,88 @@ struct DotInt8 {
   }
 };
 
-// Writes F x V vectors of results to the output, two features at a time because bf16 operands hold pairs.
-template <std::size_t F, std::size_t V>
+// Writes a vector of tokens' results for two features, because bf16 operands hold pairs.
+template <typename Dot, Product::Output output>
+RELUCENT_INLINE void finish_pair(const Product& product, std::size_t panel, std::size_t feature, std::size_t lane,
+                                 Floats first, Floats second) {
+  using Output = Product::Output;
+  float* const out = static_cast<float*>(product.out) + panel * product.panel_stride + lane;
+  if constexpr (output == Output::gelu_operand) {
+    switch (Dot::arithmetic(product)) {
+      case Arithmetic::bf16:
+        store_units(out + feature / 2 * kPanel, bf16_pair(short_gelu(first), short_gelu(second)));
+        break;
+      case Arithmetic::bf16_emulated:
+        store(out + feature * kPanel, (Floats)rounded_to_bf16(short_gelu(first)));
+        store(out + (feature + 1) * kPanel, (Floats)rounded_to_bf16(short_gelu(second)));
+        break;
+      default:
+        store(out + feature * kPanel, gelu(first));
+        store(out + (feature + 1) * kPanel, gelu(second));
+        break;
+    }
+    return;
+  }
+  float* const one = out + feature * product.feature_stride;
+  float* const other = one + product.feature_stride;
+  if constexpr (output == Output::add) {
+    first = load(one) + first;
+    second = load(other) + second;
+  }
+  if constexpr (output == Output::gelu) {
+    const bool rounds = Dot::arithmetic(product) != Arithmetic::fp32;
+    first = rounds ? short_gelu(first) : gelu(first);
+    second = rounds ? short_gelu(second) : gelu(second);
+  }
+  store(one, first);
+  store(other, second);
+}
+
+// Writes F x V vectors of results to the output.
+template <typename Dot, std::size_t F, std::size_t V>
 RELUCENT_INLINE void finish_tile(const Product& product, std::size_t panel, std::size_t feature, const float* results) {
-  float* const out = static_cast<float*>(product.out) + panel * product.panel_stride;
-  const auto each = [&](const auto& finish) {
+  using Output = Product::Output;
+  const auto finish = [&]<Output output>() {
 #pragma GCC unroll 1
     for (std::size_t f = 0; f < F; f += 2) {
 #pragma GCC unroll 3
       for (std::size_t v = 0; v < V; ++v) {
         const float* first = results + (f * V + v) * kLanes;
-        finish(feature + f, v * kLanes, load(first), load(first + V * kLanes));
+        finish_pair<Dot, output>(product, panel, feature + f, v * kLanes, load(first), load(first + V * kLanes));
       }
     }
   };
-  const auto place = [&](std::size_t f, std::size_t lane) { return out + f * product.feature_stride + lane; };
   switch (product.output) {
-    case Product::Output::store:
-      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
-        store(place(f, lane), first);
-        store(place(f + 1, lane), second);
-      });
-      break;
-    case Product::Output::add:
-      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
-        store(place(f, lane), load(place(f, lane)) + first);
-        store(place(f + 1, lane), load(place(f + 1, lane)) + second);
-      });
-      break;
-    case Product::Output::gelu:
-      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
-        store(place(f, lane), gelu(first));
-        store(place(f + 1, lane), gelu(second));
-      });
-      break;
-    case Product::Output::gelu_operand:
-      if (product.arithmetic == Arithmetic::bf16) {
-        each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
-          store_units(out + f / 2 * kPanel + lane, bf16_pair(gelu(first), gelu(second)));
-        });
-        break;
-      }
-      each([&](std::size_t f, std::size_t lane, Floats first, Floats second) {
-        Floats a = gelu(first), b = gelu(second);
-        if (product.arithmetic == Arithmetic::bf16_emulated) {
-          a = (Floats)rounded_to_bf16(a);
-          b = (Floats)rounded_to_bf16(b);
-        }
-        store(out + f * kPanel + lane, a);
-        store(out + (f + 1) * kPanel + lane, b);
-      });
-      break;
+    case Output::store: finish.template operator()<Output::store>(); break;
+    case Output::add: finish.template operator()<Output::add>(); break;
+    case Output::gelu: finish.template operator()<Output::gelu>(); break;
+    case Output::gelu_operand: finish.template operator()<Output::gelu_operand>(); break;
   }
 }
 
-// Computes F features, starting at `feature`, of V vectors of tokens. A block of weights holds 16 features; F is 4, 8
-// or 16.
+// Computes F features, starting at `feature`, of V vectors of tokens, over the steps [first, end); keeps the sums in
+// `kept` unless these are the last steps. A block of weights holds 16 features; F is 4, 8 or 16.
 template <typename Dot, std::size_t F, std::size_t V>
-RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std::size_t feature) {
+RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std::size_t feature, std::size_t first,
+                                  std::size_t end, float* kept) {
+  using Sum = typename Dot::Sum;
   const std::size_t block_units = product.steps * kFeatureBlock;
   const auto* weights = static_cast<const std::int32_t*>(product.weights) + feature / kFeatureBlock * block_units +
                         feature % kFeatureBlock;
   const auto* units = static_cast<const std::int32_t*>(product.operand) + panel * product.steps * kPanel;
-  typename Dot::Sum sums[F][V];
+  Sum sums[F][V];
+  const auto each = [&](const auto& work) {
 #pragma GCC unroll 16
-  for (std::size_t f = 0; f < F; ++f) {
+    for (std::size_t f = 0; f < F; ++f) {
 #pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::start(product, feature + f);
-  }
-  for (std::size_t step = 0; step < product.steps; ++step) {
+      for (std::size_t v = 0; v < V; ++v) work(f, v);
+    }
+  };
+  if (first == 0)
+    each([&](std::size_t f, std::size_t v) { sums[f][v] = Dot::start(product, feature + f); });
+  else
+    each([&](std::size_t f, std::size_t v) { sums[f][v] = (Sum)load(kept + (f * V + v) * kLanes); });
+  for (std::size_t step = first; step < end; ++step) {
     Ints x[V];
 #pragma GCC unroll 3
     for (std::size_t v = 0; v < V; ++v) x[v] = load_units(units + step * kPanel + v * kLanes);
@@ -132,24 +153,40 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
       for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
     }
   }
+  if (end < product.steps) {
+    each([&](std::size_t f, std::size_t v) { store(kept + (f * V + v) * kLanes, (Floats)sums[f][v]); });
+    return;
+  }
   // Through the first-level cache, so that the code below is a loop instead of F x V copies of its body.
   float results[F * V * kLanes];
-#pragma GCC unroll 16
-  for (std::size_t f = 0; f < F; ++f) {
-#pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v) {
-      const std::size_t token = panel * kPanel + v * kLanes;
-      store(results + (f * V + v) * kLanes,
-            Dot::value(product, sums[f][v], feature + f, token) + product.bias[feature + f]);
-    }
-  }
-  finish_tile<F, V>(product, panel, feature, results);
+  each([&](std::size_t f, std::size_t v) {
+    const std::size_t token = panel * kPanel + v * kLanes;
+    store(results + (f * V + v) * kLanes,
+          Dot::value(product, sums[f][v], feature + f, token) + product.bias[feature + f]);
+  });
+  finish_tile<Dot, F, V>(product, panel, feature, results);
 }
+
+// Steps whose part of an operand's panel, 24 KiB, stays in the first-level cache. AVX2 multiplies no faster than the
+// second-level cache delivers the panel, so there it takes all steps at once.
+constexpr std::size_t kStepsTogether = RELUCENT_REGISTERS == 32 ? 128 : std::size_t{1} << 20;
+// Features whose sums wait in the first- or second-level cache for the next steps.
+constexpr std::size_t kFeaturesTogether = 128;
 
 template <typename Dot, std::size_t F, std::size_t V>
 void product_panel(const Product& product, std::size_t panel) {
-  std::size_t feature = 0;
-  for (; feature < product.features; feature += F) product_tile<Dot, F, V>(product, panel, feature);
+  const std::size_t parts = (product.steps + kStepsTogether - 1) / kStepsTogether;
+  const std::size_t steps = (product.steps + parts - 1) / parts;
+  alignas(64) float kept[kFeaturesTogether * V * kLanes];
+  for (std::size_t block = 0; block < product.features; block += kFeaturesTogether) {
+    const std::size_t left = product.features - block, count = left < kFeaturesTogether ? left : kFeaturesTogether;
+    for (std::size_t first = 0; first < product.steps; first += steps) {
+      const std::size_t end = product.steps - first < steps ? product.steps : first + steps;
+      for (std::size_t f = 0; f < count; f += F) {
+        product_tile<Dot, F, V>(product, panel, block + f, first, end, kept + f * V * kLanes);
+      }
+    }
+  }
 }
 
 template <typename Dot>

@@ -10,9 +10,6 @@
 namespace relucent::cpu {
 namespace {
 
-// Enough to fill panels at any level, few enough for their activations to stay in the second-level cache.
-constexpr std::size_t kGroupTokens = 384;
-
 // Longest first, so that no worker finishes last with a long document.
 std::vector<std::size_t> longest_first(const ScoringBatch& batch) {
   std::vector<std::size_t> order(batch.documents.size());
@@ -34,7 +31,7 @@ void score(const Encoder& encoder, const ScoringBatch& batch, const Workers& wor
   const std::vector<std::size_t> order = longest_first(batch);
   std::vector<std::size_t> tokens;
   for (const std::size_t i : order) tokens.push_back(encoder.tokens(batch.query.size(), batch.documents[i].size()));
-  const Schedule plan = schedule(tokens, workers.count, kGroupTokens);
+  const Schedule plan = schedule(tokens, workers.count, encoder.group_tokens());
   std::vector<float> cls(order.size() * 2 * encoder.hidden());  // in `order`
   const auto encode = [&](const Schedule::Run& run, Team& team) {
     std::vector<std::span<const std::int32_t>> documents;

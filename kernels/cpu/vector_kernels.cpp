@@ -58,12 +58,16 @@ std::vector<const VectorKernels*> claimed() {
 
 }  // namespace
 
-const VectorKernels& best_vector_kernels() {
-  const VectorLevels available = available_vector_kernels();
-  std::size_t best = available.count - 1;
-  while (best > 0 && !available.levels[best]->automatic) --best;
-  return *available.levels[best];
+const VectorKernels& best_of(const VectorLevels& levels, bool for_fp32) {
+  const auto suits = [&](const VectorKernels& level) {
+    return level.automatic && !(for_fp32 && level.layout == WeightLayout::tiles);
+  };
+  std::size_t best = levels.count - 1;
+  while (best > 0 && !suits(*levels.levels[best])) --best;
+  return *levels.levels[best];
 }
+
+const VectorKernels& best_vector_kernels() { return best_of(available_vector_kernels(), false); }
 
 VectorLevels available_vector_kernels() {
   // Not the emulated tile kernels: only tests use them, and must see their errors.

@@ -39,6 +39,7 @@ struct Product {
   Arithmetic arithmetic = Arithmetic::fp32;
   const void* weights = nullptr;              ///< packed by PackedLinear
   const float* bias = nullptr;                ///< [features]
+  bool biased = true;                         ///< otherwise every bias is 0
   const float* weight_scales = nullptr;       ///< int8: [features]
   const std::int32_t* corrections = nullptr;  ///< int8: [features], -128 times the sum of a feature's weights
   std::size_t features = 0;                   ///< a multiple of kFeatureBlock
@@ -59,6 +60,11 @@ struct Product {
   std::size_t panel_stride = 0, feature_stride = 0;  ///< gelu_operand uses only panel_stride and the operand's layout
 };
 
+/// The rows whose sum is one token's embedding.
+struct EmbeddingRows {
+  const float *word = nullptr, *position = nullptr, *type = nullptr;  ///< [features]
+};
+
 /// LayerNorm over the features of each token, in place. The kernel can also pack the result as the next operand.
 struct Norm {
   float* x = nullptr;            ///< [panels][padded features][panel]
@@ -66,6 +72,17 @@ struct Norm {
   const float* beta = nullptr;   ///< [features]
   float epsilon = 0;
   std::size_t features = 0, vectors = 0;
+  const float* bias = nullptr;  ///< [features], added to x first; null: none
+};
+
+/// Some features of consecutive tokens that belong into the operand of an activation.
+struct FeatureRows {
+  const float* rows = nullptr;  ///< feature first_feature + i of token first_token + t at rows[i * stride + t],
+                                ///< readable for kReach tokens before and after
+  std::size_t stride = 0;
+  std::size_t first_feature = 0, count = 0;  ///< multiples of inputs_together()
+  std::size_t first_token = 0, tokens = 0;   ///< in the operand
+  std::size_t features = 0;                  ///< of the whole operand
 };
 
 /// An operand to fill.
@@ -95,13 +112,14 @@ struct Attention {
   Keys segments[3];
   std::size_t segment_count = 0;
   /// Key j of the band belongs to token j; token i sees it if |i - j| <= window. `count` is `tokens`, or 0 for no band.
-  /// kReach keys before the first and after the last must be readable.
+  /// kReach keys before the first and after the last must be readable, and finite.
   Keys band;
   std::size_t window = 0;
 
   std::size_t head_size = 0;
   float scale = 0;
-  float* scores = nullptr;  ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
+  Arithmetic arithmetic = Arithmetic::fp32;  ///< bf16: operands may be rounded to bf16
+  float* scores = nullptr;                   ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
 };
 
 /// One sequence's values: feature f of token i at rows[f * stride + i], readable up to the next whole vector of tokens.
@@ -123,14 +141,21 @@ struct VectorKernels {
   std::size_t lanes;            ///< tokens per vector
   std::size_t panel;            ///< tokens per panel
   std::size_t panels_together;  ///< panels that a product over all features should process at a time
+  std::size_t bf16_inputs;      ///< inputs that a product of bf16 should sum at a time; 0: all
+  std::size_t group_tokens;     ///< tokens that a worker should compute at a time
   bool native_bf16, native_int8;
   bool automatic;       ///< may be chosen if the caller names no instruction set
   WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
 
+  /// The embeddings of `count` tokens, 1 to `lanes`, as one vector of an activation: feature f at x[f * panel]. Fills
+  /// the lanes beyond the last token, too.
+  void (*embed)(const EmbeddingRows* tokens, std::size_t count, std::size_t features, float* x);
   void (*product)(const Product& product);
   void (*norm)(const Norm& norm, const OperandOut& out);
   /// An activation ([panels][padded(features)][panel]) as an operand.
   void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);
+  /// Writes rows into an operand and leaves other features and tokens alone. Not for int8.
+  void (*pack_rows)(const FeatureRows& from, const OperandOut& out);
   void (*attend)(const Attention& attention);
   /// The same for a single token without a band, with the keys along the lanes. Keys must be readable up to the next
   /// multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up to a multiple of
@@ -144,7 +169,8 @@ struct VectorKernels {
   /// weights beyond the last token, up to a whole vector, must be 0.
   void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,
                      std::size_t sums_stride);
-  /// Runs `rounds` rounds of multiply-adds on registers alone; returns the number of operations.
+  /// Runs `rounds` rounds of multiply-adds on random operands in the first-level cache; returns the number of
+  /// operations.
   double (*spin)(Arithmetic arithmetic, std::size_t rounds);
   /// values <- softmax(values), in place.
   void (*softmax)(float* values, std::size_t count);
@@ -163,7 +189,11 @@ struct VectorLevels {
 };
 VectorLevels available_vector_kernels();
 
-/// The best of them whose `automatic` is true.
+/// The best of `levels` whose `automatic` is true, for fp32 the best one without tiles: tiles multiply no fp32, and
+/// with them panels are narrower. All levels of 16 lanes give fp32 the same bits.
+const VectorKernels& best_of(const VectorLevels& levels, bool for_fp32);
+
+/// The best of the available ones for any precision.
 const VectorKernels& best_vector_kernels();
 
 namespace amx_emulated {

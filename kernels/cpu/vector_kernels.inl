@@ -25,6 +25,7 @@ namespace {
 #if RELUCENT_AMX
 #include "kernels/cpu/tiles.inl"
 #include "kernels/cpu/tile_product.inl"
+#include "kernels/cpu/tile_attention.inl"
 #endif
 #include "kernels/cpu/peak.inl"
 // clang-format on
@@ -43,6 +44,16 @@ void product(const Product& product) {
   }
 }
 
+void attend(const Attention& attention) {
+#if RELUCENT_AMX
+  if (fits_tiles(attention)) {
+    attend_by_tiles(attention);
+    return;
+  }
+#endif
+  attend_by_vectors(attention);
+}
+
 #define RELUCENT_TEXT_OF(name) #name
 #define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
 
@@ -52,14 +63,18 @@ const VectorKernels kKernels = {
     .name = RELUCENT_TEXT(RELUCENT_LEVEL),
     .lanes = kLanes,
     .panel = kPanel,
-    .panels_together = RELUCENT_AMX != 0 ? 8 : 1,
+    .panels_together = RELUCENT_AMX != 0 ? 22 : 1,
+    .bf16_inputs = RELUCENT_AMX != 0 ? 256 : 0,
+    .group_tokens = RELUCENT_AMX != 0 ? 704 : 384,
     .native_bf16 = RELUCENT_BF16 != 0 || RELUCENT_AMX == 2,
     .native_int8 = RELUCENT_VNNI != 0 || RELUCENT_AMX == 2,
     .automatic = RELUCENT_AMX != 2,
     .layout = RELUCENT_AMX != 0 ? WeightLayout::tiles : WeightLayout::by_step,
+    .embed = embed,
     .product = product,
     .norm = norm,
     .pack = pack,
+    .pack_rows = pack_rows,
     .attend = attend,
     .attend_one = attend_one,
     .token_products = token_products,

@@ -17,8 +17,15 @@ RELUCENT_INLINE Ints load_units(const void* from) { return *static_cast<const Un
 RELUCENT_INLINE void store_units(void* to, Ints value) { *static_cast<UnalignedInts*>(to) = value; }
 // Subtracting zero changes no value, not even -0, so the compiler removes the subtraction.
 RELUCENT_INLINE Floats all(float value) { return value - Floats{}; }
+// b if either is NaN. GCC 12 turns the comparison into one instruction except with AVX-512's masks; it warns about the
+// intrinsics without a mask.
+#if defined(__AVX512F__)
+RELUCENT_INLINE Floats higher(Floats a, Floats b) { return (Floats)_mm512_maskz_max_ps(0xFFFF, (__m512)a, (__m512)b); }
+RELUCENT_INLINE Floats lower(Floats a, Floats b) { return (Floats)_mm512_maskz_min_ps(0xFFFF, (__m512)a, (__m512)b); }
+#else
 RELUCENT_INLINE Floats higher(Floats a, Floats b) { return a > b ? a : b; }
 RELUCENT_INLINE Floats lower(Floats a, Floats b) { return a < b ? a : b; }
+#endif
 RELUCENT_INLINE Floats magnitude(Floats a) { return (Floats)((Ints)a & 0x7FFFFFFF); }
 
 // a * b + c, rounded once if the level has fused multiply-add, otherwise twice. Nothing else is fused: these files are
@@ -38,6 +45,17 @@ RELUCENT_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
   return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #else
   return a * b + c;
+#endif
+}
+
+RELUCENT_INLINE Floats square_root(Floats value) {
+#if RELUCENT_LANES == 16 && defined(__AVX512F__)
+  return (Floats)_mm512_maskz_sqrt_ps(0xFFFF, (__m512)value);
+#elif RELUCENT_LANES == 8 && defined(__AVX2__)
+  return (Floats)_mm256_sqrt_ps((__m256)value);
+#else
+  for (std::size_t i = 0; i < kLanes; ++i) value[i] = __builtin_sqrtf(value[i]);
+  return value;
 #endif
 }
 
@@ -70,6 +88,27 @@ RELUCENT_INLINE float highest(Floats value) {
   float best = part[0];
   for (std::size_t i = 1; i < kLanes; ++i) best = part[i] > best ? part[i] : best;
   return best;
+}
+
+// rows[i][j] <- rows[j][i]: swaps the off-diagonal quarters of squares of 2, 4, ... lanes.
+RELUCENT_INLINE void transpose(Floats (&rows)[kLanes]) {
+#pragma GCC unroll 4
+  for (std::size_t half = 1; half < kLanes; half *= 2) {
+    Ints first{}, second{};
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const bool right = (i & half) != 0;
+      first[i] = static_cast<std::int32_t>(right ? kLanes + i - half : i);
+      second[i] = static_cast<std::int32_t>(right ? kLanes + i : i + half);
+    }
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      if ((i & half) != 0) continue;
+      const Floats a = rows[i], b = rows[i + half];
+      rows[i] = __builtin_shuffle(a, b, first);
+      rows[i + half] = __builtin_shuffle(a, b, second);
+    }
+  }
 }
 
 // e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2; ln 2 in two parts (Cody, Waite 1980); e^r by its Taylor
@@ -116,6 +155,25 @@ RELUCENT_INLINE Floats gelu(Floats x) {
   const Floats half = 0.5F * x;
   const Floats inside = multiply_add(half, erf, half);
   return x < all(-limit) ? all(0.0F) : inside;
+}
+
+// The same for results that are rounded to 16 or 8 bits, without a division: erf(x / sqrt 2) = 2 x P(x^2) for |x|
+// <= 4.2, a minimax fit of GELU's absolute error with P(4.2^2) 4.2 = 1/2; constant beyond. In exact arithmetic the
+// error is at most 7.5e-5, at |x| = 4.2 and below; evaluated in fp32 it is below 1e-4 for |x| <= 4.2 and 1e-4 + 3e-6
+// (|x| - 4.2) beyond.
+RELUCENT_INLINE Floats short_gelu(Floats x) {
+  constexpr float limit = 4.2F;
+  const Floats bounded = lower(higher(x, all(-limit)), all(limit));
+  const Floats square = bounded * bounded;
+  Floats half = all(-9.01748343e-10F);
+  half = multiply_add(half, square, all(7.94131054e-08F));
+  half = multiply_add(half, square, all(-3.03792558e-06F));
+  half = multiply_add(half, square, all(6.68906505e-05F));
+  half = multiply_add(half, square, all(-0.000950657646F));
+  half = multiply_add(half, square, all(0.00929823332F));
+  half = multiply_add(half, square, all(-0.0655282214F));
+  half = multiply_add(half, square, all(0.398465663F));
+  return x * multiply_add(half, bounded, all(0.5F));
 }
 
 // Rounds to bf16, to nearest, ties to even, in the upper half of each lane: adds half a unit of the last kept bit,

@@ -76,8 +76,8 @@ struct Sums {
   }
 };
 
-// grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time, not a piece of
-// each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
+// grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not
+// 2 * head_size bytes of each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
 // qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8.
 template <typename T, int Dim>
 __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* qkv, T* context) {

@@ -20,17 +20,8 @@ struct PostingKernels {
                                 std::int32_t* documents, std::int32_t* frequencies);
   static constexpr std::size_t kReadAhead = 128, kWriteAhead = 64;
 
-  /// Finds the sums above `limit`, which is not negative, and resets all sums to zero.
-  /// @param sums           [size, a multiple of 64], aligned to 64 bytes; zero where `seen` is zero
-  /// @param seen           [size], each 0 or 1
-  /// @param places, found  [size]: positions in `sums`, ascending, and the sums found there; up to kWriteAhead further
-  ///                       elements may be overwritten
-  /// @return the number of sums found
-  std::size_t (*take_above)(double* sums, const std::uint8_t* seen, std::size_t size, double limit,
-                            std::int32_t* places, double* found);
-
-  /// Counts the ones in `seen` and resets it to zero. @param seen  [size, a multiple of 64], each 0 or 1
-  std::size_t (*count_seen)(std::uint8_t* seen, std::size_t size);
+  /// Counts the elements of `marks` that are not zero and resets all to zero. @param marks  [size, a multiple of 64]
+  std::size_t (*count_marks)(std::uint8_t* marks, std::size_t size);
 };
 
 /// The versions that this processor supports, the fastest last.

@@ -37,49 +37,21 @@ const std::uint8_t* decode_one_by_one(const std::uint8_t* bytes, std::int32_t co
 constexpr auto decode = decode_one_by_one;  // NOLINT(readability-identifier-naming): a function
 #endif
 
+inline std::size_t count_64(const std::uint8_t* marks) {
 #if RELUCENT_VBMI2
-#include "plugin/bm25/take_above_compressing.inl"
+  const __m512i all = _mm512_loadu_si512(marks);
+  return static_cast<std::size_t>(__builtin_popcountll(_mm512_test_epi8_mask(all, all)));
 #else
-using Doubles = double __attribute__((vector_size(64)));
-using Longs = long long __attribute__((vector_size(64)));
-
-inline bool any(const Longs& mask) {
-  return (mask[0] | mask[1] | mask[2] | mask[3] | mask[4] | mask[5] | mask[6] | mask[7]) != 0;
-}
-
-std::size_t take_above(double* sums, const std::uint8_t* seen, std::size_t size, double limit, std::int32_t* places,
-                       double* found) {
-  std::size_t count = 0;
-  for (std::size_t group = 0; group < size; group += 64) {
-    Longs marks;
-    __builtin_memcpy(&marks, seen + group, sizeof marks);
-    if (!any(marks)) continue;
-    for (std::size_t eight = group; eight < group + 64; eight += 8) {
-      auto& eight_sums = *reinterpret_cast<Doubles*>(sums + eight);
-      if (any(eight_sums > limit)) {
-        for (std::size_t i = eight; i < eight + 8; ++i) {
-          places[count] = static_cast<std::int32_t>(i);
-          found[count] = sums[i];
-          count += sums[i] > limit ? 1 : 0;
-        }
-      }
-      eight_sums = Doubles{};
-    }
-  }
+  std::uint8_t count = 0;
+  for (std::size_t i = 0; i < 64; ++i) count = static_cast<std::uint8_t>(count + (marks[i] != 0 ? 1 : 0));
   return count;
-}
 #endif
+}
 
-std::size_t count_seen(std::uint8_t* seen, std::size_t size) {
+std::size_t count_marks(std::uint8_t* marks, std::size_t size) {
   std::size_t count = 0;
-  // Each byte of `sum` is at most 8. The multiplication adds them up in the highest byte: at most 64.
-  for (std::size_t group = 0; group < size; group += 64) {
-    std::uint64_t words[8], sum = 0;
-    __builtin_memcpy(words, seen + group, sizeof words);
-    for (const std::uint64_t word : words) sum += word;
-    count += (sum * 0x0101010101010101U) >> 56;
-  }
-  __builtin_memset(seen, 0, size);
+  for (std::size_t i = 0; i < size; i += 64) count += count_64(marks + i);
+  __builtin_memset(marks, 0, size);
   return count;
 }
 
@@ -87,6 +59,6 @@ std::size_t count_seen(std::uint8_t* seen, std::size_t size) {
 
 #define RELUCENT_TEXT_OF(name) #name
 #define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
-const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, take_above, count_seen};
+const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, count_marks};
 
 }  // namespace relucent::bm25::RELUCENT_LEVEL

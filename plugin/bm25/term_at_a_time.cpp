@@ -17,13 +17,11 @@ namespace relucent::bm25 {
 namespace {
 
 constexpr std::int32_t kWindow = 1 << 14;  // documents; their sums take 128 KiB and stay in the L2 cache
-constexpr std::int32_t kGroup = 64;        // documents that the kernels process at a time
 
-/// Documents of the window that may still become hits, in order, with their sums so far.
+/// Documents of the window that may still become hits, in no order, with their sums so far.
 struct Candidates {
-  static constexpr std::size_t kRoom = kWindow + PostingKernels::kWriteAhead;
-  std::array<std::int32_t, kRoom> places;  ///< in the window
-  std::array<double, kRoom> sums;
+  std::array<std::int32_t, kWindow + 1> places;  ///< in the window
+  std::array<double, kWindow + 1> sums;
   std::size_t count = 0;
 
   /// Drops candidates whose sums are not above `limit`.
@@ -38,19 +36,42 @@ struct Candidates {
   }
 };
 
-/// Sums and marks are zero between windows and queries, even after an exception.
+/// Everything but the candidates and `allowed` is zero or empty between windows and queries, even after an exception.
 struct Window {
-  alignas(64) std::array<double, kWindow> sums{};
-  alignas(64) std::array<std::uint8_t, kWindow> seen{};  ///< 1: some term matches
-  /// Frequencies of the term being looked up, 0 where it does not occur; all zero between terms.
-  alignas(64) std::array<std::uint8_t, kWindow> frequencies{};
+  static constexpr std::uint8_t kLarge = 255;
+
+  std::array<double, kWindow> sums{};
+  std::array<std::int32_t, kWindow + 1> added;  ///< the places of the documents that have a sum, in no order
+  std::size_t added_count = 0;
+  /// Not 0: some term matches. While a term is looked up: its frequency where it occurs, kLarge if that is not less.
+  std::array<std::uint8_t, kWindow> marks{};
+  std::vector<std::pair<std::int32_t, std::int32_t>> large;  ///< places marked kLarge, ascending, and their frequencies
   Candidates candidates;
   std::array<std::uint8_t, kWindow> allowed;  ///< 1: the filter accepts the document; unused without a filter
 
+  /// Makes the sums above `limit` the candidates.
+  void take_candidates(double limit) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < added_count; ++i) {
+      double& sum = sums[static_cast<std::size_t>(added[i])];
+      candidates.places[count] = added[i];
+      candidates.sums[count] = sum;
+      count += sum > limit ? 1 : 0;
+      sum = 0;
+    }
+    candidates.count = count;
+    added_count = 0;
+  }
+
+  std::int32_t large_frequency(std::int32_t place) const {
+    return std::ranges::lower_bound(large, place, {}, &std::pair<std::int32_t, std::int32_t>::first)->second;
+  }
+
   void clear() {
     sums.fill(0);
-    seen.fill(0);
-    frequencies.fill(0);
+    added_count = 0;
+    marks.fill(0);
+    large.clear();
   }
 };
 
@@ -98,27 +119,31 @@ class TermCursor {
     Candidates& candidates = window.candidates;
     if (candidates.count == 0) {
       each_stretch(end, [&](const std::int32_t* documents, const std::int32_t*, std::size_t size) {
-        for (std::size_t i = 0; i < size; ++i) window.seen[static_cast<std::size_t>(documents[i] - start)] = 1;
+        for (std::size_t i = 0; i < size; ++i) window.marks[static_cast<std::size_t>(documents[i] - start)] = 1;
       });
       return;
     }
+    for (std::size_t i = 0; i < candidates.count; ++i) window.marks[static_cast<std::size_t>(candidates.places[i])] = 0;
     each_stretch(end, [&](const std::int32_t* documents, const std::int32_t* frequencies, std::size_t size) {
       for (std::size_t i = 0; i < size; ++i) {
-        const auto place = static_cast<std::size_t>(documents[i] - start);
-        window.seen[place] = 1;
-        if (static_cast<std::uint32_t>(frequencies[i]) <= 255) {
-          window.frequencies[place] = static_cast<std::uint8_t>(frequencies[i]);
-        } else {
-          add_to_candidate(documents[i] - start, start, frequencies[i], candidates);
-        }
+        const std::int32_t place = documents[i] - start;
+        // A damaged list may have frequencies of 0, which must not become marks.
+        const bool small = static_cast<std::uint32_t>(frequencies[i]) - 1 < Window::kLarge - 1U;
+        window.marks[static_cast<std::size_t>(place)] =
+            small ? static_cast<std::uint8_t>(frequencies[i]) : Window::kLarge;
+        if (!small) window.large.emplace_back(place, frequencies[i]);
       }
     });
     for (std::size_t i = 0; i < candidates.count; ++i) {
       const std::int32_t place = candidates.places[i];
-      const std::uint8_t frequency = window.frequencies[static_cast<std::size_t>(place)];
-      if (frequency != 0) candidates.sums[i] += contributions_(frequency, length(start + place));
+      std::uint8_t& mark = window.marks[static_cast<std::size_t>(place)];
+      if (mark != 0) {
+        const std::int32_t frequency = mark == Window::kLarge ? window.large_frequency(place) : mark;
+        candidates.sums[i] += contributions_(frequency, length(start + place));
+      }
+      mark = 1;
     }
-    window.frequencies.fill(0);
+    window.large.clear();
   }
 
  private:
@@ -146,25 +171,21 @@ class TermCursor {
 
   template <typename Length>
   void add_up_to(std::int32_t end, std::int32_t start, Window& window, Length&& length_of) {
+    std::size_t count = window.added_count;
     each_stretch(end, [&](const std::int32_t* documents, const std::int32_t* frequencies, std::size_t size) {
       for (std::size_t i = 0; i < size; ++i) {
         const std::int32_t document = documents[i];
         const auto place = static_cast<std::size_t>(document - start);
         window.sums[place] += contributions_(frequencies[i], length_of(document));
-        window.seen[place] = 1;
+        window.added[count] = document - start;
+        count += 1U - window.marks[place];  // new if no term has marked it
+        window.marks[place] = 1;
       }
     });
+    window.added_count = count;
   }
 
   std::uint8_t length(std::int32_t document) const { return lengths_ == nullptr ? 1 : lengths_[document]; }
-
-  void add_to_candidate(std::int32_t place, std::int32_t start, std::int32_t frequency, Candidates& candidates) const {
-    const auto end = candidates.places.begin() + static_cast<std::ptrdiff_t>(candidates.count);
-    const auto found = std::lower_bound(candidates.places.begin(), end, place);
-    if (found == end || *found != place) return;
-    candidates.sums[static_cast<std::size_t>(found - candidates.places.begin())] +=
-        contributions_(frequency, length(start + place));
-  }
 
   double find_largest() const {
     // No contribution exceeds the weight. That bound is good enough for rare terms, and most terms are rare.
@@ -265,16 +286,13 @@ class Disjunction {
   }
 
   /// Computes the window's candidates and marks all matching documents.
-  void score(std::int32_t start, std::int32_t size, Window& window, const PostingKernels& kernels) {
+  void score(std::int32_t start, std::int32_t size, Window& window) {
     split();
     for (std::size_t i = skipped_; i < order_.size(); ++i) order_[i]->add_up_to(start + size, start, window);
-    Candidates& candidates = window.candidates;
-    const auto groups = static_cast<std::size_t>((size + kGroup - 1) / kGroup);
-    candidates.count = kernels.take_above(window.sums.data(), window.seen.data(), groups * kGroup, limit(skipped_),
-                                          candidates.places.data(), candidates.sums.data());
+    window.take_candidates(limit(skipped_));
     for (std::size_t i = skipped_; i-- > 0;) {
       order_[i]->look_up_to(start + size, start, window);
-      candidates.keep_above(limit(i));
+      window.candidates.keep_above(limit(i));
     }
   }
 
@@ -337,26 +355,24 @@ std::int32_t TermAtATime::search(const Lucene::SegmentReaderPtr& segment, std::i
   std::size_t matches = 0;
   try {
     for (;;) {
-      const std::int32_t next = disjunction.next_document();
-      if (next >= documents) break;
-      const std::int32_t start = next / kGroup * kGroup;
+      const std::int32_t start = disjunction.next_document();
+      if (start >= documents) break;
       const std::int32_t size = std::min(kWindow, documents - start);
-      const auto groups = static_cast<std::size_t>((size + kGroup - 1) / kGroup);
-      disjunction.score(start, size, window, kernels);
+      disjunction.score(start, size, window);
       if (!acceptance.everything()) {
         acceptance.start_window(start, size, window);
         for (std::int32_t place = 0; place < size; ++place) {
-          std::uint8_t& seen = window.seen[static_cast<std::size_t>(place)];
-          if (seen != 0 && !acceptance(start, place, window)) seen = 0;
+          std::uint8_t& mark = window.marks[static_cast<std::size_t>(place)];
+          if (mark != 0 && !acceptance(start, place, window)) mark = 0;
         }
       }
       for (std::size_t i = 0; i < candidates.count; ++i) {
         const std::int32_t place = candidates.places[i];
-        if (candidates.sums[i] > top_.threshold() && window.seen[static_cast<std::size_t>(place)] != 0) {
+        if (window.marks[static_cast<std::size_t>(place)] != 0) {
           top_.offer(static_cast<float>(candidates.sums[i]), first_document + start + place);
         }
       }
-      matches += kernels.count_seen(window.seen.data(), groups * kGroup);
+      matches += kernels.count_marks(window.marks.data(), window.marks.size());
     }
   } catch (...) {
     window.clear();

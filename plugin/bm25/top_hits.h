@@ -12,19 +12,19 @@ struct Hit {
   std::int32_t document;
 };
 
-/// Collects the best `size` hits; on equal scores the smaller document wins. Offer documents in ascending order.
+/// Collects the best `size` hits; on equal scores the smaller document wins. Offer documents in any order.
 class TopHits {
  public:
   explicit TopHits(std::int32_t size) : size_(static_cast<std::size_t>(std::max(size, 0))) {}
 
-  /// Only a score above this still becomes a hit: a later document loses against an equal score.
+  /// Only a score above this, or an equal one of a smaller document, still becomes a hit.
   double threshold() const { return threshold_; }
 
   void offer(float score, std::int32_t document) {
     if (hits_.size() < size_) {
       hits_.push_back({score, document});
       std::ranges::push_heap(hits_, better);
-    } else if (size_ > 0 && score > hits_.front().score) {
+    } else if (size_ > 0 && better({score, document}, hits_.front())) {
       std::ranges::pop_heap(hits_, better);
       hits_.back() = {score, document};
       std::ranges::push_heap(hits_, better);

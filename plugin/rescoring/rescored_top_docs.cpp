@@ -5,7 +5,7 @@ namespace relucent {
 RescoredHit::RescoredHit(std::int32_t document, double hit_score) : Lucene::ScoreDoc(document, hit_score) {}
 RescoredHit::~RescoredHit() = default;
 
-RescoredTopDocs::RescoredTopDocs(std::int32_t total, Lucene::Collection<Lucene::ScoreDocPtr> hits, double best)
+RescoredTopDocs::RescoredTopDocs(std::int32_t total, const Lucene::Collection<Lucene::ScoreDocPtr>& hits, double best)
     : Lucene::TopDocs(total, hits, best) {}
 RescoredTopDocs::~RescoredTopDocs() = default;
 

@@ -132,12 +132,12 @@ class Damage {
 
   // Levels that open, and for half of them levels that close.
   std::string nested() {
-    constexpr std::pair<const char*, const char*> kLevels[] = {{"[", "]"},   {"{\"a\":", "}"}, {"[{\"b\":[", "]}]"},
-                                                               {"{", "}"},   {"a.", ""},       {"{a.b=", "}"},
-                                                               {"[[", "]]"}, {"\"a\" . ", ""}};
-    constexpr std::size_t kDepths[] = {1, 2, 60, 254, 255, 256, 257, 258, 1000, 100'000};
-    const auto& [open, close] = kLevels[below(std::size(kLevels))];
-    const std::size_t depth = kDepths[below(std::size(kDepths))];
+    constexpr std::pair<const char*, const char*> levels[] = {{"[", "]"},   {"{\"a\":", "}"}, {"[{\"b\":[", "]}]"},
+                                                              {"{", "}"},   {"a.", ""},       {"{a.b=", "}"},
+                                                              {"[[", "]]"}, {"\"a\" . ", ""}};
+    constexpr std::size_t depths[] = {1, 2, 60, 254, 255, 256, 257, 258, 1000, 100'000};
+    const auto& [open, close] = levels[below(std::size(levels))];
+    const std::size_t depth = depths[below(std::size(depths))];
     std::string text;
     for (std::size_t i = 0; i < depth; ++i) text += open;
     text += "1";

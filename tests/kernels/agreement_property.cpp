@@ -156,6 +156,7 @@ TEST_P(AgreesWithReference, OnWideEncoders) {
   for (const Sizes& sizes : {Sizes{.hidden = 768, .heads = 12, .intermediate = 64, .layers = 2},
                              Sizes{.hidden = 1024, .heads = 8, .intermediate = 64, .layers = 2},
                              Sizes{.hidden = 2048, .heads = 16, .intermediate = 32, .layers = 2}}) {
+    if (!GetParam().on_gpu() && sizes.hidden > 1000) continue;  // a CPU's code does the same for any width
     RandomModel model(sizes, pattern_of(63U & ~12U, 4));
     const Pairs pairs = random_pairs(model, 4, {1, 37});
     auto& truth = truths[sizes.hidden];

@@ -73,6 +73,17 @@ TEST(KnownProducts, NoLevelOfThisMachineIsRefused) {
   EXPECT_TRUE(cpu::best_vector_kernels().automatic);
 }
 
+TEST(BestLevel, HasTilesExceptForFp32) {
+  VectorKernels tiles = cpu::plain::kKernels, emulated = tiles;
+  tiles.layout = emulated.layout = cpu::WeightLayout::tiles;
+  emulated.automatic = false;
+  cpu::VectorLevels levels{{&cpu::plain::kKernels, &tiles, &emulated}, 3, {}, 0};
+  EXPECT_EQ(&cpu::best_of(levels, false), &tiles);
+  EXPECT_EQ(&cpu::best_of(levels, true), &cpu::plain::kKernels);
+  levels = {{&tiles}, 1, {}, 0};
+  EXPECT_EQ(&cpu::best_of(levels, true), &tiles) << "something must remain";
+}
+
 // ---- precision = "auto" ----
 
 VectorKernels with_bf16() {

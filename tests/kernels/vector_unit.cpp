@@ -112,6 +112,106 @@ TEST_P(VectorLevel, LayerNormOfEachTokenAndItsOperand) {
   }
 }
 
+TEST_P(VectorLevel, LayerNormPacksPairsOfBf16AsPackDoes) {
+  for (const std::size_t size : {5, 64, 100, 384}) {
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> gamma = random_numbers(size, 1, 10), beta = random_numbers(size, 1, 11);
+    std::vector<float> x = random_numbers(panels * rows * panel, 2);
+    std::vector<std::uint32_t> found(panels * rows / 2 * panel), wanted(found.size());
+    kernels_.norm({x.data(), gamma.data(), beta.data(), 1e-12F, size, vectors},
+                  {Arithmetic::bf16, found.data(), nullptr});
+    kernels_.pack(x.data(), size, vectors, {Arithmetic::bf16, wanted.data(), nullptr});
+    ASSERT_EQ(found, wanted) << size;
+  }
+}
+
+// A bias before the norm gives the bits of a norm of the biased activation.
+TEST_P(VectorLevel, LayerNormAddsABiasFirst) {
+  for (const std::size_t size : {5, 64, 100}) {
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> x = random_numbers(panels * rows * panel, 2), bias = random_numbers(size, 1, 9),
+                             gamma = random_numbers(size, 1, 10), beta = random_numbers(size, 1, 11);
+    Guarded found(x.size()), wanted(x.size());
+    found = x;
+    wanted = x;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (i / panel % rows < size) wanted[i] += bias[i / panel % rows];
+    }
+    cpu::Norm norm{wanted.data(), gamma.data(), beta.data(), 1e-12F, size, vectors, nullptr};
+    kernels_.norm(norm, {});
+    norm.x = found.data();
+    norm.bias = bias.data();
+    kernels_.norm(norm, {});
+    for (std::size_t token = 0; token < vectors * kernels_.lanes; ++token) {
+      for (std::size_t f = 0; f < size; ++f) {
+        const std::size_t at = (token / panel * rows + f) * panel + token % panel;
+        ASSERT_EQ(found[at], wanted[at]) << "size " << size;
+      }
+    }
+  }
+}
+
+TEST_P(VectorLevel, EmbeddingsAreSumsOfThreeRowsEach) {
+  const std::size_t lanes = kernels_.lanes, panel = kernels_.panel;
+  for (const std::size_t size : kLengths) {
+    for (const std::size_t count : {std::size_t{1}, lanes - 1, lanes}) {
+      const std::vector<float> word = random_numbers(size * count, 1, 1), position = random_numbers(size * count, 1, 2),
+                               type = random_numbers(size, 1, 3);
+      std::vector<cpu::EmbeddingRows> tokens;
+      for (std::size_t i = 0; i < count; ++i) {
+        tokens.push_back({word.data() + i * size, position.data() + i * size, type.data()});
+      }
+      Guarded x((size - 1) * panel + lanes, kGuard);
+      kernels_.embed(tokens.data(), count, size, x.data());
+      for (std::size_t f = 0; f < size; ++f) {
+        for (std::size_t i = 0; i < lanes; ++i) {
+          if (i >= count) {
+            ASSERT_TRUE(std::isfinite(x[f * panel + i]));
+            continue;
+          }
+          ASSERT_EQ(x[f * panel + i], word[i * size + f] + position[i * size + f] + type[f]) << size << ' ' << count;
+        }
+        for (std::size_t i = lanes; f + 1 < size && i < panel; ++i) ASSERT_EQ(x[f * panel + i], kGuard);
+      }
+    }
+  }
+}
+
+// Rows packed in pieces, in any order, are the operand of the whole activation.
+TEST_P(VectorLevel, RowsPackedInPiecesAreTheOperandOfAll) {
+  const std::size_t panel = kernels_.panel, features = 40, head = 10, tokens = 2 * panel + 5,
+                    rows = cpu::padded(features), panels = 3, stride = tokens + 2 * cpu::kReach;
+  const std::vector<float> x = random_numbers(features * tokens, 3);
+  std::vector<float> activation(panels * rows * panel), padded_rows(features * stride, std::nanf(""));
+  for (std::size_t f = 0; f < features; ++f) {
+    for (std::size_t t = 0; t < tokens; ++t) {
+      activation[(t / panel * rows + f) * panel + t % panel] = x[f * tokens + t];
+      padded_rows[f * stride + cpu::kReach + t] = x[f * tokens + t];
+    }
+  }
+  for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16_emulated, Arithmetic::bf16}) {
+    const std::size_t steps = rows / cpu::inputs_together(arithmetic);
+    std::vector<std::uint32_t> wanted(panels * steps * panel), found(wanted.size());
+    const std::size_t vectors = (tokens + kernels_.lanes - 1) / kernels_.lanes;
+    kernels_.pack(activation.data(), features, vectors, {arithmetic, wanted.data(), nullptr});
+    for (const std::size_t first : {std::size_t{7}, std::size_t{0}}) {  // tokens 7 to the end, then those before
+      for (std::size_t h = 0; h < features / head; ++h) {
+        kernels_.pack_rows({.rows = padded_rows.data() + h * head * stride + cpu::kReach + first,
+                            .stride = stride,
+                            .first_feature = h * head,
+                            .count = head,
+                            .first_token = first,
+                            .tokens = first == 0 ? 7 : tokens - first,
+                            .features = features},
+                           {arithmetic, found.data(), nullptr});
+      }
+    }
+    ASSERT_EQ(found, wanted);
+  }
+}
+
 TEST_P(VectorLevel, LayerNormOfLargeOffsetsAndOfConstants) {
   // Mean 1000, deviation 1: a variance from a mean of squares would lose all its digits.
   const std::size_t size = 384, panel = kernels_.panel;
@@ -295,6 +395,65 @@ TEST_P(VectorLevel, AttentionErrsAtMostTwiceAsMuchAsANaiveFloatOne) {
           }
         }
       }
+    }
+  }
+}
+
+/// The output of a head's attention, [dimensions][tokens], where operands may be rounded to bf16.
+std::vector<float> attend_in_bf16(const VectorKernels& kernels, const Head& head, std::size_t window) {
+  cpu::Attention a = head.attention(window);
+  a.arithmetic = Arithmetic::bf16;
+  std::vector<float> output(head.size * head.tokens),
+      scores((head.others + head.tokens + 2 * cpu::kReach + 8) * kernels.lanes);
+  a.output = output.data();
+  a.output_stride = head.tokens;
+  a.scores = scores.data();
+  kernels.attend(a);
+  return output;
+}
+
+constexpr std::size_t kTileTokens[] = {1, 2, 15, 16, 17, 31, 32, 33, 40, 170};
+
+// Heads of 32 dimensions are computed by tiles where there are tiles. Queries, keys and values are exact in bf16 here,
+// so that only the weights are rounded, each by at most 2^-9 of it; their sum is 1.
+TEST_P(VectorLevel, AttentionWithRoundedOperandsErrsByTheWeightsRounding) {
+  for (const std::size_t tokens : kTileTokens) {
+    for (const std::size_t others : {1, 9, 16, 17, 32, 33}) {
+      for (const std::size_t window : {0, 1, 4, 8, 9}) {
+        Head head(32, tokens, others);
+        for (std::vector<float>* const each :
+             {&head.query, &head.keys, &head.values, &head.other_keys, &head.other_values}) {
+          for (float& value : *each) value = from_bf16(to_bf16(value));
+        }
+        float largest = 0;
+        for (const auto* const values : {&head.values, &head.other_values}) {
+          for (const float value : *values) largest = std::max(largest, std::abs(value));
+        }
+        const std::vector<float> found = attend_in_bf16(kernels_, head, window);
+        for (std::size_t token = 0; token < tokens; ++token) {
+          const std::vector<double> exact = head.attend<double>(token, window, true);
+          for (std::size_t d = 0; d < 32; ++d) {
+            ASSERT_NEAR(found[d * tokens + token], exact[d], 0x1p-9 * largest + 1e-5)
+                << tokens << " tokens, " << others << " others, window " << window << ", token " << token;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionWithTiles, EqualsItsTwinToTheBit) {
+  const VectorKernels *tiles = nullptr, *twin = nullptr;
+  for (const VectorKernels* level : all_levels()) {
+    if (std::string(level->name) == "amx") tiles = level;
+    if (std::string(level->name) == "amx_emulated") twin = level;
+  }
+  ASSERT_NE(twin, nullptr);
+  if (tiles == nullptr) GTEST_SKIP() << "SKIPPED: this processor has no AMX";
+  for (const std::size_t tokens : kTileTokens) {
+    for (const std::size_t others : {1, 16, 17, 32}) {
+      const Head head(32, tokens, others);
+      EXPECT_EQ(attend_in_bf16(*tiles, head, 4), attend_in_bf16(*twin, head, 4)) << tokens << ' ' << others;
     }
   }
 }

@@ -51,7 +51,7 @@ RELUCENT_API const char* to_string(QueryTextSource source) noexcept;
 /// totalHits is the first stage's; maxScore is the combined score of the best hit.
 class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
  public:
-  RescoredTopDocs(std::int32_t totalHits, Lucene::Collection<Lucene::ScoreDocPtr> hits, double maxScore);
+  RescoredTopDocs(std::int32_t totalHits, const Lucene::Collection<Lucene::ScoreDocPtr>& hits, double maxScore);
   ~RescoredTopDocs() override;
 
   RescoreStatus status = RescoreStatus::no_hits;

@@ -22,14 +22,13 @@ using index_tools::Document;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path& kMarkupAnswers = testing::markup_answers();
-
 TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
-  const auto expected = testing::corpus_answers(kMarkupAnswers / "expected.jsonl", "file");
+  const auto expected = testing::corpus_answers(testing::markup_answers() / "expected.jsonl", "file");
   EXPECT_GE(expected.size(), 10u);
   for (const auto& [input, documents] : expected) {
     SCOPED_TRACE(input.first + " " + input.second);
-    const auto read = testing::read_corpus(input.first, {(kMarkupAnswers / "inputs" / input.second).string()}, true);
+    const auto read =
+        testing::read_corpus(input.first, {(testing::markup_answers() / "inputs" / input.second).string()}, true);
     ASSERT_EQ(read.documents.size(), documents.size());
     for (std::size_t i = 0; i < documents.size(); ++i) {
       EXPECT_EQ(read.documents[i].id, documents[i].at("id").get<std::string>());
@@ -39,9 +38,9 @@ TEST(MarkupGolden, TextsAreThoseOfIrDatasetsParsers) {
 }
 
 TEST(MarkupGolden, TextsDoNotDependOnHowBytesArrive) {
-  for (const auto& [input, documents] : testing::corpus_answers(kMarkupAnswers / "expected.jsonl", "file")) {
+  for (const auto& [input, documents] : testing::corpus_answers(testing::markup_answers() / "expected.jsonl", "file")) {
     SCOPED_TRACE(input.first + " " + input.second);
-    const std::string bytes = testing::bytes_of(kMarkupAnswers / "inputs" / input.second);
+    const std::string bytes = testing::bytes_of(testing::markup_answers() / "inputs" / input.second);
     for (unsigned seed = 1; seed <= 10; ++seed) {
       const auto read = testing::read_part(input.first, input.second, bytes, seed, 40);
       ASSERT_EQ(read.documents.size(), documents.size());
@@ -58,7 +57,7 @@ TEST(MarkupGolden, RealPiecesGiveIrDatasetsTexts) {
   const fs::path formats = testing::test_data() / "formats";
   RELUCENT_NEEDS(formats);
   std::map<std::string, int> compared;
-  for (const auto& [input, documents] : testing::corpus_answers(kMarkupAnswers / "pieces.jsonl", "piece")) {
+  for (const auto& [input, documents] : testing::corpus_answers(testing::markup_answers() / "pieces.jsonl", "piece")) {
     SCOPED_TRACE(input.first + " " + input.second);
     if (!fs::exists(formats / input.second)) continue;
     const auto read = testing::read_corpus(input.first, {(formats / input.second).string()});
@@ -162,7 +161,7 @@ std::string in_trecweb(const std::string& id, const std::string& headers, const 
 TEST(MarkupSamples, WebPagesAndDisks45) {
   RELUCENT_NEEDS(testing::corpus_samples());
   std::map<std::pair<std::string, std::string>, std::string> answers;
-  testing::for_each_line(kMarkupAnswers / "samples.jsonl", [&](const std::string& line) {
+  testing::for_each_line(testing::markup_answers() / "samples.jsonl", [&](const std::string& line) {
     const json answer = json::parse(line);
     answers[{answer.at("corpus"), answer.at("id")}] = answer.at("crc64");
   });

@@ -18,17 +18,21 @@ using testing::TemporaryFolder;
 
 TEST(Topics, FormsSayTheSame) {
   const TemporaryFolder scratch;
+  const std::string trec =
+      "<top>\n<num> Number: 1\n<title> safe rice\n<desc> Description:\nx\n</top>\n"
+      "<top><num>2</num><title>fish & chips</title></top>\n";
+  const std::string xml =
+      "<?xml version=\"1.0\"?><!-- <topic> --><topics><topic number=\"1\"><query>safe\nrice</query><subtopic "
+      "number=\"3\">no</subtopic></topic>"
+      "<topic number='2'><title><![CDATA[fish & chips]]></title></topic></topics>";
   const std::vector<std::string> formats = {
       "1\tsafe rice\n2\tfish & chips\n",
       "{\"qid\": 1, \"query\": \"safe  rice\"}\n\n{\"qid\": \"2\", \"query\": \"fish & chips\"}\n",
       "{\"_id\": \"1\", \"text\": \"safe rice\"}\n{\"_id\": \"2\", \"text\": \"fish & chips\"}",
       ".I 7\r\n.W\r\nsafe\r\n rice\r\n.I 9\r\n.A\r\nnobody\r\n.W\r\nfish & chips\r\n",
-      "<top>\n<num> Number: 1\n<title> safe rice\n<desc> Description:\nx\n</top>\n<top><num>2</num><title>fish & "
-      "chips</title></top>\n",
+      trec,
       "<TOP>\n<NUM>1<TITLE>Topic: safe rice\n</TOP><top><num> Number: 2 <title> fish &amp; chips\n</top>",
-      "<?xml version=\"1.0\"?><!-- <topic> --><topics><topic number=\"1\"><query>safe\nrice</query><subtopic "
-      "number=\"3\">no</subtopic></topic>"
-      "<topic number='2'><title><![CDATA[fish & chips]]></title></topic></topics>",
+      xml,
   };
   for (const std::string& format : formats) {
     const auto topics = read_topics(scratch.write("topics", format));

@@ -38,7 +38,7 @@ class ForeignIndex {
  public:
   explicit ForeignIndex(std::mt19937& random) : random_(random) {
     for (const char* name : {"id", "text", "contents", "title", "body", "\xC3\xA9t\xC3\xA9", "n"}) {
-      if (chance(60)) fields_.push_back(name);
+      if (chance(60)) fields_.emplace_back(name);
     }
     for (int& share : shares_) share = static_cast<int>(random_() % 101);
   }
@@ -81,17 +81,10 @@ class ForeignIndex {
   }
 
   std::string words() {
-    static const std::vector<std::string> kWords = {"one",
-                                                    "two",
-                                                    "the",
-                                                    "",
-                                                    "\xC3\xBC"
-                                                    "ber",
-                                                    "\xF0\x9F\x98\x80",
-                                                    "x\ny"};
+    static const std::string choices[] = {"one", "two", "the", "", "\u00FCber", "\U0001F600", "x\ny"};
     std::string text;
     for (int i = 0, count = chance(3) ? 3000 : number(12); i < count; ++i) {
-      text += (chance(50) ? kWords[static_cast<std::size_t>(number(7))] : "w" + std::to_string(number(50))) + " ";
+      text += (chance(50) ? choices[static_cast<std::size_t>(number(7))] : "w" + std::to_string(number(50))) + " ";
     }
     return text;
   }

@@ -60,12 +60,12 @@ class Search(ProgramTest):
         self.assertEqual(plain["hits"][0]["logit"], None)
 
     def test_a_page_is_the_beginning_of_the_longer_answer(self):
-        ten, thirty = self.hits(QUESTION), self.hits(QUESTION, "--hits", "30")
+        ten, thirty = (self.hits(QUESTION, "--window", "40", "--hits", hits) for hits in ("10", "30"))
         self.assertEqual([hit["id"] for hit in ten["hits"]], [hit["id"] for hit in thirty["hits"]][:10])
 
     def test_words_need_no_quotes_and_syntax_is_plain_text(self):
-        self.assertEqual(self.hits(*QUESTION.split())["hits"], self.hits(QUESTION)["hits"])
-        self.assertTrue(self.hits('what is "AND ( +[ fish?')["hits"])
+        self.assertEqual(*(self.hits("--window", "5", *words)["hits"] for words in (QUESTION.split(), [QUESTION])))
+        self.assertTrue(self.hits('what is "AND ( +[ fish?', "--window", "5")["hits"])
 
     def test_lucene_syntax_where_asked_for(self):
         must = self.hits("+onions +crying", "--syntax", "lucene")
@@ -84,7 +84,7 @@ class Search(ProgramTest):
     def test_on_a_terminal_the_querys_words_are_marked(self):
         def on_terminal(**environment):
             parent, child = self.terminal()
-            process = subprocess.Popen([PROGRAM, "search", "--index", self.index, QUESTION],
+            process = subprocess.Popen([PROGRAM, "search", "--index", self.index, "--window", "5", QUESTION],
                                        stdout=child,
                                        stderr=subprocess.DEVNULL,
                                        stdin=subprocess.DEVNULL,
@@ -130,7 +130,7 @@ class Search(ProgramTest):
 
     def test_topics_become_a_run_that_evaluates_better_than_bm25(self):
         values = {}
-        for name, flags in (("model", []), ("bm25", ["--no-rescore"])):
+        for name, flags in (("model", ["--window", "20"]), ("bm25", ["--no-rescore"])):
             file = self.folder / f"{name}.run"
             result = self.search("--topics", DEMO / "queries.tsv", "--run", file, *flags)
             self.assertEqual(result.stdout, "")
@@ -145,7 +145,7 @@ class Search(ProgramTest):
         rerank, run_file = self.folder / "rerank.jsonl.gz", self.folder / "search.run"
         reranked = self.folder / "rerank.run"
         bm25, again = self.folder / "bm25.run", self.folder / "again.run"
-        some = "".join((DEMO / "queries.tsv").read_text(encoding="utf-8").splitlines(keepends=True)[::5])
+        some = "".join((DEMO / "queries.tsv").read_text(encoding="utf-8").splitlines(keepends=True)[::10])
         topics = ["--topics", self.write("topics.tsv", some)]
         self.assertEqual(self.search(*topics, "--rerank-file", rerank, "--run", bm25).stdout, "")
         self.search(*topics, "--run", run_file)

@@ -109,7 +109,8 @@ class TokenIds(ProgramTest):
     def test_timings_tell_tokenizing_from_encoding(self):
         query = "what is the flow over a flat plate"
         for index in (self.plain, self.stored):
-            result = self.expect(run("search", "--index", index, query, "--timings", "--json"), 0)
+            result = self.expect(run("search", "--index", index, query, "--window", "10", "--timings", "--json"),
+                                 0)
             times = json.loads(result.stdout)["milliseconds"]
             self.assertEqual(list(times), ["parse", "first_stage", "fetch", "tokenize", "encode", "device", "combine",
                                            "total"])

@@ -413,6 +413,23 @@ TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
   }
 }
 
+/// Terms are added up one after the other, so documents with equal scores are not found in order.
+TEST(FirstStagePaths, EqualScoresOfDifferentTermsComeInTheOrderOfDocuments) {
+  Collection collection;
+  for (int i = 0; i < 40000; ++i) collection.documents.push_back({i % 4, 10});
+  collection.deleted.assign(collection.documents.size(), false);
+  TemporaryFolder folder;
+  write_own(folder.path(), written(collection), collection.documents.size());
+  const Exhaustive exhaustive(collection, 0.9F, 0.4F);
+  const auto searcher = open_bm25(folder.path());
+  Node node;
+  node.kind = Node::boolean;
+  for (const int w : {3, 1, 2, 0}) node.clauses.emplace_back(BooleanClause::SHOULD, Node{}).second.words = {w};
+  for (const std::int32_t n : {1, 7, 1000, 30000}) {
+    ASSERT_TRUE(search(searcher, to_query(node), n) == exhaustive.search(node, static_cast<std::size_t>(n))) << n;
+  }
+}
+
 /// Lets a test see what the searcher makes of a query.
 class OpenedSearcher : public BM25Searcher {
  public:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -117,38 +116,17 @@ TEST(FirstStagePostings, AnyBytesGiveTheSameOnEveryInstructionSet) {
   }
 }
 
-TEST(FirstStagePostings, SumsAboveTheLimitAreTakenInOrderAndMarksCounted) {
+TEST(FirstStagePostings, MarksOfAnyValueAreCountedAndReset) {
   Random random(3);
-  constexpr std::size_t slots = 64 * 40;
   for (int round = 0; round < 500; ++round) {
-    struct alignas(64) Arrays {
-      double sums[slots] = {};
-      std::uint8_t seen[slots] = {};
-    };
-    const auto filled = std::make_unique<Arrays>();
+    std::vector<std::uint8_t> filled(64 * (1 + random() % 40));
     const std::uint64_t sparse = 1 + random() % 300;
-    const double limit = round % 3 == 0 ? 0 : static_cast<double>(random() % 10);
-    std::vector<std::int32_t> wanted;
-    std::size_t marks = 0;
-    for (std::size_t i = 0; i < slots; ++i) {
-      if (random() % sparse != 0) continue;
-      filled->seen[i] = 1;
-      ++marks;
-      filled->sums[i] = random() % 4 == 0 ? limit : static_cast<double>(random() % 1000) / 90;
-      if (filled->sums[i] > limit) wanted.push_back(static_cast<std::int32_t>(i));
-    }
+    for (auto& mark : filled) mark = static_cast<std::uint8_t>(random() % sparse == 0 ? random() : 0);
+    const auto wanted = static_cast<std::size_t>(std::ranges::count_if(filled, [](auto mark) { return mark != 0; }));
     for_each_level([&](const PostingKernels& kernels) {
-      const auto arrays = std::make_unique<Arrays>(*filled);
-      std::vector<std::int32_t> places(slots + PostingKernels::kWriteAhead);
-      std::vector<double> found(places.size());
-      places.resize(kernels.take_above(arrays->sums, arrays->seen, slots, limit, places.data(), found.data()));
-      ASSERT_EQ(places, wanted);
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        ASSERT_EQ(found[i], filled->sums[static_cast<std::size_t>(places[i])]);
-      }
-      ASSERT_TRUE(std::ranges::all_of(arrays->sums, [](double sum) { return sum == 0; }));
-      ASSERT_EQ(kernels.count_seen(arrays->seen, slots), marks);
-      ASSERT_TRUE(std::ranges::all_of(arrays->seen, [](std::uint8_t mark) { return mark == 0; }));
+      auto marks = filled;
+      ASSERT_EQ(kernels.count_marks(marks.data(), marks.size()), wanted);
+      ASSERT_EQ(marks, std::vector<std::uint8_t>(marks.size()));
     });
     if (HasFatalFailure()) return;
   }
