@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cpu/encoder.h"
 
@@ -11,9 +12,6 @@ namespace {
 Arithmetic projection_arithmetic(Arithmetic arithmetic, std::int32_t hidden_size) {
   return hidden_size < 128 ? Arithmetic::fp32 : arithmetic;
 }
-
-// The last block computes only [CLS], so fewer bits would save nothing there.
-constexpr Arithmetic kLastArithmetic = Arithmetic::fp32;
 
 std::vector<float> rows_of(const std::vector<float>& matrix, std::size_t columns, std::size_t first,
                            std::size_t count) {
@@ -104,47 +102,48 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       classifier_(weights.classifier.weight.to_f32()),
       classifier_bias_(weights.classifier.bias.to_f32()) {
   const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta.to_f32(), {}}; };
-  const auto linear = [&](Arithmetic how, const LinearWeights& from) {
-    const std::vector<float> bias = from.bias.to_f32(), weight = from.weight.to_f32();
-    return PackedLinear(how, kernels.layout, weight, bias, weight.size() / bias.size());
+  const auto linear = [&](Arithmetic how, const LinearWeights& from, bool biased = true) {
+    std::vector<float> bias = from.bias.to_f32();
+    const std::vector<float> weight = from.weight.to_f32();
+    const std::size_t inputs = weight.size() / bias.size();
+    return PackedLinear(how, kernels.layout, weight, biased ? std::move(bias) : std::vector<float>{}, inputs);
   };
   embedding_norm_ = norm(weights.embedding_norm);
   const auto wide = static_cast<std::size_t>(description.intermediate_size);
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
     return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
   };
-  // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
-  const bool bias_in_norm = kernels.layout == WeightLayout::tiles && arithmetic == Arithmetic::bf16;
-  for (const LayerWeights& from : weights.layers) {
-    Layer layer{pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_),
-                linear(arithmetic, from.attention_output),
-                linear(arithmetic, from.intermediate),
-                parts(arithmetic, from.output, bias_in_norm ? std::vector<float>{} : from.output.bias.to_f32()),
-                norm(from.attention_norm),
-                norm(from.output_norm)};
+  const auto after_heads = [&](Arithmetic how, const LayerWeights& from) {
+    // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
+    const bool bias_in_norm = kernels.layout == WeightLayout::tiles && how == Arithmetic::bf16;
+    const std::vector<float> none;
+    AfterHeads result{linear(how, from.attention_output, !bias_in_norm), linear(how, from.intermediate),
+                      parts(how, from.output, bias_in_norm ? none : from.output.bias.to_f32()),
+                      norm(from.attention_norm), norm(from.output_norm)};
     if (bias_in_norm) {
-      layer.attention_output = {arithmetic, kernels.layout, from.attention_output.weight.to_f32(), {}, hidden_};
-      layer.attention_norm.bias = from.attention_output.bias.to_f32();
-      layer.output_norm.bias = from.output.bias.to_f32();
+      result.attention_norm.bias = from.attention_output.bias.to_f32();
+      result.output_norm.bias = from.output.bias.to_f32();
     }
-    layers_.push_back(std::move(layer));
+    return result;
+  };
+  for (const LayerWeights& from : weights.layers) {
+    layers_.push_back(
+        {pack_heads(projection_arithmetic_, kernels.layout, from, heads_, hidden_), after_heads(arithmetic, from)});
   }
   const LayerWeights& from = weights.layers.back();
-  last_.query = linear(kLastArithmetic, from.query);
-  last_.attention_output = linear(kLastArithmetic, from.attention_output);
-  last_.intermediate = linear(kLastArithmetic, from.intermediate);
-  last_.output = parts(kLastArithmetic, from.output, from.output.bias.to_f32());
-  last_.attention_norm = norm(from.attention_norm);
-  last_.output_norm = norm(from.output_norm);
+  // The last block computes only [CLS]: 8 bits would lose more accuracy there than they save time.
+  const bool eight_bits = arithmetic == Arithmetic::int8;
+  if (eight_bits) after_last_heads_ = after_heads(Arithmetic::fp32, from);
+  const Arithmetic projection = eight_bits ? Arithmetic::fp32 : projection_arithmetic_;
+  last_.query = linear(projection, from.query);
   const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
   const std::vector<float> value_bias = from.value.bias.to_f32();
   for (std::size_t head = 0; head < heads_; ++head) {
     const std::size_t first = head * head_size_;
     // The key bias adds the same to every score and cancels in the softmax.
-    last_.key.emplace_back(kLastArithmetic, kernels.layout,
-                           transposed(rows_of(key, hidden_, first, head_size_), hidden_), std::vector<float>{},
-                           head_size_);
-    last_.value.emplace_back(kLastArithmetic, kernels.layout, rows_of(value, hidden_, first, head_size_),
+    last_.key.emplace_back(projection, kernels.layout, transposed(rows_of(key, hidden_, first, head_size_), hidden_),
+                           std::vector<float>{}, head_size_);
+    last_.value.emplace_back(projection, kernels.layout, rows_of(value, hidden_, first, head_size_),
                              rows_of(value_bias, 1, first, head_size_), hidden_);
   }
 }
