@@ -34,6 +34,7 @@ step() {  # NAME COMMAND...
   [ $status -eq 0 ] || failed=1
 }
 
+step products $build/bin/relucent model check --device cuda:0
 step agreement $build/tests/kernels_agreement --gtest_filter='*AgreesWith*'
 step determinism $build/tests/kernels_determinism --gtest_filter='*SameBits*-*NumberOfThreads*'
 step sparse_goldens $build/tests/model_golden --gtest_filter='*SparseGolden*cuda*'

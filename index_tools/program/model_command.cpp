@@ -152,7 +152,8 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
                            {"instruction_set", used.instruction_set},
                            {"threads", used.threads},
                            {"device_name", used.device_name},
-                           {"why_no_gpu", used.why_no_gpu}};
+                           {"why_no_gpu", used.why_no_gpu},
+                           {"products", used.products}};
         json["logits"] = check.logits;
         std::cout << json.dump(2) << "\n";
         return ok;
@@ -160,6 +161,8 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
       print(check.info, false);
       std::cout << std::left << std::setw(18) << "runs on" << describe(check.backend) << "\n";
       if (!check.backend.why_no_gpu.empty()) std::cout << std::setw(18) << "no GPU" << check.backend.why_no_gpu << "\n";
+      for (const std::string& product : check.backend.products)
+        std::cout << std::setw(18) << "product" << product << "\n";
       std::cout << std::setw(18) << "trial logits";
       for (std::size_t i = 0; i < check.logits.size(); ++i) std::cout << (i == 0 ? "" : ", ") << check.logits[i];
       std::cout << "\nok\n";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <thread>
 #include <utility>
 
 namespace relucent::cuda {
@@ -38,6 +39,14 @@ std::string reason_for(cudaError_t error) {
   return cudaGetErrorString(error);
 }
 
+/// What `query` returns once it no longer returns cudaErrorNotReady.
+template <typename Query>
+cudaError_t polled(const Query& query) {
+  cudaError_t state = query();
+  for (; state == cudaErrorNotReady; state = query()) std::this_thread::yield();
+  return state;
+}
+
 }  // namespace
 
 std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
@@ -69,29 +78,12 @@ PinnedMemory::PinnedMemory(int device, std::size_t bytes) {
 PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }
 
 Stream::Stream(int device) : device_(device) {
-  try {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), device, "creating a stream");
-    check(cudaEventCreate(&start_), device, "creating an event");
-    check(cudaEventCreate(&stop_), device, "creating an event");
-  } catch (...) {
-    destroy();
-    throw;
-  }
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), device, "creating a stream");
 }
 
 Stream::~Stream() {
   settle();
-  destroy();
-}
-
-void Stream::settle() noexcept {
-  if (std::exchange(pending_, false)) cudaStreamSynchronize(stream_);
-}
-
-void Stream::destroy() noexcept {
-  if (stop_ != nullptr) cudaEventDestroy(stop_);
-  if (start_ != nullptr) cudaEventDestroy(start_);
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  cudaStreamDestroy(stream_);
 }
 
 void Stream::copy_to_device(void* to, const void* from, std::size_t bytes) {
@@ -102,15 +94,40 @@ void Stream::copy_to_host(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, *this), device_, "copying from the device");
 }
 
-void Stream::start_clock() { check(cudaEventRecord(start_, *this), device_, "recording an event"); }
-void Stream::stop_clock() { check(cudaEventRecord(stop_, *this), device_, "recording an event"); }
-
 void Stream::wait() {
   pending_ = false;
-  check(cudaStreamSynchronize(stream_), device_, "running the model");
+  check(polled([this] { return cudaStreamQuery(stream_); }), device_, "running the model");
 }
 
-std::chrono::nanoseconds Stream::elapsed() const {
+void Stream::settle() noexcept {
+  if (std::exchange(pending_, false)) polled([this] { return cudaStreamQuery(stream_); });
+}
+
+Clock::Clock(int device) : device_(device) {
+  try {
+    check(cudaEventCreate(&start_), device, "creating an event");
+    check(cudaEventCreate(&stop_), device, "creating an event");
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+Clock::~Clock() { destroy(); }
+
+void Clock::destroy() noexcept {
+  if (stop_ != nullptr) cudaEventDestroy(stop_);
+  if (start_ != nullptr) cudaEventDestroy(start_);
+}
+
+void Clock::start(Stream& stream) { check(cudaEventRecord(start_, stream), device_, "recording an event"); }
+void Clock::stop(Stream& stream) { check(cudaEventRecord(stop_, stream), device_, "recording an event"); }
+
+void Clock::wait() {
+  check(polled([this] { return cudaEventQuery(stop_); }), device_, "running the model");
+}
+
+std::chrono::nanoseconds Clock::elapsed() const {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, start_, stop_), device_, "reading the clock");
   return std::chrono::round<std::chrono::nanoseconds>(std::chrono::duration<double, std::milli>(milliseconds));

@@ -58,7 +58,7 @@ class PinnedMemory {
   void* data_ = nullptr;
 };
 
-/// A stream of the current device and two events that time it.
+/// A stream of the current device.
 class Stream {
  public:
   explicit Stream(int device);
@@ -73,22 +73,37 @@ class Stream {
   }
   void copy_to_device(void* to, const void* from, std::size_t bytes);
   void copy_to_host(void* to, const void* from, std::size_t bytes);
-  void start_clock();
-  void stop_clock();
-  /// Waits for all started work.
+  /// Waits for all started work. The thread yields to others while it polls; CUDA's own waits keep its core busy.
   void wait();
   /// The same after a failure; ignores further errors.
   void settle() noexcept;
-  /// The time between start_clock() and stop_clock(); call it after wait().
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
+  bool pending_ = false;
+};
+
+/// Times a part of a stream's work, and waits for its end. For one part at a time.
+class Clock {
+ public:
+  explicit Clock(int device);  ///< the current one
+  ~Clock();
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+
+  void start(Stream& stream);
+  void stop(Stream& stream);
+  /// Waits, like Stream::wait(), for what was started before stop(), not for later work.
+  void wait();
+  /// From start() to stop(); call it after wait().
   std::chrono::nanoseconds elapsed() const;
 
  private:
   void destroy() noexcept;
 
   int device_;
-  cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
-  bool pending_ = false;
 };
 
 }  // namespace relucent::cuda

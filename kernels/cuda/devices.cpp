@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <random>
 #include <string>
 
 #include "kernels/cuda/context.h"
@@ -16,8 +14,6 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kLeastMajor = 8;  // mma.m16n8k16 for both 16-bit types, cp.async
-
-std::string version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
 DeviceInfo describe_device(int index) {
   DeviceInfo info;
@@ -51,23 +47,6 @@ void look_at_memory(DeviceInfo& info) {
   }
 }
 
-/// Fills with numbers between -1 and 1: products of zeros, or of equal numbers, are faster than products of real data.
-void fill(std::byte* memory, std::size_t bytes, Element element, Stream& stream) {
-  std::mt19937 random(1);
-  std::uniform_real_distribution<float> number(-1, 1);
-  std::vector<std::byte> block(std::min<std::size_t>(bytes, 1 << 20));
-  with_element(element, [&]<typename T>(T) {
-    for (std::size_t at = 0; at < block.size(); at += sizeof(T)) {
-      const T value = from_float<T>(number(random));
-      std::memcpy(block.data() + at, &value, sizeof(T));
-    }
-  });
-  for (std::size_t at = 0; at < bytes; at += block.size()) {
-    stream.copy_to_device(memory + at, block.data(), std::min(block.size(), bytes - at));
-  }
-  stream.wait();
-}
-
 }  // namespace
 
 std::vector<DeviceInfo> devices(bool free_memory) {
@@ -85,10 +64,10 @@ std::vector<DeviceInfo> devices(bool free_memory) {
     if (driver == 0) {
       throw Error(ErrorKind::device, "cuda", "no NVIDIA driver was found", "install one, or use device = \"cpu\"");
     }
-    throw Error(
-        ErrorKind::device, "cuda",
-        fmt::format("the NVIDIA driver supports CUDA {}, but this build needs {}", version(driver), version(runtime)),
-        "install a newer driver, or use device = \"cpu\"");
+    throw Error(ErrorKind::device, "cuda",
+                fmt::format("the NVIDIA driver supports CUDA {}, but this build needs {}", cuda_version(driver),
+                            cuda_version(runtime)),
+                "install a newer driver, or use device = \"cpu\"");
   }
   if (error != cudaSuccess) {
     cudaGetLastError();
@@ -121,9 +100,11 @@ double measure_peak(int device, Precision precision) {
   const DeviceMemory x(device, bytes, "the measurement"), w(device, bytes, "the measurement"),
       y(device, bytes, "the measurement");
   Stream stream(device);
-  fill(x.data(), bytes, element, stream);
-  fill(w.data(), bytes, element, stream);
-  const MatmulLibrary library(device);
+  Clock clock(device);
+  fill_with_numbers(x.data(), bytes, element, stream);
+  fill_with_numbers(w.data(), bytes, element, stream);
+  MatmulLibrary library(device);
+  const DeviceMemory workspace(device, library.workspace_bytes(), "the measurement");
   MatmulForm form;
   form.element = element;
   form.tf32 = precision == Precision::tf32;
@@ -133,12 +114,12 @@ double measure_peak(int device, Precision precision) {
   const Matmul product(library, form);
   double best = 0;
   for (int run = 0; run <= runs; ++run) {  // the first one is not counted
-    stream.start_clock();
-    product.run(x.data(), y.data(), size, stream);
-    stream.stop_clock();
+    clock.start(stream);
+    product.run(x.data(), y.data(), size, workspace.data(), stream);
+    clock.stop(stream);
     stream.wait();
     if (run > 0)
-      best = std::max(best, 2.0 * size * size * size / std::chrono::duration<double>(stream.elapsed()).count());
+      best = std::max(best, 2.0 * size * size * size / std::chrono::duration<double>(clock.elapsed()).count());
   }
   return best;
 }

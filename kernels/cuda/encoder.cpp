@@ -35,13 +35,18 @@ ChunkShape shape_of(const EncoderDescription& d) {
 
 }  // namespace
 
-Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes)
+ChunkBuffers::ChunkBuffers(int device, const ChunkSize& room)
+    : tables_on_host(device, ChunkTables(room).bytes),
+      tables(device, ChunkTables(room).bytes, "tables of a batch"),
+      results(device, room.sequences * sizeof(float)),
+      clock(device) {}
+
+Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes, std::size_t product_bytes)
     : room(chunk_room),
       stream(device),
-      tables_on_host(device, ChunkTables(room).bytes),
-      tables(device, ChunkTables(room).bytes, "tables of a batch"),
       activations(device, activation_bytes, "activations"),
-      results(device, room.sequences * sizeof(float)) {}
+      products(device, product_bytes, "products"),
+      buffers{{{device, room}, {device, room}}} {}
 
 /// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
 /// the context [rows, hidden], or the intermediate [rows, intermediate]; y [rows, hidden]: what a kernel adds to x.
@@ -67,7 +72,7 @@ struct Encoder::LastPlaces {
     std::byte* next = base;
     const auto take = [&next](std::size_t bytes) { return std::exchange(next, next + aligned(bytes)); };
     query = take(row * size_of(e.element_));
-    absorbed = reinterpret_cast<float*>(take(row * heads * sizeof(float)));
+    absorbed = take(row * heads * size_of(e.element_));
     partial = reinterpret_cast<float*>(take(size.segments * heads * (hidden + 2) * sizeof(float)));
     mixed = take(row * heads * size_of(e.element_));
     context = take(row * size_of(e.element_));
@@ -78,8 +83,8 @@ struct Encoder::LastPlaces {
     end = next;
   }
 
-  std::byte *query, *mixed, *context, *wide, *y, *end;
-  float *absorbed, *partial, *pooled, *logits;
+  std::byte *query, *absorbed, *mixed, *context, *wide, *y, *end;
+  float *partial, *pooled, *logits;
 };
 
 Encoder::Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
@@ -106,10 +111,10 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const PackedLayer& from = weights.layers[i];
     Layer layer;
-    layer.qkv = linear(3 * hidden_, hidden_, from.qkv.weight, from.qkv.bias);
-    layer.attention_output = linear(hidden_, hidden_, from.attention_output.weight, from.attention_output.bias);
-    layer.intermediate = linear(intermediate_, hidden_, from.intermediate.weight, from.intermediate.bias, true);
-    layer.output = linear(hidden_, intermediate_, from.output.weight, from.output.bias);
+    layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
+    layer.attention_output = linear(hidden_, hidden_, from.attention_output);
+    layer.intermediate = linear(intermediate_, hidden_, from.intermediate, true);
+    layer.output = linear(hidden_, intermediate_, from.output);
     layer.attention_norm = norm_at(from.attention_norm);
     layer.output_norm = norm_at(from.output_norm);
     layer.pattern = pattern_of(description.patterns[i], description.max_positions);
@@ -118,17 +123,18 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
 
   // For [CLS] alone there are as many rows as candidates.
   constexpr int usual_candidates = 128;
-  const PackedLinear& qkv = weights.layers.back().qkv;
+  const PackedLayer& final = weights.layers.back();
+  const PackedLinear& qkv = final.qkv;
   const std::size_t square = static_cast<std::size_t>(hidden_) * static_cast<std::size_t>(hidden_) * size_of(element_);
-  MatmulForm query = form(hidden_, hidden_, qkv.weight);
-  query.bias = at(qkv.bias);
-  query.usual_rows = usual_candidates;
-  last_.query = std::make_unique<Matmul>(library_, query);
+  last_.query = linear(hidden_, hidden_, qkv, false, usual_candidates);
+  last_.attention_output =
+      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, false, usual_candidates);
+  last_.intermediate = linear(intermediate_, hidden_, final.intermediate, true, usual_candidates);
+  last_.output = linear(hidden_, intermediate_, final.output, false, usual_candidates);
 
   // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
   MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
   key.weight_is_transposed = true;
-  key.float_result = true;
   key.batch = heads_;
   key.x_stride = hidden_, key.x_batch = head_size_;
   key.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
@@ -143,11 +149,6 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   value.y_stride = hidden_, value.y_batch = head_size_;
   value.usual_rows = usual_candidates;
   last_.value = std::make_unique<Matmul>(library_, value);
-
-  MatmulForm output = form(hidden_, hidden_, weights.layers.back().attention_output.weight);
-  output.bias = at(weights.last_output_bias);
-  output.usual_rows = usual_candidates;
-  last_.attention_output = std::make_unique<Matmul>(library_, output);
 
   MatmulForm pooler = form(hidden_, hidden_, weights.pooler_weight);
   pooler.float_result = true;
@@ -169,10 +170,11 @@ MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
   return form;
 }
 
-std::unique_ptr<Matmul> Encoder::linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu) const {
-  MatmulForm linear = form(out, in, weight);
-  linear.bias = at(bias);
+std::unique_ptr<Matmul> Encoder::linear(int out, int in, const PackedLinear& from, bool gelu, int usual_rows) {
+  MatmulForm linear = form(out, in, from.weight);
+  linear.bias = at(from.bias);
   linear.gelu = gelu && element_ != Element::f32;  // cublasLt's is the tanh approximation, off by up to 5e-4
+  linear.usual_rows = usual_rows;
   return std::make_unique<Matmul>(library_, linear);
 }
 
@@ -183,29 +185,34 @@ std::size_t Encoder::activation_bytes(const ChunkSize& size) const {
 }
 
 std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const {
-  return std::make_unique<Workspace>(device_, room, activation_bytes(room));
+  return std::make_unique<Workspace>(device_, room, activation_bytes(room), library_.workspace_bytes());
 }
 
 void Encoder::prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
-  write_tables(batch, shape_, chunk, w.tables_on_host.data());
+  write_tables(batch, shape_, chunk, w.now().tables_on_host.data());
+}
+
+void Encoder::run(const Matmul& product, const void* x, void* y, int rows, Workspace& w) {
+  product.run(x, y, rows, w.products.data(), w.stream);
 }
 
 void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
   const ChunkTables tables(chunk.size);
-  w.stream.copy_to_device(w.tables.data(), w.tables_on_host.data(), tables.bytes);
-  check(cuda::embed(element_, reinterpret_cast<const Token*>(w.tables.data() + tables.tokens), tables_, embedding_norm_,
-                    hidden_, as_int(chunk.size.rows), places.x, w.stream),
+  w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
+  check(cuda::embed(element_, reinterpret_cast<const Token*>(w.now().tables.data() + tables.tokens), tables_,
+                    embedding_norm_, hidden_, as_int(chunk.size.rows), places.x, w.stream),
         device_, "starting the embedding");
 }
 
-void Encoder::feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const {
-  layer.intermediate->run(x, wide, rows, w.stream);
+void Encoder::feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide,
+                           void* y, int rows, Workspace& w) const {
+  run(intermediate, x, wide, rows, w);
   if (element_ == Element::f32) {
     check(gelu(static_cast<float*>(wide), static_cast<std::int64_t>(rows) * intermediate_, w.stream), device_,
           "starting GELU");
   }
-  layer.output->run(wide, y, rows, w.stream);
-  check(add_norm(element_, y, layer.output_norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
+  run(output, wide, y, rows, w);
+  check(add_norm(element_, y, norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
 }
 
 void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
@@ -213,19 +220,19 @@ void Encoder::block(const Layer& layer, const ScoringBatch& batch, const Chunk& 
   const ChunkTables tables(chunk.size);
   const int rows = as_int(chunk.size.rows);
   AttentionWork work{};
-  work.tiles = reinterpret_cast<const AttentionTile*>(w.tables.data() + tables.tiles);
+  work.tiles = reinterpret_cast<const AttentionTile*>(w.now().tables.data() + tables.tiles);
   work.tile_count = as_int(chunk.size.tiles);
-  work.sequences = reinterpret_cast<const Sequence*>(w.tables.data() + tables.sequences);
+  work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
   work.query_tokens = as_int(batch.query.size());
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
 
-  layer.qkv->run(places.x, places.wide, rows, w.stream);
+  run(*layer.qkv, places.x, places.wide, rows, w);
   check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
-  layer.attention_output->run(places.context, places.y, rows, w.stream);
+  run(*layer.attention_output, places.context, places.y, rows, w);
   check(add_norm(element_, places.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
         "starting LayerNorm");
-  feed_forward(layer, places.x, places.wide, places.y, rows, w);
+  feed_forward(*layer.intermediate, *layer.output, layer.output_norm, places.x, places.wide, places.y, rows, w);
 }
 
 void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
@@ -233,39 +240,41 @@ void Encoder::last_block(const ScoringBatch& batch, const Chunk& chunk, Workspac
   const LastPlaces last(*this, places.wide, chunk.size);
   const int rows = as_int(chunk.size.sequences);
   LastAttentionWork work{};
-  work.segments = reinterpret_cast<const Segment*>(w.tables.data() + tables.segments);
+  work.segments = reinterpret_cast<const Segment*>(w.now().tables.data() + tables.segments);
   work.segment_count = as_int(chunk.size.segments);
-  work.sequences = reinterpret_cast<const Sequence*>(w.tables.data() + tables.sequences);
+  work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
   work.sequence_count = rows;
   work.query_tokens = as_int(batch.query.size());
   work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
   work.heads = heads_, work.head_size = head_size_;
 
-  last_.query->run(places.x, last.query, rows, w.stream);
-  last_.absorbed_key->run(last.query, last.absorbed, rows, w.stream);
+  run(*last_.query, places.x, last.query, rows, w);
+  run(*last_.absorbed_key, last.query, last.absorbed, rows, w);
   check(last_attention(element_, work, places.x, last.absorbed, last.partial, last.mixed, w.stream), device_,
         "starting the last attention");
-  last_.value->run(last.mixed, last.context, rows, w.stream);
-  last_.attention_output->run(last.context, last.y, rows, w.stream);
+  run(*last_.value, last.mixed, last.context, rows, w);
+  run(*last_.attention_output, last.context, last.y, rows, w);
   const Layer& layer = layers_.back();
   check(add_norm(element_, last.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
         "starting LayerNorm");
-  feed_forward(layer, places.x, last.wide, last.y, rows, w);
+  feed_forward(*last_.intermediate, *last_.output, layer.output_norm, places.x, last.wide, last.y, rows, w);
   head(places.x, last.pooled, last.logits, rows, w);
 }
 
 void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const {
-  pooler_->run(cls, pooled, rows, w.stream);
+  run(*pooler_, cls, pooled, rows, w);
   check(cuda::head(pooled, pooler_bias_, classifier_, classifier_bias_, hidden_, rows, logits, w.stream), device_,
         "starting the head");
-  w.stream.copy_to_host(w.results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
+  w.stream.copy_to_host(w.now().results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
 }
 
 void Encoder::start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const {
+  w.now().clock.start(w.stream);
   const Places places(*this, w.activations.data(), chunk.size);
   embed(chunk, w, places);
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, w, places);
   last_block(batch, chunk, w, places);
+  w.now().clock.stop(w.stream);
 }
 
 HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) const {
@@ -299,7 +308,7 @@ HiddenStates Encoder::hidden_states(const ScoringBatch& pair, Workspace& w) cons
   const LastPlaces last(*this, places.wide, chunk.size);
   head(places.x, last.pooled, last.logits, 1, w);
   w.stream.wait();
-  std::memcpy(&states.logit, w.results.data(), sizeof(float));
+  std::memcpy(&states.logit, w.now().results.data(), sizeof(float));
   return states;
 }
 

@@ -2,6 +2,7 @@
 // make the device current on their thread first.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,17 +16,32 @@
 
 namespace relucent::cuda {
 
-/// Memory for one chunk at a time, and the stream it runs on. One thread at a time.
+/// What belongs to one chunk from its start to its end: its tables, its results and its clock.
+class ChunkBuffers {
+ public:
+  ChunkBuffers(int device, const ChunkSize& room);
+
+  PinnedMemory tables_on_host;
+  DeviceMemory tables;
+  PinnedMemory results;  ///< fp32 [sequences]
+  Clock clock;
+};
+
+/// Memory for the chunks of one search, and the stream they run on, one after another. There are two sets of buffers:
+/// the host writes a chunk's tables while the device computes the chunk before. One thread at a time.
 class Workspace {
  public:
-  /// With room for chunks up to `room`, whose activations take `activation_bytes` of device memory.
-  Workspace(int device, const ChunkSize& room, std::size_t activation_bytes);
+  /// With room for chunks up to `room`, whose activations take `activation_bytes` of device memory. `product_bytes`:
+  /// MatmulLibrary::workspace_bytes().
+  Workspace(int device, const ChunkSize& room, std::size_t activation_bytes, std::size_t product_bytes);
 
   const ChunkSize room;
   Stream stream;
-  PinnedMemory tables_on_host;
-  DeviceMemory tables, activations;
-  PinnedMemory results;  ///< fp32 [sequences], or hidden states
+  DeviceMemory activations, products;
+  std::array<ChunkBuffers, 2> buffers;
+  std::size_t turn = 0;  ///< the buffers of the chunk to be started
+
+  ChunkBuffers& now() noexcept { return buffers[turn]; }
 };
 
 class Encoder {
@@ -34,14 +50,15 @@ class Encoder {
   Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
   const ChunkShape& shape() const noexcept { return shape_; }
+  const MatmulLibrary& products() const noexcept { return library_; }
   /// Bytes of device memory for a chunk's activations.
   std::size_t activation_bytes(const ChunkSize& size) const;
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const;
 
-  /// Writes the chunk's tables into the workspace's pinned memory; work started there earlier must have ended.
+  /// Writes the chunk's tables into `w.now()`; the work started with these buffers must have ended.
   void prepare(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
-  /// Starts computing the logits of a prepared chunk and does not wait. After `w.stream.wait()` they are in
-  /// `w.results`.
+  /// Starts computing the logits of a prepared chunk and does not wait. After the clock's wait() they are in
+  /// `w.now().results`.
   void start(const ScoringBatch& batch, const Chunk& chunk, Workspace& w) const;
 
   /// Computes all hidden states of one pair and waits for them.
@@ -55,7 +72,7 @@ class Encoder {
   };
   /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums.
   struct LastLayer {
-    std::unique_ptr<Matmul> query, absorbed_key, value, attention_output;
+    std::unique_ptr<Matmul> query, absorbed_key, value, attention_output, intermediate, output;
   };
   /// Addresses of a chunk's matrices in the workspace's activations.
   struct Places;
@@ -65,12 +82,15 @@ class Encoder {
   const float* floats_at(std::size_t offset) const { return reinterpret_cast<const float*>(at(offset)); }
   Norm norm_at(const PackedNorm& norm) const;
   MatmulForm form(int out, int in, std::size_t weight) const;
-  std::unique_ptr<Matmul> linear(int out, int in, std::size_t weight, std::size_t bias, bool gelu = false) const;
+  static void run(const Matmul& product, const void* x, void* y, int rows, Workspace& w);
+  std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, bool gelu = false,
+                                 int usual_rows = MatmulForm().usual_rows);
 
   void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
   void block(const Layer& layer, const ScoringBatch& batch, const Chunk& chunk, Workspace& w,
              const Places& places) const;
-  void feed_forward(const Layer& layer, void* x, void* wide, void* y, int rows, Workspace& w) const;
+  void feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide, void* y,
+                    int rows, Workspace& w) const;
   void last_block(const ScoringBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
   void head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const;
 

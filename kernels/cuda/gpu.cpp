@@ -15,6 +15,7 @@ namespace {
 // data.
 constexpr std::size_t kMaxRows = 65'536;
 constexpr std::size_t kMaxSequences = 1024;
+static_assert(kMaxRows / kTileRows + 3 * kMaxSequences < 65'536, "tiles are the grid's second dimension");
 // Concurrent searches on one GPU; others wait. Two keep it busy while a third writes its tables.
 constexpr std::size_t kMaxWorkspaces = 3;
 // A workspace takes at most this fraction (one eighth) of the free memory, because other programs need some too.
@@ -109,7 +110,8 @@ class Gpu::State {
     check(cudaMemGetInfo(&free, &total), device, "querying the free memory");
     const std::size_t least = size_of_one(longest_, longest_, encoder.shape()).rows;
     for (std::size_t rows = kMaxRows;; rows /= 2) {
-      if (rows > least && encoder.activation_bytes(room_for(rows)) > free / kPartOfMemory) continue;
+      const std::size_t bytes = encoder.activation_bytes(room_for(rows)) + encoder.products().workspace_bytes();
+      if (rows > least && bytes > free / kPartOfMemory) continue;
       try {
         return encoder.make_workspace(room_for(rows));
       } catch (const OutOfMemory&) {
@@ -195,6 +197,10 @@ auto Gpu::on_device(const Work& work) {
   }
 }
 
+std::vector<std::string> Gpu::products() {
+  return on_device([](State& on) { return on.encoder.products().algorithms(); });
+}
+
 DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) {
   ++in_flight_;
   const std::unique_ptr<std::atomic<int>, void (*)(std::atomic<int>*)> leaving(&in_flight_,
@@ -202,20 +208,26 @@ DeviceCost Gpu::score(const ScoringBatch& batch, std::span<float> logits, const 
   stop.throw_if_due("scoring the candidates");
   return on_device([&](State& on) {
     const Borrowed workspace(on, stop);
+    const std::vector<Chunk> chunks = chunks_of(batch, on.encoder.shape(), workspace->room);
     DeviceCost cost;
-    for (const Chunk& chunk : chunks_of(batch, on.encoder.shape(), workspace->room)) {
-      stop.throw_if_due("scoring the candidates");
-      on.encoder.prepare(batch, chunk, *workspace);
-      workspace->stream.start_clock();
-      on.encoder.start(batch, chunk, *workspace);
-      workspace->stream.stop_clock();
-      workspace->stream.wait();
-      const float* const results = reinterpret_cast<const float*>(workspace->results.data());
-      std::copy_n(results, chunk.size.sequences, logits.begin() + static_cast<std::ptrdiff_t>(chunk.first));
-      cost.time += workspace->stream.elapsed();
-      const std::uint64_t bytes = on.encoder.activation_bytes(chunk.size) + ChunkTables(chunk.size).bytes;
+    const auto finish = [&](std::size_t i) {
+      ChunkBuffers& buffers = workspace->buffers[i % 2];
+      buffers.clock.wait();
+      const float* const results = reinterpret_cast<const float*>(buffers.results.data());
+      std::copy_n(results, chunks[i].size.sequences, logits.begin() + static_cast<std::ptrdiff_t>(chunks[i].first));
+      cost.time += buffers.clock.elapsed();
+      const std::uint64_t bytes = on.encoder.activation_bytes(chunks[i].size) + ChunkTables(chunks[i].size).bytes;
       cost.bytes = std::max(cost.bytes, bytes);
+    };
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      stop.throw_if_due("scoring the candidates");
+      workspace->turn = i % 2;
+      on.encoder.prepare(batch, chunks[i], *workspace);
+      on.encoder.start(batch, chunks[i], *workspace);
+      if (i > 0) finish(i - 1);
     }
+    finish(chunks.size() - 1);
+    workspace->stream.wait();  // has ended: nothing is left to settle
     return cost;
   });
 }

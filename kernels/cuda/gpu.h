@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/encoder.h"
@@ -25,6 +26,8 @@ class Gpu {
   int in_flight() const noexcept { return in_flight_; }
   /// Whether a call failed in the last seconds: others should go to another GPU first.
   bool failed_lately() const noexcept;
+  /// MatmulLibrary::algorithms(). Throws Error `device`.
+  std::vector<std::string> products();
 
   /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
   DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);

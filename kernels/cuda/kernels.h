@@ -61,9 +61,9 @@ struct LastAttentionWork {
 
 /// The last layer's attention of [CLS], with W_K and W_V taken out of the sums over tokens:
 /// mixed[sequences, heads, hidden] = sum over the tokens t that [CLS] sees of p(t) x[t], p = softmax(absorbed . x[t] /
-/// sqrt(head_size)). x: [rows, hidden]; absorbed: fp32 [sequences, heads, hidden], W_K^T q; `partial`: fp32
+/// sqrt(head_size)). x: [rows, hidden]; absorbed: [sequences, heads, hidden], W_K^T q; `partial`: fp32
 /// [segments, heads, hidden + 2], for the sums of each segment.
-cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const float* absorbed,
+cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const void* absorbed,
                            float* partial, void* mixed, cudaStream_t stream);
 
 /// logits[rows] = classifier . tanh(pooled[row] + pooler_bias) + classifier_bias; pooled: fp32 [rows, hidden].

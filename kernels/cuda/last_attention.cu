@@ -1,6 +1,8 @@
 // The last layer's attention of [CLS], for all heads at once, so that each token's features are read for its score and
 // once more for the sum. The tokens that one [CLS] sees are split into segments of 128, one per block. A second kernel
 // merges the segments' sums in order: a split reduction whose bits do not depend on the batch.
+//
+// 16-bit elements are multiplied on the tensor cores, with the heads as the 16 rows of mma.m16n8k16; fp32 is exact.
 #include <cmath>
 
 #include "instructions.h"
@@ -12,12 +14,7 @@ namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kHeadsAtOnce = 8;  // heads whose sums a thread holds
-
-/// Blocks per multiprocessor that the compiler must leave registers for; 0: as it thinks best. With 64 features of a
-/// token per lane it aims at five blocks, which costs sm_100 a spill.
-template <typename T, int Packs>
-constexpr int kBlocks = Packs* kPack<T> == 64 ? 1 : 0;
+constexpr int kHeadsAtOnce = 8;  // heads whose sums a thread of the exact kernel holds
 
 /// The row of the token in `slot` among the tokens that a [CLS] sees: itself, its query, its document.
 __device__ __forceinline__ int row_of(int slot, int cls_row, const Sequence& sequence, int query_tokens) {
@@ -36,12 +33,150 @@ __device__ __forceinline__ std::int64_t part(int segment, int head, int heads, i
   return (static_cast<std::int64_t>(segment) * heads + head) * (hidden + 2);
 }
 
+constexpr int kHeadRows = 16;               // heads of a block: the rows of its products
+constexpr int kFeatures = 16 * kWarps;      // whose sums a block computes at a time, 16 per warp
+constexpr int kTileStride = kFeatures + 8;  // elements; padded by 16 bytes: a matrix's rows are in different banks
+constexpr int kTile = kSegmentSlots * kTileStride;
+constexpr int kWeightStride = kSegmentSlots + 8;
+constexpr int kScoreStride = kSegmentSlots + 4;
+static_assert(kHeadRows * kScoreStride * 4 <= kTile * 2 && kSegmentSlots == 32 * kWarps);
+/// Shared memory of a block: the slots' rows, two tiles of features (the second one holds the scores first), weights.
+constexpr int kSegmentBytes = kSegmentSlots * 4 + 2 * kTile * 2 + kHeadRows * kWeightStride * 2;
+static_assert(kSegmentBytes <= 48 * 1024);
+
+// grid: (heads / kHeadRows, segments). x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes;
+// hidden a multiple of 8. Heads and features beyond the last are zeros.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    attend_segment(LastAttentionWork work, const T* x, const T* absorbed, float* partial) {
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+  const int segment_index = static_cast<int>(blockIdx.y), first_head = static_cast<int>(blockIdx.x) * kHeadRows;
+  const Segment segment = work.segments[segment_index];
+  const Sequence sequence = work.sequences[segment.sequence];
+  const int query_tokens = work.sees_query ? work.query_tokens : 0;
+  const int heads = work.heads, hidden = heads * work.head_size;
+  const int steps = (segment.slots + 15) / 16;  // of 16 slots
+  int* const rows = reinterpret_cast<int*>(shared_memory());
+  T* const tiles = reinterpret_cast<T*>(rows + kSegmentSlots);
+  T* const weights = tiles + 2 * kTile;
+  float* const scores = reinterpret_cast<float*>(tiles + kTile);
+  for (int slot = thread; slot < segment.slots; slot += kThreads) {
+    rows[slot] = row_of(segment.slot + slot, segment.sequence, sequence, query_tokens);
+  }
+  __syncthreads();
+
+  const auto start_tile = [&](int tile) {
+    T* const to = tiles + tile % 2 * kTile;
+    for (int i = thread; i < 16 * steps * (kFeatures / 8); i += kThreads) {
+      const int slot = i / (kFeatures / 8), in_tile = i % (kFeatures / 8) * 8, feature = tile * kFeatures + in_tile;
+      const bool valid = slot < segment.slots && feature < hidden;
+      const std::int64_t from = valid ? static_cast<std::int64_t>(rows[slot]) * hidden + feature : 0;
+      cp_async_16(to + slot * kTileStride + in_tile, x + from, valid);
+    }
+    cp_async_commit();
+  };
+  start_tile(0);
+
+  // Scores: 16 heads by the warp's 32 slots. A lane holds 8 consecutive features of each row, the operands of two
+  // products: these add the features in another order than they have in memory, the same for both operands.
+  if (32 * warp < segment.slots) {
+    float products[4][4] = {};
+    const auto load_pack = [](const T* row, int feature, bool valid) {
+      return valid ? *reinterpret_cast<const uint4*>(row + feature) : make_uint4(0, 0, 0, 0);
+    };
+    const T* const queries = absorbed + static_cast<std::int64_t>(segment.sequence) * heads * hidden;
+    const int low_head = first_head + lane / 4, high_head = low_head + 8;
+    const T* tokens[4];
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+      const int slot = 32 * warp + 8 * n + lane / 4;
+      tokens[n] = x + static_cast<std::int64_t>(rows[slot < segment.slots ? slot : segment.slots - 1]) * hidden;
+    }
+#pragma unroll 2
+    for (int first = 0; first < hidden; first += 32) {
+      const int feature = first + lane % 4 * 8;
+      const bool valid = feature < hidden;
+      const uint4 low = load_pack(queries + low_head * hidden, feature, valid && low_head < heads);
+      const uint4 high = load_pack(queries + high_head * hidden, feature, valid && high_head < heads);
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        const uint4 token = load_pack(tokens[n], feature, valid);
+        mma_m16n8k16<T>(products[n], {low.x, high.x, low.y, high.y}, {token.x, token.y});
+        mma_m16n8k16<T>(products[n], {low.z, high.z, low.w, high.w}, {token.z, token.w});
+      }
+    }
+    const float scale = 1.0F / sqrtf(static_cast<float>(work.head_size));
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int slot = 32 * warp + 8 * n + lane % 4 * 2 + e % 2;
+        scores[(lane / 4 + e / 2 * 8) * kScoreStride + slot] = products[n][e] * scale;
+      }
+    }
+  }
+  __syncthreads();
+
+  // Softmax of each head over the segment.
+  for (int head = warp; head < kHeadRows; head += kWarps) {
+    const bool exists = first_head + head < heads;
+    float highest = -INFINITY, total = 0;
+    for (int slot = lane; slot < segment.slots; slot += 32)
+      highest = fmaxf(highest, scores[head * kScoreStride + slot]);
+    highest = warp_max(highest);
+    for (int slot = lane; slot < 16 * steps; slot += 32) {
+      const bool seen = exists && slot < segment.slots;
+      const float weight = seen ? expf(scores[head * kScoreStride + slot] - highest) : 0.0F;
+      weights[head * kWeightStride + slot] = from_float<T>(weight);
+      total += weight;
+    }
+    total = warp_sum(total);
+    if (lane != 0 || !exists) continue;
+    float* const of_head = partial + part(segment_index, first_head + head, heads, hidden);
+    of_head[hidden] = highest, of_head[hidden + 1] = total;
+  }
+  __syncthreads();
+
+  // Weighted sums, of 16 features per warp at a time.
+  const int tile_count = (hidden + kFeatures - 1) / kFeatures;
+  for (int tile = 0; tile < tile_count; ++tile) {
+    if (tile + 1 < tile_count) {
+      start_tile(tile + 1);
+      cp_async_wait<1>();
+    } else {
+      cp_async_wait<0>();
+    }
+    __syncthreads();
+    const T* const features = tiles + tile % 2 * kTile + 16 * warp;
+    float sums[2][4] = {};
+    for (int k = 0; k < steps; ++k) {
+      std::uint32_t weight[4], value[4];
+      ldmatrix_x4(weight, weights + lane % 16 * kWeightStride + 16 * k + lane / 16 * 8);
+      ldmatrix_x4_trans(value, features + (16 * k + lane % 16) * kTileStride + lane / 16 * 8);
+      mma_m16n8k16<T>(sums[0], weight, {value[0], value[1]});
+      mma_m16n8k16<T>(sums[1], weight, {value[2], value[3]});
+    }
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const int feature = tile * kFeatures + 16 * warp + 8 * n + lane % 4 * 2;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int head = first_head + lane / 4 + 8 * half;
+        if (feature >= hidden || head >= heads) continue;
+        *reinterpret_cast<float2*>(partial + part(segment_index, head, heads, hidden) + feature) =
+            make_float2(sums[n][2 * half], sums[n][2 * half + 1]);
+      }
+    }
+    __syncthreads();
+  }
+}
+
 // grid: segments. Shared memory: int rows[kSegmentSlots], float weights[kSegmentSlots][padded_heads].
 // x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes; hidden a multiple of 8.
 // Packs: 16-byte packs of x per lane; Tokens: tokens whose products a warp computes at a time.
-template <typename T, int Packs, int Tokens>
-__global__ void __launch_bounds__(kThreads, kBlocks<T, Packs>)
-    attend_segment(LastAttentionWork work, const T* x, const float* absorbed, float* partial) {
+template <int Packs, int Tokens>
+__global__ void __launch_bounds__(kThreads)
+    attend_segment_exactly(LastAttentionWork work, const float* x, const float* absorbed, float* partial) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Segment segment = work.segments[blockIdx.x];
   const Sequence sequence = work.sequences[segment.sequence];
@@ -59,32 +194,29 @@ __global__ void __launch_bounds__(kThreads, kBlocks<T, Packs>)
   const float scale = 1.0F / sqrtf(static_cast<float>(work.head_size));
   const float* const queries = absorbed + static_cast<std::int64_t>(segment.sequence) * heads * hidden;
   for (int first = warp * Tokens; first < segment.slots; first += kWarps * Tokens) {
-    float features[Tokens][Packs][kPack<T>];
+    float features[Tokens][Packs][kPack<float>];
 #pragma unroll
     for (int t = 0; t < Tokens; ++t) {
       const int slot = first + t < segment.slots ? first + t : segment.slots - 1;
-      const T* const row = x + static_cast<std::int64_t>(rows[slot]) * hidden;
+      const float* const row = x + static_cast<std::int64_t>(rows[slot]) * hidden;
 #pragma unroll
       for (int i = 0; i < Packs; ++i) {
         const int pack = lane + 32 * i;
-        if (pack * kPack<T> < hidden) load(row + pack * kPack<T>, features[t][i]);
+        if (pack * kPack<float> < hidden) load(row + pack * kPack<float>, features[t][i]);
       }
     }
     for (int head = 0; head < heads; ++head) {
       float products[Tokens] = {};
 #pragma unroll
       for (int i = 0; i < Packs; ++i) {
-        const int feature = (lane + 32 * i) * kPack<T>;
+        const int feature = (lane + 32 * i) * kPack<float>;
         if (feature >= hidden) continue;
+        float query[kPack<float>];
+        load(queries + head * hidden + feature, query);
 #pragma unroll
-        for (int k = 0; k < kPack<T>; k += 4) {
-          float query[4];
-          load(queries + head * hidden + feature + k, query);
+        for (int t = 0; t < Tokens; ++t) {
 #pragma unroll
-          for (int t = 0; t < Tokens; ++t) {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) products[t] = fmaf(features[t][i][k + j], query[j], products[t]);
-          }
+          for (int j = 0; j < kPack<float>; ++j) products[t] = fmaf(features[t][i][j], query[j], products[t]);
         }
       }
 #pragma unroll
@@ -117,13 +249,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks<T, Packs>)
     for (int head = 0; head < heads; head += kHeadsAtOnce) {
       float sums[kHeadsAtOnce][2] = {};
       for (int slot = 0; slot < segment.slots; ++slot) {
-        const T* const from = x + static_cast<std::int64_t>(rows[slot]) * hidden + feature;
-        float2 pair_of;
-        if constexpr (sizeof(T) == 4) {
-          pair_of = *reinterpret_cast<const float2*>(from);
-        } else {
-          pair_of = unpair<T>(*reinterpret_cast<const std::uint32_t*>(from));
-        }
+        const float* const from = x + static_cast<std::int64_t>(rows[slot]) * hidden + feature;
+        const float2 pair_of = *reinterpret_cast<const float2*>(from);
         const float* const of_slot = weights + slot * stride + head;
 #pragma unroll
         for (int h = 0; h < kHeadsAtOnce; ++h) {
@@ -163,32 +290,39 @@ __global__ void __launch_bounds__(kThreads) merge_segments(LastAttentionWork wor
   }
 }
 
-template <typename T, int Packs, int Tokens>
-cudaError_t start(const LastAttentionWork& work, const T* x, const float* absorbed, float* partial, T* mixed,
-                  cudaStream_t stream) {
+template <int Packs, int Tokens>
+cudaError_t start_exact(const LastAttentionWork& work, const float* x, const float* absorbed, float* partial,
+                        cudaStream_t stream) {
   const std::size_t shared = kSegmentSlots * (sizeof(int) + sizeof(float) * padded_heads(work.heads));
-  const cudaError_t error = launch(attend_segment<T, Packs, Tokens>, dim3(static_cast<unsigned>(work.segment_count)),
-                                   dim3(kThreads), shared, stream, work, x, absorbed, partial);
-  if (error != cudaSuccess) return error;
-  const dim3 grid(static_cast<unsigned>(work.sequence_count), static_cast<unsigned>(work.heads));
-  return launch(merge_segments<T>, grid, dim3(kThreads), 0, stream, work, partial, mixed);
+  return launch(attend_segment_exactly<Packs, Tokens>, dim3(static_cast<unsigned>(work.segment_count)), dim3(kThreads),
+                shared, stream, work, x, absorbed, partial);
+}
+
+template <typename T>
+cudaError_t start(const LastAttentionWork& work, const T* x, const T* absorbed, float* partial, cudaStream_t stream) {
+  if constexpr (sizeof(T) == 4) {
+    const int packs = (work.heads * work.head_size / kPack<float> + 31) / 32;
+    if (packs <= 1) return start_exact<1, 4>(work, x, absorbed, partial, stream);
+    if (packs <= 2) return start_exact<2, 4>(work, x, absorbed, partial, stream);
+    if (packs <= 4) return start_exact<4, 2>(work, x, absorbed, partial, stream);
+    if (packs <= 8) return start_exact<8, 1>(work, x, absorbed, partial, stream);
+    return start_exact<16, 1>(work, x, absorbed, partial, stream);
+  } else {
+    const dim3 grid(static_cast<unsigned>((work.heads + kHeadRows - 1) / kHeadRows),
+                    static_cast<unsigned>(work.segment_count));
+    return launch(attend_segment<T>, grid, dim3(kThreads), kSegmentBytes, stream, work, x, absorbed, partial);
+  }
 }
 
 }  // namespace
 
-cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const float* absorbed,
+cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const void* absorbed,
                            float* partial, void* mixed, cudaStream_t stream) {
   return with_element(element, [&]<typename T>(T) {
-    const int packs = (work.heads * work.head_size / kPack<T> + 31) / 32;
-    const T* const from = static_cast<const T*>(x);
-    T* const to = static_cast<T*>(mixed);
-    if (packs <= 1) return start<T, 1, 4>(work, from, absorbed, partial, to, stream);
-    if (packs <= 2) return start<T, 2, 4>(work, from, absorbed, partial, to, stream);
-    if (packs <= 4) return start<T, 4, 2>(work, from, absorbed, partial, to, stream);
-    if constexpr (8 * 32 * kPack<T> < kMaxHidden) {
-      if (packs > 8) return start<T, 16, 1>(work, from, absorbed, partial, to, stream);
-    }
-    return start<T, 8, 1>(work, from, absorbed, partial, to, stream);
+    const cudaError_t error = start(work, static_cast<const T*>(x), static_cast<const T*>(absorbed), partial, stream);
+    if (error != cudaSuccess) return error;
+    const dim3 grid(static_cast<unsigned>(work.sequence_count), static_cast<unsigned>(work.heads));
+    return launch(merge_segments<T>, grid, dim3(kThreads), 0, stream, work, partial, static_cast<T*>(mixed));
   });
 }
 

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <memory>
-#include <type_traits>
-#include <utility>
+#include <random>
 
-#include "kernels/cuda/device.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {
@@ -32,36 +30,27 @@ cudaDataType_t type_of(Element element) {
   return CUDA_R_32F;
 }
 
-/// cublasLt's matrices are column-major: our [rows, columns] is its columns x rows.
+/// cublasLt's matrices are column-major: our [rows, columns] is its columns x rows. Lives on the stack: cublasLt's own
+/// layouts would be two heap allocations per product.
 class Layout {
  public:
   Layout(int device, cudaDataType_t type, int columns, int rows, int stride, int batch, std::int64_t batch_stride) {
-    check(cublasLtMatrixLayoutCreate(&layout_, type, static_cast<std::uint64_t>(columns),
-                                     static_cast<std::uint64_t>(rows), stride),
+    check(cublasLtMatrixLayoutInit(&layout_, type, static_cast<std::uint64_t>(columns),
+                                   static_cast<std::uint64_t>(rows), stride),
           device, "describing a matrix");
     if (batch == 1) return;
-    try {
-      check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), device,
-            "describing a batch of matrices");
-      check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
-                                             sizeof batch_stride),
-            device, "describing a batch of matrices");
-    } catch (...) {
-      cublasLtMatrixLayoutDestroy(layout_);
-      throw;
-    }
+    check(cublasLtMatrixLayoutSetAttribute(&layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), device,
+          "describing a batch of matrices");
+    check(cublasLtMatrixLayoutSetAttribute(&layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
+                                           sizeof batch_stride),
+          device, "describing a batch of matrices");
   }
-  ~Layout() {
-    if (layout_ != nullptr) cublasLtMatrixLayoutDestroy(layout_);
-  }
-  Layout(const Layout&) = delete;
-  Layout& operator=(const Layout&) = delete;
 
-  cublasLtMatrixLayout_t get() const noexcept { return layout_; }
-  cublasLtMatrixLayout_t release() noexcept { return std::exchange(layout_, nullptr); }
+  cublasLtMatrixLayout_t get() { return &layout_; }
+  const cublasLtMatrixLayoutOpaque_t& value() const { return layout_; }
 
  private:
-  cublasLtMatrixLayout_t layout_ = nullptr;
+  cublasLtMatrixLayoutOpaque_t layout_;
 };
 
 Layout layout_of_x(const MatmulForm& f, int rows, int device) {
@@ -72,6 +61,8 @@ Layout layout_of_y(const MatmulForm& f, int rows, int device) {
   return {device, f.float_result ? CUDA_R_32F : type_of(f.element), f.out, rows, f.y_stride, f.batch, f.y_batch};
 }
 
+std::size_t y_size(const MatmulForm& form) { return form.float_result ? sizeof(float) : size_of(form.element); }
+
 /// The largest power of two up to 256 that divides `bytes`: the alignment that cublasLt may assume for an address.
 std::uint32_t alignment(std::uint64_t bytes) {
   constexpr std::uint64_t most = 256;  // alignment of every matrix's start
@@ -80,36 +71,141 @@ std::uint32_t alignment(std::uint64_t bytes) {
 
 constexpr float kOne = 1, kZero = 0;
 
+std::size_t bucket_of(int rows) {
+  std::size_t bucket = 0;
+  while (rows > kRowBuckets[bucket].most) ++bucket;
+  return bucket;
+}
+
+/// What decides on the algorithms of a form: all but its addresses.
+MatmulForm without_addresses(MatmulForm form) {
+  form.weight = reinterpret_cast<const void*>(std::uintptr_t{alignment(reinterpret_cast<std::uintptr_t>(form.weight))});
+  form.bias = form.bias == nullptr ? nullptr : form.weight;
+  return form;
+}
+
+bool same(const cublasLtMatmulAlgo_t& a, const cublasLtMatmulAlgo_t& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+std::uint32_t value_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
+                       int device) {
+  std::uint32_t value = 0;  // some attributes have fewer bytes
+  std::size_t written = 0;
+  check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written), device,
+        "querying an algorithm");
+  return value;
+}
+
+std::string name_of(const cublasLtMatmulAlgo_t& algorithm, int device) {
+  return fmt::format("algorithm {} tile {} stages {} cluster {}", value_of(algorithm, CUBLASLT_ALGO_CONFIG_ID, device),
+                     value_of(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, device),
+                     value_of(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, device),
+                     value_of(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, device));
+}
+
 }  // namespace
 
 MatmulLibrary::MatmulLibrary(int device) : device_(device) {
+  // What NVIDIA recommends for Hopper and its successors, whose products do without only at some cost.
+  constexpr int hopper = 9;
+  constexpr std::size_t most = std::size_t{32} << 20;
+  cudaDeviceProp properties{};
+  cuda::check(cudaGetDeviceProperties(&properties, device), device, "querying the device");
+  if (properties.major >= hopper) workspace_bytes_ = most;
   check(cublasLtCreate(&handle_), device, "starting cublasLt");
 }
 MatmulLibrary::~MatmulLibrary() { cublasLtDestroy(handle_); }
 
-Matmul::Matmul(const MatmulLibrary& library, const MatmulForm& form) : library_(library), form_(form) {
-  try {
-    describe();
-    choose_algorithm();
-  } catch (...) {
-    destroy();
-    throw;
+std::vector<std::string> MatmulLibrary::algorithms() const {
+  std::vector<std::string> lines;
+  for (const auto& [form, of] : chosen_) {
+    std::string line =
+        fmt::format("{} -> {}{}{}{}:", form.in, form.out, form.bias != nullptr ? ", bias" : "",
+                    form.gelu ? ", GELU" : "", form.batch > 1 ? fmt::format(", {} at once", form.batch) : "");
+    for (std::size_t first = 0; first < of.size();) {
+      std::size_t last = first;
+      while (last + 1 < of.size() && same(of[last + 1], of[first])) ++last;
+      line += last + 1 == of.size() ? (first == 0 ? " always " : " else ")
+                                    : fmt::format(" up to {} rows ", kRowBuckets[last].most);
+      line += name_of(of[first], device_);
+      line += last + 1 == of.size() ? "" : ",";
+      first = last + 1;
+    }
+    lines.push_back(line);
   }
+  return lines;
 }
 
-Matmul::~Matmul() { destroy(); }
+/// Runs one form's algorithms on the same random rows and compares their bits.
+class Matmul::Trial {
+ public:
+  explicit Trial(const Matmul& product)
+      : product_(product),
+        device_(product.library_.device()),
+        row_bytes_(static_cast<std::size_t>(product.form_.y_stride) * y_size(product.form_)),
+        stream_(device_),
+        x_(device_, x_bytes(), "a trial of products"),
+        y_(device_, kRows * row_bytes_, "a trial of products"),
+        workspace_(device_, product.library_.workspace_bytes(), "a trial of products") {
+    fill_with_numbers(x_.data(), x_bytes(), product.form_.element, stream_);
+  }
 
-void Matmul::destroy() noexcept {
-  if (weight_ != nullptr) cublasLtMatrixLayoutDestroy(weight_);
-  if (description_ != nullptr) cublasLtMatmulDescDestroy(description_);
+  /// Takes its bits as the expected ones; whether it gives a single row the same.
+  bool expect(const cublasLtMatmulAlgo_t& algorithm) {
+    expected_ = result(algorithm, kRows);
+    return is_expected(expected_) && is_expected(result(algorithm, 1));
+  }
+
+  bool gives_expected(const cublasLtMatmulAlgo_t& algorithm) {
+    return is_expected(result(algorithm, kRows)) && is_expected(result(algorithm, 1));
+  }
+
+ private:
+  // An algorithm's order of summation does not depend on the number of rows: a whole tile of them and a part are
+  // enough.
+  static constexpr int kRows = 144;
+
+  std::size_t x_bytes() const {
+    return kRows * static_cast<std::size_t>(product_.form_.x_stride) * size_of(product_.form_.element);
+  }
+
+  /// The rows of y; empty if cublasLt does not compute that many rows by this algorithm after all.
+  std::vector<std::byte> result(const cublasLtMatmulAlgo_t& algorithm, int rows) {
+    const cublasStatus_t status = product_.start(algorithm, x_.data(), y_.data(), rows, workspace_.data(), stream_);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+    check(status, device_, "trying an algorithm");
+    std::vector<std::byte> bytes(static_cast<std::size_t>(rows) * row_bytes_);
+    stream_.copy_to_host(bytes.data(), y_.data(), bytes.size());
+    stream_.wait();
+    return bytes;
+  }
+
+  bool is_expected(const std::vector<std::byte>& bytes) const {
+    return !bytes.empty() && std::equal(bytes.begin(), bytes.end(), expected_.begin());
+  }
+
+  const Matmul& product_;
+  int device_;
+  std::size_t row_bytes_;
+  Stream stream_;
+  DeviceMemory x_, y_, workspace_;
+  std::vector<std::byte> expected_;
+};
+
+Matmul::Matmul(MatmulLibrary& library, const MatmulForm& form) : library_(library), form_(form) {
+  describe();
+  const MatmulForm key = without_addresses(form);
+  auto known = std::find_if(library.chosen_.begin(), library.chosen_.end(),
+                            [&](const auto& chosen) { return chosen.first == key; });
+  if (known == library.chosen_.end()) known = library.chosen_.insert(known, {key, choose_algorithms()});
+  algorithms_ = known->second;
 }
 
 void Matmul::describe() {
   const int device = library_.device();
   const cublasComputeType_t compute = form_.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  check(cublasLtMatmulDescCreate(&description_, compute, CUDA_R_32F), device, "describing a product");
+  check(cublasLtMatmulDescInit(&description_, compute, CUDA_R_32F), device, "describing a product");
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check(cublasLtMatmulDescSetAttribute(description_, attribute, &value, sizeof value), device,
+    check(cublasLtMatmulDescSetAttribute(&description_, attribute, &value, sizeof value), device,
           "describing a product");
   };
   // y^T = W x^T: W is the first operand, and row-major W is column-major W^T.
@@ -120,41 +216,56 @@ void Matmul::describe() {
   }
   const int columns = form_.weight_is_transposed ? form_.out : form_.in;
   const int rows = form_.weight_is_transposed ? form_.in : form_.out;
-  weight_ = Layout(device, type_of(form_.element), columns, rows, columns, form_.batch, form_.weight_batch).release();
+  weight_ = Layout(device, type_of(form_.element), columns, rows, columns, form_.batch, form_.weight_batch).value();
 }
 
-void Matmul::choose_algorithm() {
-  for (const int rows : {form_.usual_rows, 128, 1}) {
-    for (const cublasLtMatmulAlgo_t& algorithm : proposals(rows)) {
-      if (!sums_at_once(algorithm) || !fits_all_rows(algorithm)) continue;
-      algorithm_ = algorithm;
-      return;
+MatmulAlgorithms Matmul::choose_algorithms() const {
+  std::unique_ptr<Trial> trial;
+  try {
+    trial = std::make_unique<Trial>(*this);
+  } catch (const OutOfMemory&) {
+    // The usual number's algorithm for all, untried.
+  }
+  const cublasLtMatmulAlgo_t usual = [&] {
+    for (const int rows : {form_.usual_rows, 128, 1}) {
+      for (const cublasLtMatmulAlgo_t& algorithm : proposals(rows)) {
+        if (trial == nullptr || trial->expect(algorithm)) return algorithm;
+      }
+    }
+    throw Error(ErrorKind::device, device_name(library_.device()),
+                fmt::format("cublasLt has no algorithm for a product of {} by {} features", form_.in, form_.out),
+                "use another precision or device = \"cpu\"");
+  }();
+  MatmulAlgorithms chosen;
+  chosen.fill(usual);
+  for (std::size_t bucket = 0; trial != nullptr && bucket < chosen.size(); ++bucket) {
+    if (bucket == bucket_of(form_.usual_rows)) continue;
+    for (const cublasLtMatmulAlgo_t& algorithm : proposals(kRowBuckets[bucket].chosen_for)) {
+      if (!same(algorithm, usual) && !trial->gives_expected(algorithm)) continue;
+      chosen[bucket] = algorithm;
+      break;
     }
   }
-  throw Error(ErrorKind::device, device_name(library_.device()),
-              fmt::format("cublasLt has no algorithm for a product of {} by {} features", form_.in, form_.out),
-              "use another precision or device = \"cpu\"");
+  return chosen;
 }
 
 std::vector<cublasLtMatmulAlgo_t> Matmul::proposals(int rows) const {
   const int device = library_.device();
-  cublasLtMatmulPreference_t preference = nullptr;
-  check(cublasLtMatmulPreferenceCreate(&preference), device, "choosing an algorithm");
-  const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, decltype(&cublasLtMatmulPreferenceDestroy)>
-      owner(preference, &cublasLtMatmulPreferenceDestroy);
+  cublasLtMatmulPreferenceOpaque_t preference;
+  check(cublasLtMatmulPreferenceInit(&preference), device, "choosing an algorithm");
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), device,
+    check(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value), device,
           "choosing an algorithm");
   };
-  // Neither workspace nor split sums: each element of y is one sum in one order, whatever the number of rows.
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{0});
+  // No split sums: each element of y is one sum in one order, whatever the number of rows.
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{library_.workspace_bytes()});
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
   // Matrices of a batch start within one another's rows.
   const auto of_batch = [&](std::int64_t elements, std::size_t size) {
     return form_.batch == 1 ? std::uint64_t{256} : static_cast<std::uint64_t>(elements) * size;
   };
   const std::size_t size = size_of(form_.element);
-  const std::uint32_t of_y = alignment(of_batch(form_.y_batch, form_.float_result ? sizeof(float) : size));
+  const std::uint32_t of_y = alignment(of_batch(form_.y_batch, y_size(form_)));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::min(alignment(reinterpret_cast<std::uintptr_t>(form_.weight)),
                                                            alignment(of_batch(form_.weight_batch, size))));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(of_batch(form_.x_batch, size)));
@@ -163,49 +274,65 @@ std::vector<cublasLtMatmulAlgo_t> Matmul::proposals(int rows) const {
 
   std::array<cublasLtMatmulHeuristicResult_t, 32> found{};
   int count = 0;
-  const Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+  Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
   const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(library_.handle(), description_, weight_, x.get(), y.get(), y.get(), preference,
+      cublasLtMatmulAlgoGetHeuristic(library_.handle(), &description_, &weight_, x.get(), y.get(), y.get(), &preference,
                                      static_cast<int>(found.size()), found.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check(status, device, "choosing an algorithm");
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    if (found[i].state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(found[i].algo);
+    const bool good =
+        found[i].state == CUBLAS_STATUS_SUCCESS && sums_at_once(found[i].algo) && fits_all_rows(found[i].algo);
+    if (good) algorithms.push_back(found[i].algo);
   }
   return algorithms;
 }
 
 bool Matmul::sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const {
-  const auto value_of = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
-    std::uint32_t value = 0;
-    std::size_t written = 0;
-    check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written),
-          library_.device(), "querying an algorithm");
-    return value;
-  };
-  return value_of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
-         value_of(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+  const int device = library_.device();
+  return value_of(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, device) <= 1 &&
+         value_of(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, device) == CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
 bool Matmul::fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const {
   const int device = library_.device();
   for (const int rows : {1, 13, form_.usual_rows + 1}) {
-    const Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+    Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
     cublasLtMatmulHeuristicResult_t result{};
-    const cublasStatus_t status = cublasLtMatmulAlgoCheck(library_.handle(), description_, weight_, x.get(), y.get(),
+    const cublasStatus_t status = cublasLtMatmulAlgoCheck(library_.handle(), &description_, &weight_, x.get(), y.get(),
                                                           y.get(), &algorithm, &result);
-    if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize != 0) return false;
+    if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > library_.workspace_bytes()) return false;
   }
   return true;
 }
 
-void Matmul::run(const void* x, void* y, int rows, cudaStream_t stream) const {
+cublasStatus_t Matmul::start(const cublasLtMatmulAlgo_t& algorithm, const void* x, void* y, int rows, void* workspace,
+                             cudaStream_t stream) const {
   const int device = library_.device();
-  const Layout of_x = layout_of_x(form_, rows, device), of_y = layout_of_y(form_, rows, device);
-  check(cublasLtMatmul(library_.handle(), description_, &kOne, form_.weight, weight_, x, of_x.get(), &kZero, y,
-                       of_y.get(), y, of_y.get(), &algorithm_, nullptr, 0, stream),
-        device, "starting a product");
+  Layout of_x = layout_of_x(form_, rows, device), of_y = layout_of_y(form_, rows, device);
+  return cublasLtMatmul(library_.handle(), &description_, &kOne, form_.weight, &weight_, x, of_x.get(), &kZero, y,
+                        of_y.get(), y, of_y.get(), &algorithm, workspace, library_.workspace_bytes(), stream);
+}
+
+void Matmul::run(const void* x, void* y, int rows, void* workspace, cudaStream_t stream) const {
+  check(start(algorithms_[bucket_of(rows)], x, y, rows, workspace, stream), library_.device(), "starting a product");
+}
+
+void fill_with_numbers(std::byte* memory, std::size_t bytes, Element element, Stream& stream) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> number(-1, 1);
+  std::vector<std::byte> block(std::min<std::size_t>(bytes, 1 << 17));
+  with_element(element, [&]<typename T>(T) {
+    for (std::size_t at = 0; at < block.size(); at += sizeof(T)) {
+      const T value = from_float<T>(number(random));
+      std::memcpy(block.data() + at, &value, sizeof(T));
+    }
+  });
+  for (std::size_t at = 0; at < bytes; at += block.size()) {
+    stream.copy_to_device(memory + at, block.data(), std::min(block.size(), bytes - at));
+  }
+  stream.wait();
 }
 
 }  // namespace relucent::cuda

@@ -1,32 +1,22 @@
-// Matrix products by cublasLt, always with the same algorithm for the same form, so that the bits of a row of y do not
-// depend on the number of rows. Host code.
+// Matrix products by cublasLt. The bits of a row of y depend only on that row of x, whatever the number of rows. Host
+// code.
 #pragma once
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
+#include <array>
+#include <climits>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/element.h"
 
 namespace relucent::cuda {
-
-/// cublasLt's state, one per device.
-class MatmulLibrary {
- public:
-  explicit MatmulLibrary(int device);  ///< the current one
-  ~MatmulLibrary();
-  MatmulLibrary(const MatmulLibrary&) = delete;
-  MatmulLibrary& operator=(const MatmulLibrary&) = delete;
-
-  int device() const noexcept { return device_; }
-  cublasLtHandle_t handle() const noexcept { return handle_; }
-
- private:
-  int device_;
-  cublasLtHandle_t handle_ = nullptr;
-};
 
 /// y[b] = x[b] W[b]^T + bias for b < batch; x[b]: [rows, in], W[b]: [out, in], y[b]: [rows, out], all row-major.
 struct MatmulForm {
@@ -42,34 +32,80 @@ struct MatmulForm {
   int batch = 1;
   std::int64_t x_batch = 0, weight_batch = 0, y_batch = 0;  ///< elements from one b to the next
   int usual_rows = 16384;                                   ///< the algorithm is chosen for this number
+
+  bool operator==(const MatmulForm&) const = default;
 };
 
-/// One form's descriptions and algorithm. Thread-safe: run() changes nothing.
+/// Numbers of rows that share an algorithm.
+struct RowBucket {
+  int most;        ///< rows
+  int chosen_for;  ///< rows
+};
+inline constexpr std::array<RowBucket, 3> kRowBuckets = {{{256, 128}, {2048, 1024}, {INT_MAX, 16384}}};
+
+/// The algorithms of one form, by bucket. All of them give the same bits.
+using MatmulAlgorithms = std::array<cublasLtMatmulAlgo_t, kRowBuckets.size()>;
+
+/// cublasLt's state, one per device, and the algorithms chosen so far.
+class MatmulLibrary {
+ public:
+  explicit MatmulLibrary(int device);  ///< the current one
+  ~MatmulLibrary();
+  MatmulLibrary(const MatmulLibrary&) = delete;
+  MatmulLibrary& operator=(const MatmulLibrary&) = delete;
+
+  int device() const noexcept { return device_; }
+  cublasLtHandle_t handle() const noexcept { return handle_; }
+  /// Device memory that each stream needs for its products; 0 if none.
+  std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  /// The algorithms, one line per form: "384 -> 1152, bias: up to 256 rows algorithm 66 tile 18 ...; ...".
+  std::vector<std::string> algorithms() const;
+
+ private:
+  friend class Matmul;
+
+  int device_;
+  std::size_t workspace_bytes_ = 0;
+  cublasLtHandle_t handle_ = nullptr;
+  std::vector<std::pair<MatmulForm, MatmulAlgorithms>> chosen_;  // without addresses
+};
+
+/// One form's descriptions and algorithms. Thread-safe: run() changes nothing.
 class Matmul {
  public:
-  /// Throws Error `device` if cublasLt cannot compute the form.
-  Matmul(const MatmulLibrary& library, const MatmulForm& form);
-  ~Matmul();
+  /// Chooses the algorithms, unless an equal form's are known: for `usual_rows` cublasLt's first proposal that computes
+  /// each element as one sum, and for the other buckets the first that gives the same bits on this device. This takes
+  /// memory and runs products, once per form. Throws Error `device` if cublasLt cannot compute the form.
+  Matmul(MatmulLibrary& library, const MatmulForm& form);
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  void run(const void* x, void* y, int rows, cudaStream_t stream) const;
+  /// `workspace`: MatmulLibrary::workspace_bytes() of device memory that nothing else uses meanwhile.
+  void run(const void* x, void* y, int rows, void* workspace, cudaStream_t stream) const;
 
  private:
+  class Trial;
+
   void describe();
-  void choose_algorithm();
-  /// cublasLt's proposals for this number of rows, best first.
+  MatmulAlgorithms choose_algorithms() const;
+  /// Those of cublasLt's proposals for this number of rows that any number of rows can use, best first.
   std::vector<cublasLtMatmulAlgo_t> proposals(int rows) const;
   /// Whether it computes each element as one sum, not from partial sums.
   bool sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const;
   bool fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const;
-  void destroy() noexcept;
+  cublasStatus_t start(const cublasLtMatmulAlgo_t& algorithm, const void* x, void* y, int rows, void* workspace,
+                       cudaStream_t stream) const;
 
   const MatmulLibrary& library_;
   MatmulForm form_;
-  cublasLtMatmulDesc_t description_ = nullptr;
-  cublasLtMatrixLayout_t weight_ = nullptr;
-  cublasLtMatmulAlgo_t algorithm_{};
+  // cublasLt's functions take them by pointers to non-const.
+  mutable cublasLtMatmulDescOpaque_t description_;
+  mutable cublasLtMatrixLayoutOpaque_t weight_;
+  MatmulAlgorithms algorithms_;
 };
+
+/// Fills device memory with numbers between -1 and 1: products of zeros, or of equal numbers, are faster than products
+/// of real data. Waits for the stream.
+void fill_with_numbers(std::byte* memory, std::size_t bytes, Element element, Stream& stream);
 
 }  // namespace relucent::cuda

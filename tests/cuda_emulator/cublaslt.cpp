@@ -8,7 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -21,7 +21,13 @@ using namespace relucent::emulator;
 struct cublasLtContext {
   int device;
 };
-struct cublasLtMatmulDescOpaque {
+namespace {
+
+// What the caller's memory for descriptors holds; `mark` tells that it was initialized as such.
+struct Description {
+  static constexpr std::uint64_t kMark = 0x6465736372697074U;
+  using Opaque = cublasLtMatmulDescOpaque_t;
+  std::uint64_t mark;
   cublasComputeType_t compute;
   cudaDataType_t scale;
   int transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
@@ -30,27 +36,62 @@ struct cublasLtMatmulDescOpaque {
   int bias_type = -1;
   std::int64_t bias_stride = 0;
 };
-struct cublasLtMatrixLayoutOpaque {
+struct Layout {
+  static constexpr std::uint64_t kMark = 0x6c61796f75747321U;
+  using Opaque = cublasLtMatrixLayoutOpaque_t;
+  std::uint64_t mark;
   cudaDataType type;
   std::uint64_t rows, columns;
   std::int64_t leading;
   std::int32_t batches = 1;
   std::int64_t stride = 0;
 };
-struct cublasLtMatmulPreferenceOpaque {
+struct Preference {
+  static constexpr std::uint64_t kMark = 0x7072656665726564U;
+  using Opaque = cublasLtMatmulPreferenceOpaque_t;
+  std::uint64_t mark;
   std::uint64_t workspace = 0;
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
   std::uint32_t alignments[4] = {256, 256, 256, 256};  // what the pointers of A, B, C, D promise
 };
+static_assert(sizeof(Description) <= sizeof(Description::Opaque) && sizeof(Layout) <= sizeof(Layout::Opaque) &&
+              sizeof(Preference) <= sizeof(Preference::Opaque));
 
-namespace {
+/// What is in the caller's memory; null if nothing was initialized there.
+template <typename T>
+T* in(typename T::Opaque* memory) {
+  T* const found = memory == nullptr ? nullptr : std::launder(reinterpret_cast<T*>(memory));
+  return found != nullptr && found->mark == T::kMark ? found : nullptr;
+}
 
-using Layout = cublasLtMatrixLayoutOpaque;
-using Description = cublasLtMatmulDescOpaque;
+template <typename T>
+cublasStatus_t init(const char* name, typename T::Opaque* memory, T value) {
+  const Call call(name, CUBLAS_STATUS_ALLOC_FAILED);
+  if (memory == nullptr) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  std::memset(static_cast<void*>(memory), 0, sizeof *memory);
+  if (!call.failed()) {
+    new (memory) T(value);
+  }
+  return static_cast<cublasStatus_t>(call.error());
+}
 
 // What an algorithm's opaque words hold here.
 constexpr std::uint64_t kAlgoMark = 0x52656c7563656e74U;
-enum AlgoWord { mark_word, workspace_word, alignments_word };
+enum AlgoWord { mark_word, workspace_word, alignments_word, number_word };
+
+// The algorithms by number: the second adds the products of the first half of k and of the second half separately, so
+// its bits differ; the third gives the bits of the first.
+enum Algorithm : std::uint64_t { straight, by_halves, straight_too };
+
+/// Best first, as the heuristic proposes them for so many columns.
+std::vector<Algorithm> proposed(std::uint64_t columns) {
+  if (columns <= 256) {
+    return {by_halves, straight_too, straight};
+  }
+  return columns <= 2048 ? std::vector{straight_too, straight} : std::vector{straight};
+}
 
 constexpr std::int64_t kPanel = 64;  // columns multiplied at once; always as many, so that a column's sum never changes
 
@@ -64,23 +105,6 @@ cublasStatus_t set(T& field, const void* value, std::size_t bytes) {
 }
 
 bool alive(const void* object) { return object != nullptr && the_devices().cublas_objects.contains(object); }
-
-template <typename T>
-cublasStatus_t create(T** to, std::unique_ptr<T> made) {
-  *to = made.release();
-  the_devices().cublas_objects.insert(*to);
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-template <typename T>
-cublasStatus_t destroy(const char* name, T* object) {
-  const Call call(name, CUBLAS_STATUS_INTERNAL_ERROR);
-  if (the_devices().cublas_objects.erase(object) == 0) {
-    return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
-  }
-  delete object;
-  return static_cast<cublasStatus_t>(call.error());
-}
 
 std::int64_t size_of(int type) { return type == CUDA_R_32F ? 4 : 2; }
 
@@ -115,6 +139,20 @@ float round_to_tf32(float value) {
 // cuBLASLt's GELU is the approximation by tanh.
 float gelu(float x) { return 0.5F * x * (1.0F + std::tanh(0.7978845608028654F * (x + 0.044715F * x * x * x))); }
 
+struct Operands {
+  Operands(cublasLtMatmulDesc_t of, cublasLtMatrixLayout_t of_a, cublasLtMatrixLayout_t of_b,
+           cublasLtMatrixLayout_t of_c, cublasLtMatrixLayout_t of_d)
+      : description(in<Description>(of)),
+        a(in<Layout>(of_a)),
+        b(in<Layout>(of_b)),
+        c(in<Layout>(of_c)),
+        d(in<Layout>(of_d)) {}
+  bool valid() const { return description != nullptr && a != nullptr && b != nullptr && c != nullptr && d != nullptr; }
+
+  const Description* description;
+  const Layout *a, *b, *c, *d;
+};
+
 struct Product {
   Description description;
   float alpha, beta;
@@ -122,10 +160,12 @@ struct Product {
   unsigned char* d;
   Layout a_layout, b_layout, c_layout, d_layout;
   std::int64_t m, n, k;
+  std::uint64_t algorithm;
 };
 
-cublasStatus_t check_shapes(const Description& description, const Layout& a, const Layout& b, const Layout& c,
-                            const Layout& d) {
+cublasStatus_t check_shapes(const Operands& of) {
+  const Description& description = *of.description;
+  const Layout &a = *of.a, &b = *of.b, &c = *of.c, &d = *of.d;
   const bool ta = description.transpose_a != CUBLAS_OP_N;
   const bool tb = description.transpose_b != CUBLAS_OP_N;
   const std::uint64_t m = ta ? a.columns : a.rows;
@@ -226,8 +266,14 @@ void multiply(const Product& it, std::int64_t batch) {
       }
     }
     // Column-major D = op(A) op(B) is row-major, transposed: op(B)^T op(A)^T.
-    dnnl_sgemm('N', ta ? 'T' : 'N', kPanel, it.m, it.k, 1.0F, panel.data(), it.k, left.data(), ta ? it.k : it.m, 0.0F,
-               sums.data(), it.m);
+    const std::int64_t half = it.algorithm == by_halves ? it.k / 2 : 0;
+    for (const auto& [begin, end] : {std::pair{std::int64_t{0}, half}, std::pair{half, it.k}}) {
+      if (begin < end) {
+        dnnl_sgemm('N', ta ? 'T' : 'N', kPanel, it.m, end - begin, 1.0F, panel.data() + begin, it.k,
+                   left.data() + (ta ? begin : begin * it.m), ta ? it.k : it.m, begin == 0 ? 0.0F : 1.0F, sums.data(),
+                   it.m);
+      }
+    }
     for (std::int64_t column = 0; column < count; ++column) {
       for (std::int64_t row = 0; row < it.m; ++row) {
         float value = it.alpha * sums[static_cast<std::size_t>(column * it.m + row)];
@@ -306,26 +352,32 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (devices.all[static_cast<std::size_t>(current_device())]->sticky != cudaSuccess) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
-  return create(handle, std::make_unique<cublasLtContext>(cublasLtContext{current_device()}));
+  *handle = new cublasLtContext{current_device()};
+  the_devices().cublas_objects.insert(*handle);
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return destroy("cublasLtDestroy", handle); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  const Call call("cublasLtDestroy", CUBLAS_STATUS_INTERNAL_ERROR);
+  if (the_devices().cublas_objects.erase(handle) == 0) {
+    return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
+  }
+  delete handle;
+  return static_cast<cublasStatus_t>(call.error());
+}
 
 std::size_t cublasLtGetVersion() { return 130000; }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute,
-                                        cudaDataType_t scale) {
-  const Call call("cublasLtMatmulDescCreate", CUBLAS_STATUS_ALLOC_FAILED);
-  *description = nullptr;
-  return call.failed() ? static_cast<cublasStatus_t>(call.error())
-                       : create(description, std::make_unique<Description>(Description{compute, scale}));
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t description, cublasComputeType_t compute,
+                                      cudaDataType_t scale) {
+  return init("cublasLtMatmulDescInit", description, Description{Description::kMark, compute, scale});
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
-                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
-                                              std::size_t bytes) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t memory, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, std::size_t bytes) {
   const Call call("cublasLtMatmulDescSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  if (call.failed() || !alive(description)) {
+  Description* const description = in<Description>(memory);
+  if (call.failed() || description == nullptr) {
     return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
   }
   int number = -1;
@@ -349,23 +401,17 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
   }
 }
 
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
-  return destroy("cublasLtMatmulDescDestroy", description);
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataType type, std::uint64_t rows,
+                                        std::uint64_t columns, std::int64_t leading) {
+  return init("cublasLtMatrixLayoutInit", layout, Layout{Layout::kMark, type, rows, columns, leading});
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
-                                          std::uint64_t columns, std::int64_t leading) {
-  const Call call("cublasLtMatrixLayoutCreate", CUBLAS_STATUS_ALLOC_FAILED);
-  *layout = nullptr;
-  return call.failed() ? static_cast<cublasStatus_t>(call.error())
-                       : create(layout, std::make_unique<Layout>(Layout{type, rows, columns, leading}));
-}
-
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t memory,
                                                 cublasLtMatrixLayoutAttribute_t attribute, const void* value,
                                                 std::size_t bytes) {
   const Call call("cublasLtMatrixLayoutSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  if (call.failed() || !alive(layout)) {
+  Layout* const layout = in<Layout>(memory);
+  if (call.failed() || layout == nullptr) {
     return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
   }
   int number = -1;
@@ -383,22 +429,16 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   }
 }
 
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  return destroy("cublasLtMatrixLayoutDestroy", layout);
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference) {
+  return init("cublasLtMatmulPreferenceInit", preference, Preference{Preference::kMark});
 }
 
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  const Call call("cublasLtMatmulPreferenceCreate", CUBLAS_STATUS_ALLOC_FAILED);
-  *preference = nullptr;
-  return call.failed() ? static_cast<cublasStatus_t>(call.error())
-                       : create(preference, std::make_unique<cublasLtMatmulPreferenceOpaque>());
-}
-
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t memory,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     std::size_t bytes) {
   const Call call("cublasLtMatmulPreferenceSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  if (call.failed() || !alive(preference)) {
+  Preference* const preference = in<Preference>(memory);
+  if (call.failed() || preference == nullptr) {
     return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
   }
   switch (attribute) {
@@ -412,10 +452,6 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   }
 }
 
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  return destroy("cublasLtMatmulPreferenceDestroy", preference);
-}
-
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -426,25 +462,31 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  if (!alive(handle) || !alive(description) || !alive(a) || !alive(b) || !alive(c) || !alive(d) || !alive(preference) ||
-      requested < 1) {
+  const Operands of(description, a, b, c, d);
+  const Preference* const wanted = in<Preference>(preference);
+  if (!alive(handle) || !of.valid() || wanted == nullptr || requested < 1) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (const cublasStatus_t status = check_shapes(*description, *a, *b, *c, *d); status != CUBLAS_STATUS_SUCCESS) {
+  if (const cublasStatus_t status = check_shapes(of); status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
-  cublasLtMatmulHeuristicResult_t& result = results[0];
-  result = {};
-  result.workspaceSize = std::min<std::uint64_t>(preference->workspace, 1024);
-  result.algo.data[mark_word] = kAlgoMark;
-  result.algo.data[workspace_word] = result.workspaceSize;
-  for (int operand = 0; operand < 4; ++operand) {
-    const auto alignment = std::max(preference->alignments[operand], std::uint32_t{1});
-    result.algo.data[alignments_word] |= std::uint64_t(std::countr_zero(std::bit_floor(alignment))) << 8 * operand;
+  for (const Algorithm number : proposed(of.d->columns)) {
+    if (*returned == requested) {
+      break;
+    }
+    cublasLtMatmulHeuristicResult_t& result = results[(*returned)++];
+    result = {};
+    result.workspaceSize = std::min<std::uint64_t>(wanted->workspace, 1024);
+    result.algo.data[mark_word] = kAlgoMark;
+    result.algo.data[workspace_word] = result.workspaceSize;
+    result.algo.data[number_word] = number;
+    for (int operand = 0; operand < 4; ++operand) {
+      const auto alignment = std::max(wanted->alignments[operand], std::uint32_t{1});
+      result.algo.data[alignments_word] |= std::uint64_t(std::countr_zero(std::bit_floor(alignment))) << 8 * operand;
+    }
+    result.state = CUBLAS_STATUS_SUCCESS;
+    result.wavesCount = 1.0F;
   }
-  result.state = CUBLAS_STATUS_SUCCESS;
-  result.wavesCount = 1.0F;
-  *returned = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -455,7 +497,9 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   if (call.failed() || algo == nullptr || algo->data[mark_word] != kAlgoMark || value == nullptr) {
     return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
   }
-  const std::uint32_t number = attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? 1 : 0;  // the only algorithm: 0
+  const auto number = static_cast<std::uint32_t>(attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? 1
+                                                 : attribute == CUBLASLT_ALGO_CONFIG_ID       ? algo->data[number_word]
+                                                                                              : 0);
   const bool narrow =
       attribute == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID || attribute == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
   const std::size_t size = narrow ? 2 : 4;
@@ -477,11 +521,11 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  if (!alive(handle) || !alive(description) || !alive(a) || !alive(b) || !alive(c) || !alive(d) || algo == nullptr ||
-      algo->data[mark_word] != kAlgoMark) {
+  const Operands of(description, a, b, c, d);
+  if (!alive(handle) || !of.valid() || algo == nullptr || algo->data[mark_word] != kAlgoMark) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const cublasStatus_t status = check_shapes(*description, *a, *b, *c, *d);
+  const cublasStatus_t status = check_shapes(of);
   *result = {};
   result->algo = *algo;
   result->workspaceSize = algo->data[workspace_word];
@@ -500,8 +544,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  if (!alive(handle) || !alive(description) || !alive(a_layout) || !alive(b_layout) || !alive(c_layout) ||
-      !alive(d_layout) || alpha == nullptr || beta == nullptr) {
+  const Operands of(description, a_layout, b_layout, c_layout, d_layout);
+  if (!alive(handle) || !of.valid() || alpha == nullptr || beta == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   Devices& devices = the_devices();
@@ -513,8 +557,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if (devices.all[static_cast<std::size_t>(stream->device)]->sticky != cudaSuccess) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  if (const auto status = check_shapes(*description, *a_layout, *b_layout, *c_layout, *d_layout);
-      status != CUBLAS_STATUS_SUCCESS) {
+  if (const auto status = check_shapes(of); status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
   std::size_t needed = 0;
@@ -526,28 +569,29 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
       return CUBLAS_STATUS_INVALID_VALUE;
     }
   }
-  if ((description->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && description->bias == nullptr) {
+  if ((of.description->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && of.description->bias == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  Product it{*description,
+  Product it{*of.description,
              0,
              0,
              static_cast<const unsigned char*>(a),
              static_cast<const unsigned char*>(b),
              static_cast<const unsigned char*>(c),
              static_cast<unsigned char*>(d),
-             *a_layout,
-             *b_layout,
-             *c_layout,
-             *d_layout,
+             *of.a,
+             *of.b,
+             *of.c,
+             *of.d,
              0,
              0,
-             0};
+             0,
+             algo == nullptr ? straight : algo->data[number_word]};
   std::memcpy(&it.alpha, alpha, sizeof(float));
   std::memcpy(&it.beta, beta, sizeof(float));
-  it.m = static_cast<std::int64_t>(d_layout->rows);
-  it.n = static_cast<std::int64_t>(d_layout->columns);
-  it.k = static_cast<std::int64_t>(description->transpose_a != CUBLAS_OP_N ? a_layout->rows : a_layout->columns);
+  it.m = static_cast<std::int64_t>(of.d->rows);
+  it.n = static_cast<std::int64_t>(of.d->columns);
+  it.k = static_cast<std::int64_t>(of.description->transpose_a != CUBLAS_OP_N ? of.a->rows : of.a->columns);
   devices.enqueue(*stream, {[it, needed, at = static_cast<unsigned char*>(workspace)] { return run(it, at, needed); }});
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -185,17 +185,20 @@ CUstream_st* Devices::stream_of(cudaStream_t stream) {
 }
 
 cudaError_t Devices::flush(CUstream_st& stream, const CUevent_st* until, std::uint64_t count) {
-  Device& device = *all[static_cast<std::size_t>(stream.device)];
   while (!stream.queue.empty() && (until == nullptr || until->reached < count)) {
-    if (device.sticky != cudaSuccess) {
-      stream.queue.clear();
-      break;
-    }
+    step(stream);
+  }
+  return all[static_cast<std::size_t>(stream.device)]->sticky;
+}
+
+cudaError_t Devices::step(CUstream_st& stream) {
+  Device& device = *all[static_cast<std::size_t>(stream.device)];
+  if (device.sticky != cudaSuccess) {
+    stream.queue.clear();
+  } else if (!stream.queue.empty()) {
     const Operation operation = std::move(stream.queue.front());
     stream.queue.pop_front();
-    if (const cudaError_t error = operation.run(); error != cudaSuccess) {
-      device.sticky = error;
-    }
+    device.sticky = operation.run();
   }
   return device.sticky;
 }

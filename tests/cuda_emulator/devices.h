@@ -87,6 +87,8 @@ struct Devices {
   CUstream_st* stream_of(cudaStream_t stream);  // null where there is no such stream
   /// Runs what waits in the stream, as far as `until` has been reached where it is given.
   cudaError_t flush(CUstream_st& stream, const CUevent_st* until = nullptr, std::uint64_t count = 0);
+  /// Runs the first operation that waits in the stream, if any: work goes on while a caller polls.
+  cudaError_t step(CUstream_st& stream);
   cudaError_t flush_all(int device);
   cudaError_t flush_waiting_for_default(int device);
   void enqueue(CUstream_st& stream, Operation operation);

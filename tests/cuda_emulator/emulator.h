@@ -11,7 +11,7 @@
 ///   there is none it opens the current device's; cudaSetDevice() opens it and puts it in the place of what was
 ///   current;
 /// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
-///   until somebody waits for them;
+///   until somebody waits for them or polls (one operation a query);
 /// - cuBLASLt's products in column-major order with their epilogues.
 ///
 /// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that

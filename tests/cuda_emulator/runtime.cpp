@@ -495,6 +495,20 @@ cudaError_t cudaStreamSynchronize(cudaStream_t where) {
   return note(stream == nullptr ? cudaErrorInvalidResourceHandle : the_devices().flush(*stream));
 }
 
+// A query runs one operation, so a caller that polls sees the work go on.
+cudaError_t cudaStreamQuery(cudaStream_t where) {
+  const RuntimeCall call("cudaStreamQuery");
+  if (call.failed()) {
+    return call.error();
+  }
+  CUstream_st* const stream = the_devices().stream_of(where);
+  if (stream == nullptr) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  const cudaError_t error = the_devices().step(*stream);
+  return note(error == cudaSuccess && !stream->queue.empty() ? cudaErrorNotReady : error);
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t where, cudaEvent_t event, unsigned int) {
   const RuntimeCall call("cudaStreamWaitEvent");
   if (call.failed()) {
@@ -564,6 +578,21 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return note(devices.flush(*event->stream, event, event->recorded));
   }
   return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const RuntimeCall call("cudaEventQuery");
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  if (!devices.events.contains(event)) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  const bool waits = event->stream != nullptr && event->reached < event->recorded;
+  const cudaError_t error = waits ? devices.step(*event->stream) : cudaSuccess;
+  return note(error == cudaSuccess && event->reached < event->recorded && event->stream != nullptr ? cudaErrorNotReady
+                                                                                                   : error);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

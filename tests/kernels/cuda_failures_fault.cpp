@@ -1,6 +1,7 @@
 // The CUDA backend on emulated GPUs that fail: at every call it makes, with little memory, lost for good, or not there.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <set>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "tests/cuda_emulator/emulator.h"
 #include "tests/cuda_emulator/include/cuda.h"
 #include "tests/cuda_emulator/include/cuda_runtime.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
@@ -106,6 +108,13 @@ bool may_fail_unseen(const std::string& call) {
          call.ends_with("GetVersion") || call.ends_with("StatusString");
 }
 
+/// Which of `count` calls are made to fail: all of them, or some 20 of those that are made often.
+std::vector<std::uint64_t> sites_of(std::uint64_t count) {
+  std::vector<std::uint64_t> sites;
+  for (std::uint64_t nth = 1; nth <= count; nth += 1 + count / 20) sites.push_back(nth);
+  return sites;
+}
+
 /// An error that says nothing of what might help.
 int unknown_error(const std::string& call) {
   constexpr int cublas_internal_error = 14, cuda_unknown = 999;
@@ -138,7 +147,8 @@ TEST_F(CudaFailures, AtAnyCallWhileTheBackendIsMadeLeaveNothingBehind) {
   kept.reset();
   std::size_t sites = 0;
   for (const auto& [call, count] : calls) {
-    for (std::uint64_t nth = 1; nth <= count; ++nth, ++sites) {
+    for (const std::uint64_t nth : sites_of(count)) {
+      ++sites;
       emulator::reset(with_memory(8 * kMegabyte));
       const Host host(0);
       emulator::fail(call, nth, unknown_error(call));
@@ -286,7 +296,7 @@ TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
   EXPECT_GT(calls["cudaLaunchKernel"], 5U);
   EXPECT_GT(calls["cublasLtMatmul"], 5U);
   for (const auto& [call, count] : calls) {
-    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+    for (const std::uint64_t nth : sites_of(count)) {
       emulator::reset(with_memory(8 * kMegabyte));
       const Host host(0);
       const auto backend = make();
@@ -331,6 +341,76 @@ TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
   EXPECT_GT(refused, 0U);
   EXPECT_GT(split, 0U);
   emulator::reset(with_memory(8 * kMegabyte));
+}
+
+TEST_F(CudaFailures, TheNextChunkIsStartedBeforeTheLastOneIsWaitedFor) {
+  pairs_ = random_pairs(model_, 9, std::vector<std::size_t>(50, 40));
+  emulator::reset(with_memory(kMegabyte));
+  const auto backend = make();
+  emulator::clear_calls();
+  const std::vector<float> truth = pairs_.logits(*backend);
+  EXPECT_GT(emulator::calls()["cudaMemcpyAsync"], 4U) << "too few chunks: each copies tables in and logits out";
+  EXPECT_EQ(emulator::calls()["cudaStreamSynchronize"] + emulator::calls()["cudaEventSynchronize"], 0U)
+      << "these keep the waiting thread's core busy";
+  emulator::clear_calls();
+  emulator::fail("cudaEventQuery", 1, unknown_error("cudaEventQuery"));  // the first wait
+  EXPECT_NE(device_error([&] { pairs_.logits(*backend); }), "");
+  EXPECT_EQ(emulator::calls()["cudaMemcpyAsync"], 4U);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+}
+
+TEST_F(CudaFailures, ASearchThatIsStoppedStartsNoMoreChunks) {
+  pairs_ = random_pairs(model_, 9, std::vector<std::size_t>(200, 40));
+  emulator::reset(with_memory(kMegabyte));
+  const auto backend = make();
+  emulator::clear_calls();
+  const std::vector<float> truth = pairs_.logits(*backend);
+  const std::uint64_t copies = emulator::calls()["cudaMemcpyAsync"];
+  emulator::clear_calls();
+  StopSignal stop;
+  stop.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+  expect_error(ErrorKind::deadline, [&] { pairs_.logits(*backend, stop); });
+  EXPECT_LT(emulator::calls()["cudaMemcpyAsync"], copies / 2);
+
+  emulator::clear_calls();
+  std::stop_source source;
+  stop = {std::nullopt, source.get_token()};
+  std::thread other([&] {  // once a product has been started
+    while (emulator::calls()["cublasLtMatmul"] == 0) std::this_thread::yield();
+    source.request_stop();
+  });
+  expect_error(ErrorKind::interrupted, [&] { pairs_.logits(*backend, stop); });
+  other.join();
+  EXPECT_LT(emulator::calls()["cudaMemcpyAsync"], copies / 2);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
+}
+
+// The emulator proposes algorithm 1, which adds in another order than 0 and 2, for few rows, and 0 alone for many.
+TEST_F(CudaFailures, OnlyAlgorithmsThatGiveTheSameBitsServeOneFormOfProduct) {
+  const auto line_of = [](const Backend& backend, const std::string& form) -> std::string {
+    for (const std::string& line : backend.info().products) {
+      if (line.starts_with(form)) return line;
+    }
+    return "";
+  };
+  const std::string two = "algorithm 2 tile 0 stages 0 cluster 0", zero = "algorithm 0 tile 0 stages 0 cluster 0";
+  EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: up to 2048 rows " + two + ", else " + zero);
+  EXPECT_EQ(line_of(*make(), "16 -> 32, 2 at once:"),
+            "16 -> 32, 2 at once: always algorithm 1 tile 0 stages 0 cluster 0");
+  // Where there is no room for a trial: the first allocation is that of the weights.
+  constexpr int out_of_memory = 2;
+  emulator::fail("cudaMalloc", 2, out_of_memory);
+  EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: always " + zero);
+}
+
+TEST_F(CudaFailures, OnAGpuFromHopperOnProductsHaveAWorkspace) {
+  const std::vector<float> truth = pairs_.logits(*make());
+  emulator::Options options = with_memory(512 * kMegabyte);
+  options.major = 9;
+  emulator::reset(options);
+  const auto backend = make();
+  EXPECT_GT(emulator::live_bytes(0), 32 * kMegabyte);
+  EXPECT_EQ(pairs_.logits(*backend), truth);
 }
 
 TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {
@@ -463,7 +543,7 @@ TEST_F(CudaFailures, WhileThePeakIsMeasuredAreErrors) {
   emulator::reset(small);
   EXPECT_GT(measured_peak(info), 0);
   for (const auto& [call, count] : emulator::calls()) {
-    for (std::uint64_t nth = 1; nth <= count; ++nth) {
+    for (const std::uint64_t nth : sites_of(count)) {
       emulator::fail(call, nth, unknown_error(call));
       const std::string what = device_error([&] { measured_peak(info); });
       EXPECT_TRUE(!what.empty() || may_fail_unseen(call) || call == "cublasLtMatmulAlgoCheck") << call << ' ' << nth;

@@ -71,6 +71,7 @@ Values bounds(const LinearWeights& linear, const Values& input) {
 TEST(Fp16Range, NoInputTakesTheBundledCheckpointBeyondIt) {
   const Checkpoint checkpoint = read_checkpoint("model/relucent-minilm-l6-w4");
   const EncoderWeights& weights = checkpoint.weights.weights;
+  const int heads = checkpoint.configuration.description.heads;
   double most = std::max(
       {largest(weights.word_embeddings), largest(weights.position_embeddings), largest(weights.token_type_embeddings)});
   const auto hold = [&most](const std::string& what, const Values& bound) {
@@ -84,6 +85,16 @@ TEST(Fp16Range, NoInputTakesTheBundledCheckpointBeyondIt) {
     hold(name + "input", bounds(*input));
     hold(name + "query", bounds(layer.query, *input));
     hold(name + "key", bounds(layer.key, *input));
+    // The last layer applies W_K to the queries of each head: absorbed[j] = sum of W_K[k][j] q[k] over its features k.
+    const Values query = bounds(layer.query, *input), key_weight = values(layer.key.weight);
+    const std::size_t hidden = query.size(), head_size = hidden / static_cast<std::size_t>(heads);
+    for (std::size_t first = 0; first < hidden; first += head_size) {
+      Values absorbed(hidden);
+      for (std::size_t k = first; k < first + head_size; ++k) {
+        for (std::size_t j = 0; j < hidden; ++j) absorbed[j] += std::abs(key_weight[k * hidden + j]) * query[k];
+      }
+      hold(name + "keys applied to the query", absorbed);
+    }
     // What attention gives is a mean of values.
     const Values value = bounds(layer.value, *input);
     hold(name + "value", value);

@@ -85,9 +85,18 @@ enum cublasLtMatmulAlgoConfigAttributes_t {
 };
 
 using cublasLtHandle_t = struct cublasLtContext*;
-using cublasLtMatmulDesc_t = struct cublasLtMatmulDescOpaque*;
-using cublasLtMatrixLayout_t = struct cublasLtMatrixLayoutOpaque*;
-using cublasLtMatmulPreference_t = struct cublasLtMatmulPreferenceOpaque*;
+struct cublasLtMatmulDescOpaque_t {
+  std::uint64_t data[32];
+};
+struct cublasLtMatrixLayoutOpaque_t {
+  std::uint64_t data[8];
+};
+struct cublasLtMatmulPreferenceOpaque_t {
+  std::uint64_t data[8];
+};
+using cublasLtMatmulDesc_t = cublasLtMatmulDescOpaque_t*;
+using cublasLtMatrixLayout_t = cublasLtMatrixLayoutOpaque_t*;
+using cublasLtMatmulPreference_t = cublasLtMatmulPreferenceOpaque_t*;
 
 struct cublasLtMatmulAlgo_t {
   std::uint64_t data[8];
@@ -105,23 +114,20 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 std::size_t cublasLtGetVersion();
 const char* cublasLtGetStatusName(cublasStatus_t status);
 const char* cublasLtGetStatusString(cublasStatus_t status);
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description, cublasComputeType_t compute,
-                                        cudaDataType_t scale);
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t description, cublasComputeType_t compute,
+                                      cudaDataType_t scale);
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                               cublasLtMatmulDescAttributes_t attribute, const void* value,
                                               std::size_t bytes);
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description);
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
-                                          std::uint64_t columns, std::int64_t leading);
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataType type, std::uint64_t rows,
+                                        std::uint64_t columns, std::int64_t leading);
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute, const void* value,
                                                 std::size_t bytes);
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference);
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference);
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     std::size_t bytes);
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

@@ -62,18 +62,15 @@ struct Matrix {
         }
       }
     }
-    cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
-                               leading);
+    cublasLtMatrixLayoutInit(layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                             leading);
     cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches);
     cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
     EXPECT_EQ(cudaMalloc(&device, bytes.size()), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(device, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), cudaSuccess);
   }
   Matrix(const Matrix&) = delete;
-  ~Matrix() {
-    cublasLtMatrixLayoutDestroy(layout);
-    cudaFree(device);
-  }
+  ~Matrix() { cudaFree(device); }
   std::int64_t size() const { return type == CUDA_R_32F ? 4 : 2; }
   std::size_t offset(int batch, std::int64_t row, std::int64_t column) const {
     return static_cast<std::size_t>((batch * stride + column * leading + row) * size());
@@ -89,25 +86,22 @@ struct Matrix {
   std::int64_t stride;
   std::vector<unsigned char> bytes;
   unsigned char* device = nullptr;
-  cublasLtMatrixLayout_t layout = nullptr;
+  cublasLtMatrixLayoutOpaque_t own_layout;
+  cublasLtMatrixLayout_t layout = &own_layout;
 };
 
 struct Operation {
   Operation(cublasComputeType_t compute, bool ta, bool tb, int epilogue, const void* bias) {
     EXPECT_EQ(cublasLtCreate(&handle), CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(cublasLtMatmulDescCreate(&description, compute, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(cublasLtMatmulPreferenceCreate(&preference), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatmulDescInit(description, compute, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatmulPreferenceInit(preference), CUBLAS_STATUS_SUCCESS);
     set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(ta ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(tb ? CUBLAS_OP_T : CUBLAS_OP_N));
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::int32_t>(epilogue));
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
   Operation(const Operation&) = delete;
-  ~Operation() {
-    cublasLtMatmulPreferenceDestroy(preference);
-    cublasLtMatmulDescDestroy(description);
-    cublasLtDestroy(handle);
-  }
+  ~Operation() { cublasLtDestroy(handle); }
   template <typename T>
   void set(cublasLtMatmulDescAttributes_t attribute, T value) {
     EXPECT_EQ(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), CUBLAS_STATUS_SUCCESS);
@@ -127,8 +121,10 @@ struct Operation {
   }
 
   cublasLtHandle_t handle = nullptr;
-  cublasLtMatmulDesc_t description = nullptr;
-  cublasLtMatmulPreference_t preference = nullptr;
+  cublasLtMatmulDescOpaque_t own_description;
+  cublasLtMatmulPreferenceOpaque_t own_preference;
+  cublasLtMatmulDesc_t description = &own_description;
+  cublasLtMatmulPreference_t preference = &own_preference;
 };
 
 using Products = EmulatorTest;
@@ -211,6 +207,54 @@ TEST_F(Products, AColumnsSumDependsOnNoOtherColumn) {
   }
 }
 
+void expect_one(Fault fault, const std::string& words) {
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaErrorIllegalAddress);
+  const std::vector<emulator::Report> found = emulator::reports();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].fault, fault);
+  EXPECT_NE(found[0].message.find(words), std::string::npos) << found[0].message;
+  EXPECT_EQ(found[0].kernel, "cublasLtMatmul");
+  emulator::restore_device(0);
+  emulator::clear_reports();
+}
+
+TEST_F(Products, AlgorithmsForFewColumnsMayAddInAnotherOrder) {
+  const Shape wide{64, 1000, 200};
+  const Matrix a(CUDA_R_16F, 64, 200, wide, 1);
+  const Matrix b(CUDA_R_16F, 200, 1000, wide, 2);
+  Matrix d(CUDA_R_32F, 64, 1000, wide, 3), few(CUDA_R_32F, 64, 100, {64, 100, 200}, 3);
+  Operation operation(CUBLAS_COMPUTE_32F, false, false, CUBLASLT_EPILOGUE_DEFAULT, nullptr);
+  cublasLtMatmulHeuristicResult_t results[8];
+  int found = 0;
+  ASSERT_EQ(cublasLtMatmulAlgoGetHeuristic(operation.handle, operation.description, a.layout, b.layout, few.layout,
+                                           few.layout, operation.preference, 8, results, &found),
+            CUBLAS_STATUS_INVALID_VALUE);
+  Matrix left(CUDA_R_16F, 200, 100, {64, 100, 200}, 2);
+  ASSERT_EQ(cublasLtMatmulAlgoGetHeuristic(operation.handle, operation.description, a.layout, left.layout, few.layout,
+                                           few.layout, operation.preference, 8, results, &found),
+            CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(found, 3);
+  const auto product = [&](const cublasLtMatmulAlgo_t* algorithm) {
+    EXPECT_EQ(operation.multiply(a, b, d, d, 1, 0, algorithm), CUBLAS_STATUS_SUCCESS);
+    d.fetch();
+    return d.bytes;
+  };
+  const std::vector<unsigned char> straight = product(nullptr);
+  EXPECT_NE(product(&results[0].algo), straight);
+  EXPECT_EQ(product(&results[1].algo), straight);
+  EXPECT_EQ(product(&results[2].algo), straight);
+}
+
+TEST_F(Products, ADescriptorThatWasNotInitializedIsRefused) {
+  const Shape shape{1, 1, 1};
+  Matrix a(CUDA_R_32F, 1, 1, shape, 1);
+  Operation operation(CUBLAS_COMPUTE_32F, false, false, CUBLASLT_EPILOGUE_DEFAULT, nullptr);
+  ASSERT_EQ(operation.multiply(a, a, a, a), CUBLAS_STATUS_SUCCESS);
+  expect_one(Fault::race, "D overlaps");
+  a.own_layout = {};
+  EXPECT_EQ(operation.multiply(a, a, a, a), CUBLAS_STATUS_INVALID_VALUE);
+}
+
 TEST_F(Products, Tf32KeepsTenBitsOfTheOperands) {
   const Shape shape{1, 1, 1};
   const Matrix a(CUDA_R_32F, 1, 1, shape, 1);
@@ -226,17 +270,6 @@ TEST_F(Products, Tf32KeepsTenBitsOfTheOperands) {
     d.fetch();
     EXPECT_EQ(d.at(0, 0, 0), kept);
   }
-}
-
-void expect_one(Fault fault, const std::string& words) {
-  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaErrorIllegalAddress);
-  const std::vector<emulator::Report> found = emulator::reports();
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].fault, fault);
-  EXPECT_NE(found[0].message.find(words), std::string::npos) << found[0].message;
-  EXPECT_EQ(found[0].kernel, "cublasLtMatmul");
-  emulator::restore_device(0);
-  emulator::clear_reports();
 }
 
 TEST_F(Products, OperandsAreCheckedAgainstTheirAllocations) {
