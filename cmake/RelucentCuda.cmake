@@ -39,7 +39,11 @@ if(NOT wanted STREQUAL "off")
     if(default_architectures AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
       list(APPEND CMAKE_CUDA_ARCHITECTURES 100-real 120-real)  # Blackwell: also for 10.3 and 12.1
     endif()
+    # For projects that require CMake 3.25, its FindCUDAToolkit expects CUDA::nvToolsExt, which CUDA 13 no longer has.
+    set(required ${CMAKE_MINIMUM_REQUIRED_VERSION})
+    set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit QUIET)
+    set(CMAKE_MINIMUM_REQUIRED_VERSION ${required})
     if(NOT CUDAToolkit_FOUND OR NOT TARGET CUDA::cublasLt)
       set(problem "nvcc is here, but not the libraries cudart and cublasLt")
     elseif(CUDAToolkit_VERSION VERSION_LESS 12 OR CUDAToolkit_VERSION VERSION_GREATER_EQUAL 14)

@@ -179,10 +179,10 @@ void Encoder::block(const Layer& layer, const Group& group, Team& team, const At
       }
     }
   });
-  after_heads(layer, group.vectors, team);
+  after_heads(layer.after, group.vectors, team);
 }
 
-void Encoder::after_heads(const Layer& layer, std::size_t vectors, Team& team) const {
+void Encoder::after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const {
   const std::size_t all_panels = panels(vectors), rows = padded(hidden_);
   // Steps by features need more waiting for each other, which few workers do not make up for.
   if (team.workers >= 4 && all_panels < 2 * team.workers) {
@@ -201,13 +201,12 @@ void Encoder::after_heads(const Layer& layer, std::size_t vectors, Team& team) c
       multiply(layer.attention_output, group.context.data() + first * rows * kernels_.panel, hidden_, some,
                Product::Output::add, x, hidden_, own);
     }
-    feed_forward(layer.attention_norm, layer.intermediate, layer.output, layer.output_norm, x, some,
-                 from_panel(next, hidden_, first), own);
+    feed_forward(layer, x, some, from_panel(next, hidden_, first), own);
   });
 }
 
 // The same step by step, for few tokens and many workers.
-void Encoder::after_heads_by_features(const Layer& layer, std::size_t vectors, Team& team) const {
+void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const {
   const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
   const std::size_t wide_features = layer.intermediate.features(), together = inputs_together(arithmetic_);
   Workspace& group = team.group;
@@ -296,16 +295,16 @@ void Encoder::after_heads_by_features(const Layer& layer, std::size_t vectors, T
 
 // x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2); packs the result into `next`. The second product takes its
 // inputs in parts, so that what lies between the products stays small.
-void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up, const std::vector<PackedLinear>& down,
-                           const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
+void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
                            Workspace& own) const {
   const std::size_t panel = kernels_.panel, wide = panel / kernels_.lanes;
+  const PackedLinear& up = layer.intermediate;
   const Arithmetic arithmetic = up.arithmetic();
   const OperandOut packed = operand(arithmetic, hidden_, vectors, own.part_operand, own.part_scales);
-  kernels_.norm(norm_of(before, x, vectors), packed);
+  kernels_.norm(norm_of(layer.attention_norm, x, vectors), packed);
 
   std::size_t first = 0;
-  for (const PackedLinear& part : down) {
+  for (const PackedLinear& part : layer.output) {
     const std::size_t features = std::min(part.steps() * inputs_together(arithmetic), up.features() - first);
     const OperandOut activated = operand(arithmetic, features, vectors, own.wide_operand, own.wide_scales);
     Product product = up.product(first, features);
@@ -336,7 +335,7 @@ void Encoder::feed_forward(const NormParameters& before, const PackedLinear& up,
     multiply(part, activated, vectors, Product::Output::add, x, hidden_);
     first += features;
   }
-  kernels_.norm(norm_of(after, x, vectors), next);
+  kernels_.norm(norm_of(layer.output_norm, x, vectors), next);
 }
 
 void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -99,20 +100,21 @@ class Encoder {
     std::vector<float> gamma, beta;
     std::vector<float> bias;  // of the product before the norm, if that product does not add it; otherwise empty
   };
-  struct Layer {
-    PackedLinear heads;  // each head's query, key and value features, padded
+  /// What a block computes of its heads' outputs.
+  struct AfterHeads {
     PackedLinear attention_output, intermediate;
     std::vector<PackedLinear> output;  // one per part of the intermediate features
     NormParameters attention_norm, output_norm;
   };
+  struct Layer {
+    PackedLinear heads;  // each head's query, key and value features, padded
+    AfterHeads after;
+  };
   /// The last block's projections for [CLS].
-  struct LastLayer {
+  struct LastHeads {
     PackedLinear query;
     std::vector<PackedLinear> key;    // one per head: W_K^T, [hidden, head size]
     std::vector<PackedLinear> value;  // one per head: W_V, [head size, hidden]
-    PackedLinear attention_output, intermediate;
-    std::vector<PackedLinear> output;
-    NormParameters attention_norm, output_norm;
   };
   /// A group in the workspace's panels.
   struct Group {
@@ -155,8 +157,8 @@ class Encoder {
   template <typename Attend>
   void block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// The rest of the block. The workers share the panels, or the features if there are too few panels.
-  void after_heads(const Layer& layer, std::size_t vectors, Team& team) const;
-  void after_heads_by_features(const Layer& layer, std::size_t vectors, Team& team) const;
+  void after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const;
+  void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   /// Normalizes the panels [first, first + count) of x, which has `vectors` vectors, and packs them into `out`.
   void norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
                    std::size_t vectors, const OperandOut& out) const;
@@ -164,8 +166,7 @@ class Encoder {
   /// Whether the heads' output is packed as it comes, and so the context is an operand. A token's int8 scale is known
   /// only when all heads have ended.
   bool packs_heads() const { return arithmetic_ != Arithmetic::int8 && head_size_ % inputs_together(arithmetic_) == 0; }
-  void feed_forward(const NormParameters& before, const PackedLinear& up, const std::vector<PackedLinear>& down,
-                    const NormParameters& after, float* x, std::size_t vectors, const OperandOut& next,
+  void feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
   void attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk, const float* query_keys,
                     std::size_t query_stride, std::size_t stride, Workspace& workspace) const;
@@ -197,7 +198,8 @@ class Encoder {
   std::vector<float> word_, position_, token_type_;
   NormParameters embedding_norm_;
   std::vector<Layer> layers_;
-  LastLayer last_;
+  LastHeads last_;
+  std::optional<AfterHeads> after_last_heads_;  // unless the last layer's are used
   PackedLinear pooler_;
   std::vector<float> classifier_, classifier_bias_;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cpu/encoder.h"
 
@@ -11,9 +12,6 @@ namespace {
 Arithmetic projection_arithmetic(Arithmetic arithmetic, std::int32_t hidden_size) {
   return hidden_size < 128 ? Arithmetic::fp32 : arithmetic;
 }
-
-// The last block computes only [CLS], so fewer bits would save nothing there.
-constexpr Arithmetic kLastArithmetic = Arithmetic::fp32;
 
 std::vector<float> rows_of(const std::vector<float>& matrix, std::size_t columns, std::size_t first,
                            std::size_t count) {
@@ -104,50 +102,50 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       classifier_(weights.head_output.weight.to_f32()),
       classifier_bias_(weights.head_output.bias_to_f32()) {
   const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta_to_f32(), {}}; };
-  const auto linear = [&](Arithmetic how, const LinearWeights& from) {
-    const std::vector<float> bias = from.bias_to_f32(), weight = from.weight.to_f32();
-    return PackedLinear(how, kernels.layout, weight, bias, weight.size() / bias.size());
+  const auto linear = [&](Arithmetic how, const LinearWeights& from, bool biased = true) {
+    std::vector<float> bias = from.bias_to_f32();
+    const std::vector<float> weight = from.weight.to_f32();
+    const std::size_t inputs = weight.size() / bias.size();
+    return PackedLinear(how, kernels.layout, weight, biased ? std::move(bias) : std::vector<float>{}, inputs);
   };
   embedding_norm_ = norm(weights.embedding_norm);
   const std::size_t wide = PairForm(description).intermediate_size;
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
     return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
   };
-  // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
-  const bool bias_in_norm = kernels.layout == WeightLayout::tiles && arithmetic == Arithmetic::bf16;
-  for (const LayerWeights& of : weights.stacks.front().layers) {
-    const AttentionWeights& attention = of.attentions.front();
-    const LinearWeights& out = of.feed_forward.out;
-    Layer layer{pack_heads(projection_arithmetic_, kernels.layout, attention, heads_, hidden_),
-                linear(arithmetic, attention.output),
-                linear(arithmetic, of.feed_forward.in),
-                parts(arithmetic, out, bias_in_norm ? std::vector<float>{} : out.bias_to_f32()),
-                norm(attention.norm),
-                norm(of.feed_forward.norm)};
+  const auto after_heads = [&](Arithmetic how, const LayerWeights& from) {
+    const AttentionWeights& attention = from.attentions.front();
+    const FeedForwardWeights& feed_forward = from.feed_forward;
+    // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
+    const bool bias_in_norm = kernels.layout == WeightLayout::tiles && how == Arithmetic::bf16;
+    const std::vector<float> none;
+    AfterHeads result{linear(how, attention.output, !bias_in_norm), linear(how, feed_forward.in),
+                      parts(how, feed_forward.out, bias_in_norm ? none : feed_forward.out.bias_to_f32()),
+                      norm(attention.norm), norm(feed_forward.norm)};
     if (bias_in_norm) {
-      layer.attention_output = {arithmetic, kernels.layout, attention.output.weight.to_f32(), {}, hidden_};
-      layer.attention_norm.bias = attention.output.bias_to_f32();
-      layer.output_norm.bias = out.bias_to_f32();
+      result.attention_norm.bias = attention.output.bias_to_f32();
+      result.output_norm.bias = feed_forward.out.bias_to_f32();
     }
-    layers_.push_back(std::move(layer));
+    return result;
+  };
+  for (const LayerWeights& of : weights.stacks.front().layers) {
+    layers_.push_back({pack_heads(projection_arithmetic_, kernels.layout, of.attentions.front(), heads_, hidden_),
+                       after_heads(arithmetic, of)});
   }
   const AttentionWeights& from = weights.stacks.front().layers.back().attentions.front();
-  const FeedForwardWeights& feed_forward = weights.stacks.front().layers.back().feed_forward;
-  last_.query = linear(kLastArithmetic, from.query);
-  last_.attention_output = linear(kLastArithmetic, from.output);
-  last_.intermediate = linear(kLastArithmetic, feed_forward.in);
-  last_.output = parts(kLastArithmetic, feed_forward.out, feed_forward.out.bias_to_f32());
-  last_.attention_norm = norm(from.norm);
-  last_.output_norm = norm(feed_forward.norm);
+  // The last block computes only [CLS], whose rounding reaches the logit directly: 8 bits, or 16 in narrow encoders,
+  // would lose more accuracy than they save time.
+  const Arithmetic last = arithmetic == Arithmetic::int8 ? Arithmetic::fp32 : projection_arithmetic_;
+  if (last != arithmetic) after_last_heads_ = after_heads(last, weights.stacks.front().layers.back());
+  last_.query = linear(last, from.query);
   const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
   const std::vector<float> value_bias = from.value.bias_to_f32();
   for (std::size_t head = 0; head < heads_; ++head) {
     const std::size_t first = head * head_size_;
     // The key bias adds the same to every score and cancels in the softmax.
-    last_.key.emplace_back(kLastArithmetic, kernels.layout,
-                           transposed(rows_of(key, hidden_, first, head_size_), hidden_), std::vector<float>{},
-                           head_size_);
-    last_.value.emplace_back(kLastArithmetic, kernels.layout, rows_of(value, hidden_, first, head_size_),
+    last_.key.emplace_back(last, kernels.layout, transposed(rows_of(key, hidden_, first, head_size_), hidden_),
+                           std::vector<float>{}, head_size_);
+    last_.value.emplace_back(last, kernels.layout, rows_of(value, hidden_, first, head_size_),
                              rows_of(value_bias, 1, first, head_size_), hidden_);
   }
 }

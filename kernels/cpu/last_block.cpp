@@ -125,8 +125,9 @@ void Encoder::finish(const float* states, std::span<float> logits, Workspace& w)
     put_token(states + 2 * i * hidden_, cls, hidden_, i);
     put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
   }
-  multiply(last_.attention_output, context, hidden_, vectors, Product::Output::add, cls, hidden_, w);
-  feed_forward(last_.attention_norm, last_.intermediate, last_.output, last_.output_norm, cls, vectors, {}, w);
+  const AfterHeads& after = after_last_heads_ ? *after_last_heads_ : layers_.back().after;
+  multiply(after.attention_output, context, hidden_, vectors, Product::Output::add, cls, hidden_, w);
+  feed_forward(after, cls, vectors, {}, w);
   head(logits, w);
 }
 

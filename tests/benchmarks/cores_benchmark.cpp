@@ -21,7 +21,7 @@ using namespace relucent;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWaking = 20e-6;  // seconds
-constexpr int kRounds = 5;
+constexpr int kRounds = 3;
 constexpr std::size_t kQueryTokens = 8;
 
 using Steps = std::vector<std::vector<double>>;  // the seconds of each step's tasks
@@ -90,6 +90,7 @@ void print_table(const cpu::Encoder& encoder, const PairBatch& batch) {
     const double speed_up = alone / predicted;
     std::printf("%7zu %10.2f %9.2f %10.0f%% %7zu %7zu\n", workers, 1e3 * predicted, speed_up,
                 100 * speed_up / static_cast<double>(workers), steps.size(), tasks);
+    std::fflush(stdout);
   }
 }
 
