@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -47,16 +48,20 @@ class SentencePieceTokenizer final : public Tokenizer {
               const StopSignal& stop) const override {
     const std::size_t most = ids.size() + limit;
     std::string storage;
-    std::vector<int> block;
-    for (std::size_t begin = 0; begin < text.size() && ids.size() <= most;) {
-      stop.throw_if_due("tokenizing the documents");
-      const std::size_t end = may_cut_ ? next_cut(text, begin) : next_forced_cut(text, begin);
-      const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &block);
-      if (!status.ok()) {
-        throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
+    std::vector<int> pieces;
+    for (std::size_t begin = 0, end = 0; begin < text.size() && ids.size() <= most; begin = end) {
+      // Longer and longer beginnings until there are enough ids, rather than one block after the other: the library's
+      // choice between segmentations of nearly equal score depends on the rounding of its sum so far.
+      for (std::size_t block = std::clamp(limit, kUsualBlock, kMaxBlock);; block = std::min(4 * block, kMaxBlock)) {
+        stop.throw_if_due("tokenizing the documents");
+        end = may_cut_ ? next_cut(text, begin, block) : next_forced_cut(text, begin);
+        const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &pieces);
+        if (!status.ok()) {
+          throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
+        }
+        if (end == text.size() || block == kMaxBlock || !may_cut_ || pieces.size() > limit) break;
       }
-      for (const int id : block) ids.push_back(own_id(id));
-      begin = end;
+      for (const int id : pieces) ids.push_back(own_id(id));
     }
     if (ids.size() <= most) return false;
     ids.resize(most);

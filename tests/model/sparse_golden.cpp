@@ -223,7 +223,8 @@ TEST(SparseGoldenFolder, PatternsInConfigJsonAreThePatternsComputed) {
     changed.update(golden["pattern"]);
     write_file(folder / "config.json", changed.dump());
     const Views expected = views_of(pattern_of(golden["pattern"]));
-    for (const Layer& layer : read_checkpoint(folder.path()).configuration.description.stacks.front().layers) {
+    const Checkpoint checkpoint = read_checkpoint(folder.path());
+    for (const Layer& layer : checkpoint.configuration.description.stacks.front().layers) {
       EXPECT_EQ(layer.attentions.front().views, expected) << golden["id"];
     }
   });

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the digests of the token ids again, or with --check compares them:
 
-    pip install tokenizers==0.23.3 sentencepiece==0.2.3
+    pip install tokenizers==0.23.3 sentencepiece==0.1.97
     python3 tests/goldens/tokenizers/make.py [--check | --train | --show NAME ROW]
 
 --train makes everything anew: it trains the small tokenizers and chooses the texts. --show prints a row's text and its
