@@ -92,6 +92,16 @@ bool supports(Feature feature) {
     case Feature::embedding_projection:
     case Feature::no_position_table:
     case Feature::no_token_types:
+    case Feature::relu:
+    case Feature::silu:
+    case Feature::gelu_tanh:
+    case Feature::no_activation:
+    case Feature::tanh:
+    case Feature::gated_feed_forward:
+    case Feature::no_head_dense:
+    case Feature::head_activation:
+    case Feature::head_norm:
+    case Feature::several_outputs: return true;
     case Feature::no_embedding_norm:
     case Feature::other_groups:
     case Feature::several_stacks:
@@ -108,20 +118,10 @@ bool supports(Feature feature) {
     case Feature::window_beyond_document:
     case Feature::blind_group:
     case Feature::view_across:
-    case Feature::relu:
-    case Feature::silu:
-    case Feature::gelu_tanh:
-    case Feature::no_activation:
-    case Feature::tanh:
-    case Feature::gated_feed_forward:
     case Feature::head_of_other_groups:
-    case Feature::head_scale:
-    case Feature::no_head_dense:
-    case Feature::head_activation:
-    case Feature::head_norm:
-    case Feature::several_outputs: return false;
+    case Feature::head_scale: return false;
   }
-  return true;
+  return false;
 }
 
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",

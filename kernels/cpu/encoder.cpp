@@ -73,23 +73,38 @@ void Encoder::share_out(Team& team, std::size_t count, std::size_t most, const W
 }
 
 EmbeddingRows Encoder::embedding(const Segment& segment, std::size_t i) const {
-  return {word_.data() + static_cast<std::size_t>(segment.ids[i]) * hidden_,
-          position_.data() + static_cast<std::size_t>(segment.positions[i]) * hidden_,
-          token_type_.data() + static_cast<std::size_t>(segment.type) * hidden_};
+  const auto row = [&](const std::vector<float>& table, std::int32_t index) {
+    return table.data() + (table.size() > embedding_ ? static_cast<std::size_t>(index) * embedding_ : 0);
+  };
+  return {row(word_, segment.ids[i]), row(position_, segment.positions[i]), row(token_type_, segment.type)};
 }
 
 void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
   Workspace& w = team.group;
-  const std::size_t vectors = whole_vectors(tokens.size()), lanes = kernels_.lanes;
-  float* x = w.x.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
+  const std::size_t vectors = whole_vectors(tokens.size()), lanes = kernels_.lanes, panel = kernels_.panel;
+  float* x = w.x.grow(panels(vectors) * padded(hidden_) * panel);
   const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
-  share_out(team, panels(vectors), panels(vectors), [&](std::size_t first, std::size_t count, Workspace&) {
-    const std::size_t end = std::min(tokens.size(), (first + count) * kernels_.panel);
-    for (std::size_t token = first * kernels_.panel; token < end; token += lanes) {
-      float* to = x + (place(x, hidden_, token) - x);
-      kernels_.embed(tokens.data() + token, std::min(lanes, end - token), hidden_, to);
+  const bool projects = embedding_projection_.features() > 0;
+  share_out(team, panels(vectors), panels(vectors), [&](std::size_t first, std::size_t count, Workspace& own) {
+    const std::size_t some = vectors_of(first, count, vectors);
+    const std::size_t end = std::min(tokens.size(), (first + count) * panel);
+    float* const to = x + first * padded(hidden_) * panel;
+    float* const rows = projects ? own.wide.grow(count * padded(embedding_) * panel) : to;
+    for (std::size_t token = first * panel; token < end; token += lanes) {
+      const float* at = place(rows, embedding_, token - first * panel);
+      kernels_.embed(tokens.data() + token, std::min(lanes, end - token), embedding_, rows + (at - rows));
     }
-    norm_panels(embedding_norm_, x, first, count, vectors, out);
+    Norm norm = norm_of(embedding_norm_, rows, some);
+    norm.features = embedding_;
+    if (!projects) {
+      kernels_.norm(norm, from_panel(out, hidden_, first));
+      return;
+    }
+    const OperandOut packed =
+        operand(embedding_projection_.arithmetic(), embedding_, some, own.part_operand, own.part_scales);
+    kernels_.norm(norm, packed);
+    multiply(embedding_projection_, packed, some, Product::Output::store, to, hidden_);
+    kernels_.pack(to, hidden_, some, from_panel(out, hidden_, first));
   });
 }
 
@@ -214,16 +229,17 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   const auto each_panel = [&](const auto& work) {
     team.each(all_panels, [&](std::size_t p, Workspace&) { work(p, vectors_of(p, 1, vectors)); });
   };
-  // Calls work(item, panel, first, end) for runs [first, end) of each item's features; no item has more than `most`.
+  // Calls work(item, panel, first, end, own) for runs [first, end) of each item's features; no item has more than
+  // `most`.
   const auto each_run = [&](std::size_t items, std::size_t most, const auto& features_of, const auto& work) {
     // Tile kernels take two blocks of features at a time.
     constexpr std::size_t pair = 2 * kFeatureBlock;
     const std::size_t tasks = items * all_panels, runs = parts_for(tasks, team.workers, (most + pair - 1) / pair);
-    team.each(tasks * runs, [&](std::size_t index, Workspace&) {
+    team.each(tasks * runs, [&](std::size_t index, Workspace& own) {
       const std::size_t item = index % items, p = index / items % all_panels, run = index / tasks;
       const std::size_t features = features_of(item), pairs = (features + pair - 1) / pair;
       const std::size_t first = run * pairs / runs * pair, end = std::min(features, (run + 1) * pairs / runs * pair);
-      if (first < end) work(item, p, first, end);
+      if (first < end) work(item, p, first, end, own);
     });
   };
   // Features [first, end) of one panel; the output starts at feature `first`, too.
@@ -247,7 +263,7 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   }
   const auto only = [](std::size_t features) { return [features](std::size_t) { return features; }; };
   const std::size_t outputs = layer.attention_output.features();
-  each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end) {
+  each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end, Workspace&) {
     multiply_run(layer.attention_output, first, end, from_panel(gathered, hidden_, p), p, Product::Output::add,
                  x + (p * rows + first) * panel);
   });
@@ -268,15 +284,20 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
                       scales + part * tokens + p * panel};
   };
   // In int8, a token's scale is known when all of the part's features are.
-  const bool later = arithmetic_ == Arithmetic::int8;
+  const bool later = arithmetic_ == Arithmetic::int8 || !layer.fused();
   float* const wide = later ? group.wide.grow(wide_features * tokens) : nullptr;
-  each_run(down.size(), most, features_of, [&](std::size_t part, std::size_t p, std::size_t first, std::size_t end) {
-    const std::size_t feature = part * most + first;
-    float* const to = later ? wide + (p * wide_features + feature) * panel
-                            : static_cast<float*>(activated(part, p).units) + first / together * panel;
-    multiply_run(layer.intermediate, feature, feature + end - first, from_panel(packed, hidden_, p), p,
-                 later ? Product::Output::gelu : Product::Output::gelu_operand, to);
-  });
+  each_run(down.size(), most, features_of,
+           [&](std::size_t part, std::size_t p, std::size_t first, std::size_t end, Workspace& own) {
+             const std::size_t feature = part * most + first;
+             const OperandOut in = from_panel(packed, hidden_, p);
+             if (later) {
+               float* const to = wide + (p * wide_features + feature) * panel;
+               intermediate(layer, feature, end - first, in, vectors_of(p, 1, vectors), to, own);
+               return;
+             }
+             float* const to = static_cast<float*>(activated(part, p).units) + first / together * panel;
+             multiply_run(layer.intermediate, feature, feature + end - first, in, p, Product::Output::gelu_operand, to);
+           });
   if (later) {
     each_panel([&](std::size_t p, std::size_t some) {
       for (std::size_t part = 0; part < down.size(); ++part) {
@@ -284,7 +305,7 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
       }
     });
   }
-  each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end) {
+  each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end, Workspace&) {
     for (std::size_t part = 0; part < down.size(); ++part) {
       multiply_run(down[part], first, end, activated(part, p), p, Product::Output::add, x + (p * rows + first) * panel);
     }
@@ -293,7 +314,28 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.output_norm, x, p, 1, vectors, next); });
 }
 
-// x <- LN(x), x <- LN(x + W_2 GELU(W_1 x + b_1) + b_2); packs the result into `next`. The second product takes its
+void Encoder::intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
+                           std::size_t vectors, float* out, Workspace& own) const {
+  const std::size_t panel = kernels_.panel, count = panels(vectors) * features * panel;
+  const auto multiply_to = [&](const PackedLinear& linear, Product::Output output, float* to) {
+    Product product = linear.product(first, features);
+    product.operand = in.units;
+    product.token_scales = in.token_scales;
+    product.vectors = vectors;
+    product.output = output;
+    product.out = to;
+    product.panel_stride = features * panel;
+    product.feature_stride = panel;
+    kernels_.product(product);
+  };
+  multiply_to(layer.intermediate, layer.fused() ? Product::Output::gelu : Product::Output::store, out);
+  if (layer.fused()) return;
+  float* const gate = layer.gated() ? own.gate.grow(count) : nullptr;
+  if (layer.gated()) multiply_to(layer.gate, Product::Output::store, gate);
+  kernels_.activate(layer.activation, layer.intermediate.arithmetic() != Arithmetic::fp32, out, gate, count);
+}
+
+// x <- LN(x), x <- LN(x + W_2 f(W_1 x + b_1) + b_2); packs the result into `next`. The second product takes its
 // inputs in parts, so that what lies between the products stays small.
 void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
                            Workspace& own) const {
@@ -307,24 +349,18 @@ void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vector
   for (const PackedLinear& part : layer.output) {
     const std::size_t features = std::min(part.steps() * inputs_together(arithmetic), up.features() - first);
     const OperandOut activated = operand(arithmetic, features, vectors, own.wide_operand, own.wide_scales);
-    Product product = up.product(first, features);
-    if (arithmetic == Arithmetic::int8) {
-      // A token's scale depends on all of its features, so they wait for it: those of a few panels, in a near cache.
+    if (arithmetic == Arithmetic::int8 || !layer.fused()) {
+      // A token's int8 scale depends on all of its features, so they wait for it: those of a few panels, in a near
+      // cache.
       const std::size_t together = std::min<std::size_t>(kernels_.panels_together, 4);
       float* activation = own.wide.grow(features * together * panel);
-      product.output = Product::Output::gelu;
-      product.out = activation;
-      product.panel_stride = features * panel;
-      product.feature_stride = panel;
       for (std::size_t p = 0; p < panels(vectors); p += together) {
-        const OperandOut in = from_panel(packed, hidden_, p);
-        product.operand = in.units;
-        product.token_scales = in.token_scales;
-        product.vectors = std::min(vectors - p * wide, together * wide);
-        kernels_.product(product);
-        kernels_.pack(activation, features, product.vectors, from_panel(activated, features, p));
+        const std::size_t some = std::min(vectors - p * wide, together * wide);
+        intermediate(layer, first, features, from_panel(packed, hidden_, p), some, activation, own);
+        kernels_.pack(activation, features, some, from_panel(activated, features, p));
       }
     } else {
+      Product product = up.product(first, features);
       product.operand = packed.units;
       product.vectors = vectors;
       product.output = Product::Output::gelu_operand;

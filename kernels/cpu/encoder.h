@@ -24,7 +24,8 @@ struct Workspace {
   Buffer<float> operand, token_scales;
 
   // For a worker, or for a group whose workers share the features (after_heads_by_features).
-  Buffer<float> wide;  // activation [intermediate] of some panels
+  Buffer<float> wide;  // activation [intermediate] of some panels; of embeddings before their projection
+  Buffer<float> gate;  // likewise
   Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
 
   // For a worker.
@@ -103,8 +104,14 @@ class Encoder {
   /// What a block computes of its heads' outputs.
   struct AfterHeads {
     PackedLinear attention_output, intermediate;
+    PackedLinear gate;                 // without features: the feed-forward has none
     std::vector<PackedLinear> output;  // one per part of the intermediate features
+    Activation activation;
     NormParameters attention_norm, output_norm;
+
+    bool gated() const { return gate.features() > 0; }
+    /// Whether the product itself computes the activation.
+    bool fused() const { return activation == Activation::gelu_erf && !gated(); }
   };
   struct Layer {
     PackedLinear heads;  // each head's query, key and value features, padded
@@ -179,8 +186,13 @@ class Encoder {
   /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x; see encode().
   void last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
                       const QueryStates* shared, float* cls, Workspace& workspace) const;
+  /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
+  /// activation: feature f of panel p at out + (p * features + f) * panel.
+  void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
+                    std::size_t vectors, float* out, Workspace& own) const;
   /// The logits of the [CLS] states in workspace.cls.
   void head(std::span<float> logits, Workspace& workspace) const;
+  void normalize(const NormParameters& norm, std::span<float> values) const;
   /// Columns [first, first + tokens) of an activation as rows with `stride`.
   void copy_tokens(const float* activation, std::size_t features, std::size_t first, std::size_t tokens, float* rows,
                    std::size_t stride) const;
@@ -195,13 +207,15 @@ class Encoder {
   const VectorKernels& kernels_;
   Arithmetic arithmetic_, projection_arithmetic_;
   std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
-  std::vector<float> word_, position_, token_type_;
+  std::size_t embedding_;                                   // features
+  std::vector<float> word_, position_, token_type_;         // a table that the model lacks: one row of zeros
   NormParameters embedding_norm_;
   std::vector<Layer> layers_;
   LastHeads last_;
-  std::optional<AfterHeads> after_last_heads_;  // unless the last layer's are used
-  PackedLinear pooler_;
-  std::vector<float> classifier_, classifier_bias_;
+  std::optional<AfterHeads> after_last_heads_;      // unless the last layer's are used
+  PackedLinear embedding_projection_, head_dense_;  // without features: none
+  NormParameters head_norm_;
+  std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]
 };
 
 }  // namespace relucent::cpu

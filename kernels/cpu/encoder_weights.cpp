@@ -81,6 +81,11 @@ PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const Attent
   return {arithmetic, layout, weight, std::move(bias), hidden};
 }
 
+// A table's rows; without the table one row of zeros.
+std::vector<float> table(const TensorView& from, std::size_t size) {
+  return from.data == nullptr ? std::vector<float>(size) : from.to_f32();
+}
+
 }  // namespace
 
 Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
@@ -94,13 +99,12 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       head_size_(form_.head_size),
       heads_(form_.heads),
       head_features_(padded(3 * head_size_)),
+      embedding_(static_cast<std::size_t>(description.embedding_size)),
       word_(weights.word_embeddings.to_f32()),
-      position_(weights.position_embeddings.to_f32()),
-      token_type_(weights.token_type_embeddings.to_f32()),
-      pooler_(Arithmetic::fp32, kernels.layout, weights.head_dense.weight.to_f32(), weights.head_dense.bias_to_f32(),
-              hidden_),
-      classifier_(weights.head_output.weight.to_f32()),
-      classifier_bias_(weights.head_output.bias_to_f32()) {
+      position_(table(weights.position_embeddings, embedding_)),
+      token_type_(table(weights.token_type_embeddings, embedding_)),
+      head_output_(weights.head_output.weight.to_f32()),
+      head_bias_(weights.head_output.bias_to_f32()) {
   const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta_to_f32(), {}}; };
   const auto linear = [&](Arithmetic how, const LinearWeights& from, bool biased = true) {
     std::vector<float> bias = from.bias_to_f32();
@@ -109,34 +113,44 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
     return PackedLinear(how, kernels.layout, weight, biased ? std::move(bias) : std::vector<float>{}, inputs);
   };
   embedding_norm_ = norm(weights.embedding_norm);
+  if (embedding_ != hidden_) embedding_projection_ = linear(Arithmetic::fp32, weights.embedding_projection);
+  if (description.head.dense) head_dense_ = linear(Arithmetic::fp32, weights.head_dense);
+  if (description.head.norm) head_norm_ = norm(weights.head_norm);
   const std::size_t wide = PairForm(description).intermediate_size;
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
     return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
   };
-  const auto after_heads = [&](Arithmetic how, const LayerWeights& from) {
+  const auto after_heads = [&](Arithmetic how, const LayerWeights& from, const FeedForward& form) {
     const AttentionWeights& attention = from.attentions.front();
     const FeedForwardWeights& feed_forward = from.feed_forward;
     // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
     const bool bias_in_norm = kernels.layout == WeightLayout::tiles && how == Arithmetic::bf16;
     const std::vector<float> none;
-    AfterHeads result{linear(how, attention.output, !bias_in_norm), linear(how, feed_forward.in),
+    AfterHeads result{linear(how, attention.output, !bias_in_norm),
+                      linear(how, feed_forward.in),
+                      form.gated ? linear(how, feed_forward.gate) : PackedLinear(),
                       parts(how, feed_forward.out, bias_in_norm ? none : feed_forward.out.bias_to_f32()),
-                      norm(attention.norm), norm(feed_forward.norm)};
+                      form.activation,
+                      norm(attention.norm),
+                      norm(feed_forward.norm)};
     if (bias_in_norm) {
       result.attention_norm.bias = attention.output.bias_to_f32();
       result.output_norm.bias = feed_forward.out.bias_to_f32();
     }
     return result;
   };
-  for (const LayerWeights& of : weights.stacks.front().layers) {
-    layers_.push_back({pack_heads(projection_arithmetic_, kernels.layout, of.attentions.front(), heads_, hidden_),
-                       after_heads(arithmetic, of)});
+  const std::vector<LayerWeights>& of_layers = weights.stacks.front().layers;
+  const std::vector<relucent::Layer>& forms = description.stacks.front().layers;
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    layers_.push_back(
+        {pack_heads(projection_arithmetic_, kernels.layout, of_layers[i].attentions.front(), heads_, hidden_),
+         after_heads(arithmetic, of_layers[i], forms[i].feed_forward)});
   }
-  const AttentionWeights& from = weights.stacks.front().layers.back().attentions.front();
+  const AttentionWeights& from = of_layers.back().attentions.front();
   // The last block computes only [CLS], whose rounding reaches the logit directly: 8 bits, or 16 in narrow encoders,
   // would lose more accuracy than they save time.
   const Arithmetic last = arithmetic == Arithmetic::int8 ? Arithmetic::fp32 : projection_arithmetic_;
-  if (last != arithmetic) after_last_heads_ = after_heads(last, weights.stacks.front().layers.back());
+  if (last != arithmetic) after_last_heads_ = after_heads(last, of_layers.back(), forms.back().feed_forward);
   last_.query = linear(last, from.query);
   const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
   const std::vector<float> value_bias = from.value.bias_to_f32();

@@ -3,9 +3,22 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/activate.h"
 #include "kernels/cpu/encoder.h"
 
 namespace relucent::cpu {
+namespace {
+
+// One output is the score; of several, the first one's log-softmax.
+float score_of(std::span<const double> outputs) {
+  if (outputs.size() == 1) return static_cast<float>(outputs[0]);
+  const double highest = *std::max_element(outputs.begin(), outputs.end());
+  double total = 0;
+  for (const double output : outputs) total += std::exp(output - highest);
+  return static_cast<float>(outputs[0] - highest - std::log(total));
+}
+
+}  // namespace
 
 void Encoder::multiply(const PackedLinear& linear, const OperandOut& packed, std::size_t vectors,
                        Product::Output output, float* to, std::size_t to_features) const {
@@ -132,16 +145,38 @@ void Encoder::finish(const float* states, std::span<float> logits, Workspace& w)
 }
 
 void Encoder::head(std::span<float> logits, Workspace& w) const {
-  const std::size_t vectors = whole_vectors(logits.size());
-  float* pooled = w.cls_query.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
-  multiply(pooler_, w.cls.data(), hidden_, vectors, Product::Output::store, pooled, hidden_, w);
+  const Head& form = description_.head;
+  const std::size_t vectors = whole_vectors(logits.size()), panel = kernels_.panel;
+  const float* states = w.cls.data();
+  if (form.dense) {
+    float* pooled = w.cls_query.grow(panels(vectors) * padded(hidden_) * panel);
+    multiply(head_dense_, states, hidden_, vectors, Product::Output::store, pooled, hidden_, w);
+    states = pooled;
+  }
+  std::vector<float> values(hidden_);
+  std::vector<double> outputs(head_bias_.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const float* state = place(pooled, hidden_, i);
-    double logit = classifier_bias_.front();
-    for (std::size_t f = 0; f < hidden_; ++f) {
-      logit += static_cast<double>(std::tanh(state[f * kernels_.panel])) * classifier_[f];
+    const float* state = place(states, hidden_, i);
+    for (std::size_t f = 0; f < hidden_; ++f) values[f] = activate(state[f * panel], form.activation);
+    if (form.norm) normalize(head_norm_, values);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      outputs[o] = head_bias_[o];
+      for (std::size_t f = 0; f < hidden_; ++f) {
+        outputs[o] += static_cast<double>(values[f]) * head_output_[o * hidden_ + f];
+      }
     }
-    logits[i] = static_cast<float>(logit);
+    logits[i] = score_of(outputs);
+  }
+}
+
+void Encoder::normalize(const NormParameters& norm, std::span<float> values) const {
+  double mean = 0, variance = 0;
+  for (const float value : values) mean += value;
+  mean /= static_cast<double>(values.size());
+  for (const float value : values) variance += (value - mean) * (value - mean);
+  const double scale = 1 / std::sqrt(variance / static_cast<double>(values.size()) + description_.norm_epsilon);
+  for (std::size_t f = 0; f < values.size(); ++f) {
+    values[f] = static_cast<float>((values[f] - mean) * scale * norm.gamma[f] + norm.beta[f]);
   }
 }
 

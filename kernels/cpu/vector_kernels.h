@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "relucent/kernels/activation.h"
+
 namespace relucent::cpu {
 
 /// How the operands of a matrix product are stored. Sums are in fp32 except for int8.
@@ -151,6 +153,9 @@ struct VectorKernels {
   /// the lanes beyond the last token, too.
   void (*embed)(const EmbeddingRows* tokens, std::size_t count, std::size_t features, float* x);
   void (*product)(const Product& product);
+  /// x <- activation(x) * gate (null: 1), element by element; `count` is a multiple of `lanes`. `rounded`: the results
+  /// are rounded to 16 or 8 bits afterwards, so GELU's shorter form is enough.
+  void (*activate)(Activation activation, bool rounded, float* x, const float* gate, std::size_t count);
   void (*norm)(const Norm& norm, const OperandOut& out);
   /// An activation ([panels][padded(features)][panel]) as an operand.
   void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);

@@ -19,6 +19,7 @@ namespace {
 // Each of these depends on the ones before it.
 // clang-format off
 #include "kernels/cpu/vectors.inl"
+#include "kernels/cpu/activation.inl"
 #include "kernels/cpu/attention.inl"
 #include "kernels/cpu/norm.inl"
 #include "kernels/cpu/product.inl"
@@ -72,6 +73,7 @@ const VectorKernels kKernels = {
     .layout = RELUCENT_AMX != 0 ? WeightLayout::tiles : WeightLayout::by_step,
     .embed = embed,
     .product = product,
+    .activate = activate,
     .norm = norm,
     .pack = pack,
     .pack_rows = pack_rows,

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
-#include <numbers>
 
+#include "kernels/activate.h"
 #include "kernels/checks.h"
 #include "relucent/error.h"
 #include "relucent/kernels/plan.h"
@@ -94,23 +94,8 @@ void add(Matrix& x, const Matrix& y) {
   std::transform(x.values.begin(), x.values.end(), y.values.begin(), x.values.begin(), std::plus<>());
 }
 
-float activate(float x, Activation activation) {
-  switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return std::max(x, 0.0F);
-    case Activation::silu: return static_cast<float>(x / (1 + std::exp(-static_cast<double>(x))));
-    case Activation::gelu_erf: return static_cast<float>(0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)));
-    case Activation::gelu_tanh: {
-      const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3));
-      return static_cast<float>(0.5 * x * (1 + std::tanh(inner)));
-    }
-    case Activation::tanh: return std::tanh(x);
-  }
-  return x;
-}
-
 void activate(Matrix& x, Activation activation) {
-  for (float& value : x.values) value = activate(value, activation);
+  for (float& value : x.values) value = relucent::activate(value, activation);
 }
 
 /// x <- x + f(x) with a norm after or before f. `f` takes and returns rows of x.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "relucent/export.h"
+#include "relucent/kernels/activation.h"
 
 namespace relucent {
 
@@ -73,7 +74,6 @@ enum class NormKind {
 };
 /// Where a sub-block f normalizes. after: x <- norm(x + f(x)); before: x <- x + f(norm(x)); none: x <- x + f(x).
 enum class NormPlacement { after, before, none };
-enum class Activation { none, relu, silu, gelu_erf, gelu_tanh, tanh };
 
 /// Multi-head attention. A token's keys and values are projections of the sub-block's input, or, for groups of other
 /// stacks, of that stack's output.
