@@ -24,7 +24,7 @@ const char* name_of(Feature feature) {
     case Feature::keys_of_other_stacks: return "keys and values of another stack's layer";
     case Feature::different_layers: return "layers of different sizes";
     case Feature::norm_before: return "norms before the sub-blocks (pre-norm)";
-    case Feature::no_norm: return "sub-blocks without a norm";
+    case Feature::mixed_norms: return "norms before some sub-blocks and not before others";
     case Feature::rms_norm: return "RMSNorm";
     case Feature::rotary_positions: return "rotary positions (RoPE)";
     case Feature::relative_positions: return "relative positions";
@@ -68,7 +68,7 @@ class FeatureFinder {
           Feature::other_groups);
     needs(d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
-      needs(stack.final_norm, Feature::norm_before);
+      of_norms(stack);
       for (const Layer& layer : stack.layers) of_layer(layer, stack.layers.front());
     }
     of_head();
@@ -81,12 +81,22 @@ class FeatureFinder {
     if (it && std::find(found.begin(), found.end(), feature) == found.end()) found.push_back(feature);
   }
 
-  void of_placement(NormPlacement placement) {
-    switch (placement) {
-      case NormPlacement::after: break;
-      case NormPlacement::before: needs(true, Feature::norm_before); break;
-      case NormPlacement::none: needs(true, Feature::no_norm); break;
+  void of_norms(const Stack& stack) {
+    std::size_t before = 0, after = 0, blocks = 0;
+    const auto count = [&](NormPlacement placement) {
+      switch (placement) {
+        case NormPlacement::before: ++before; break;
+        case NormPlacement::after: ++after; break;
+        case NormPlacement::none: before += blocks == 0 ? 1 : 0; break;
+      }
+      ++blocks;
+    };
+    for (const Layer& layer : stack.layers) {
+      for (const Attention& attention : layer.attentions) count(attention.norm);
+      count(layer.feed_forward.norm);
     }
+    if (after == blocks && !stack.final_norm) return;
+    needs(true, before == blocks && stack.final_norm ? Feature::norm_before : Feature::mixed_norms);
   }
 
   void of_layer(const Layer& layer, const Layer& first) {
@@ -98,7 +108,6 @@ class FeatureFinder {
       return all;
     };
     needs(sizes(layer) != sizes(first), Feature::different_layers);
-    of_placement(layer.feed_forward.norm);
     needs(layer.feed_forward.gated, Feature::gated_feed_forward);
     switch (layer.feed_forward.activation) {
       case Activation::gelu_erf: break;
@@ -111,7 +120,6 @@ class FeatureFinder {
   }
 
   void of_attention(const Attention& attention) {
-    of_placement(attention.norm);
     needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
     needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size)), Feature::attention_scale);
     needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
@@ -170,6 +178,17 @@ AttentionPattern pattern_of(const Views& views) {
   return pattern;
 }
 
+bool is_window(const View& view) { return view.kind == View::Kind::window; }
+
+bool windows_beyond_document(const Views& views) {
+  for (std::size_t from = 0; from < views.size(); ++from) {
+    for (std::size_t to = 0; to < views[from].size(); ++to) {
+      if (is_window(views[from][to]) && (from != kDocument || to != kDocument)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
@@ -192,7 +211,8 @@ PairForm::PairForm(const EncoderDescription& description)
     const AttentionPattern& pattern = patterns.emplace_back(pattern_of(layer.attentions.front().views));
     // Not computed_once(): that holds even if Q sees a [CLS] that has seen nothing yet, which these paths do not share.
     const bool needed = plan.stacks.front()[patterns.size() - 1][kQuery].need == Need::states;
-    shares_query = shares_query && !(needed && (pattern.query_cls || pattern.query_document));
+    shares_query = shares_query && !(needed && (pattern.query_cls || pattern.query_document)) &&
+                   !windows_beyond_document(layer.attentions.front().views);
   }
 }
 
@@ -212,10 +232,19 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   }
   if (pair.cls.tokens() != 1) refuse("[CLS]", "is not one token");
   if (pair.query.tokens() == 0) refuse("query", "is missing");
-  const std::vector<Layer>& layers = description.stacks.front().layers;
-  const bool windowed = std::any_of(layers.begin(), layers.end(), [](const Layer& layer) {
-    return layer.attentions.front().views[kDocument][kDocument].kind == View::Kind::window;
-  });
+  bool windowed = false, query_windowed = false;
+  for (const Layer& layer : description.stacks.front().layers) {
+    const Views& views = layer.attentions.front().views;
+    query_windowed = query_windowed || windows_beyond_document(views);
+    windowed = windowed || query_windowed || is_window(views[kDocument][kDocument]);
+  }
+  const auto require_run = [&](const Segment& segment, const std::string& name) {
+    const auto jump = std::adjacent_find(segment.positions.begin(), segment.positions.end(),
+                                         [](std::int32_t a, std::int32_t b) { return b != a + 1; });
+    if (jump == segment.positions.end()) return;
+    refuse(name, "has positions that are not consecutive, but this backend's attention window needs that");
+  };
+  if (query_windowed) require_run(pair.query, "query");
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
     const std::string name = fmt::format("document {}", i);
     if (batch.candidates[i].size() != 1) {
@@ -224,17 +253,13 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
     const Segment& document = pair.documents.emplace_back(batch.candidates[i].front());
     require(document, name);
     if (const std::size_t tokens = 1 + pair.query.tokens() + document.tokens();
-        tokens > static_cast<std::size_t>(description.max_positions)) {
+        description.max_positions > 0 && tokens > static_cast<std::size_t>(description.max_positions)) {
       throw Error(ErrorKind::usage, name,
                   fmt::format("needs an input of {} tokens, but the position table has {} rows", tokens,
                               description.max_positions),
                   "truncate the document");
     }
-    const auto jump = std::adjacent_find(document.positions.begin(), document.positions.end(),
-                                         [](std::int32_t a, std::int32_t b) { return b != a + 1; });
-    if (windowed && jump != document.positions.end()) {
-      refuse(name, "has positions that are not consecutive, but this backend's attention window needs that");
-    }
+    if (windowed) require_run(document, name);
   }
   return pair;
 }

@@ -23,8 +23,8 @@ enum class Feature {
   several_attentions,  ///< in one layer
   keys_of_other_stacks,
   different_layers,  ///< of other sizes than the first
-  norm_before,       ///< a sub-block, or after the last layer
-  no_norm,           ///< in a sub-block
+  norm_before,       ///< all sub-blocks, but the first one may have none, and after the last one
+  mixed_norms,       ///< neither that nor norms after all sub-blocks
   rms_norm,
   rotary_positions,
   relative_positions,
@@ -60,8 +60,8 @@ struct PairForm {
   explicit PairForm(const EncoderDescription& description);
 
   std::size_t heads, head_size, intermediate_size;
-  std::vector<AttentionPattern> patterns;  ///< one per layer
-  bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone
+  std::vector<AttentionPattern> patterns;  ///< one per layer; of windows only the document's
+  bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone, and all of itself
 };
 
 /// A batch for an encoder of BERT's form.
@@ -71,7 +71,7 @@ struct PairBatch {
 };
 
 /// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q and one of group D per
-/// candidate, all with ids, and the positions of a document with a window are consecutive; `usage` for more tokens than
+/// candidate, all with ids, and the positions of segments with a window are consecutive; `usage` for more tokens than
 /// the position table has rows.
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch);
 

@@ -50,60 +50,82 @@ RELUCENT_INLINE void mix(const float* weights, std::size_t count, std::size_t di
   }
 }
 
+// The keys that a vector of tokens sees of a segment.
+struct Part {
+  const Keys* keys;
+  std::size_t count;     // to compute: all, those that any lane sees, or the diagonals
+  std::ptrdiff_t first;  // the first of them; of a diagonal, lane 0's
+  Ints place;            // of the tokens among the keys
+  std::int32_t window;   // negative: none
+  bool diagonal;
+};
+
+RELUCENT_INLINE Part part_of(const Keys& keys, std::size_t window, std::size_t first) {
+  if (window == kNoWindow) return {&keys, keys.count, 0, Ints{}, -1, false};
+  constexpr std::size_t far = std::size_t{1} << 29;
+  const auto reach = static_cast<std::ptrdiff_t>(window < far ? window : far);
+  const auto count = static_cast<std::ptrdiff_t>(keys.count), lanes = static_cast<std::ptrdiff_t>(kLanes);
+  const std::ptrdiff_t here = static_cast<std::ptrdiff_t>(first) - keys.offset;
+  Part part{&keys,
+            0,
+            here - reach,
+            lane_numbers() + static_cast<std::int32_t>(here),
+            static_cast<std::int32_t>(reach),
+            window <= kWidestDiagonals};
+  if (here + lanes + reach <= 0 || here - reach >= count) return part;
+  if (part.diagonal) {
+    part.count = static_cast<std::size_t>(2 * reach + 1);
+    return part;
+  }
+  if (part.first < 0) part.first = 0;
+  const std::ptrdiff_t end = here + lanes + reach;
+  part.count = static_cast<std::size_t>((end < count ? end : count) - part.first);
+  return part;
+}
+
 // Computes the tokens [first, first + kLanes), or as many of them as exist.
 RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
-  const auto here = static_cast<std::int32_t>(first);
-  const Ints token = lane_numbers() + here;
-  const auto band = static_cast<std::int32_t>(a.band.count);
-  const bool diagonal = a.window <= kWidestDiagonals;
-  const auto window = static_cast<std::int32_t>(a.window < a.band.count ? a.window : a.band.count);
-  // Keys of the band: diagonals -window .. window, or all keys that any of the lanes sees.
-  std::size_t band_first = 0, band_keys = 0;
-  if (band > 0) {
-    if (diagonal) {
-      band_keys = 2 * a.window + 1;
-    } else {
-      const std::size_t reach = static_cast<std::size_t>(window);
-      band_first = first > reach ? first - reach : 0;
-      const std::size_t end = first + kLanes + reach;
-      band_keys = (end < a.band.count ? end : a.band.count) - band_first;
-    }
+  constexpr std::size_t most = sizeof a.segments / sizeof a.segments[0] + 1;
+  Part parts[most];
+  std::size_t part_count = 0;
+  for (std::size_t s = 0; s < a.segment_count; ++s) {
+    parts[part_count++] = part_of(a.segments[s], a.segments[s].window, first);
+  }
+  if (a.band.count > 0) {
+    constexpr std::size_t far = kNoWindow - 1;
+    parts[part_count++] = part_of(a.band, a.window < far ? a.window : far, first);
   }
 
   const float* query = a.query + first;
   float* scores = a.scores;
-  for (std::size_t s = 0; s < a.segment_count; ++s) {
-    const Keys& keys = a.segments[s];
-    for (std::size_t k = 0; k < keys.count; k += kTogether) {
-      const std::size_t count = keys.count - k < kTogether ? keys.count - k : kTogether;
-      scores_of(query, a.query_stride, a.head_size, count, a.scale, scores,
-                [&](std::size_t d, std::size_t i) { return all(keys.keys[d * keys.stride + k + i]); });
+  for (std::size_t p = 0; p < part_count; ++p) {
+    const Part& part = parts[p];
+    const Keys& keys = *part.keys;
+    float* const part_scores = scores;
+    for (std::size_t k = 0; k < part.count; k += kTogether) {
+      const std::size_t count = part.count - k < kTogether ? part.count - k : kTogether;
+      const float* from = keys.keys + part.first + static_cast<std::ptrdiff_t>(k);
+      if (part.diagonal) {
+        scores_of(query, a.query_stride, a.head_size, count, a.scale, scores,
+                  [&](std::size_t d, std::size_t i) { return load(from + d * keys.stride + i); });
+      } else {
+        scores_of(query, a.query_stride, a.head_size, count, a.scale, scores,
+                  [&](std::size_t d, std::size_t i) { return all(from[d * keys.stride + i]); });
+      }
       scores += count * kLanes;
     }
-  }
-  float* const band_scores = scores;
-  for (std::size_t k = 0; k < band_keys; k += kTogether) {
-    const std::size_t count = band_keys - k < kTogether ? band_keys - k : kTogether;
-    if (diagonal) {
-      const float* keys = a.band.keys + first + k - a.window;
-      scores_of(query, a.query_stride, a.head_size, count, a.scale, scores,
-                [&](std::size_t d, std::size_t i) { return load(keys + d * a.band.stride + i); });
-    } else {
-      const float* keys = a.band.keys + band_first + k;
-      scores_of(query, a.query_stride, a.head_size, count, a.scale, scores,
-                [&](std::size_t d, std::size_t i) { return all(keys[d * a.band.stride + i]); });
-    }
-    scores += count * kLanes;
-  }
-  // Mask the keys that a token does not see.
-  for (std::size_t k = 0; k < band_keys; ++k) {
-    float* at = band_scores + k * kLanes;
-    if (diagonal) {
-      const Ints key = token + (static_cast<std::int32_t>(k) - static_cast<std::int32_t>(a.window));
-      store(at, (key >= 0) & (key < band) ? load(at) : all(kLowest));
-    } else {
-      const std::int32_t key = static_cast<std::int32_t>(band_first + k);
-      store(at, (token - key <= window) & (token - key >= -window) ? load(at) : all(kLowest));
+    if (part.window < 0) continue;
+    // Mask the keys that a token does not see.
+    for (std::size_t k = 0; k < part.count; ++k) {
+      float* at = part_scores + k * kLanes;
+      if (part.diagonal) {
+        const Ints key = part.place + (static_cast<std::int32_t>(k) - part.window);
+        store(at, (key >= 0) & (key < static_cast<std::int32_t>(keys.count)) ? load(at) : all(kLowest));
+      } else {
+        const auto key = static_cast<std::int32_t>(part.first) + static_cast<std::int32_t>(k);
+        const Ints distance = part.place - key;
+        store(at, (distance <= part.window) & (distance >= -part.window) ? load(at) : all(kLowest));
+      }
     }
   }
 
@@ -123,21 +145,18 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
     const std::size_t dimensions = a.head_size - d < kTogether ? a.head_size - d : kTogether;
     Floats sums[kTogether] = {};
     const float* weights = a.scores;
-    for (std::size_t s = 0; s < a.segment_count; ++s) {
-      const Keys& segment = a.segments[s];
-      const float* values = segment.values + d * segment.stride;
-      mix(weights, segment.count, dimensions, sums,
-          [&](std::size_t i, std::size_t k) { return all(values[i * segment.stride + k]); });
-      weights += segment.count * kLanes;
-    }
-    if (diagonal) {
-      const float* values = a.band.values + d * a.band.stride + first - a.window;
-      mix(weights, band_keys, dimensions, sums,
-          [&](std::size_t i, std::size_t k) { return load(values + i * a.band.stride + k); });
-    } else {
-      const float* values = a.band.values + d * a.band.stride + band_first;
-      mix(weights, band_keys, dimensions, sums,
-          [&](std::size_t i, std::size_t k) { return all(values[i * a.band.stride + k]); });
+    for (std::size_t p = 0; p < part_count; ++p) {
+      const Part& part = parts[p];
+      const std::size_t stride = part.keys->stride;
+      const float* values = part.keys->values + d * stride + part.first;
+      if (part.diagonal) {
+        mix(weights, part.count, dimensions, sums,
+            [&](std::size_t i, std::size_t k) { return load(values + i * stride + k); });
+      } else {
+        mix(weights, part.count, dimensions, sums,
+            [&](std::size_t i, std::size_t k) { return all(values[i * stride + k]); });
+      }
+      weights += part.count * kLanes;
     }
     for (std::size_t i = 0; i < dimensions; ++i) {
       float* out = a.output + (d + i) * a.output_stride + first;
@@ -145,6 +164,21 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
         store(out, sums[i] * share);
       else
         store_part(out, sums[i] * share, tokens);
+    }
+  }
+}
+
+void rotate(const Rotation& r) {
+  const std::size_t half = r.size / 2;
+  for (std::size_t d = 0; d < half; ++d) {
+    float* const low = r.rows + d * r.stride;
+    float* const high = low + half * r.stride;
+    for (std::size_t t = 0; t < r.tokens; t += kLanes) {
+      const Floats a = load(low + t), b = load(high + t);
+      const Floats cosine = load(r.cosines + d * r.table_stride + t);
+      const Floats sine = load(r.sines + d * r.table_stride + t);
+      store(low + t, multiply_add(a, cosine, -(b * sine)));
+      store(high + t, multiply_add(b, cosine, a * sine));
     }
   }
 }

@@ -90,6 +90,10 @@ class CpuBackend final : public Backend {
 bool supports(Feature feature) {
   switch (feature) {
     case Feature::embedding_projection:
+    case Feature::head_of_other_groups:
+    case Feature::window_beyond_document:
+    case Feature::rotary_positions:
+    case Feature::norm_before:
     case Feature::no_position_table:
     case Feature::no_token_types:
     case Feature::relu:
@@ -108,17 +112,13 @@ bool supports(Feature feature) {
     case Feature::several_attentions:
     case Feature::keys_of_other_stacks:
     case Feature::different_layers:
-    case Feature::norm_before:
-    case Feature::no_norm:
+    case Feature::mixed_norms:
     case Feature::rms_norm:
-    case Feature::rotary_positions:
     case Feature::relative_positions:
     case Feature::attention_scale:
     case Feature::attention_width:
-    case Feature::window_beyond_document:
     case Feature::blind_group:
     case Feature::view_across:
-    case Feature::head_of_other_groups:
     case Feature::head_scale: return false;
   }
   return false;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/encoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "kernels/cpu/schedule.h"
@@ -27,13 +28,16 @@ OperandOut Encoder::operand(Arithmetic arithmetic, std::size_t features, std::si
   return {arithmetic, units.grow(padded(features) / inputs_together(arithmetic) * tokens), token_scales.grow(tokens)};
 }
 
-Encoder::Group Encoder::layout(std::span<const Segment> documents, std::size_t query, bool query_in_group) const {
+Encoder::Group Encoder::layout(const Segment& cls, const Segment& query, std::span<const Segment> documents,
+                               bool query_in_group) const {
   Group group;
-  group.query = query;
+  group.query = query.tokens();
   group.query_in_group = query_in_group;
+  group.cls_position = cls.positions.front();
+  group.query_position = query.positions.front();
   for (const Segment& document : documents) {
     group.sequences.push_back({document, group.tokens});
-    group.tokens += 1 + (query_in_group ? query : 0) + document.tokens();
+    group.tokens += 1 + (query_in_group ? group.query : 0) + document.tokens();
   }
   group.vectors = whole_vectors(group.tokens);
   return group;
@@ -96,15 +100,18 @@ void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
     }
     Norm norm = norm_of(embedding_norm_, rows, some);
     norm.features = embedding_;
+    const OperandOut packed_x = from_panel(out, hidden_, first);
+    const bool normed_again = !first_norm_.gamma.empty();
     if (!projects) {
-      kernels_.norm(norm, from_panel(out, hidden_, first));
+      kernels_.norm(norm, normed_again ? OperandOut{} : packed_x);
+      if (normed_again) norm_between(first_norm_, to, some, packed_x, own);
       return;
     }
     const OperandOut packed =
         operand(embedding_projection_.arithmetic(), embedding_, some, own.part_operand, own.part_scales);
     kernels_.norm(norm, packed);
     multiply(embedding_projection_, packed, some, Product::Output::store, to, hidden_);
-    kernels_.pack(to, hidden_, some, from_panel(out, hidden_, first));
+    norm_between(first_norm_, to, some, packed_x, own);
   });
 }
 
@@ -120,6 +127,46 @@ void Encoder::embed(const Segment& cls, const Segment& query, const Group& group
     add(sequence.document);
   }
   embed(tokens, team);
+}
+
+void Encoder::fill_rotations(const Segment& cls, const Segment& query, const Group& group, Workspace& w) const {
+  if (thetas_.empty()) return;
+  const std::size_t half = head_size_ / 2, slots = panels(group.vectors) * kernels_.panel;
+  std::vector<std::size_t> positions(slots);
+  std::size_t highest = 0;
+  const auto put = [&](std::size_t first, const Segment& segment) {
+    for (std::size_t i = 0; i < segment.tokens(); ++i) {
+      positions[first + i] = static_cast<std::size_t>(segment.positions[i]);
+      highest = std::max(highest, positions[first + i]);
+    }
+  };
+  for (const Sequence& sequence : group.sequences) {
+    put(sequence.first, cls);
+    if (group.query_in_group) put(sequence.first + 1, query);
+    put(group.first_document(sequence), sequence.document);
+  }
+  if (w.turn_positions <= highest) {
+    w.turn_positions = std::max<std::size_t>(512, std::bit_ceil(highest + 1));
+    w.turns.clear();
+    for (const double theta : thetas_) {
+      for (double (*function)(double) :
+           {static_cast<double (*)(double)>(std::cos), static_cast<double (*)(double)>(std::sin)}) {
+        for (std::size_t position = 0; position < w.turn_positions; ++position) {
+          for (std::size_t d = 0; d < half; ++d) {
+            const double turn = std::pow(theta, -2.0 * static_cast<double>(d) / static_cast<double>(head_size_));
+            w.turns.push_back(static_cast<float>(function(static_cast<double>(position) * turn)));
+          }
+        }
+      }
+    }
+  }
+  float* to = w.rotations.grow(thetas_.size() * 2 * half * slots);
+  for (std::size_t table = 0; table < 2 * thetas_.size(); ++table) {
+    const float* from = w.turns.data() + table * w.turn_positions * half;
+    for (std::size_t d = 0; d < half; ++d) {
+      for (std::size_t slot = 0; slot < slots; ++slot) *to++ = from[positions[slot] * half + d];
+    }
+  }
 }
 
 OperandOut Encoder::from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const {
@@ -141,13 +188,19 @@ Norm Encoder::norm_of(const NormParameters& parameters, float* x, std::size_t ve
           .epsilon = description_.norm_epsilon,
           .features = hidden_,
           .vectors = vectors,
-          .bias = parameters.bias.empty() ? nullptr : parameters.bias.data()};
+          .bias = parameters.bias.empty() ? nullptr : parameters.bias.data(),
+          .rms = description_.norm_kind == NormKind::rms};
 }
 
-void Encoder::norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
-                          std::size_t vectors, const OperandOut& out) const {
-  kernels_.norm(norm_of(parameters, x + first * padded(hidden_) * kernels_.panel, vectors_of(first, count, vectors)),
-                from_panel(out, hidden_, first));
+void Encoder::norm_between(const NormParameters& parameters, float* x, std::size_t vectors, const OperandOut& out,
+                           Workspace& own) const {
+  if (parameters.gamma.empty()) {
+    if (out.units != nullptr) kernels_.pack(x, hidden_, vectors, out);
+    return;
+  }
+  Norm norm = norm_of(parameters, x, vectors);
+  if (norms_before_) norm.to = own.normed.grow(panels(vectors) * padded(hidden_) * kernels_.panel);
+  kernels_.norm(norm, out);
 }
 
 template <typename Attend>
@@ -173,6 +226,19 @@ void Encoder::block(const Layer& layer, const Group& group, Team& team, const At
     product.panel_stride = panel;
     product.feature_stride = stride;
     kernels_.product(product);
+    if (layer.rotation) {
+      const std::size_t slots = panels(group.vectors) * panel, half = head_size_ / 2;
+      const float* cosines = of_group.rotations.data() + *layer.rotation * 2 * half * slots + chunk.first_panel * panel;
+      for (const std::size_t row : {std::size_t{0}, head_size_}) {  // query, key
+        kernels_.rotate({.rows = values + row * stride,
+                         .stride = stride,
+                         .size = head_size_,
+                         .cosines = cosines,
+                         .sines = cosines + half * slots,
+                         .table_stride = slots,
+                         .tokens = chunk.panels * panel});
+      }
+    }
     attend(chunk, head, values, output, stride, own);
     const std::size_t end_token = chunk.first_token + chunk.tokens, before = chunk.first_panel * panel;
     if (packs_heads()) {
@@ -227,7 +293,7 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   Workspace& group = team.group;
   float* x = group.x.data();
   const auto each_panel = [&](const auto& work) {
-    team.each(all_panels, [&](std::size_t p, Workspace&) { work(p, vectors_of(p, 1, vectors)); });
+    team.each(all_panels, [&](std::size_t p, Workspace& own) { work(p, vectors_of(p, 1, vectors), own); });
   };
   // Calls work(item, panel, first, end, own) for runs [first, end) of each item's features; no item has more than
   // `most`.
@@ -257,7 +323,7 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   OperandOut gathered{arithmetic_, group.context.data(), group.token_scales.data()};
   if (!packs_heads()) {
     gathered = operand(arithmetic_, hidden_, vectors, group.part_operand, group.part_scales);
-    each_panel([&](std::size_t p, std::size_t some) {
+    each_panel([&](std::size_t p, std::size_t some, Workspace&) {
       kernels_.pack(group.context.data() + p * rows * panel, hidden_, some, from_panel(gathered, hidden_, p));
     });
   }
@@ -269,7 +335,12 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   });
 
   const OperandOut packed = operand(arithmetic_, hidden_, vectors, group.part_operand, group.part_scales);
-  each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.attention_norm, x, p, 1, vectors, packed); });
+  const auto norm_each = [&](const NormParameters& norm, const OperandOut& out) {
+    each_panel([&](std::size_t p, std::size_t some, Workspace& own) {
+      norm_between(norm, x + p * rows * panel, some, from_panel(out, hidden_, p), own);
+    });
+  };
+  norm_each(layer.attention_norm, packed);
 
   // The intermediate features in parts, as feed_forward() takes them: [parts][panels][steps of the part][panel].
   const std::vector<PackedLinear>& down = layer.output;
@@ -299,7 +370,7 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
              multiply_run(layer.intermediate, feature, feature + end - first, in, p, Product::Output::gelu_operand, to);
            });
   if (later) {
-    each_panel([&](std::size_t p, std::size_t some) {
+    each_panel([&](std::size_t p, std::size_t some, Workspace&) {
       for (std::size_t part = 0; part < down.size(); ++part) {
         kernels_.pack(wide + (p * wide_features + part * most) * panel, features_of(part), some, activated(part, p));
       }
@@ -311,7 +382,7 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
     }
   });
   const OperandOut next{projection_arithmetic_, group.operand.data(), group.token_scales.data()};
-  each_panel([&](std::size_t p, std::size_t) { norm_panels(layer.output_norm, x, p, 1, vectors, next); });
+  norm_each(layer.output_norm, next);
 }
 
 void Encoder::intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
@@ -343,7 +414,7 @@ void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vector
   const PackedLinear& up = layer.intermediate;
   const Arithmetic arithmetic = up.arithmetic();
   const OperandOut packed = operand(arithmetic, hidden_, vectors, own.part_operand, own.part_scales);
-  kernels_.norm(norm_of(layer.attention_norm, x, vectors), packed);
+  norm_between(layer.attention_norm, x, vectors, packed, own);
 
   std::size_t first = 0;
   for (const PackedLinear& part : layer.output) {
@@ -371,11 +442,11 @@ void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vector
     multiply(part, activated, vectors, Product::Output::add, x, hidden_);
     first += features;
   }
-  kernels_.norm(norm_of(layer.output_norm, x, vectors), next);
+  norm_between(layer.output_norm, x, vectors, next, own);
 }
 
-void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk,
-                           const float* query_keys, std::size_t query_stride, std::size_t stride, Workspace& w) const {
+void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& chunk, const float* query_keys,
+                           std::size_t query_stride, std::size_t stride, Workspace& w) const {
   const std::size_t before = chunk.first_panel * kernels_.panel;
   const float* rows = w.head.data() + kReach;
   float* output = w.head_output.data() + kReach;
@@ -384,46 +455,55 @@ void Encoder::attend_chunk(const AttentionPattern& pattern, const Group& group, 
   for (const Sequence& sequence : chunk.sequences) {
     const std::size_t start = sequence.first - before;
     const std::size_t first = group.first_document(sequence) - before, document = sequence.document.tokens();
-    const Keys cls{keys + start, values + start, stride, 1};
+    struct Run {
+      Keys keys;
+      std::ptrdiff_t position;
+    };
     const Keys query = group.query_in_group
                            ? Keys{keys + start + 1, values + start + 1, stride, group.query}
                            : Keys{query_keys, query_keys + head_size_ * query_stride, query_stride, group.query};
-    const Keys all{keys + first, values + first, stride, document};
-    w.scores.grow((group.query + document + 2 * kReach + 8) * kernels_.lanes);
-    Attention a;
-    a.query_stride = a.output_stride = stride;
-    a.head_size = head_size_;
-    a.arithmetic = projection_arithmetic_;
-    a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
-    a.scores = w.scores.data();
-    const auto of = [&](std::size_t token, std::size_t tokens) {
+    const Run runs[] = {{{keys + start, values + start, stride, 1}, group.cls_position},
+                        {query, group.query_position},
+                        {{keys + first, values + first, stride, document}, sequence.document.positions.front()}};
+    w.scores.grow((1 + group.query + document + 4 * kReach + 8) * kernels_.lanes);
+    const auto attend = [&](std::int32_t from, std::size_t token) {
+      const Run& own = runs[from];
+      Attention a;
       a.query = rows + token;
       a.output = output + token;
-      a.tokens = tokens;
-      a.segment_count = 0;
-      a.band = {};
+      a.query_stride = a.output_stride = stride;
+      a.tokens = own.keys.count;
+      a.head_size = head_size_;
+      a.arithmetic = projection_arithmetic_;
+      a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
+      a.scores = w.scores.data();
+      bool windows = false;
+      for (std::int32_t to = kCls; to <= kDocument; ++to) {
+        const View& view = views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+        Keys seen = runs[to].keys;
+        if (view.kind == View::Kind::none || seen.count == 0) continue;
+        const bool window = view.kind == View::Kind::window;
+        if (from == to && (to == kDocument || (window && seen.count > 1))) {
+          a.band = seen;
+          a.window = window ? static_cast<std::size_t>(view.window) : seen.count;
+          continue;
+        }
+        if (window && from != to) {
+          seen.window = static_cast<std::size_t>(view.window);
+          seen.offset = runs[to].position - own.position;
+          windows = true;
+        }
+        a.segments[a.segment_count++] = seen;
+      }
+      if (a.tokens == 1 && from == kCls && !windows) {
+        kernels_.attend_one(a);
+      } else {
+        kernels_.attend(a);
+      }
     };
-    const auto sees = [&](bool flag, const Keys& segment) {
-      if (flag && segment.count > 0) a.segments[a.segment_count++] = segment;
-    };
-    of(start, 1);
-    sees(true, cls);
-    sees(pattern.cls_query, query);
-    sees(pattern.cls_document, all);
-    kernels_.attend_one(a);
-    if (group.query_in_group) {
-      of(start + 1, group.query);
-      sees(pattern.query_cls, cls);
-      sees(true, query);
-      sees(pattern.query_document, all);
-      kernels_.attend(a);
-    }
-    of(first, document);
-    sees(pattern.document_cls, cls);
-    sees(pattern.document_query, query);
-    a.band = all;
-    a.window = pattern.window ? static_cast<std::size_t>(*pattern.window) : document;
-    kernels_.attend(a);
+    attend(kCls, start);
+    if (group.query_in_group) attend(kQuery, start + 1);
+    attend(kDocument, first);
   }
 }
 
@@ -480,18 +560,29 @@ void Encoder::copy_tokens(const float* activation, std::size_t features, std::si
 
 void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<const Segment> documents,
                      const QueryStates* shared, float* cls, Team& team, const StopSignal& stop) const {
-  const Group group = layout(documents, query.tokens(), shared == nullptr);
+  const Group group = layout(cls_token, query, documents, shared == nullptr);
   embed(cls_token, query, group, team);
-  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+  fill_rotations(cls_token, query, group, team.group);
+  const std::size_t whole_layers = layers_.size() - (last_is_short_ ? 1 : 0);
+  for (std::size_t i = 0; i < whole_layers; ++i) {
     stop.throw_if_due("scoring the candidates");
     block(layers_[i], group, team,
           [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
             const float* keys =
                 shared == nullptr ? nullptr : shared->heads[i].data() + head * 2 * head_size_ * shared->stride;
-            attend_chunk(form_.patterns[i], group, chunk, keys, shared == nullptr ? 0 : shared->stride, stride, own);
+            attend_chunk(layers_[i].views, group, chunk, keys, shared == nullptr ? 0 : shared->stride, stride, own);
           });
   }
   stop.throw_if_due("scoring the candidates");
+  if (!last_is_short_) {
+    share_out(team, panels(group.vectors), panels(group.vectors),
+              [&](std::size_t first, std::size_t count, Workspace&) {
+                finish_states(team.group.x.data() + first * padded(hidden_) * kernels_.panel,
+                              vectors_of(first, count, group.vectors));
+              });
+    pool(group, team.group.x.data(), cls, 2 * hidden_);
+    return;
+  }
   const std::vector<Chunk> chunks = chunks_of(group, 1, team);
   team.each(chunks.size(), [&](std::size_t index, Workspace& own) {
     const std::span<const Sequence> some = chunks[index].sequences;
@@ -500,12 +591,40 @@ void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<c
   });
 }
 
+void Encoder::finish_states(float* x, std::size_t vectors) const {
+  if (!final_norm_.gamma.empty()) kernels_.norm(norm_of(final_norm_, x, vectors), {});
+}
+
+void Encoder::pool(const Group& group, const float* x, float* states, std::size_t stride) const {
+  const std::vector<std::int32_t>& groups = description_.head.groups;
+  const auto takes = [&](std::int32_t of) { return std::find(groups.begin(), groups.end(), of) != groups.end(); };
+  for (std::size_t i = 0; i < group.sequences.size(); ++i) {
+    const Sequence& sequence = group.sequences[i];
+    std::vector<double> sums(hidden_);
+    std::size_t tokens = 0;
+    const auto add = [&](std::size_t first, std::size_t count) {
+      tokens += count;
+      for (std::size_t token = first; token < first + count; ++token) {
+        const float* from = place(x, hidden_, token);
+        for (std::size_t f = 0; f < hidden_; ++f) sums[f] += from[f * kernels_.panel];
+      }
+    };
+    if (takes(kCls)) add(sequence.first, 1);
+    if (takes(kQuery)) add(sequence.first + 1, group.query);
+    if (takes(kDocument)) add(group.first_document(sequence), sequence.document.tokens());
+    for (std::size_t f = 0; f < hidden_; ++f) {
+      states[i * stride + f] = static_cast<float>(sums[f] / static_cast<double>(tokens));
+    }
+  }
+}
+
 HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
   const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens();
-  const Group group = layout(pair.documents, query, true);
+  const Group group = layout(pair.cls, pair.query, pair.documents, true);
   HiddenStates states;
   Team alone = Team::alone(w);
   embed(pair.cls, pair.query, group, alone);
+  fill_rotations(pair.cls, pair.query, group, w);
   const auto rows = [&](std::size_t first, std::size_t count) {
     std::vector<float> values(count * hidden_);
     for (std::size_t i = 0; i < count; ++i) {
@@ -516,12 +635,15 @@ HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     block(layers_[i], group, alone,
           [&](const Chunk& chunk, std::size_t, const float*, float*, std::size_t stride, Workspace& own) {
-            attend_chunk(form_.patterns[i], group, chunk, nullptr, 0, stride, own);
+            attend_chunk(layers_[i].views, group, chunk, nullptr, 0, stride, own);
           });
     states.layers.push_back({rows(0, 1), rows(1, query), rows(1 + query, document)});
   }
   float* cls = w.cls.grow(padded(hidden_) * kernels_.panel);
-  put_token(states.layers.back().front().data(), cls, hidden_, 0);
+  finish_states(w.x.data(), group.vectors);
+  std::vector<float> pooled(hidden_);
+  pool(group, w.x.data(), pooled.data(), hidden_);
+  put_token(pooled.data(), cls, hidden_, 0);
   head({&states.logit, 1}, w);
   return states;
 }

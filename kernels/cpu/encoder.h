@@ -22,10 +22,14 @@ struct Workspace {
   Buffer<float> x;        // activation: a block's input, then its output
   Buffer<float> context;  // operand of the output projection, in int8 still an activation: the heads' output
   Buffer<float> operand, token_scales;
+  Buffer<float> rotations;   // per theta: cosines, then sines, [head size / 2][tokens of all panels]
+  std::vector<float> turns;  // per theta: cosines, then sines, [positions][head size / 2]
+  std::size_t turn_positions = 0;
 
   // For a worker, or for a group whose workers share the features (after_heads_by_features).
-  Buffer<float> wide;  // activation [intermediate] of some panels; of embeddings before their projection
-  Buffer<float> gate;  // likewise
+  Buffer<float> wide;    // activation [intermediate] of some panels; of embeddings before their projection
+  Buffer<float> gate;    // likewise
+  Buffer<float> normed;  // activation: the input of a sub-block whose norm comes before
   Buffer<float> part_operand, part_scales, wide_operand, wide_scales;
 
   // For a worker.
@@ -58,7 +62,7 @@ struct QueryStates {
 /// One candidate's range of a group's tokens: [CLS], the query unless it is shared, the document.
 struct Sequence {
   Segment document;
-  std::size_t first = 0;  // the position of its [CLS]
+  std::size_t first = 0;  // the place of its [CLS]
 };
 
 /// An encoder's weights, packed for the CPU's kernels, and the computation of a group of sequences. Immutable; callers
@@ -74,8 +78,8 @@ class Encoder {
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
           const VectorKernels& kernels);
 
-  /// Whether Q's states are the same for all candidates.
-  bool shares_query() const noexcept { return form_.shares_query; }
+  /// Whether Q's states are the same for all candidates, and are computed once.
+  bool shares_query() const noexcept { return form_.shares_query && last_is_short_; }
   QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
@@ -83,8 +87,8 @@ class Encoder {
     return 1 + (shares_query() ? 0 : query) + document;
   }
   /// Computes all blocks for a group of candidates, the last one only up to the context of [CLS]. Writes [CLS]'s input
-  /// to the last block and then its context there to cls + 2 i hidden for candidate i. `shared` holds the query's
-  /// states if shares_query(), otherwise it is null.
+  /// to the last block and then its context there to cls + 2 i hidden for candidate i; unless last_is_short(), the
+  /// state that the head takes. `shared` holds the query's states if shares_query(), otherwise it is null.
   void encode(const Segment& cls_token, const Segment& query, std::span<const Segment> documents,
               const QueryStates* shared, float* cls, Team& team, const StopSignal& stop) const;
   /// Computes the rest of the last block and the head for any number of candidates, and writes their logits.
@@ -107,6 +111,7 @@ class Encoder {
     PackedLinear gate;                 // without features: the feed-forward has none
     std::vector<PackedLinear> output;  // one per part of the intermediate features
     Activation activation;
+    /// Norms before the sub-blocks: that of the feed-forward, and the next block's.
     NormParameters attention_norm, output_norm;
 
     bool gated() const { return gate.features() > 0; }
@@ -116,6 +121,8 @@ class Encoder {
   struct Layer {
     PackedLinear heads;  // each head's query, key and value features, padded
     AfterHeads after;
+    Views views;
+    std::optional<std::size_t> rotation;  // index into thetas_
   };
   /// The last block's projections for [CLS].
   struct LastHeads {
@@ -128,14 +135,15 @@ class Encoder {
     std::vector<Sequence> sequences;
     std::size_t query = 0;  // |Q|
     bool query_in_group = false;
-    std::size_t tokens = 0;  // of all sequences
+    std::ptrdiff_t cls_position = 0, query_position = 0;  // of the first token, for windows
+    std::size_t tokens = 0;                               // of all sequences
     std::size_t vectors = 0;
     std::size_t first_document(const Sequence& sequence) const {
       return sequence.first + 1 + (query_in_group ? query : 0);
     }
   };
 
-  Group layout(std::span<const Segment> documents, std::size_t query, bool query_in_group) const;
+  Group layout(const Segment& cls, const Segment& query, std::span<const Segment> documents, bool query_in_group) const;
   std::size_t panels(std::size_t vectors) const;
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
   struct Chunk {
@@ -153,6 +161,8 @@ class Encoder {
   /// The tokens' embeddings, normalized, as the group's x, and its operand.
   void embed(std::span<const EmbeddingRows> tokens, Team& team) const;
   void embed(const Segment& cls, const Segment& query, const Group& group, Team& team) const;
+  /// Fills the group's rotations, one per theta.
+  void fill_rotations(const Segment& cls, const Segment& query, const Group& group, Workspace& w) const;
   /// The part of an activation's operand that starts at a panel.
   OperandOut from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const;
   /// The number of vectors in the panels [first_panel, first_panel + count).
@@ -166,16 +176,17 @@ class Encoder {
   /// The rest of the block. The workers share the panels, or the features if there are too few panels.
   void after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
-  /// Normalizes the panels [first, first + count) of x, which has `vectors` vectors, and packs them into `out`.
-  void norm_panels(const NormParameters& parameters, float* x, std::size_t first, std::size_t count,
-                   std::size_t vectors, const OperandOut& out) const;
+  /// Packs a sub-block's input into `out`: `vectors` vectors of x, which a norm after the last sub-block normalizes
+  /// first, or a copy of which the norm before the next one normalizes. No gamma: no norm.
+  void norm_between(const NormParameters& parameters, float* x, std::size_t vectors, const OperandOut& out,
+                    Workspace& own) const;
   Norm norm_of(const NormParameters& parameters, float* x, std::size_t vectors) const;
   /// Whether the heads' output is packed as it comes, and so the context is an operand. A token's int8 scale is known
   /// only when all heads have ended.
   bool packs_heads() const { return arithmetic_ != Arithmetic::int8 && head_size_ % inputs_together(arithmetic_) == 0; }
   void feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
-  void attend_chunk(const AttentionPattern& pattern, const Group& group, const Chunk& chunk, const float* query_keys,
+  void attend_chunk(const Views& views, const Group& group, const Chunk& chunk, const float* query_keys,
                     std::size_t query_stride, std::size_t stride, Workspace& workspace) const;
   /// Multiplies an operand of `vectors` vectors: to = W operand + b, or to += that.
   void multiply(const PackedLinear& linear, const OperandOut& packed, std::size_t vectors, Product::Output output,
@@ -190,7 +201,11 @@ class Encoder {
   /// activation: feature f of panel p at out + (p * features + f) * panel.
   void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
                     std::size_t vectors, float* out, Workspace& own) const;
-  /// The logits of the [CLS] states in workspace.cls.
+  /// The norm after all blocks, in place, if there is one; then pool() takes the mean of the states that the head
+  /// takes, for each sequence of a group whose activation is x: `states` + i * stride.
+  void finish_states(float* x, std::size_t vectors) const;
+  void pool(const Group& group, const float* x, float* states, std::size_t stride) const;
+  /// The logits of the pooled states in workspace.cls.
   void head(std::span<float> logits, Workspace& workspace) const;
   void normalize(const NormParameters& norm, std::span<float> values) const;
   /// Columns [first, first + tokens) of an activation as rows with `stride`.
@@ -206,10 +221,14 @@ class Encoder {
   PairForm form_;
   const VectorKernels& kernels_;
   Arithmetic arithmetic_, projection_arithmetic_;
+  bool norms_before_;                                       // the sub-blocks
+  bool last_is_short_;                                      // the last block computes only [CLS]
   std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
   std::size_t embedding_;                                   // features
   std::vector<float> word_, position_, token_type_;         // a table that the model lacks: one row of zeros
   NormParameters embedding_norm_;
+  NormParameters first_norm_, final_norm_;  // before the first sub-block and after the last one; may be absent
+  std::vector<double> thetas_;
   std::vector<Layer> layers_;
   LastHeads last_;
   std::optional<AfterHeads> after_last_heads_;      // unless the last layer's are used

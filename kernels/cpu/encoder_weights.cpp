@@ -81,6 +81,16 @@ PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const Attent
   return {arithmetic, layout, weight, std::move(bias), hidden};
 }
 
+// Whether the last block need compute only [CLS], whose key and value projections move out of the sums over tokens.
+bool has_short_last_block(const EncoderDescription& description) {
+  const Stack& stack = description.stacks.front();
+  const relucent::Attention& last = stack.layers.back().attentions.front();
+  const std::vector<View>& of_cls = last.views[kCls];
+  return description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
+         last.positions.kind == PositionScheme::Kind::none &&
+         std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) { return view.kind == View::Kind::window; });
+}
+
 // A table's rows; without the table one row of zeros.
 std::vector<float> table(const TensorView& from, std::size_t size) {
   return from.data == nullptr ? std::vector<float>(size) : from.to_f32();
@@ -95,6 +105,8 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       kernels_(kernels),
       arithmetic_(arithmetic),
       projection_arithmetic_(projection_arithmetic(arithmetic, description.hidden_size)),
+      norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
+      last_is_short_(has_short_last_block(description)),
       hidden_(static_cast<std::size_t>(description.hidden_size)),
       head_size_(form_.head_size),
       heads_(form_.heads),
@@ -105,7 +117,9 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       token_type_(table(weights.token_type_embeddings, embedding_)),
       head_output_(weights.head_output.weight.to_f32()),
       head_bias_(weights.head_output.bias_to_f32()) {
-  const auto norm = [](const NormWeights& from) { return NormParameters{from.gamma.to_f32(), from.beta_to_f32(), {}}; };
+  const auto norm = [](const NormWeights& from) {
+    return from.gamma.data == nullptr ? NormParameters() : NormParameters{from.gamma.to_f32(), from.beta_to_f32(), {}};
+  };
   const auto linear = [&](Arithmetic how, const LinearWeights& from, bool biased = true) {
     std::vector<float> bias = from.bias_to_f32();
     const std::vector<float> weight = from.weight.to_f32();
@@ -142,10 +156,31 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   const std::vector<LayerWeights>& of_layers = weights.stacks.front().layers;
   const std::vector<relucent::Layer>& forms = description.stacks.front().layers;
   for (std::size_t i = 0; i < forms.size(); ++i) {
+    const relucent::Attention& attention = forms[i].attentions.front();
     layers_.push_back(
         {pack_heads(projection_arithmetic_, kernels.layout, of_layers[i].attentions.front(), heads_, hidden_),
-         after_heads(arithmetic, of_layers[i], forms[i].feed_forward)});
+         after_heads(arithmetic, of_layers[i], forms[i].feed_forward), attention.views, std::nullopt});
+    if (attention.positions.kind == PositionScheme::Kind::rotary) {
+      const auto known = std::find(thetas_.begin(), thetas_.end(), attention.positions.theta);
+      layers_.back().rotation = static_cast<std::size_t>(known - thetas_.begin());
+      if (known == thetas_.end()) thetas_.push_back(attention.positions.theta);
+    }
   }
+  if (norms_before_) {
+    // Each block's last norm is the next one's first.
+    first_norm_ = norm(of_layers.front().attentions.front().norm);
+    final_norm_ = norm(weights.stacks.front().final_norm);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      AfterHeads& after = layers_[i].after;
+      const std::vector<float> bias = after.output_norm.bias;
+      after.attention_norm.gamma = of_layers[i].feed_forward.norm.gamma.to_f32();
+      after.attention_norm.beta = of_layers[i].feed_forward.norm.beta_to_f32();
+      NormParameters& next = i + 1 < layers_.size() ? after.output_norm : final_norm_;
+      after.output_norm = i + 1 < layers_.size() ? norm(of_layers[i + 1].attentions.front().norm) : NormParameters();
+      next.bias = bias;
+    }
+  }
+  if (!last_is_short_) return;
   const AttentionWeights& from = of_layers.back().attentions.front();
   // The last block computes only [CLS], whose rounding reaches the logit directly: 8 bits, or 16 in narrow encoders,
   // would lose more accuracy than they save time.

@@ -133,9 +133,13 @@ void Encoder::last_attention(const Group& group, std::span<const Sequence> seque
 void Encoder::finish(const float* states, std::span<float> logits, Workspace& w) const {
   const std::size_t vectors = whole_vectors(logits.size()), size = panels(vectors) * padded(hidden_) * kernels_.panel;
   float* cls = w.cls.grow(size);
+  for (std::size_t i = 0; i < logits.size(); ++i) put_token(states + 2 * i * hidden_, cls, hidden_, i);
+  if (!last_is_short_) {
+    head(logits, w);
+    return;
+  }
   float* context = w.cls_context.grow(size);
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    put_token(states + 2 * i * hidden_, cls, hidden_, i);
     put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
   }
   const AfterHeads& after = after_last_heads_ ? *after_last_heads_ : layers_.back().after;

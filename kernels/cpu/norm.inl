@@ -137,7 +137,9 @@ template <std::size_t V>
 RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const OperandOut& out) {
   const std::size_t rows = padded(norm.features);
   const float share = 1.0F / static_cast<float>(norm.features);
-  float* const x = norm.x + vector / kPanelVectors * rows * kPanel + vector % kPanelVectors * kLanes;
+  const std::size_t start = vector / kPanelVectors * rows * kPanel + vector % kPanelVectors * kLanes;
+  float* const x = norm.x + start;
+  float* const to = (norm.to == nullptr ? norm.x : norm.to) + start;
   const auto place = [&](std::size_t f, std::size_t v) { return x + f * kPanel + v * kLanes; };
   if (norm.bias != nullptr) {
     for (std::size_t f = 0; f < norm.features; ++f) {
@@ -145,9 +147,11 @@ RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const Op
       for (std::size_t v = 0; v < V; ++v) store(place(f, v), load(place(f, v)) + all(norm.bias[f]));
     }
   }
-  Floats mean[V], scale[V];
-  sums_over_features<V>(x, norm.features, mean, [](Floats sum, Floats one, std::size_t) { return sum + one; });
-  for (std::size_t v = 0; v < V; ++v) mean[v] *= share;
+  Floats mean[V] = {}, scale[V];
+  if (!norm.rms) {
+    sums_over_features<V>(x, norm.features, mean, [](Floats sum, Floats one, std::size_t) { return sum + one; });
+    for (std::size_t v = 0; v < V; ++v) mean[v] *= share;
+  }
   sums_over_features<V>(x, norm.features, scale, [&mean](Floats sum, Floats one, std::size_t v) {
     return multiply_add(one - mean[v], one - mean[v], sum);
   });
@@ -165,8 +169,8 @@ RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const Op
 #pragma GCC unroll 3
       for (std::size_t v = 0; v < V; ++v) {
         const Floats first = value(f, v), second = value(f + 1, v);
-        store(place(f, v), first);
-        store(place(f + 1, v), second);
+        store(to + f * kPanel + v * kLanes, first);
+        store(to + (f + 1) * kPanel + v * kLanes, second);
         store_units(units + f / 2 * kPanel + v * kLanes, bf16_pair(first, second));
       }
     }
@@ -174,9 +178,9 @@ RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const Op
   }
   for (std::size_t f = 0; f < norm.features; ++f) {
 #pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v) store(place(f, v), value(f, v));
+    for (std::size_t v = 0; v < V; ++v) store(to + f * kPanel + v * kLanes, value(f, v));
   }
-  for (std::size_t v = 0; v < V && out.units != nullptr; ++v) pack_at(x + v * kLanes, norm.features, vector + v, out);
+  for (std::size_t v = 0; v < V && out.units != nullptr; ++v) pack_at(to + v * kLanes, norm.features, vector + v, out);
 }
 
 void norm(const Norm& norm, const OperandOut& out) {

@@ -9,7 +9,10 @@ constexpr std::size_t kTileReach = 8, kTileKeys = 2 * kTile, kTileHead = 2 * kTi
 
 bool fits_tiles(const Attention& a) {
   std::size_t others = 0;
-  for (std::size_t s = 0; s < a.segment_count; ++s) others += a.segments[s].count;
+  for (std::size_t s = 0; s < a.segment_count; ++s) {
+    if (a.segments[s].window != kNoWindow) return false;
+    others += a.segments[s].count;
+  }
   return a.arithmetic == Arithmetic::bf16 && a.head_size == kTileHead && a.band.count > 0 && a.window <= kTileReach &&
          others <= kTileKeys;
 }

@@ -67,14 +67,16 @@ struct EmbeddingRows {
   const float *word = nullptr, *position = nullptr, *type = nullptr;  ///< [features]
 };
 
-/// LayerNorm over the features of each token, in place. The kernel can also pack the result as the next operand.
+/// LayerNorm, or RMSNorm, over the features of each token. The kernel can also pack the result as the next operand.
 struct Norm {
   float* x = nullptr;            ///< [panels][padded features][panel]
+  float* to = nullptr;           ///< the result, in the same form; null: in place
   const float* gamma = nullptr;  ///< [features]
   const float* beta = nullptr;   ///< [features]
   float epsilon = 0;
   std::size_t features = 0, vectors = 0;
-  const float* bias = nullptr;  ///< [features], added to x first; null: none
+  const float* bias = nullptr;  ///< [features], added to x itself first; null: none
+  bool rms = false;             ///< x / sqrt(mean of x^2 + epsilon) * gamma
 };
 
 /// Some features of consecutive tokens that belong into the operand of an activation.
@@ -94,15 +96,21 @@ struct OperandOut {
   float* token_scales = nullptr;  ///< int8
 };
 
+constexpr std::size_t kNoWindow = static_cast<std::size_t>(-1);
+
 /// Keys and values that tokens attend to: dimension d of key j at keys[d * stride + j].
 struct Keys {
   const float* keys = nullptr;
   const float* values = nullptr;
   std::size_t stride = 0;
   std::size_t count = 0;
+  /// Token i sees key j if |i - (j + offset)| <= window; kReach keys before the first and after the last must then be
+  /// readable, and finite.
+  std::size_t window = kNoWindow;
+  std::ptrdiff_t offset = 0;
 };
 
-/// One head's attention of a run of consecutive tokens to all keys of `segments` and to the keys of `band` within the
+/// One head's attention of a run of consecutive tokens to the keys of `segments`, and to those of `band` within the
 /// window.
 struct Attention {
   const float* query = nullptr;  ///< dimension d of token i at query[d * query_stride + i]
@@ -122,6 +130,16 @@ struct Attention {
   float scale = 0;
   Arithmetic arithmetic = Arithmetic::fp32;  ///< bf16: operands may be rounded to bf16
   float* scores = nullptr;                   ///< scratch: (keys of the segments + band.count + kReach) * lanes floats
+};
+
+/// Rotary positions: pairs (d, d + size / 2) of the rows turn by an angle per pair and token.
+struct Rotation {
+  float* rows = nullptr;  ///< [size][stride]
+  std::size_t stride = 0, size = 0;
+  const float* cosines = nullptr;  ///< [size / 2][table_stride]
+  const float* sines = nullptr;
+  std::size_t table_stride = 0;
+  std::size_t tokens = 0;  ///< a multiple of `lanes`
 };
 
 /// One sequence's values: feature f of token i at rows[f * stride + i], readable up to the next whole vector of tokens.
@@ -161,10 +179,11 @@ struct VectorKernels {
   void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);
   /// Writes rows into an operand and leaves other features and tokens alone. Not for int8.
   void (*pack_rows)(const FeatureRows& from, const OperandOut& out);
+  void (*rotate)(const Rotation& rotation);
   void (*attend)(const Attention& attention);
-  /// The same for a single token without a band, with the keys along the lanes. Keys must be readable up to the next
-  /// multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up to a multiple of
-  /// `lanes`.
+  /// The same for a single token without a band or windows, with the keys along the lanes. Keys must be readable up to
+  /// the next multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up to a multiple
+  /// of `lanes`.
   void (*attend_one)(const Attention& attention);
 
   /// products[h * stride + token] = sum_f vectors[f * count + h] x[f][token], h < count.

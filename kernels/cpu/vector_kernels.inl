@@ -77,6 +77,7 @@ const VectorKernels kKernels = {
     .norm = norm,
     .pack = pack,
     .pack_rows = pack_rows,
+    .rotate = rotate,
     .attend = attend,
     .attend_one = attend_one,
     .token_products = token_products,

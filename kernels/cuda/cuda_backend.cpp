@@ -37,7 +37,7 @@ bool supports(Feature feature) {
     case Feature::keys_of_other_stacks:
     case Feature::different_layers:
     case Feature::norm_before:
-    case Feature::no_norm:
+    case Feature::mixed_norms:
     case Feature::rms_norm:
     case Feature::rotary_positions:
     case Feature::relative_positions:
