@@ -70,13 +70,13 @@ struct EmbeddingRows {
 /// LayerNorm, or RMSNorm, over the features of each token. The kernel can also pack the result as the next operand.
 struct Norm {
   float* x = nullptr;            ///< [panels][padded features][panel]
-  float* to = nullptr;           ///< the result, in the same form; null: in place
   const float* gamma = nullptr;  ///< [features]
   const float* beta = nullptr;   ///< [features]
   float epsilon = 0;
   std::size_t features = 0, vectors = 0;
   const float* bias = nullptr;  ///< [features], added to x itself first; null: none
   bool rms = false;             ///< x / sqrt(mean of x^2 + epsilon) * gamma
+  float* to = nullptr;          ///< the result, in the same form; null: in place
 };
 
 /// Some features of consecutive tokens that belong into the operand of an activation.

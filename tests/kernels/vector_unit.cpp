@@ -5,8 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/half.h"
+#include "kernels/activate.h"
 #include "kernels/cpu/packed_linear.h"
 #include "tests/support/kernels_support.h"
 
@@ -298,6 +300,87 @@ TEST_P(VectorLevel, ProductsAndSumsOfTokens) {
   }
 }
 
+TEST_P(VectorLevel, ActivationsAndGates) {
+  const std::size_t count = 8 * kernels_.lanes;
+  const std::vector<float> gate = random_numbers(count, 2, 3);
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::silu, Activation::gelu_erf,
+                                      Activation::gelu_tanh, Activation::tanh}) {
+    for (const float spread : {0.5F, 4.0F, 60.0F}) {
+      const std::vector<float> x = random_numbers(count, spread, 1);
+      for (const bool gated : {false, true}) {
+        for (const bool rounded : {false, true}) {
+          Guarded y(count);
+          y = x;
+          kernels_.activate(activation, rounded, y.data(), gated ? gate.data() : nullptr, count);
+          for (std::size_t i = 0; i < count; ++i) {
+            const double factor = gated ? gate[i] : 1, size = std::max(1.0, std::abs(factor * x[i]));
+            const double tolerance = rounded && activation == Activation::gelu_erf ? 3e-4 : 1e-6;
+            ASSERT_NEAR(y[i], activate(x[i], activation) * factor, tolerance * size)
+                << "activation " << static_cast<int>(activation) << " of " << x[i];
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(VectorLevel, RotationTurnsPairsOfRows) {
+  for (const std::size_t size : {2, 8, 64}) {
+    const std::size_t tokens = 3 * kernels_.lanes, stride = tokens + 7, table_stride = tokens + 5;
+    const std::vector<float> x = random_numbers(size * stride, 2, 1);
+    std::vector<float> cosines(size / 2 * table_stride), sines(cosines.size());
+    for (std::size_t i = 0; i < cosines.size(); ++i) {
+      cosines[i] = std::cos(static_cast<float>(i));
+      sines[i] = std::sin(static_cast<float>(i));
+    }
+    Guarded y(x.size());
+    y = x;
+    kernels_.rotate({y.data(), stride, size, cosines.data(), sines.data(), table_stride, tokens});
+    for (std::size_t d = 0; d < size / 2; ++d) {
+      for (std::size_t t = 0; t < stride; ++t) {
+        const std::size_t low = d * stride + t, high = low + size / 2 * stride, at = d * table_stride + t;
+        const bool turned = t < tokens;
+        ASSERT_NEAR(y[low], turned ? x[low] * cosines[at] - x[high] * sines[at] : x[low], 1e-6);
+        ASSERT_NEAR(y[high], turned ? x[high] * cosines[at] + x[low] * sines[at] : x[high], 1e-6);
+      }
+    }
+  }
+}
+
+// A norm into other memory leaves its input alone, and one without a mean divides by the root of the mean square.
+TEST_P(VectorLevel, NormsIntoOtherMemoryAndWithoutMean) {
+  for (const std::size_t size : {5, 64, 100}) {
+    const std::size_t rows = cpu::padded(size), panel = kernels_.panel, vectors = 4,
+                      panels = (4 * kernels_.lanes + panel - 1) / panel;
+    const std::vector<float> x = random_numbers(panels * rows * panel, 2), gamma = random_numbers(size, 1, 10),
+                             beta = random_numbers(size, 1, 11), zeros(size);
+    for (const bool rms : {false, true}) {
+      for (const Arithmetic arithmetic : {Arithmetic::fp32, Arithmetic::bf16}) {
+        Guarded from(x.size()), to(x.size());
+        from = x;
+        std::vector<std::uint32_t> found(panels * rows * panel), wanted(found.size());
+        cpu::Norm norm{from.data(), gamma.data(), rms ? zeros.data() : beta.data(), 1e-6F, size, vectors};
+        norm.rms = rms;
+        norm.to = to.data();
+        kernels_.norm(norm, {arithmetic, found.data(), nullptr});
+        kernels_.pack(to.data(), size, vectors, {arithmetic, wanted.data(), nullptr});
+        ASSERT_EQ(found, wanted);
+        for (std::size_t token = 0; token < vectors * kernels_.lanes; ++token) {
+          const auto at = [&](std::size_t f) { return (token / panel * rows + f) * panel + token % panel; };
+          double mean = 0, square = 0;
+          for (std::size_t f = 0; f < size; ++f) mean += rms ? 0 : x[at(f)] / static_cast<double>(size);
+          for (std::size_t f = 0; f < size; ++f) square += (x[at(f)] - mean) * (x[at(f)] - mean);
+          const double scale = 1 / std::sqrt(square / static_cast<double>(size) + 1e-6);
+          for (std::size_t f = 0; f < size; ++f) {
+            ASSERT_NEAR(to[at(f)], (x[at(f)] - mean) * scale * gamma[f] + (rms ? 0 : beta[f]), 1e-5);
+            ASSERT_EQ(from[at(f)], x[at(f)]);
+          }
+        }
+      }
+    }
+  }
+}
+
 /// One head's tokens with a segment of keys before them and themselves as a band.
 struct Head {
   std::size_t size, tokens, others, stride;
@@ -363,6 +446,59 @@ struct Head {
     return a;
   }
 };
+
+// Segments with windows of their own, narrow and wide, that lie before and after the tokens.
+TEST_P(VectorLevel, AttentionThroughWindowsIntoOtherSegments) {
+  constexpr std::size_t size = 8;
+  for (const std::size_t tokens : {1, 7, 40}) {
+    for (const std::size_t window : {0, 3, 16, 17, 200}) {
+      for (const std::ptrdiff_t offset : {-60, -5, 0, 4, 30}) {
+        const Head head(size, tokens, 50);
+        // The keys of the segment with reach on both sides.
+        const std::size_t count = 50, stride = count + 2 * cpu::kReach;
+        const std::vector<float> keys = random_numbers(size * stride, 1, 7),
+                                 values = random_numbers(size * stride, 1, 8);
+        cpu::Attention a = head.attention(tokens);
+        a.segment_count = 1;
+        a.segments[0] = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, count, window, offset};
+        std::vector<float> scores((count + tokens + 4 * cpu::kReach) * kernels_.lanes);
+        Guarded output(size * head.stride);
+        a.scores = scores.data();
+        a.output = output.data() + cpu::kReach;
+        a.output_stride = head.stride;
+        kernels_.attend(a);
+        for (std::size_t i = 0; i < tokens; ++i) {
+          std::vector<double> weights;
+          std::vector<const float*> seen;
+          std::vector<std::size_t> strides;
+          const auto add = [&](const float* key, const float* value, std::size_t key_stride) {
+            double product = 0;
+            for (std::size_t d = 0; d < size; ++d) {
+              product += static_cast<double>(a.query[d * a.query_stride + i]) * key[d * key_stride];
+            }
+            weights.push_back(std::exp(product * a.scale));
+            seen.push_back(value);
+            strides.push_back(key_stride);
+          };
+          for (std::size_t j = 0; j < count; ++j) {
+            const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j) - offset;
+            if (static_cast<std::size_t>(std::abs(apart)) <= window) {
+              add(a.segments[0].keys + j, a.segments[0].values + j, stride);
+            }
+          }
+          for (std::size_t j = 0; j < tokens; ++j) add(a.band.keys + j, a.band.values + j, head.stride);
+          const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+          for (std::size_t d = 0; d < size; ++d) {
+            double wanted = 0;
+            for (std::size_t k = 0; k < weights.size(); ++k) wanted += weights[k] / total * seen[k][d * strides[k]];
+            ASSERT_NEAR(a.output[d * head.stride + i], wanted, 2e-6)
+                << "token " << i << " of " << tokens << ", window " << window << ", offset " << offset;
+          }
+        }
+      }
+    }
+  }
+}
 
 TEST_P(VectorLevel, AttentionErrsAtMostTwiceAsMuchAsANaiveFloatOne) {
   for (const std::size_t head_size : {1, 3, 8, 20, 32, 64}) {
