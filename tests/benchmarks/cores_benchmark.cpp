@@ -1,6 +1,6 @@
 // What a query would take on many cores, predicted from the times of its tasks on one.
 //   build/release/tests/cores_benchmark [DOCUMENTS [TOKENS]]
-// Shares a query's candidates (random weights in the bundled model's shape) as 1, 8, 16 ... workers would, runs the
+// Shares a query's candidates (random weights in the bundled model's shape) as 1, 2, 4 ... workers would, runs the
 // tasks one after another on one thread and times them. A step, after which all workers wait for each other, is
 // predicted to take as long as the worker with the most to do; "busy" is the share of the workers' time in tasks. What
 // cores share (memory, caches, power) and what the calling thread does between the steps is not in the prediction, so
