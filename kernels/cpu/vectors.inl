@@ -90,6 +90,18 @@ RELUCENT_INLINE float highest(Floats value) {
   return best;
 }
 
+// Lane i is a's lane from[i], or b's lane from[i] - kLanes.
+RELUCENT_INLINE Floats shuffled(Floats a, Floats b, Ints from) {
+#if defined(__clang__)  // which checks this source and has no such function
+  const auto lanes = static_cast<std::int32_t>(kLanes);
+  Floats result{};
+  for (std::size_t i = 0; i < kLanes; ++i) result[i] = from[i] < lanes ? a[from[i]] : b[from[i] - lanes];
+  return result;
+#else
+  return __builtin_shuffle(a, b, from);
+#endif
+}
+
 // rows[i][j] <- rows[j][i]: swaps the off-diagonal quarters of squares of 2, 4, ... lanes.
 RELUCENT_INLINE void transpose(Floats (&rows)[kLanes]) {
 #pragma GCC unroll 4
@@ -105,8 +117,8 @@ RELUCENT_INLINE void transpose(Floats (&rows)[kLanes]) {
     for (std::size_t i = 0; i < kLanes; ++i) {
       if ((i & half) != 0) continue;
       const Floats a = rows[i], b = rows[i + half];
-      rows[i] = __builtin_shuffle(a, b, first);
-      rows[i + half] = __builtin_shuffle(a, b, second);
+      rows[i] = shuffled(a, b, first);
+      rows[i + half] = shuffled(a, b, second);
     }
   }
 }

@@ -141,50 +141,54 @@ class Matmul::Trial {
   explicit Trial(const Matmul& product)
       : product_(product),
         device_(product.library_.device()),
+        rows_(product.library_.workspace_bytes() > 0 ? std::vector{1, kCompared, 1024, 16384}
+                                                     : std::vector{1, kCompared}),
         row_bytes_(static_cast<std::size_t>(product.form_.y_stride) * y_size(product.form_)),
         stream_(device_),
         x_(device_, x_bytes(), "a trial of products"),
-        y_(device_, kRows * row_bytes_, "a trial of products"),
+        y_(device_, static_cast<std::size_t>(rows_.back()) * row_bytes_, "a trial of products"),
         workspace_(device_, product.library_.workspace_bytes(), "a trial of products") {
     fill_with_numbers(x_.data(), x_bytes(), product.form_.element, stream_);
   }
 
-  /// Takes its bits as the expected ones; whether it gives a single row the same.
+  /// Takes its bits as the expected ones; whether it gives them for every number of rows.
   bool expect(const cublasLtMatmulAlgo_t& algorithm) {
-    expected_ = result(algorithm, kRows);
-    return is_expected(expected_) && is_expected(result(algorithm, 1));
+    expected_ = result(algorithm, kCompared);
+    return gives_expected(algorithm);
   }
 
   bool gives_expected(const cublasLtMatmulAlgo_t& algorithm) {
-    return is_expected(result(algorithm, kRows)) && is_expected(result(algorithm, 1));
+    return std::all_of(rows_.begin(), rows_.end(), [&](int rows) {
+      const std::vector<std::byte> bytes = result(algorithm, rows);
+      return !bytes.empty() && bytes.size() <= expected_.size() &&
+             std::equal(bytes.begin(), bytes.end(), expected_.begin());
+    });
   }
 
  private:
-  // An algorithm's order of summation does not depend on the number of rows: a whole tile of them and a part are
-  // enough.
-  static constexpr int kRows = 144;
+  static constexpr int kCompared = 144;  // rows
 
   std::size_t x_bytes() const {
-    return kRows * static_cast<std::size_t>(product_.form_.x_stride) * size_of(product_.form_.element);
+    return static_cast<std::size_t>(rows_.back()) * static_cast<std::size_t>(product_.form_.x_stride) *
+           size_of(product_.form_.element);
   }
 
-  /// The rows of y; empty if cublasLt does not compute that many rows by this algorithm after all.
+  /// The first rows of y; empty if cublasLt does not compute that many rows by this algorithm after all.
   std::vector<std::byte> result(const cublasLtMatmulAlgo_t& algorithm, int rows) {
     const cublasStatus_t status = product_.start(algorithm, x_.data(), y_.data(), rows, workspace_.data(), stream_);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
     check(status, device_, "trying an algorithm");
-    std::vector<std::byte> bytes(static_cast<std::size_t>(rows) * row_bytes_);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(rows, kCompared)) * row_bytes_);
     stream_.copy_to_host(bytes.data(), y_.data(), bytes.size());
     stream_.wait();
     return bytes;
   }
 
-  bool is_expected(const std::vector<std::byte>& bytes) const {
-    return !bytes.empty() && std::equal(bytes.begin(), bytes.end(), expected_.begin());
-  }
-
   const Matmul& product_;
   int device_;
+  // Numbers of rows to try. Without a workspace an algorithm sums each element in one place, in the same order for any
+  // number of rows. With one, several blocks may share a sum, and how they do may depend on the number of rows.
+  std::vector<int> rows_;
   std::size_t row_bytes_;
   Stream stream_;
   DeviceMemory x_, y_, workspace_;

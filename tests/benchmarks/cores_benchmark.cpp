@@ -1,14 +1,15 @@
 // What a query would take on many cores, predicted from the times of its tasks on one.
 //   build/release/tests/cores_benchmark [DOCUMENTS [TOKENS]]
-// Shares a query's candidates (random weights in the bundled model's shape) as 1, 8, 16 ... workers would, runs the
+// Shares a query's candidates (random weights in the bundled model's shape) as 1, 2, 4 ... workers would, runs the
 // tasks one after another on one thread and times them. A step, after which all workers wait for each other, is
-// predicted to take as long as the worker with the most to do. What cores share (memory, caches, power) and what the
-// calling thread does between the steps is not in the prediction, so it is optimistic; waking the workers is, with
-// kWaking for each step.
+// predicted to take as long as the worker with the most to do; "busy" is the share of the workers' time in tasks. What
+// cores share (memory, caches, power) and what the calling thread does between the steps is not in the prediction, so
+// it is optimistic; waking the workers is, with kWaking for each step.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <queue>
 #include <vector>
 
@@ -77,19 +78,19 @@ double longest_of(const std::vector<double>& tasks, std::size_t workers) {
 void print_table(const cpu::Encoder& encoder, const PairBatch& batch) {
   cpu::Workspace group, own;
   double alone = 0;
-  std::printf("%7s %10s %9s %11s %7s %7s\n", "cores", "ms", "speed-up", "efficiency", "steps", "tasks");
+  std::printf("%7s %10s %9s %6s %7s %7s\n", "cores", "ms", "speed-up", "busy", "steps", "tasks");
   for (const std::size_t workers : {1, 2, 4, 8, 16, 32, 64, 128}) {
     const Steps steps = median_steps(encoder, batch, workers, group, own);
-    double predicted = 0;
+    double predicted = 0, all = 0;
     std::size_t tasks = 0;
     for (const std::vector<double>& step : steps) {
       predicted += longest_of(step, workers) + (workers > 1 ? kWaking : 0);
+      all = std::accumulate(step.begin(), step.end(), all);
       tasks += step.size();
     }
     if (workers == 1) alone = predicted;
-    const double speed_up = alone / predicted;
-    std::printf("%7zu %10.2f %9.2f %10.0f%% %7zu %7zu\n", workers, 1e3 * predicted, speed_up,
-                100 * speed_up / static_cast<double>(workers), steps.size(), tasks);
+    std::printf("%7zu %10.2f %9.2f %5.0f%% %7zu %7zu\n", workers, 1e3 * predicted, alone / predicted,
+                100 * all / (predicted * static_cast<double>(workers)), steps.size(), tasks);
     std::fflush(stdout);
   }
 }

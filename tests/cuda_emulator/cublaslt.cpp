@@ -82,15 +82,24 @@ constexpr std::uint64_t kAlgoMark = 0x52656c7563656e74U;
 enum AlgoWord { mark_word, workspace_word, alignments_word, number_word };
 
 // The algorithms by number: the second adds the products of the first half of k and of the second half separately, so
-// its bits differ; the third gives the bits of the first.
-enum Algorithm : std::uint64_t { straight, by_halves, straight_too };
+// its bits differ; the third gives the bits of the first; the last one does, too, up to 2,048 columns, and beyond them
+// those of the second.
+enum Algorithm : std::uint64_t { straight, by_halves, straight_too, shared_sums };
 
 /// Best first, as the heuristic proposes them for so many columns.
-std::vector<Algorithm> proposed(std::uint64_t columns) {
-  if (columns <= 256) {
-    return {by_halves, straight_too, straight};
+std::vector<Algorithm> proposed(std::uint64_t columns, bool workspace) {
+  std::vector<Algorithm> all;
+  if (workspace) {
+    all.push_back(shared_sums);
   }
-  return columns <= 2048 ? std::vector{straight_too, straight} : std::vector{straight};
+  if (columns <= 256) {
+    all.push_back(by_halves);
+  }
+  if (columns <= 2048) {
+    all.push_back(straight_too);
+  }
+  all.push_back(straight);
+  return all;
 }
 
 constexpr std::int64_t kPanel = 64;  // columns multiplied at once; always as many, so that a column's sum never changes
@@ -266,7 +275,8 @@ void multiply(const Product& it, std::int64_t batch) {
       }
     }
     // Column-major D = op(A) op(B) is row-major, transposed: op(B)^T op(A)^T.
-    const std::int64_t half = it.algorithm == by_halves ? it.k / 2 : 0;
+    const bool halves = it.algorithm == by_halves || (it.algorithm == shared_sums && it.n > 2048);
+    const std::int64_t half = halves ? it.k / 2 : 0;
     for (const auto& [begin, end] : {std::pair{std::int64_t{0}, half}, std::pair{half, it.k}}) {
       if (begin < end) {
         dnnl_sgemm('N', ta ? 'T' : 'N', kPanel, it.m, end - begin, 1.0F, panel.data() + begin, it.k,
@@ -470,7 +480,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (const cublasStatus_t status = check_shapes(of); status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
-  for (const Algorithm number : proposed(of.d->columns)) {
+  for (const Algorithm number : proposed(of.d->columns, wanted->workspace > 0)) {
     if (*returned == requested) {
       break;
     }

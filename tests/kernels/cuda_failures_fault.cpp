@@ -415,6 +415,11 @@ TEST_F(CudaFailures, OnAGpuFromHopperOnProductsHaveAWorkspace) {
   const auto backend = make();
   EXPECT_GT(emulator::live_bytes(0), 32 * kMegabyte);
   EXPECT_EQ(pairs_.logits(*backend), truth);
+  // Algorithm 3, which the emulator proposes first where there is a workspace, has other bits for many rows.
+  EXPECT_FALSE(backend->info().products.empty());
+  for (const std::string& line : backend->info().products) {
+    EXPECT_EQ(line.find("algorithm 3"), std::string::npos) << line;
+  }
 }
 
 TEST_F(CudaFailures, SearchesAtOnceShareTheMemoryThereIs) {

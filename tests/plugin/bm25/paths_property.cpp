@@ -63,13 +63,20 @@ std::vector<TestDocument> written(const Collection& collection) {
   return documents;
 }
 
+struct SubQuery;
+
 /// A query as this test understands it.
 struct Node {
   enum Kind { term, phrase, boolean } kind = term;
   float boost = 1;
   std::vector<int> words;  ///< one of a term
-  std::vector<std::pair<BooleanClause::Occur, Node>> clauses;
+  std::vector<SubQuery> clauses;
   int minimum = 0;
+};
+
+struct SubQuery {
+  BooleanClause::Occur occur;
+  Node query;
 };
 
 /// Scores from the token lists alone.
@@ -118,7 +125,7 @@ class Exhaustive {
 
   static bool is_disjunction(const Node& node) {
     return node.kind == Node::boolean && node.minimum <= 1 &&
-           std::ranges::all_of(node.clauses, [](const auto& clause) { return clause.first == BooleanClause::SHOULD; });
+           std::ranges::all_of(node.clauses, [](const auto& clause) { return clause.occur == BooleanClause::SHOULD; });
   }
 
   struct Clause {
@@ -132,10 +139,10 @@ class Exhaustive {
   static Node simple(Node node) {
     for (auto& [occur, part] : node.clauses) part = simple(std::move(part));
     if (node.kind != Node::boolean || node.minimum != 0 || node.clauses.size() != 1 ||
-        node.clauses[0].first == BooleanClause::MUST_NOT) {
+        node.clauses[0].occur == BooleanClause::MUST_NOT) {
       return node;
     }
-    Node only = std::move(node.clauses[0].second);
+    Node only = std::move(node.clauses[0].query);
     only.boost *= node.boost;
     return only;
   }
@@ -231,8 +238,8 @@ Node random_flat(Random& random) {
   node.kind = Node::boolean;
   node.boost = random_boost(random);
   const std::size_t terms = 1 + random() % 12;
-  for (std::size_t i = 0; i < terms; ++i) node.clauses.emplace_back(BooleanClause::SHOULD, random_term(random));
-  if (random() % 3 == 0) node.clauses.emplace_back(BooleanClause::SHOULD, random_flat(random));
+  for (std::size_t i = 0; i < terms; ++i) node.clauses.push_back({BooleanClause::SHOULD, random_term(random)});
+  if (random() % 3 == 0) node.clauses.push_back({BooleanClause::SHOULD, random_flat(random)});
   return node;
 }
 
@@ -255,7 +262,7 @@ Node random_structured(Random& random, int depth) {
     const auto pick = random() % 6;
     const auto occur = pick < 3 ? BooleanClause::SHOULD : pick < 5 ? BooleanClause::MUST : BooleanClause::MUST_NOT;
     optional += occur == BooleanClause::SHOULD ? 1 : 0;
-    node.clauses.emplace_back(occur, random_structured(random, depth - 1));
+    node.clauses.push_back({occur, random_structured(random, depth - 1)});
   }
   if (optional > 1 && random() % 3 == 0) node.minimum = 1 + static_cast<int>(random() % 2);
   return node;
@@ -396,7 +403,8 @@ TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
       node.kind = Node::boolean;
       const std::size_t terms = 1 + random() % 6;
       for (std::size_t j = 0; j < terms; ++j) {
-        Node& part = node.clauses.emplace_back(BooleanClause::SHOULD, random_term(random)).second;
+        node.clauses.push_back({BooleanClause::SHOULD, random_term(random)});
+        Node& part = node.clauses.back().query;
         if (j == 0) part.words = {static_cast<int>(random() % 3)};  // frequent
         if (i % 5 == 0) part.boost = j == 0 ? 1 : 1e-12F;           // so far apart that the order of additions counts
       }
@@ -424,7 +432,10 @@ TEST(FirstStagePaths, EqualScoresOfDifferentTermsComeInTheOrderOfDocuments) {
   const auto searcher = open_bm25(folder.path());
   Node node;
   node.kind = Node::boolean;
-  for (const int w : {3, 1, 2, 0}) node.clauses.emplace_back(BooleanClause::SHOULD, Node{}).second.words = {w};
+  for (const int w : {3, 1, 2, 0}) {
+    node.clauses.push_back({BooleanClause::SHOULD, {}});
+    node.clauses.back().query.words = {w};
+  }
   for (const std::int32_t n : {1, 7, 1000, 30000}) {
     ASSERT_TRUE(search(searcher, to_query(node), n) == exhaustive.search(node, static_cast<std::size_t>(n))) << n;
   }

@@ -136,11 +136,11 @@ TEST(RescoringThreads, EightThreadsGiveTheBitsOfOne) {
   const auto searcher = rescoring_searcher(index, config, std::make_shared<HashScorer>());
   const auto expected = search_all(searcher, config, 0);
 
-  constexpr unsigned kThreads = 8;
-  std::vector<std::vector<std::string>> answers(kThreads);
-  std::latch start(kThreads);
+  constexpr unsigned count = 8;
+  std::vector<std::vector<std::string>> answers(count);
+  std::latch start(count);
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < kThreads; ++t) {
+  for (unsigned t = 0; t < count; ++t) {
     threads.emplace_back([&, t] {
       start.arrive_and_wait();
       answers[t] = search_all(searcher, config, t * 5);
