@@ -130,12 +130,12 @@ TEST_F(CudaModule, ItsBackendScoresAndTellsTheCost) {
   const Pairs pairs = random_pairs(model, 4, {5, 9});
   const auto gpu = model.on(on("cuda:0"));
   EXPECT_EQ(pairs.logits(*gpu), pairs.logits(*model.on(on("cpu", Precision::fp32))));
-  std::vector<std::span<const std::int32_t>> views(pairs.documents.begin(), pairs.documents.end());
+  const PairSegments segments(1, pairs.query, pairs.documents);
   std::vector<float> logits(2);
-  const DeviceCost cost = gpu->score_with_cost({1, pairs.query, views}, logits);
+  const DeviceCost cost = gpu->score_with_cost(segments.batch(), logits);
   EXPECT_EQ(cost.time, std::chrono::microseconds(125));
   EXPECT_EQ(cost.bytes, 2'000'000U);
-  const DeviceCost none = model.on(on("cpu"))->score_with_cost({1, pairs.query, views}, logits);
+  const DeviceCost none = model.on(on("cpu"))->score_with_cost(segments.batch(), logits);
   EXPECT_EQ(none.time.count(), 0);
 }
 
