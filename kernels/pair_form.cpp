@@ -18,8 +18,10 @@ const char* name_of(Feature feature) {
     case Feature::no_position_table: return "an encoder without position embeddings";
     case Feature::no_token_types: return "an encoder without token type embeddings";
     case Feature::no_embedding_norm: return "embeddings without a norm";
+    case Feature::global_tokens: return "tokens of the document that see all of it (starts of sentences)";
     case Feature::other_groups: return "groups of tokens other than [CLS], query and document";
-    case Feature::several_stacks: return "several stacks of layers (encoder and decoder)";
+    case Feature::decoder: return "a decoder (T5)";
+    case Feature::several_stacks: return "several stacks of layers";
     case Feature::several_attentions: return "several attentions in one layer (a decoder)";
     case Feature::keys_of_other_stacks: return "keys and values of another stack's layer";
     case Feature::different_layers: return "layers of different sizes";
@@ -49,6 +51,8 @@ const char* name_of(Feature feature) {
   return "";
 }
 
+bool is_window(const View& view) { return view.kind == View::Kind::window; }
+
 /// Collects the features that a description needs.
 class FeatureFinder {
  public:
@@ -61,15 +65,14 @@ class FeatureFinder {
       case NormKind::layer: break;
       case NormKind::rms: needs(true, Feature::rms_norm); break;
     }
-    const bool pair = d_.groups.size() == 3 && d_.groups[kCls].input == Dependence::nothing &&
-                      d_.groups[kQuery].input == Dependence::query &&
-                      !within(d_.groups[kDocument].input, Dependence::query);
-    needs(!pair || d_.stacks.front().groups != std::vector<std::int32_t>{kCls, kQuery, kDocument},
-          Feature::other_groups);
-    needs(d_.stacks.size() > 1, Feature::several_stacks);
+    of_groups();
+    const bool decoder = is_decoder();
+    needs(decoder, Feature::decoder);
+    needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
       of_norms(stack);
-      for (const Layer& layer : stack.layers) of_layer(layer, stack.layers.front());
+      if (decoder && &stack != &d_.stacks.front()) continue;
+      for (const Layer& layer : stack.layers) of_layer(layer, stack);
     }
     of_head();
   }
@@ -79,6 +82,74 @@ class FeatureFinder {
  private:
   void needs(bool it, Feature feature) {
     if (it && std::find(found.begin(), found.end(), feature) == found.end()) found.push_back(feature);
+  }
+
+  void of_groups() {
+    using Groups = std::vector<std::int32_t>;
+    const std::vector<TokenGroup>& groups = d_.groups;
+    const auto of_candidate = [&](std::size_t group) { return !within(groups[group].input, Dependence::query); };
+    const bool global = groups.size() == kGlobal + 1;
+    const bool pair = (groups.size() == kGlobal || (global && of_candidate(kGlobal))) &&
+                      groups[kCls].input == Dependence::nothing && groups[kQuery].input == Dependence::query &&
+                      of_candidate(kDocument);
+    const Groups& first = d_.stacks.front().groups;
+    const bool known = global ? first == Groups{kCls, kQuery, kDocument, kGlobal}
+                              : first == Groups{kCls, kQuery, kDocument} ||
+                                    (d_.stacks.size() > 1 && first == Groups{kQuery, kDocument});
+    needs(!pair || !known, Feature::other_groups);
+    if (!pair || !known || !global) return;
+    needs(true, Feature::global_tokens);
+    // Only the window between D's tokens may tell the fourth group from D.
+    constexpr View all{View::Kind::all};
+    const auto differs = [](const View& a, const View& b) { return a != b || is_window(a); };
+    for (const Layer& layer : d_.stacks.front().layers) {
+      for (const Attention& attention : layer.attentions) {
+        bool other = view(attention, kDocument, kGlobal) != all || view(attention, kGlobal, kDocument) != all ||
+                     view(attention, kGlobal, kGlobal) != all;
+        for (const std::int32_t group : {kCls, kQuery}) {
+          other = other || differs(view(attention, group, kGlobal), view(attention, group, kDocument)) ||
+                  differs(view(attention, kGlobal, group), view(attention, kDocument, group));
+        }
+        needs(other, Feature::other_groups);
+      }
+    }
+  }
+
+  /// What a token of a group sees of another one.
+  static View view(const Attention& attention, std::int32_t from, std::int32_t to) {
+    const auto row = static_cast<std::size_t>(from), column = static_cast<std::size_t>(to);
+    if (row >= attention.views.size() || attention.views[row].empty()) return {};
+    return attention.views[row][column];
+  }
+
+  /// Whether the stacks are T5's: in each layer of the second one C sees itself, and then Q, D or both as they leave
+  /// the first stack, with heads of the first one's sizes.
+  bool is_decoder() const {
+    using Groups = std::vector<std::int32_t>;
+    if (d_.stacks.size() != 2 || d_.stacks[0].groups != Groups{kQuery, kDocument} ||
+        d_.stacks[1].groups != Groups{kCls} || d_.head.groups != Groups{kCls}) {
+      return false;
+    }
+    const Attention& first = d_.stacks[0].layers.front().attentions.front();
+    return std::all_of(d_.stacks[1].layers.begin(), d_.stacks[1].layers.end(), [&](const Layer& layer) {
+      const std::vector<Attention>& attentions = layer.attentions;
+      if (attentions.size() != 2) return false;
+      for (const Attention& attention : attentions) {
+        if (attention.heads != first.heads || attention.head_size != first.head_size || attention.keys_of_layer ||
+            attention.positions.kind != PositionScheme::Kind::none || attention.norm != NormPlacement::before) {
+          return false;
+        }
+      }
+      const auto sees = [&](std::size_t which, std::int32_t group) {
+        return view(attentions[which], kCls, group).kind;
+      };
+      const auto all_or_none = [](View::Kind kind) { return kind == View::Kind::all || kind == View::Kind::none; };
+      return sees(0, kCls) == View::Kind::all && sees(0, kQuery) == View::Kind::none &&
+             sees(0, kDocument) == View::Kind::none && sees(1, kCls) == View::Kind::none &&
+             all_or_none(sees(1, kQuery)) && all_or_none(sees(1, kDocument)) &&
+             (sees(1, kQuery) == View::Kind::all || sees(1, kDocument) == View::Kind::all) &&
+             attentions[1].scale == first.scale;
+    });
   }
 
   void of_norms(const Stack& stack) {
@@ -99,9 +170,13 @@ class FeatureFinder {
     needs(true, before == blocks && stack.final_norm ? Feature::norm_before : Feature::mixed_norms);
   }
 
-  void of_layer(const Layer& layer, const Layer& first) {
+  void of_layer(const Layer& layer, const Stack& stack) {
+    const Layer& first = stack.layers.front();
     needs(layer.attentions.size() != 1, Feature::several_attentions);
-    for (const Attention& attention : layer.attentions) of_attention(attention);
+    for (const Attention& attention : layer.attentions) {
+      of_attention(attention, stack.groups);
+      needs(attention.scale != first.attentions.front().scale, Feature::different_layers);
+    }
     const auto sizes = [](const Layer& of) {
       std::vector<std::int32_t> all{of.feed_forward.size};
       for (const Attention& attention : of.attentions) all.insert(all.end(), {attention.heads, attention.head_size});
@@ -119,7 +194,7 @@ class FeatureFinder {
     }
   }
 
-  void of_attention(const Attention& attention) {
+  void of_attention(const Attention& attention, const std::vector<std::int32_t>& groups) {
     needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
     needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size)), Feature::attention_scale);
     needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
@@ -128,11 +203,9 @@ class FeatureFinder {
       case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
       case PositionScheme::Kind::relative_buckets: needs(true, Feature::relative_positions); break;
     }
-    for (std::size_t from = 0; from < d_.groups.size(); ++from) {
-      const bool blind = from >= attention.views.size() || attention.views[from].empty();
-      needs(blind, Feature::blind_group);
-      for (std::size_t to = 0; !blind && to < d_.groups.size(); ++to) {
-        switch (attention.views[from][to].kind) {
+    for (const std::int32_t from : groups) {
+      for (std::int32_t to = 0; to < static_cast<std::int32_t>(d_.groups.size()); ++to) {
+        switch (view(attention, from, to).kind) {
           case View::Kind::none: needs(from == to, Feature::blind_group); break;
           case View::Kind::all: break;
           case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
@@ -164,7 +237,8 @@ class FeatureFinder {
 
 AttentionPattern pattern_of(const Views& views) {
   const auto sees = [&](std::int32_t from, std::int32_t to) {
-    return views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind != View::Kind::none;
+    const std::vector<View>& of_group = views[static_cast<std::size_t>(from)];
+    return !of_group.empty() && of_group[static_cast<std::size_t>(to)].kind != View::Kind::none;
   };
   AttentionPattern pattern;
   pattern.cls_query = sees(kCls, kQuery);
@@ -178,8 +252,6 @@ AttentionPattern pattern_of(const Views& views) {
   return pattern;
 }
 
-bool is_window(const View& view) { return view.kind == View::Kind::window; }
-
 bool windows_beyond_document(const Views& views) {
   for (std::size_t from = 0; from < views.size(); ++from) {
     for (std::size_t to = 0; to < views[from].size(); ++to) {
@@ -187,6 +259,22 @@ bool windows_beyond_document(const Views& views) {
     }
   }
   return false;
+}
+
+// Adds a document and, where their positions say, its global tokens.
+void merge(const Segment& text, const Segment& globals, PairBatch& to) {
+  std::vector<std::int32_t> ids, positions;
+  for (std::size_t t = 0, g = 0; t < text.tokens() || g < globals.tokens();) {
+    const bool global = t == text.tokens() || (g < globals.tokens() && globals.positions[g] < text.positions[t]);
+    const Segment& from = global ? globals : text;
+    std::size_t& next = global ? g : t;
+    if (global) to.globals.back().push_back(ids.size());
+    ids.push_back(from.ids[next]);
+    positions.push_back(from.positions[next++]);
+  }
+  to.merged.push_back(std::move(ids));
+  to.merged.push_back(std::move(positions));
+  to.documents.push_back({kDocument, *(to.merged.end() - 2), to.merged.back(), text.type});
 }
 
 }  // namespace
@@ -236,22 +324,36 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   for (const Layer& layer : description.stacks.front().layers) {
     const Views& views = layer.attentions.front().views;
     query_windowed = query_windowed || windows_beyond_document(views);
+    query_windowed =
+        query_windowed || layer.attentions.front().positions.kind == PositionScheme::Kind::relative_buckets;
     windowed = windowed || query_windowed || is_window(views[kDocument][kDocument]);
   }
   const auto require_run = [&](const Segment& segment, const std::string& name) {
     const auto jump = std::adjacent_find(segment.positions.begin(), segment.positions.end(),
                                          [](std::int32_t a, std::int32_t b) { return b != a + 1; });
     if (jump == segment.positions.end()) return;
-    refuse(name, "has positions that are not consecutive, but this backend's attention window needs that");
+    refuse(name, "has positions that are not consecutive, but this backend's windows and relative positions need that");
   };
   if (query_windowed) require_run(pair.query, "query");
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
     const std::string name = fmt::format("document {}", i);
-    if (batch.candidates[i].size() != 1) {
-      refuse(name, fmt::format("has {} segments, but this backend takes one", batch.candidates[i].size()));
+    const std::span<const Segment> segments = batch.candidates[i];
+    for (const Segment& segment : segments) require(segment, name);
+    const auto of = [&](std::int32_t group) {
+      return std::find_if(segments.begin(), segments.end(), [&](const Segment& one) { return one.group == group; });
+    };
+    const auto text = of(kDocument), globals = of(kGlobal);
+    if (text == segments.end() || segments.size() != (globals == segments.end() ? 1U : 2U)) {
+      refuse(name, fmt::format("has {} segments, but this backend takes one of each group", segments.size()));
     }
-    const Segment& document = pair.documents.emplace_back(batch.candidates[i].front());
-    require(document, name);
+    pair.globals.emplace_back();
+    if (globals == segments.end()) {
+      pair.documents.push_back(*text);
+    } else {
+      if (globals->type != text->type) refuse(name, "has segments of several token types, but this backend takes one");
+      merge(*text, *globals, pair);
+    }
+    const Segment& document = pair.documents.back();
     if (const std::size_t tokens = 1 + pair.query.tokens() + document.tokens();
         description.max_positions > 0 && tokens > static_cast<std::size_t>(description.max_positions)) {
       throw Error(ErrorKind::usage, name,

@@ -11,6 +11,10 @@
 
 namespace relucent {
 
+/// A fourth group beside C, Q and D: tokens of the document that see all of it and that every token sees, such as the
+/// starts of sentences.
+inline constexpr std::int32_t kGlobal = 3;
+
 /// What a description may ask for beyond BERT's form: one stack of post-LN layers of one shape over the groups C, Q and
 /// D, with tables for positions and token types, GELU, and tanh between a dense layer and one output.
 enum class Feature {
@@ -18,8 +22,10 @@ enum class Feature {
   no_position_table,
   no_token_types,
   no_embedding_norm,
-  other_groups,  ///< not C, Q and D
-  several_stacks,
+  global_tokens,  ///< the group kGlobal
+  other_groups,   ///< not C, Q and D
+  decoder,  ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
+  several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
   keys_of_other_stacks,
   different_layers,  ///< of other sizes than the first
@@ -60,19 +66,22 @@ struct PairForm {
   explicit PairForm(const EncoderDescription& description);
 
   std::size_t heads, head_size, intermediate_size;
-  std::vector<AttentionPattern> patterns;  ///< one per layer; of windows only the document's
+  std::vector<AttentionPattern> patterns;  ///< one per layer of the first stack; of windows only the document's
   bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone, and all of itself
 };
 
 /// A batch for an encoder of BERT's form.
 struct PairBatch {
   Segment cls, query;
-  std::vector<Segment> documents;
+  std::vector<Segment> documents;  ///< tokens of D and, in their places, of kGlobal
+  std::vector<std::vector<std::size_t>> globals =
+      {};  ///< [documents]: the places in the document of its kGlobal tokens
+  std::vector<std::vector<std::int32_t>> merged = {};  ///< what the segments of such documents refer to
 };
 
-/// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q and one of group D per
-/// candidate, all with ids, and the positions of segments with a window are consecutive; `usage` for more tokens than
-/// the position table has rows.
+/// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q, and per candidate one
+/// of group D and at most one of kGlobal, all with ids, and the positions of segments whose distances matter are
+/// consecutive; `usage` for more tokens than the position table has rows.
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch);
 
 }  // namespace relucent

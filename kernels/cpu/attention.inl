@@ -58,20 +58,24 @@ struct Part {
   Ints place;            // of the tokens among the keys
   std::int32_t window;   // negative: none
   bool diagonal;
+  std::ptrdiff_t here;  // the place among the keys of the first token
+  const float* masks;
 };
 
-RELUCENT_INLINE Part part_of(const Keys& keys, std::size_t window, std::size_t first) {
-  if (window == kNoWindow) return {&keys, keys.count, 0, Ints{}, -1, false};
+RELUCENT_INLINE Part part_of(const Keys& keys, std::size_t window, std::size_t first, const float* masks) {
+  const std::ptrdiff_t here = static_cast<std::ptrdiff_t>(first) - keys.offset;
+  if (window == kNoWindow) return {&keys, keys.count, 0, Ints{}, -1, false, here, masks};
   constexpr std::size_t far = std::size_t{1} << 29;
   const auto reach = static_cast<std::ptrdiff_t>(window < far ? window : far);
   const auto count = static_cast<std::ptrdiff_t>(keys.count), lanes = static_cast<std::ptrdiff_t>(kLanes);
-  const std::ptrdiff_t here = static_cast<std::ptrdiff_t>(first) - keys.offset;
   Part part{&keys,
             0,
             here - reach,
             lane_numbers() + static_cast<std::int32_t>(here),
             static_cast<std::int32_t>(reach),
-            window <= kWidestDiagonals};
+            window <= kWidestDiagonals,
+            here,
+            masks};
   if (here + lanes + reach <= 0 || here - reach >= count) return part;
   if (part.diagonal) {
     part.count = static_cast<std::size_t>(2 * reach + 1);
@@ -83,17 +87,28 @@ RELUCENT_INLINE Part part_of(const Keys& keys, std::size_t window, std::size_t f
   return part;
 }
 
+// Adds biases by distance and masks to a part's scores.
+RELUCENT_INLINE void add_to_scores(const Part& part, const float* biases, float* scores) {
+  for (std::size_t k = 0; k < part.count; ++k) {
+    const std::ptrdiff_t key = part.first + static_cast<std::ptrdiff_t>(k), distance = part.here - key;
+    Floats sum = load(scores + k * kLanes);
+    if (biases != nullptr) sum += part.diagonal ? all(biases[distance]) : load(biases + distance);
+    if (part.masks != nullptr) sum += part.diagonal ? load(part.masks + key) : all(part.masks[key]);
+    store(scores + k * kLanes, sum);
+  }
+}
+
 // Computes the tokens [first, first + kLanes), or as many of them as exist.
 RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
   constexpr std::size_t most = sizeof a.segments / sizeof a.segments[0] + 1;
   Part parts[most];
   std::size_t part_count = 0;
   for (std::size_t s = 0; s < a.segment_count; ++s) {
-    parts[part_count++] = part_of(a.segments[s], a.segments[s].window, first);
+    parts[part_count++] = part_of(a.segments[s], a.segments[s].window, first, nullptr);
   }
   if (a.band.count > 0) {
     constexpr std::size_t far = kNoWindow - 1;
-    parts[part_count++] = part_of(a.band, a.window < far ? a.window : far, first);
+    parts[part_count++] = part_of(a.band, a.window < far ? a.window : far, first, a.masks);
   }
 
   const float* query = a.query + first;
@@ -114,6 +129,7 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
       }
       scores += count * kLanes;
     }
+    if (a.biases != nullptr || part.masks != nullptr) add_to_scores(part, a.biases, part_scores);
     if (part.window < 0) continue;
     // Mask the keys that a token does not see.
     for (std::size_t k = 0; k < part.count; ++k) {

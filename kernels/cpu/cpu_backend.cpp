@@ -105,21 +105,23 @@ bool supports(Feature feature) {
     case Feature::no_head_dense:
     case Feature::head_activation:
     case Feature::head_norm:
-    case Feature::several_outputs: return true;
+    case Feature::several_outputs:
     case Feature::no_embedding_norm:
+    case Feature::global_tokens:
+    case Feature::decoder:
+    case Feature::rms_norm:
+    case Feature::relative_positions:
+    case Feature::attention_scale:
+    case Feature::attention_width:
+    case Feature::head_scale: return true;
     case Feature::other_groups:
     case Feature::several_stacks:
     case Feature::several_attentions:
     case Feature::keys_of_other_stacks:
     case Feature::different_layers:
     case Feature::mixed_norms:
-    case Feature::rms_norm:
-    case Feature::relative_positions:
-    case Feature::attention_scale:
-    case Feature::attention_width:
     case Feature::blind_group:
-    case Feature::view_across:
-    case Feature::head_scale: return false;
+    case Feature::view_across: return false;
   }
   return false;
 }

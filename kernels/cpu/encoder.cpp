@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "kernels/cpu/schedule.h"
+#include "kernels/relative_buckets.h"
+#include "relucent/error.h"
 
 namespace relucent::cpu {
 Team Team::alone(Workspace& workspace) {
@@ -28,16 +31,16 @@ OperandOut Encoder::operand(Arithmetic arithmetic, std::size_t features, std::si
   return {arithmetic, units.grow(padded(features) / inputs_together(arithmetic) * tokens), token_scales.grow(tokens)};
 }
 
-Encoder::Group Encoder::layout(const Segment& cls, const Segment& query, std::span<const Segment> documents,
+Encoder::Group Encoder::layout(const Segment& cls, const Segment& query, std::span<const Candidate> candidates,
                                bool query_in_group) const {
   Group group;
+  group.cls = has_decoder() ? 0 : 1;
   group.query = query.tokens();
   group.query_in_group = query_in_group;
   group.cls_position = cls.positions.front();
   group.query_position = query.positions.front();
-  for (const Segment& document : documents) {
-    group.sequences.push_back({document, group.tokens});
-    group.tokens += 1 + (query_in_group ? group.query : 0) + document.tokens();
+  for (const Candidate& candidate : candidates) {
+    group.tokens += group.tokens_of(group.sequences.emplace_back(Sequence{candidate, group.tokens}));
   }
   group.vectors = whole_vectors(group.tokens);
   return group;
@@ -101,15 +104,19 @@ void Encoder::embed(std::span<const EmbeddingRows> tokens, Team& team) const {
     Norm norm = norm_of(embedding_norm_, rows, some);
     norm.features = embedding_;
     const OperandOut packed_x = from_panel(out, hidden_, first);
-    const bool normed_again = !first_norm_.gamma.empty();
+    const bool normed = !embedding_norm_.gamma.empty(), normed_again = !first_norm_.gamma.empty();
     if (!projects) {
-      kernels_.norm(norm, normed_again ? OperandOut{} : packed_x);
-      if (normed_again) norm_between(first_norm_, to, some, packed_x, own);
+      if (normed) kernels_.norm(norm, normed_again ? OperandOut{} : packed_x);
+      if (!normed || normed_again) norm_between(first_norm_, to, some, packed_x, own);
       return;
     }
     const OperandOut packed =
         operand(embedding_projection_.arithmetic(), embedding_, some, own.part_operand, own.part_scales);
-    kernels_.norm(norm, packed);
+    if (normed) {
+      kernels_.norm(norm, packed);
+    } else {
+      kernels_.pack(rows, embedding_, some, packed);
+    }
     multiply(embedding_projection_, packed, some, Product::Output::store, to, hidden_);
     norm_between(first_norm_, to, some, packed_x, own);
   });
@@ -122,47 +129,69 @@ void Encoder::embed(const Segment& cls, const Segment& query, const Group& group
     for (std::size_t i = 0; i < segment.tokens(); ++i) tokens.push_back(embedding(segment, i));
   };
   for (const Sequence& sequence : group.sequences) {
-    add(cls);
+    if (group.cls > 0) add(cls);
     if (group.query_in_group) add(query);
-    add(sequence.document);
+    add(sequence.document());
   }
   embed(tokens, team);
+}
+
+void Encoder::prepare_positions(std::size_t count, Workspace& w) const {
+  if ((thetas_.empty() && relative_biases_.empty()) || count <= w.positions) return;
+  w.positions = std::max<std::size_t>(512, std::bit_ceil(count));
+  w.turns.clear();
+  for (const double theta : thetas_) {
+    for (double (*function)(double) :
+         {static_cast<double (*)(double)>(std::cos), static_cast<double (*)(double)>(std::sin)}) {
+      for (std::size_t position = 0; position < w.positions; ++position) {
+        for (std::size_t d = 0; d < head_size_ / 2; ++d) {
+          const double turn = std::pow(theta, -2.0 * static_cast<double>(d) / static_cast<double>(head_size_));
+          w.turns.push_back(static_cast<float>(function(static_cast<double>(position) * turn)));
+        }
+      }
+    }
+  }
+  w.biases.clear();
+  const auto reach = static_cast<std::int32_t>(w.positions + kReach);
+  for (const std::vector<float>& table : relative_biases_) {
+    for (std::size_t head = 0; head < heads_; ++head) {
+      for (std::int32_t distance = -reach; distance < reach; ++distance) {
+        w.biases.push_back(table[bucket_of(-distance, relative_) * heads_ + head]);
+      }
+    }
+  }
+}
+
+std::size_t Encoder::positions_of(const Group& group) {
+  std::int32_t highest = 0;
+  for (const Sequence& sequence : group.sequences) highest = std::max(highest, sequence.document().positions.back());
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(
+             {highest, group.cls_position, group.query_position + static_cast<std::ptrdiff_t>(group.query)})) +
+         1;
+}
+
+const float* Encoder::biases_of(const Layer& layer, std::size_t head, const Workspace& group) const {
+  if (!layer.biases) return nullptr;
+  const std::size_t reach = group.positions + kReach;
+  return group.biases.data() + (*layer.biases * heads_ + head) * 2 * reach + reach;
 }
 
 void Encoder::fill_rotations(const Segment& cls, const Segment& query, const Group& group, Workspace& w) const {
   if (thetas_.empty()) return;
   const std::size_t half = head_size_ / 2, slots = panels(group.vectors) * kernels_.panel;
   std::vector<std::size_t> positions(slots);
-  std::size_t highest = 0;
   const auto put = [&](std::size_t first, const Segment& segment) {
-    for (std::size_t i = 0; i < segment.tokens(); ++i) {
-      positions[first + i] = static_cast<std::size_t>(segment.positions[i]);
-      highest = std::max(highest, positions[first + i]);
-    }
+    std::copy(segment.positions.begin(), segment.positions.end(),
+              positions.begin() + static_cast<std::ptrdiff_t>(first));
   };
   for (const Sequence& sequence : group.sequences) {
-    put(sequence.first, cls);
-    if (group.query_in_group) put(sequence.first + 1, query);
-    put(group.first_document(sequence), sequence.document);
-  }
-  if (w.turn_positions <= highest) {
-    w.turn_positions = std::max<std::size_t>(512, std::bit_ceil(highest + 1));
-    w.turns.clear();
-    for (const double theta : thetas_) {
-      for (double (*function)(double) :
-           {static_cast<double (*)(double)>(std::cos), static_cast<double (*)(double)>(std::sin)}) {
-        for (std::size_t position = 0; position < w.turn_positions; ++position) {
-          for (std::size_t d = 0; d < half; ++d) {
-            const double turn = std::pow(theta, -2.0 * static_cast<double>(d) / static_cast<double>(head_size_));
-            w.turns.push_back(static_cast<float>(function(static_cast<double>(position) * turn)));
-          }
-        }
-      }
-    }
+    if (group.cls > 0) put(sequence.first, cls);
+    if (group.query_in_group) put(sequence.first + group.cls, query);
+    put(group.first_document(sequence), sequence.document());
   }
   float* to = w.rotations.grow(thetas_.size() * 2 * half * slots);
   for (std::size_t table = 0; table < 2 * thetas_.size(); ++table) {
-    const float* from = w.turns.data() + table * w.turn_positions * half;
+    const float* from = w.turns.data() + table * w.positions * half;
     for (std::size_t d = 0; d < half; ++d) {
       for (std::size_t slot = 0; slot < slots; ++slot) *to++ = from[positions[slot] * half + d];
     }
@@ -205,7 +234,7 @@ void Encoder::norm_between(const NormParameters& parameters, float* x, std::size
 
 template <typename Attend>
 void Encoder::block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const {
-  const std::size_t panel = kernels_.panel, rows = padded(hidden_);
+  const std::size_t panel = kernels_.panel, rows = padded(width_);
   Workspace& of_group = team.group;
   float* context = of_group.context.grow(panels(group.vectors) * rows * panel);
   const OperandOut input{projection_arithmetic_, of_group.operand.data(), of_group.token_scales.data()};
@@ -248,7 +277,7 @@ void Encoder::block(const Layer& layer, const Group& group, Team& team, const At
                           .count = head_size_,
                           .first_token = chunk.first_token,
                           .tokens = chunk.tokens,
-                          .features = hidden_},
+                          .features = width_},
                          {arithmetic_, context, nullptr});
       return;
     }
@@ -277,9 +306,9 @@ void Encoder::after_heads(const AfterHeads& layer, std::size_t vectors, Team& te
     const std::size_t some = vectors_of(first, count, vectors);
     float* x = group.x.data() + first * rows * kernels_.panel;
     if (packs_heads()) {
-      multiply(layer.attention_output, from_panel(context, hidden_, first), some, Product::Output::add, x, hidden_);
+      multiply(layer.attention_output, from_panel(context, width_, first), some, Product::Output::add, x, hidden_);
     } else {
-      multiply(layer.attention_output, group.context.data() + first * rows * kernels_.panel, hidden_, some,
+      multiply(layer.attention_output, group.context.data() + first * padded(width_) * kernels_.panel, width_, some,
                Product::Output::add, x, hidden_, own);
     }
     feed_forward(layer, x, some, from_panel(next, hidden_, first), own);
@@ -322,15 +351,15 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   };
   OperandOut gathered{arithmetic_, group.context.data(), group.token_scales.data()};
   if (!packs_heads()) {
-    gathered = operand(arithmetic_, hidden_, vectors, group.part_operand, group.part_scales);
+    gathered = operand(arithmetic_, width_, vectors, group.part_operand, group.part_scales);
     each_panel([&](std::size_t p, std::size_t some, Workspace&) {
-      kernels_.pack(group.context.data() + p * rows * panel, hidden_, some, from_panel(gathered, hidden_, p));
+      kernels_.pack(group.context.data() + p * padded(width_) * panel, width_, some, from_panel(gathered, width_, p));
     });
   }
   const auto only = [](std::size_t features) { return [features](std::size_t) { return features; }; };
   const std::size_t outputs = layer.attention_output.features();
   each_run(1, outputs, only(outputs), [&](std::size_t, std::size_t p, std::size_t first, std::size_t end, Workspace&) {
-    multiply_run(layer.attention_output, first, end, from_panel(gathered, hidden_, p), p, Product::Output::add,
+    multiply_run(layer.attention_output, first, end, from_panel(gathered, width_, p), p, Product::Output::add,
                  x + (p * rows + first) * panel);
   });
 
@@ -445,40 +474,61 @@ void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vector
   norm_between(layer.output_norm, x, vectors, next, own);
 }
 
-void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& chunk, const float* query_keys,
-                           std::size_t query_stride, std::size_t stride, Workspace& w) const {
+void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& chunk, const Keys& shared_query,
+                           const float* biases, std::size_t stride, Workspace& w) const {
   const std::size_t before = chunk.first_panel * kernels_.panel;
   const float* rows = w.head.data() + kReach;
   float* output = w.head_output.data() + kReach;
   const float* keys = rows + head_size_ * stride;
   const float* values = keys + head_size_ * stride;
+  struct Run {
+    const float* query;
+    float* output;
+    Keys keys;
+    std::ptrdiff_t position;  // of the first token
+  };
   for (const Sequence& sequence : chunk.sequences) {
     const std::size_t start = sequence.first - before;
-    const std::size_t first = group.first_document(sequence) - before, document = sequence.document.tokens();
-    struct Run {
-      Keys keys;
-      std::ptrdiff_t position;
+    const std::size_t first = group.first_document(sequence) - before, document = sequence.document().tokens();
+    const auto run = [&](std::size_t token, std::size_t count, std::ptrdiff_t position) {
+      return Run{rows + token, output + token, {keys + token, values + token, stride, count}, position};
     };
-    const Keys query = group.query_in_group
-                           ? Keys{keys + start + 1, values + start + 1, stride, group.query}
-                           : Keys{query_keys, query_keys + head_size_ * query_stride, query_stride, group.query};
-    const Run runs[] = {{{keys + start, values + start, stride, 1}, group.cls_position},
-                        {query, group.query_position},
-                        {{keys + first, values + first, stride, document}, sequence.document.positions.front()}};
-    w.scores.grow((1 + group.query + document + 4 * kReach + 8) * kernels_.lanes);
-    const auto attend = [&](std::int32_t from, std::size_t token) {
+    Run runs[kGlobal + 1] = {run(start, group.cls, group.cls_position),
+                             run(start + group.cls, group.query, group.query_position),
+                             run(first, document, sequence.document().positions.front())};
+    if (!group.query_in_group) runs[kQuery].keys = shared_query;
+    const std::span<const std::size_t> globals = sequence.candidate.globals;
+    const std::size_t global_stride = whole_vectors(globals.size()) * kernels_.lanes;
+    float* const of_globals = globals.empty() ? nullptr : w.globals.grow(4 * head_size_ * global_stride);
+    if (!globals.empty()) {
+      for (std::size_t row = 0; row < 3 * head_size_; ++row) {
+        for (std::size_t g = 0; g < globals.size(); ++g) {
+          of_globals[row * global_stride + g] = rows[row * stride + first + globals[g]];
+        }
+      }
+      const std::size_t part = head_size_ * global_stride;
+      runs[kGlobal] = {of_globals,
+                       of_globals + 3 * part,
+                       {of_globals + part, of_globals + 2 * part, global_stride, globals.size()},
+                       0};
+    }
+    const std::size_t most_keys = group.cls + group.query + document + globals.size();
+    w.scores.grow((most_keys + 4 * kReach + 8) * kernels_.lanes);
+    const auto attend = [&](std::int32_t from) {
       const Run& own = runs[from];
       Attention a;
-      a.query = rows + token;
-      a.output = output + token;
-      a.query_stride = a.output_stride = stride;
+      a.query = own.query;
+      a.output = own.output;
+      a.query_stride = a.output_stride = from == kGlobal ? global_stride : stride;
       a.tokens = own.keys.count;
+      a.biases = biases;
       a.head_size = head_size_;
       a.arithmetic = projection_arithmetic_;
-      a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
+      a.scale = scale_;
       a.scores = w.scores.data();
       bool windows = false;
-      for (std::int32_t to = kCls; to <= kDocument; ++to) {
+      // The document's run has the global tokens, too, hidden from its own.
+      for (std::int32_t to = kCls; to <= (from == kDocument && !globals.empty() ? kGlobal : kDocument); ++to) {
         const View& view = views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
         Keys seen = runs[to].keys;
         if (view.kind == View::Kind::none || seen.count == 0) continue;
@@ -488,12 +538,18 @@ void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& 
           a.window = window ? static_cast<std::size_t>(view.window) : seen.count;
           continue;
         }
-        if (window && from != to) {
+        seen.offset = runs[to].position - own.position;
+        if (window) {
           seen.window = static_cast<std::size_t>(view.window);
-          seen.offset = runs[to].position - own.position;
           windows = true;
         }
         a.segments[a.segment_count++] = seen;
+      }
+      if (from == kDocument && !globals.empty()) {
+        float* const masks = w.masks.grow(document + 2 * kReach) + kReach;
+        std::fill_n(masks - kReach, document + 2 * kReach, 0.0F);
+        for (const std::size_t place : globals) masks[place] = -std::numeric_limits<float>::max();
+        a.masks = masks;
       }
       if (a.tokens == 1 && from == kCls && !windows) {
         kernels_.attend_one(a);
@@ -501,9 +557,16 @@ void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& 
         kernels_.attend(a);
       }
     };
-    attend(kCls, start);
-    if (group.query_in_group) attend(kQuery, start + 1);
-    attend(kDocument, first);
+    if (group.cls > 0) attend(kCls);
+    if (group.query_in_group) attend(kQuery);
+    attend(kDocument);
+    if (globals.empty()) continue;
+    attend(kGlobal);
+    for (std::size_t d = 0; d < head_size_; ++d) {
+      for (std::size_t g = 0; g < globals.size(); ++g) {
+        output[d * stride + first + globals[g]] = runs[kGlobal].output[d * global_stride + g];
+      }
+    }
   }
 }
 
@@ -515,10 +578,11 @@ QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSi
   group.tokens = query.tokens();
   group.vectors = whole_vectors(query.tokens());
   states.stride = group.vectors * kernels_.lanes;
+  prepare_positions(static_cast<std::size_t>(query.positions.back()) + 1, team.group);
   std::vector<EmbeddingRows> tokens;
   for (std::size_t i = 0; i < query.tokens(); ++i) tokens.push_back(embedding(query, i));
   embed(tokens, team);
-  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+  for (std::size_t i = 0; i < whole_layers(); ++i) {
     stop.throw_if_due("encoding the query");
     Buffer<float>& kept = states.heads.emplace_back();
     kept.grow(heads_ * 2 * head_size_ * states.stride);
@@ -536,12 +600,14 @@ QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSi
             a.tokens = query.tokens();
             a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.tokens()};
             a.segment_count = 1;
+            a.biases = biases_of(layers_[i], head, team.group);
             a.head_size = head_size_;
-            a.scale = 1.0F / std::sqrt(static_cast<float>(head_size_));
+            a.scale = scale_;
             a.scores = own.scores.data();
             kernels_.attend(a);
           });
   }
+  if (!last_is_short_) finish_states(team.group.x.data(), group.vectors);
   states.last.grow(hidden_ * states.stride);
   copy_tokens(team.group.x.data(), hidden_, 0, query.tokens(), states.last.data(), states.stride);
   return states;
@@ -558,36 +624,63 @@ void Encoder::copy_tokens(const float* activation, std::size_t features, std::si
   }
 }
 
-void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<const Segment> documents,
-                     const QueryStates* shared, float* cls, Team& team, const StopSignal& stop) const {
-  const Group group = layout(cls_token, query, documents, shared == nullptr);
+void Encoder::prepare(Encoded& encoded, std::size_t candidates) const {
+  if (has_decoder()) {
+    encoded.states.resize(std::max(encoded.states.size(), candidates));
+  } else {
+    encoded.cls.resize(candidates * 2 * hidden_);
+  }
+}
+
+void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<const Candidate> candidates,
+                     const QueryStates* shared, Encoded& out, std::size_t first_candidate, Team& team,
+                     const StopSignal& stop) const {
+  const Group group = layout(cls_token, query, candidates, shared == nullptr);
   embed(cls_token, query, group, team);
+  prepare_positions(positions_of(group), team.group);
   fill_rotations(cls_token, query, group, team.group);
-  const std::size_t whole_layers = layers_.size() - (last_is_short_ ? 1 : 0);
-  for (std::size_t i = 0; i < whole_layers; ++i) {
+  for (std::size_t i = 0; i < whole_layers(); ++i) {
     stop.throw_if_due("scoring the candidates");
     block(layers_[i], group, team,
           [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
-            const float* keys =
-                shared == nullptr ? nullptr : shared->heads[i].data() + head * 2 * head_size_ * shared->stride;
-            attend_chunk(layers_[i].views, group, chunk, keys, shared == nullptr ? 0 : shared->stride, stride, own);
+            Keys of_query;
+            if (shared != nullptr) {
+              const float* const keys = shared->heads[i].data() + head * 2 * head_size_ * shared->stride;
+              of_query = {keys, keys + head_size_ * shared->stride, shared->stride, shared->tokens};
+            }
+            attend_chunk(layers_[i].views, group, chunk, of_query, biases_of(layers_[i], head, team.group), stride,
+                         own);
           });
   }
   stop.throw_if_due("scoring the candidates");
+  float* const x = team.group.x.data();
   if (!last_is_short_) {
     share_out(team, panels(group.vectors), panels(group.vectors),
               [&](std::size_t first, std::size_t count, Workspace&) {
-                finish_states(team.group.x.data() + first * padded(hidden_) * kernels_.panel,
-                              vectors_of(first, count, group.vectors));
+                finish_states(x + first * padded(hidden_) * kernels_.panel, vectors_of(first, count, group.vectors));
               });
-    pool(group, team.group.x.data(), cls, 2 * hidden_);
+  }
+  if (has_decoder()) {
+    team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
+      const Sequence& sequence = group.sequences[index];
+      Encoded::States& to = out.states[first_candidate + index];
+      to.tokens = group.tokens_of(sequence);
+      to.stride = whole_vectors(to.tokens) * kernels_.lanes;
+      to.query = group.query_in_group ? group.query : 0;
+      copy_tokens(x, hidden_, sequence.first, to.tokens, to.rows.grow(hidden_ * to.stride), to.stride);
+    });
+    return;
+  }
+  float* const cls = out.cls.data() + first_candidate * 2 * hidden_;
+  if (!last_is_short_) {
+    pool(group, x, cls, 2 * hidden_);
     return;
   }
   const std::vector<Chunk> chunks = chunks_of(group, 1, team);
   team.each(chunks.size(), [&](std::size_t index, Workspace& own) {
     const std::span<const Sequence> some = chunks[index].sequences;
     const auto first = static_cast<std::size_t>(some.data() - group.sequences.data());
-    last_attention(group, some, team.group.x.data(), shared, cls + first * 2 * hidden_, own);
+    last_attention(group, some, x, shared, cls + first * 2 * hidden_, own);
   });
 }
 
@@ -609,9 +702,10 @@ void Encoder::pool(const Group& group, const float* x, float* states, std::size_
         for (std::size_t f = 0; f < hidden_; ++f) sums[f] += from[f * kernels_.panel];
       }
     };
-    if (takes(kCls)) add(sequence.first, 1);
-    if (takes(kQuery)) add(sequence.first + 1, group.query);
-    if (takes(kDocument)) add(group.first_document(sequence), sequence.document.tokens());
+    if (takes(kCls)) add(sequence.first, group.cls);
+    if (takes(kQuery)) add(sequence.first + group.cls, group.query);
+    // A head that takes the document's tokens takes its global ones, too.
+    if (takes(kDocument)) add(group.first_document(sequence), sequence.document().tokens());
     for (std::size_t f = 0; f < hidden_; ++f) {
       states[i * stride + f] = static_cast<float>(sums[f] / static_cast<double>(tokens));
     }
@@ -619,25 +713,38 @@ void Encoder::pool(const Group& group, const float* x, float* states, std::size_
 }
 
 HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
-  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens();
-  const Group group = layout(pair.cls, pair.query, pair.documents, true);
+  if (has_decoder()) {
+    throw Error(ErrorKind::unsupported, "CPU backend", "does not show the hidden states of an encoder with a decoder",
+                "use device = \"ref\"");
+  }
+  const std::size_t query = pair.query.tokens();
+  const Candidate candidate{pair.documents.front(), pair.globals.front()};
+  const Group group = layout(pair.cls, pair.query, {&candidate, 1}, true);
+  std::vector<std::size_t> places[kGlobal + 1];  // of the tokens of each group
+  places[kCls] = {0};
+  for (std::size_t i = 0; i < query; ++i) places[kQuery].push_back(1 + i);
+  for (std::size_t i = 0; i < candidate.document.tokens(); ++i) {
+    const bool global = std::binary_search(candidate.globals.begin(), candidate.globals.end(), i);
+    places[global ? kGlobal : kDocument].push_back(1 + query + i);
+  }
   HiddenStates states;
   Team alone = Team::alone(w);
   embed(pair.cls, pair.query, group, alone);
+  prepare_positions(positions_of(group), w);
   fill_rotations(pair.cls, pair.query, group, w);
-  const auto rows = [&](std::size_t first, std::size_t count) {
-    std::vector<float> values(count * hidden_);
-    for (std::size_t i = 0; i < count; ++i) {
-      copy_tokens(w.x.data(), hidden_, first + i, 1, values.data() + i * hidden_, 1);
-    }
-    return values;
-  };
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    block(layers_[i], group, alone,
-          [&](const Chunk& chunk, std::size_t, const float*, float*, std::size_t stride, Workspace& own) {
-            attend_chunk(layers_[i].views, group, chunk, nullptr, 0, stride, own);
+  for (const Layer& layer : layers_) {
+    block(layer, group, alone,
+          [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
+            attend_chunk(layer.views, group, chunk, {}, biases_of(layer, head, w), stride, own);
           });
-    states.layers.push_back({rows(0, 1), rows(1, query), rows(1 + query, document)});
+    std::vector<std::vector<float>>& segments = states.layers.emplace_back();
+    for (const std::vector<std::size_t>& of_group : places) {
+      if (of_group.empty()) continue;
+      std::vector<float>& values = segments.emplace_back(of_group.size() * hidden_);
+      for (std::size_t i = 0; i < of_group.size(); ++i) {
+        copy_tokens(w.x.data(), hidden_, of_group[i], 1, values.data() + i * hidden_, 1);
+      }
+    }
   }
   float* cls = w.cls.grow(padded(hidden_) * kernels_.panel);
   finish_states(w.x.data(), group.vectors);

@@ -15,16 +15,32 @@
 
 namespace relucent::cpu {
 
+/// What Encoder::encode() leaves of some candidates for Encoder::finish().
+struct Encoded {
+  /// Without a decoder: per candidate [CLS]'s input to the last block and then its context there, [2 hidden]; unless
+  /// the last block computes only [CLS], the state that the head takes.
+  std::vector<float> cls;
+  /// With a decoder: per candidate the states that leave the first stack, [hidden][stride].
+  struct States {
+    std::size_t tokens = 0, stride = 0, query = 0;  // the first `query` tokens are the query's
+    Buffer<float> rows;
+  };
+  std::vector<States> states;
+};
+
 /// Memory for a group's activations or for one worker's share of the work. Buffers grow to the largest size needed so
 /// far and are reused. Layouts: see VectorKernels.
 struct Workspace {
+  Encoded encoded;  // for a whole call
+
   // For a group.
   Buffer<float> x;        // activation: a block's input, then its output
   Buffer<float> context;  // operand of the output projection, in int8 still an activation: the heads' output
   Buffer<float> operand, token_scales;
-  Buffer<float> rotations;   // per theta: cosines, then sines, [head size / 2][tokens of all panels]
-  std::vector<float> turns;  // per theta: cosines, then sines, [positions][head size / 2]
-  std::size_t turn_positions = 0;
+  Buffer<float> rotations;    // per theta: cosines, then sines, [head size / 2][tokens of all panels]
+  std::vector<float> turns;   // per theta: cosines, then sines, [positions][head size / 2]
+  std::vector<float> biases;  // per table of relative positions: [heads][distances, see Encoder::biases_of()]
+  std::size_t positions = 0;  // that turns and biases are made for
 
   // For a worker, or for a group whose workers share the features (after_heads_by_features).
   Buffer<float> wide;    // activation [intermediate] of some panels; of embeddings before their projection
@@ -35,6 +51,8 @@ struct Workspace {
   // For a worker.
   Buffer<float> head;         // [3 head size][stride]: query, key and value of one head, of a chunk's tokens
   Buffer<float> head_output;  // [head size][stride]
+  Buffer<float> globals;      // [4 head size][stride]: query, key, value and output of a document's global tokens
+  Buffer<float> masks;        // [document]
   Buffer<float> scores;
   Buffer<float> cls, cls_query, cls_absorbed, cls_mixed, cls_value, cls_context, cls_vectors;  // last block
   Buffer<float> rows;  // one sequence's [hidden][tokens], for the last block
@@ -55,14 +73,23 @@ struct Team {
 /// Rows have `stride` tokens; those beyond the query are 0.
 struct QueryStates {
   std::size_t tokens = 0, stride = 0;
-  std::vector<Buffer<float>> heads;  // [layers - 1] of [heads][2 head size][stride]: keys, then values
-  Buffer<float> last;                // [hidden][stride]: input of the last block
+  std::vector<Buffer<float>> heads;  // per whole layer [heads][2 head size][stride]: keys, then values
+  Buffer<float> last;                // [hidden][stride]: input of the last block, or what the decoder sees
 };
 
-/// One candidate's range of a group's tokens: [CLS], the query unless it is shared, the document.
-struct Sequence {
+/// What is a candidate's own: its document, and the places in it of its global tokens (kGlobal).
+struct Candidate {
   Segment document;
-  std::size_t first = 0;  // the place of its [CLS]
+  std::span<const std::size_t> globals = {};
+};
+
+/// One candidate's range of a group's tokens: [CLS] unless a decoder has it, the query unless it is shared, the
+/// document.
+struct Sequence {
+  Candidate candidate;
+  std::size_t first = 0;  // the place of its first token
+
+  const Segment& document() const { return candidate.document; }
 };
 
 /// An encoder's weights, packed for the CPU's kernels, and the computation of a group of sequences. Immutable; callers
@@ -72,32 +99,38 @@ struct Sequence {
 /// operations in matrix products, plus the windowed attention (1% of that at w = 4). The last block computes only
 /// [CLS]. Its key and value projections move out of the sums over tokens (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V
 /// x_k = W_V sum_k p_k x_k). So it reads each token twice, and its matrix products take only [CLS] tokens, those of
-/// many sequences at once.
+/// many sequences at once. T5's decoder is a row of such blocks: it computes one token per candidate, and reads each
+/// state of the first stack twice per layer.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
           const VectorKernels& kernels);
 
   /// Whether Q's states are the same for all candidates, and are computed once.
-  bool shares_query() const noexcept { return form_.shares_query && last_is_short_; }
+  bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || has_decoder()); }
   QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
   std::size_t tokens(std::size_t query, std::size_t document) const {
-    return 1 + (shares_query() ? 0 : query) + document;
+    return (has_decoder() ? 0 : 1) + (shares_query() ? 0 : query) + document;
   }
-  /// Computes all blocks for a group of candidates, the last one only up to the context of [CLS]. Writes [CLS]'s input
-  /// to the last block and then its context there to cls + 2 i hidden for candidate i; unless last_is_short(), the
-  /// state that the head takes. `shared` holds the query's states if shares_query(), otherwise it is null.
-  void encode(const Segment& cls_token, const Segment& query, std::span<const Segment> documents,
-              const QueryStates* shared, float* cls, Team& team, const StopSignal& stop) const;
-  /// Computes the rest of the last block and the head for any number of candidates, and writes their logits.
-  void finish(const float* cls, std::span<float> logits, Workspace& workspace) const;
-  std::size_t hidden() const noexcept { return hidden_; }
+  /// Candidates that may be kept as Encoded at a time: with a decoder, which keeps all of their tokens, not all.
+  std::size_t most_encoded() const noexcept { return has_decoder() ? 64 : static_cast<std::size_t>(-1); }
+  /// Room for some candidates.
+  void prepare(Encoded& encoded, std::size_t candidates) const;
+  /// Computes all blocks of the first stack for a group of candidates, a last one for [CLS] alone only up to its
+  /// context. Writes the candidates from `first` on to `out`. `shared` holds the query's states if shares_query(),
+  /// otherwise it is null.
+  void encode(const Segment& cls_token, const Segment& query, std::span<const Candidate> candidates,
+              const QueryStates* shared, Encoded& out, std::size_t first, Team& team, const StopSignal& stop) const;
+  /// Computes the rest, a last block or a decoder and the head, for any number of candidates from `first` on, and
+  /// writes their logits.
+  void finish(const Segment& cls_token, const Encoded& encoded, std::size_t first, const QueryStates* shared,
+              std::span<float> logits, Workspace& workspace) const;
   /// Tokens that a worker's own group should have at most.
   std::size_t group_tokens() const noexcept { return kernels_.group_tokens; }
 
-  /// Computes every block for every token.
+  /// Computes every block for every token. Throws Error `unsupported` with a decoder.
   HiddenStates hidden_states(const PairBatch& pair, Workspace& workspace) const;
 
  private:
@@ -123,27 +156,49 @@ class Encoder {
     AfterHeads after;
     Views views;
     std::optional<std::size_t> rotation;  // index into thetas_
+    std::optional<std::size_t> biases;    // index into relative_biases_
   };
-  /// The last block's projections for [CLS].
-  struct LastHeads {
+  /// The projections of a block that computes one token per sequence.
+  struct OneTokenHeads {
     PackedLinear query;
     std::vector<PackedLinear> key;    // one per head: W_K^T, [hidden, head size]
     std::vector<PackedLinear> value;  // one per head: W_V, [head size, hidden]
   };
+  /// What one token sees: of a sequence, `before` tokens of itself, then the query's unless shared, then the
+  /// document's.
+  struct Seen {
+    TokenRows own, query;  // query: the shared one; without rows if it is not shared
+    std::size_t before = 0, query_in_own = 0;
+    bool sees_query = true, sees_document = true;
+  };
+  /// A decoder computes one token per candidate, whose own attention has one key, and so is its value.
+  struct DecoderLayer {
+    NormParameters own_norm;
+    PackedLinear own_value, own_output;
+    NormParameters norm;
+    OneTokenHeads heads;
+    AfterHeads after;
+    bool sees_query = true, sees_document = true;
+  };
   /// A group in the workspace's panels.
   struct Group {
     std::vector<Sequence> sequences;
+    std::size_t cls = 1;    // tokens of C: none with a decoder
     std::size_t query = 0;  // |Q|
     bool query_in_group = false;
     std::ptrdiff_t cls_position = 0, query_position = 0;  // of the first token, for windows
     std::size_t tokens = 0;                               // of all sequences
     std::size_t vectors = 0;
     std::size_t first_document(const Sequence& sequence) const {
-      return sequence.first + 1 + (query_in_group ? query : 0);
+      return sequence.first + cls + (query_in_group ? query : 0);
+    }
+    std::size_t tokens_of(const Sequence& sequence) const {
+      return first_document(sequence) - sequence.first + sequence.document().tokens();
     }
   };
 
-  Group layout(const Segment& cls, const Segment& query, std::span<const Segment> documents, bool query_in_group) const;
+  Group layout(const Segment& cls, const Segment& query, std::span<const Candidate> candidates,
+               bool query_in_group) const;
   std::size_t panels(std::size_t vectors) const;
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
   struct Chunk {
@@ -161,8 +216,14 @@ class Encoder {
   /// The tokens' embeddings, normalized, as the group's x, and its operand.
   void embed(std::span<const EmbeddingRows> tokens, Team& team) const;
   void embed(const Segment& cls, const Segment& query, const Group& group, Team& team) const;
+  /// One more than a group's highest position.
+  static std::size_t positions_of(const Group& group);
+  /// Makes what depends on positions below `count`: turns and biases.
+  void prepare_positions(std::size_t count, Workspace& w) const;
   /// Fills the group's rotations, one per theta.
   void fill_rotations(const Segment& cls, const Segment& query, const Group& group, Workspace& w) const;
+  /// A head's biases by distance, the token's position less the key's; null without relative positions.
+  const float* biases_of(const Layer& layer, std::size_t head, const Workspace& group) const;
   /// The part of an activation's operand that starts at a panel.
   OperandOut from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const;
   /// The number of vectors in the panels [first_panel, first_panel + count).
@@ -186,17 +247,25 @@ class Encoder {
   bool packs_heads() const { return arithmetic_ != Arithmetic::int8 && head_size_ % inputs_together(arithmetic_) == 0; }
   void feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
-  void attend_chunk(const Views& views, const Group& group, const Chunk& chunk, const float* query_keys,
-                    std::size_t query_stride, std::size_t stride, Workspace& workspace) const;
+  void attend_chunk(const Views& views, const Group& group, const Chunk& chunk, const Keys& shared_query,
+                    const float* biases, std::size_t stride, Workspace& workspace) const;
   /// Multiplies an operand of `vectors` vectors: to = W operand + b, or to += that.
   void multiply(const PackedLinear& linear, const OperandOut& packed, std::size_t vectors, Product::Output output,
                 float* to, std::size_t to_features) const;
   /// The same for an activation, which it packs first.
   void multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
                 Product::Output output, float* to, std::size_t to_features, Workspace& workspace) const;
+  /// Attention of one token for each of `count` sequences, of which `seen(i)` tells what it sees. `queries` is an
+  /// activation of them, `context` another one: [heads * head size].
+  template <typename SeenBy>
+  void attend_one_token(const OneTokenHeads& heads, const float* queries, std::size_t count, const SeenBy& seen,
+                        float* context, Workspace& workspace) const;
   /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x; see encode().
   void last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
                       const QueryStates* shared, float* cls, Workspace& workspace) const;
+  /// The decoder's output for some candidates, in workspace.cls.
+  void decode(const Segment& token, std::span<const Encoded::States> states, const QueryStates* shared,
+              Workspace& workspace) const;
   /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
   /// activation: feature f of panel p at out + (p * features + f) * panel.
   void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
@@ -215,6 +284,8 @@ class Encoder {
   const float* place(const float* activation, std::size_t features, std::size_t token) const;
   OperandOut operand(Arithmetic arithmetic, std::size_t features, std::size_t vectors, Buffer<float>& units,
                      Buffer<float>& token_scales) const;
+  bool has_decoder() const noexcept { return !decoder_.empty(); }
+  std::size_t whole_layers() const { return layers_.size() - (last_is_short_ ? 1 : 0); }
   std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
 
   EncoderDescription description_;
@@ -223,15 +294,21 @@ class Encoder {
   Arithmetic arithmetic_, projection_arithmetic_;
   bool norms_before_;                                       // the sub-blocks
   bool last_is_short_;                                      // the last block computes only [CLS]
+  float scale_;                                             // of query . key
   std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
+  std::size_t width_;                                       // of all heads
   std::size_t embedding_;                                   // features
   std::vector<float> word_, position_, token_type_;         // a table that the model lacks: one row of zeros
   NormParameters embedding_norm_;
   NormParameters first_norm_, final_norm_;  // before the first sub-block and after the last one; may be absent
   std::vector<double> thetas_;
+  PositionScheme relative_;
+  std::vector<std::vector<float>> relative_biases_;  // [buckets][heads]
   std::vector<Layer> layers_;
-  LastHeads last_;
-  std::optional<AfterHeads> after_last_heads_;      // unless the last layer's are used
+  OneTokenHeads last_;
+  std::optional<AfterHeads> after_last_heads_;  // unless the last layer's are used
+  std::vector<DecoderLayer> decoder_;
+  NormParameters decoder_norm_;                     // after its last layer
   PackedLinear embedding_projection_, head_dense_;  // without features: none
   NormParameters head_norm_;
   std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]

@@ -62,8 +62,8 @@ std::vector<PackedLinear> pack_parts(Arithmetic arithmetic, const VectorKernels&
 
 // Each head's query, key and value rows, one head after the other, each padded to whole blocks.
 PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const AttentionWeights& from, std::size_t heads,
-                        std::size_t hidden) {
-  const std::size_t head_size = hidden / heads, filled = padded(3 * head_size);
+                        std::size_t head_size, std::size_t hidden) {
+  const std::size_t filled = padded(3 * head_size);
   const LinearWeights* parts[] = {&from.query, &from.key, &from.value};
   std::vector<float> weights[3], biases[3], weight, bias;
   for (std::size_t part = 0; part < 3; ++part) {
@@ -87,7 +87,7 @@ bool has_short_last_block(const EncoderDescription& description) {
   const relucent::Attention& last = stack.layers.back().attentions.front();
   const std::vector<View>& of_cls = last.views[kCls];
   return description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
-         last.positions.kind == PositionScheme::Kind::none &&
+         last.positions.kind == PositionScheme::Kind::none && last.heads * last.head_size == description.hidden_size &&
          std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) { return view.kind == View::Kind::window; });
 }
 
@@ -107,10 +107,12 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       projection_arithmetic_(projection_arithmetic(arithmetic, description.hidden_size)),
       norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
       last_is_short_(has_short_last_block(description)),
+      scale_(static_cast<float>(description.stacks.front().layers.front().attentions.front().scale)),
       hidden_(static_cast<std::size_t>(description.hidden_size)),
       head_size_(form_.head_size),
       heads_(form_.heads),
       head_features_(padded(3 * head_size_)),
+      width_(heads_ * head_size_),
       embedding_(static_cast<std::size_t>(description.embedding_size)),
       word_(weights.word_embeddings.to_f32()),
       position_(table(weights.position_embeddings, embedding_)),
@@ -134,8 +136,9 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
     return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
   };
+  // After a layer's last attention.
   const auto after_heads = [&](Arithmetic how, const LayerWeights& from, const FeedForward& form) {
-    const AttentionWeights& attention = from.attentions.front();
+    const AttentionWeights& attention = from.attentions.back();
     const FeedForwardWeights& feed_forward = from.feed_forward;
     // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
     const bool bias_in_norm = kernels.layout == WeightLayout::tiles && how == Arithmetic::bf16;
@@ -157,46 +160,85 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   const std::vector<relucent::Layer>& forms = description.stacks.front().layers;
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const relucent::Attention& attention = forms[i].attentions.front();
-    layers_.push_back(
-        {pack_heads(projection_arithmetic_, kernels.layout, of_layers[i].attentions.front(), heads_, hidden_),
-         after_heads(arithmetic, of_layers[i], forms[i].feed_forward), attention.views, std::nullopt});
-    if (attention.positions.kind == PositionScheme::Kind::rotary) {
-      const auto known = std::find(thetas_.begin(), thetas_.end(), attention.positions.theta);
-      layers_.back().rotation = static_cast<std::size_t>(known - thetas_.begin());
-      if (known == thetas_.end()) thetas_.push_back(attention.positions.theta);
+    layers_.push_back({pack_heads(projection_arithmetic_, kernels.layout, of_layers[i].attentions.front(), heads_,
+                                  head_size_, hidden_),
+                       after_heads(arithmetic, of_layers[i], forms[i].feed_forward), attention.views, std::nullopt,
+                       std::nullopt});
+    const auto index_of = [](auto& known, auto value) {
+      const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), value) - known.begin());
+      if (at == known.size()) known.push_back(std::move(value));
+      return at;
+    };
+    switch (attention.positions.kind) {
+      case PositionScheme::Kind::none: break;
+      case PositionScheme::Kind::rotary: layers_.back().rotation = index_of(thetas_, attention.positions.theta); break;
+      case PositionScheme::Kind::relative_buckets:
+        relative_ = attention.positions;
+        layers_.back().biases = index_of(relative_biases_, of_layers[i].attentions.front().relative_bias.to_f32());
+        break;
     }
   }
+  // Makes the norm after a block's sub-block the one before the next sub-block.
+  const auto shift_norms = [&](AfterHeads& after, const LayerWeights& from, NormParameters& next,
+                               const NormWeights& next_norm) {
+    std::vector<float> bias = std::move(after.attention_norm.bias);
+    after.attention_norm = norm(from.feed_forward.norm);
+    after.attention_norm.bias = std::move(bias);
+    bias = std::move(after.output_norm.bias);
+    after.output_norm = {};
+    next = norm(next_norm);
+    next.bias = std::move(bias);
+  };
   if (norms_before_) {
-    // Each block's last norm is the next one's first.
     first_norm_ = norm(of_layers.front().attentions.front().norm);
-    final_norm_ = norm(weights.stacks.front().final_norm);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const bool last = i + 1 == layers_.size();
       AfterHeads& after = layers_[i].after;
-      const std::vector<float> bias = after.output_norm.bias;
-      after.attention_norm.gamma = of_layers[i].feed_forward.norm.gamma.to_f32();
-      after.attention_norm.beta = of_layers[i].feed_forward.norm.beta_to_f32();
-      NormParameters& next = i + 1 < layers_.size() ? after.output_norm : final_norm_;
-      after.output_norm = i + 1 < layers_.size() ? norm(of_layers[i + 1].attentions.front().norm) : NormParameters();
-      next.bias = bias;
+      NormParameters next;
+      shift_norms(after, of_layers[i], next,
+                  last ? weights.stacks.front().final_norm : of_layers[i + 1].attentions.front().norm);
+      (last ? final_norm_ : after.output_norm) = std::move(next);
     }
   }
-  if (!last_is_short_) return;
-  const AttentionWeights& from = of_layers.back().attentions.front();
-  // The last block computes only [CLS], whose rounding reaches the logit directly: 8 bits, or 16 in narrow encoders,
-  // would lose more accuracy than they save time.
+  // What computes one token per candidate reaches the logit directly: 8 bits, or 16 in narrow encoders, would lose more
+  // accuracy than they save time.
   const Arithmetic last = arithmetic == Arithmetic::int8 ? Arithmetic::fp32 : projection_arithmetic_;
-  if (last != arithmetic) after_last_heads_ = after_heads(last, of_layers.back(), forms.back().feed_forward);
-  last_.query = linear(last, from.query);
-  const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
-  const std::vector<float> value_bias = from.value.bias_to_f32();
-  for (std::size_t head = 0; head < heads_; ++head) {
-    const std::size_t first = head * head_size_;
-    // The key bias adds the same to every score and cancels in the softmax.
-    last_.key.emplace_back(last, kernels.layout, transposed(rows_of(key, hidden_, first, head_size_), hidden_),
-                           std::vector<float>{}, head_size_);
-    last_.value.emplace_back(last, kernels.layout, rows_of(value, hidden_, first, head_size_),
-                             rows_of(value_bias, 1, first, head_size_), hidden_);
+  const auto one_token_heads = [&](const AttentionWeights& from) {
+    OneTokenHeads heads;
+    heads.query = linear(last, from.query);
+    const std::vector<float> key = from.key.weight.to_f32(), value = from.value.weight.to_f32();
+    const std::vector<float> value_bias = from.value.bias_to_f32();
+    for (std::size_t head = 0; head < heads_; ++head) {
+      const std::size_t first = head * head_size_;
+      // The key bias adds the same to every score and cancels in the softmax.
+      heads.key.emplace_back(last, kernels.layout, transposed(rows_of(key, hidden_, first, head_size_), hidden_),
+                             std::vector<float>{}, head_size_);
+      heads.value.emplace_back(last, kernels.layout, rows_of(value, hidden_, first, head_size_),
+                               rows_of(value_bias, 1, first, head_size_), hidden_);
+    }
+    return heads;
+  };
+  if (last_is_short_) {
+    if (last != arithmetic) after_last_heads_ = after_heads(last, of_layers.back(), forms.back().feed_forward);
+    last_ = one_token_heads(of_layers.back().attentions.front());
   }
+  if (description.stacks.size() == 1) return;
+  const std::vector<LayerWeights>& of_decoder = weights.stacks.back().layers;
+  NormParameters next = norm(of_decoder.front().attentions.front().norm);
+  for (std::size_t i = 0; i < of_decoder.size(); ++i) {
+    const LayerWeights& from = of_decoder[i];
+    const relucent::Layer& form = description.stacks.back().layers[i];
+    const AttentionWeights &own = from.attentions.front(), &cross = from.attentions.back();
+    const std::vector<View>& views = form.attentions.back().views[kCls];
+    DecoderLayer& layer = decoder_.emplace_back(
+        DecoderLayer{std::move(next), linear(last, own.value), linear(last, own.output), norm(cross.norm),
+                     one_token_heads(cross), after_heads(last, from, form.feed_forward),
+                     views[kQuery].kind != View::Kind::none, views[kDocument].kind != View::Kind::none});
+    shift_norms(
+        layer.after, from, next,
+        i + 1 == of_decoder.size() ? weights.stacks.back().final_norm : of_decoder[i + 1].attentions.front().norm);
+  }
+  decoder_norm_ = std::move(next);
 }
 
 }  // namespace relucent::cpu

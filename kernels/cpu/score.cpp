@@ -29,32 +29,42 @@ void score(const Encoder& encoder, const PairBatch& batch, const Workers& worker
   std::optional<QueryStates> shared;
   if (encoder.shares_query()) shared = encoder.encode_query(batch.query, everybody, stop);
 
+  const QueryStates* const of_query = shared ? &*shared : nullptr;
+
   const std::vector<std::size_t> order = longest_first(batch);
   std::vector<std::size_t> tokens;
-  for (const std::size_t i : order) tokens.push_back(encoder.tokens(batch.query.tokens(), batch.documents[i].tokens()));
-  const Schedule plan = schedule(tokens, workers.count, encoder.group_tokens());
-  std::vector<float> cls(order.size() * 2 * encoder.hidden());  // in `order`
-  const auto encode = [&](const Schedule::Run& run, Team& team) {
-    std::vector<Segment> documents;
-    for (std::size_t i = run.first; i < run.first + run.count; ++i) documents.push_back(batch.documents[order[i]]);
-    encoder.encode(batch.cls, batch.query, documents, shared ? &*shared : nullptr,
-                   cls.data() + run.first * 2 * encoder.hidden(), team, stop);
-  };
-  if (plan.together) {
-    for (const Schedule::Run& run : plan.groups) encode(run, everybody);
-  } else {
-    workers.run(plan.groups.size(), [&](std::size_t index, Workspace& own) {
-      Team alone = Team::alone(own);
-      encode(plan.groups[index], alone);
-    });
+  std::vector<Candidate> candidates;
+  for (const std::size_t i : order) {
+    candidates.push_back({batch.documents[i], batch.globals[i]});
+    tokens.push_back(encoder.tokens(batch.query.tokens(), batch.documents[i].tokens()));
   }
-  // All [CLS] tokens together: each worker reads the last block's weights once.
   std::vector<float> in_order(order.size());
-  const std::size_t share = (order.size() + workers.count - 1) / workers.count;
-  workers.run((order.size() + share - 1) / share, [&](std::size_t index, Workspace& own) {
-    const std::size_t first = index * share, count = std::min(share, order.size() - first);
-    encoder.finish(cls.data() + first * 2 * encoder.hidden(), {in_order.data() + first, count}, own);
-  });
+  Encoded& encoded = group_memory.encoded;
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t count = std::min(order.size() - begin, encoder.most_encoded());
+    encoder.prepare(encoded, count);
+    const std::span<const Candidate> some = std::span(candidates).subspan(begin, count);
+    const Schedule plan = schedule(std::span(tokens).subspan(begin, count), workers.count, encoder.group_tokens());
+    const auto encode = [&](const Schedule::Run& run, Team& team) {
+      encoder.encode(batch.cls, batch.query, some.subspan(run.first, run.count), of_query, encoded, run.first, team,
+                     stop);
+    };
+    if (plan.together) {
+      for (const Schedule::Run& run : plan.groups) encode(run, everybody);
+    } else {
+      workers.run(plan.groups.size(), [&](std::size_t index, Workspace& own) {
+        Team alone = Team::alone(own);
+        encode(plan.groups[index], alone);
+      });
+    }
+    // All candidates together: each worker reads the last block's weights, or the decoder's, once.
+    const std::size_t share = (count + workers.count - 1) / workers.count;
+    workers.run((count + share - 1) / share, [&](std::size_t index, Workspace& own) {
+      const std::size_t first = index * share, own_count = std::min(share, count - first);
+      encoder.finish(batch.cls, encoded, first, of_query, {in_order.data() + begin + first, own_count}, own);
+    });
+    begin += count;
+  }
   for (std::size_t i = 0; i < order.size(); ++i) logits[order[i]] = in_order[i];
 }
 

@@ -104,10 +104,11 @@ struct Keys {
   const float* values = nullptr;
   std::size_t stride = 0;
   std::size_t count = 0;
+  /// Key j's place among the tokens is j + offset.
+  std::ptrdiff_t offset = 0;
   /// Token i sees key j if |i - (j + offset)| <= window; kReach keys before the first and after the last must then be
   /// readable, and finite.
   std::size_t window = kNoWindow;
-  std::ptrdiff_t offset = 0;
 };
 
 /// One head's attention of a run of consecutive tokens to the keys of `segments`, and to those of `band` within the
@@ -125,6 +126,13 @@ struct Attention {
   /// kReach keys before the first and after the last must be readable, and finite.
   Keys band;
   std::size_t window = 0;
+
+  /// If not null, biases[i - (j + offset)] is added to token i's score of key j. Readable for all tokens and keys, and
+  /// for kReach places beyond them.
+  const float* biases = nullptr;
+  /// If not null, masks[j] is added to the scores of the band's key j: 0, or the lowest float to hide it. Readable for
+  /// kReach keys before the first and after the last.
+  const float* masks = nullptr;
 
   std::size_t head_size = 0;
   float scale = 0;

@@ -31,7 +31,9 @@ bool supports(Feature feature) {
     case Feature::no_position_table:
     case Feature::no_token_types:
     case Feature::no_embedding_norm:
+    case Feature::global_tokens:
     case Feature::other_groups:
+    case Feature::decoder:
     case Feature::several_stacks:
     case Feature::several_attentions:
     case Feature::keys_of_other_stacks:

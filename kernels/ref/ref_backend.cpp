@@ -10,6 +10,7 @@
 
 #include "kernels/activate.h"
 #include "kernels/checks.h"
+#include "kernels/relative_buckets.h"
 #include "relucent/error.h"
 #include "relucent/kernels/plan.h"
 
@@ -201,19 +202,6 @@ void rotate(Matrix& x, const std::vector<Token>& tokens, const Attention& form) 
       }
     }
   }
-}
-
-/// T5's bucket of a distance: the first half of each direction's buckets hold one distance each; in the others the
-/// distances grow by a constant factor up to max_distance. In fp32, as the model was trained.
-std::size_t bucket_of(std::int32_t distance, const PositionScheme& positions) {
-  const std::int32_t each = positions.buckets / 2, exact = each / 2, way = std::abs(distance);
-  std::int32_t bucket = way;
-  if (way >= exact) {
-    const auto share = std::log(static_cast<float>(way) / static_cast<float>(exact)) /
-                       static_cast<float>(std::log(static_cast<double>(positions.max_distance) / exact));
-    bucket = std::min(each - 1, exact + static_cast<std::int32_t>(share * static_cast<float>(each - exact)));
-  }
-  return static_cast<std::size_t>(bucket + (distance > 0 ? each : 0));
 }
 
 /// The softmax of what each token of `queries` sees, head by head: [queries, heads * head_size].

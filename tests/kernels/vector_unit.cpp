@@ -460,7 +460,7 @@ TEST_P(VectorLevel, AttentionThroughWindowsIntoOtherSegments) {
                                  values = random_numbers(size * stride, 1, 8);
         cpu::Attention a = head.attention(tokens);
         a.segment_count = 1;
-        a.segments[0] = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, count, window, offset};
+        a.segments[0] = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, count, offset, window};
         std::vector<float> scores((count + tokens + 4 * cpu::kReach) * kernels_.lanes);
         Guarded output(size * head.stride);
         a.scores = scores.data();
