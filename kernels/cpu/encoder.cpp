@@ -551,7 +551,7 @@ void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& 
         for (const std::size_t place : globals) masks[place] = -std::numeric_limits<float>::max();
         a.masks = masks;
       }
-      if (a.tokens == 1 && from == kCls && !windows) {
+      if (a.tokens == 1 && from == kCls && !windows && biases == nullptr) {
         kernels_.attend_one(a);
       } else {
         kernels_.attend(a);

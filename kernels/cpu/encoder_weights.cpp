@@ -128,7 +128,7 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
     const std::size_t inputs = weight.size() / bias.size();
     return PackedLinear(how, kernels.layout, weight, biased ? std::move(bias) : std::vector<float>{}, inputs);
   };
-  embedding_norm_ = norm(weights.embedding_norm);
+  if (description.embedding_norm) embedding_norm_ = norm(weights.embedding_norm);
   if (embedding_ != hidden_) embedding_projection_ = linear(Arithmetic::fp32, weights.embedding_projection);
   if (description.head.dense) head_dense_ = linear(Arithmetic::fp32, weights.head_dense);
   if (description.head.norm) head_norm_ = norm(weights.head_norm);

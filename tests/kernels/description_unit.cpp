@@ -198,54 +198,175 @@ TEST(Across, ScoresDependOnTheOtherCandidatesButNotOnTheirOrder) {
   EXPECT_GT(std::abs(found[0] - alone.logits(*backend)[0]), 1e-4);
 }
 
+/// A model with weights for whatever a description may add.
+RandomModel with_more_weights() {
+  RandomModel model(kSmall);
+  model.weights.head_norm = model.weights.embedding_norm;
+  StackWeights& stack = model.weights.stacks[0];
+  stack.final_norm = model.weights.embedding_norm;
+  for (LayerWeights& layer : stack.layers) {
+    layer.feed_forward.gate = layer.feed_forward.in;
+    layer.attentions[0].relative_bias = layer.attentions[0].query.weight;
+    layer.attentions[0].relative_bias.shape = {8, 2};
+  }
+  return model;
+}
+
+TEST(FastPath, ComputesWhatTheReferenceDoes) {
+  const auto compute = [](const std::string& name, const auto& change) {
+    RandomModel model = with_more_weights();
+    change(model);
+    const Pairs pairs = random_pairs(model, 3, {4, 1, 30, 7});
+    const std::vector<float> expected = pairs.logits(*model.on(kReference)), logits = pairs.logits(*model.on(kFast));
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(logits[i], expected[i], 1e-4) << name << ", " << i;
+  };
+  const auto compute_in_layers = [&](const std::string& name, const auto& change) {
+    compute(name, [&](RandomModel& model) {
+      for (Layer& layer : model.layers()) change(layer);
+    });
+  };
+  compute("no position table", [](auto& m) {
+    m.description.max_positions = 0;
+    m.weights.position_embeddings = {};
+  });
+  compute("no token types", [](auto& m) {
+    m.description.token_types = 0;
+    m.weights.token_type_embeddings = {};
+  });
+  compute("no embedding norm", [](auto& m) { m.description.embedding_norm = false; });
+  compute("RMSNorm", [](auto& m) { m.description.norm_kind = NormKind::rms; });
+  compute("head on all tokens", [](auto& m) { m.description.head.groups = {kCls, kQuery, kDocument}; });
+  compute("head's scale", [](auto& m) { m.description.head.scale = 0.5; });
+  compute("no dense layer", [](auto& m) { m.description.head.dense = false; });
+  compute("GELU in the head", [](auto& m) { m.description.head.activation = Activation::gelu_erf; });
+  compute("norm in the head", [](auto& m) { m.description.head.norm = true; });
+  compute("several outputs", [](auto& m) {
+    m.description.head.outputs = 2;
+    m.weights.head_output = {m.weights.head_dense.weight, {}};
+    m.weights.head_output.weight.shape = {2, 16};
+  });
+  compute("pre-norm", [](auto& m) {
+    m.description.stacks[0].final_norm = true;
+    for (Layer& layer : m.layers()) layer.attentions[0].norm = layer.feed_forward.norm = NormPlacement::before;
+  });
+  compute_in_layers("gate", [](Layer& l) { l.feed_forward.gated = true; });
+  for (const Activation activation :
+       {Activation::relu, Activation::silu, Activation::gelu_tanh, Activation::none, Activation::tanh}) {
+    compute_in_layers("activation", [&](Layer& l) { l.feed_forward.activation = activation; });
+  }
+  compute_in_layers("scale", [](Layer& l) { l.attentions[0].scale = 1; });
+  compute_in_layers("RoPE", [](Layer& l) { l.attentions[0].positions = {PositionScheme::Kind::rotary, 10000}; });
+  compute_in_layers("relative positions", [](Layer& l) {
+    l.attentions[0].positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
+  });
+  compute("relative positions in one layer, with a window", [](auto& m) {
+    m.layers()[0].attentions[0].positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
+    m.layers()[0].attentions[0].views[kDocument][kDocument] = {View::Kind::window, 2};
+  });
+  compute("relative positions with a wide window", [](auto& m) {
+    m.layers()[1].attentions[0].positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
+    m.layers()[1].attentions[0].views[kDocument][kDocument] = {View::Kind::window, 20};
+  });
+  compute_in_layers("window outside the document", [](Layer& l) {
+    l.attentions[0].views[kQuery][kDocument] = {View::Kind::window, 3};
+  });
+  compute("embedding projection", [](auto& m) {
+    static const RandomModel wide({.hidden = 24, .heads = 2});
+    m.description.embedding_size = 24;
+    m.weights.word_embeddings = wide.weights.word_embeddings;
+    m.weights.position_embeddings = wide.weights.position_embeddings;
+    m.weights.position_embeddings.shape[0] = 64;
+    m.weights.token_type_embeddings = wide.weights.token_type_embeddings;
+    m.weights.embedding_norm = wide.weights.embedding_norm;
+    m.weights.embedding_projection = {wide.weights.head_dense.weight, {}};
+    m.weights.embedding_projection.weight.shape = {16, 24};
+  });
+  compute("narrow heads", [](auto& m) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      m.layers()[i].attentions[0].head_size = 4;
+      m.layers()[i].attentions[0].scale = 0.5;
+      AttentionWeights& weights = m.layer_weights()[i].attentions[0];
+      for (LinearWeights* linear : {&weights.query, &weights.key, &weights.value}) {
+        linear->weight.shape = {8, 16};
+        linear->bias.shape = {8};
+      }
+      weights.output.weight.shape = {16, 8};
+    }
+  });
+}
+
+/// C, Q, D and tokens of the document that see all of it; D with a window.
+void add_global_tokens(RandomModel& model, std::int32_t window) {
+  model.description.groups.push_back({"sentences", Dependence::pair});
+  model.description.stacks[0].groups.push_back(3);
+  for (Layer& layer : model.layers()) {
+    Views& views = layer.attentions[0].views;
+    for (auto& of_group : views) of_group.push_back(kEverything);
+    views.emplace_back(4, kEverything);
+    views[kDocument][kDocument] = {View::Kind::window, window};
+  }
+}
+
+TEST(FastPath, ComputesGlobalTokens) {
+  for (const std::int32_t window : {0, 1, 2, 17, 40}) {
+    RandomModel model(kSmall);
+    add_global_tokens(model, window);
+    const auto reference = model.on(kReference), fast = model.on(kFast);
+    std::mt19937 random(static_cast<std::uint32_t>(window));
+    for (int round = 0; round < 20; ++round) {
+      const std::int32_t cls = 1;
+      const std::vector<std::int32_t> query = model.tokens(3), positions = counted(0, 64);
+      const std::span<const std::int32_t> places(positions);
+      // Some tokens of each document are global: none, a few, or all but one.
+      struct Document {
+        std::vector<std::int32_t> ids[2], positions[2];
+        std::vector<Segment> segments;
+      };
+      std::vector<Document> documents(3);
+      std::vector<std::span<const Segment>> candidates;
+      for (Document& document : documents) {
+        const std::size_t tokens = 1 + random() % 50, share = random() % 4;
+        for (std::size_t i = 0; i < tokens; ++i) {
+          const std::size_t which = i > 0 && random() % 4 < share ? 1 : 0;
+          document.ids[which].push_back(model.tokens(1)[0]);
+          document.positions[which].push_back(static_cast<std::int32_t>(4 + i));
+        }
+        document.segments.push_back({kDocument, document.ids[0], document.positions[0], 1});
+        if (!document.ids[1].empty()) document.segments.push_back({3, document.ids[1], document.positions[1], 1});
+        candidates.emplace_back(document.segments);
+      }
+      const Segment shared[] = {{kCls, {&cls, 1}, places.first(1)}, {kQuery, query, places.subspan(1, 3)}};
+      std::vector<float> expected(3), logits(3);
+      reference->score({shared, candidates}, expected);
+      fast->score({shared, candidates}, logits);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(logits[i], expected[i], 1e-4) << window << ", " << round;
+      const auto states = reference->hidden_states({shared, std::span(candidates).first(1)}),
+                 own = fast->hidden_states({shared, std::span(candidates).first(1)});
+      ASSERT_EQ(own.layers.size(), states.layers.size());
+      for (std::size_t s = 0; s < states.layers.back().size(); ++s) {
+        ASSERT_EQ(own.layers.back()[s].size(), states.layers.back()[s].size());
+        for (std::size_t i = 0; i < own.layers.back()[s].size(); ++i) {
+          ASSERT_NEAR(own.layers.back()[s][i], states.layers.back()[s][i], 1e-3);
+        }
+      }
+    }
+  }
+}
+
 TEST(FastPath, NamesWhatItDoesNotSupport) {
   const auto refuse = [](const std::string& name, const auto& spoil) {
-    RandomModel model(kSmall);
-    model.weights.head_norm = model.weights.embedding_norm;
-    StackWeights& stack = model.weights.stacks[0];
-    stack.final_norm = model.weights.embedding_norm;
-    for (LayerWeights& layer : stack.layers) {
-      layer.feed_forward.gate = layer.feed_forward.in;
-      layer.attentions[0].relative_bias = layer.attentions[0].query.weight;
-      layer.attentions[0].relative_bias.shape = {8, 2};
-    }
+    RandomModel model = with_more_weights();
     spoil(model);
     expect_error(ErrorKind::unsupported, {"CPU backend", name}, [&] { model.on(kFast); });
     const Pairs pairs = random_pairs(model, 3, {4});
     EXPECT_TRUE(std::isfinite(pairs.logits(*model.on(kReference))[0])) << name;
   };
-  const auto refuse_in_layer = [&](const std::string& name, const auto& spoil) {
-    refuse(name, [&](RandomModel& model) { spoil(model.layers()[1]); });
-  };
   const auto refuse_in_attention = [&](const std::string& name, const auto& spoil) {
     refuse(name, [&](RandomModel& model) { spoil(model.layers()[1].attentions[0]); });
   };
-  refuse("without position embeddings", [](auto& m) {
-    m.description.max_positions = 0;
-    m.weights.position_embeddings = {};
-  });
-  refuse("without token type embeddings", [](auto& m) {
-    m.description.token_types = 0;
-    m.weights.token_type_embeddings = {};
-  });
-  refuse("without a norm", [](auto& m) { m.description.embedding_norm = false; });
-  refuse("pre-norm", [](auto& m) { m.description.stacks[0].final_norm = true; });
-  refuse("RMSNorm", [](auto& m) { m.description.norm_kind = NormKind::rms; });
   refuse("groups of tokens other", [](auto& m) {
-    m.description.groups.push_back({"more", Dependence::pair});
-    for (Layer& layer : m.layers()) {
-      for (auto& of_group : layer.attentions[0].views) of_group.push_back(kEverything);
-    }
-  });
-  refuse("head on tokens other", [](auto& m) { m.description.head.groups = {kCls, kQuery, kDocument}; });
-  refuse("scale in the head", [](auto& m) { m.description.head.scale = 0.5; });
-  refuse("head without a dense", [](auto& m) { m.description.head.dense = false; });
-  refuse("activation other than tanh", [](auto& m) { m.description.head.activation = Activation::gelu_erf; });
-  refuse("head with a norm", [](auto& m) { m.description.head.norm = true; });
-  refuse("several outputs", [](auto& m) {
-    m.description.head.outputs = 2;
-    m.weights.head_output = {m.weights.head_dense.weight, {}};
-    m.weights.head_output.weight.shape = {2, 16};
+    add_global_tokens(m, 3);
+    m.layers()[0].attentions[0].views[kCls][3] = {};
   });
   refuse("several stacks", [](auto& m) {
     m.description.stacks.push_back({{}, {m.layers()[0]}});
@@ -255,58 +376,21 @@ TEST(FastPath, NamesWhatItDoesNotSupport) {
     m.layers()[1].attentions.push_back(m.layers()[1].attentions[0]);
     m.layer_weights()[1].attentions.push_back(m.layer_weights()[1].attentions[0]);
   });
-  refuse_in_layer("pre-norm", [](Layer& l) { l.feed_forward.norm = NormPlacement::before; });
-  refuse_in_layer("without a norm", [](Layer& l) { l.feed_forward.norm = NormPlacement::none; });
-  refuse_in_layer("gated", [](Layer& l) { l.feed_forward.gated = true; });
-  refuse_in_layer("ReLU", [](Layer& l) { l.feed_forward.activation = Activation::relu; });
-  refuse_in_layer("SiLU", [](Layer& l) { l.feed_forward.activation = Activation::silu; });
-  refuse_in_layer("GELU with tanh", [](Layer& l) { l.feed_forward.activation = Activation::gelu_tanh; });
-  refuse_in_layer("without activation", [](Layer& l) { l.feed_forward.activation = Activation::none; });
-  refuse_in_layer("feed-forward with tanh", [](Layer& l) { l.feed_forward.activation = Activation::tanh; });
-  refuse_in_attention("pre-norm", [](Attention& a) { a.norm = NormPlacement::before; });
-  refuse_in_attention("without a norm", [](Attention& a) { a.norm = NormPlacement::none; });
-  refuse_in_attention("attention scale", [](Attention& a) { a.scale = 1; });
+  const std::string mixed = "norms before some sub-blocks";
+  refuse(mixed, [](auto& m) { m.description.stacks[0].final_norm = true; });
+  refuse(mixed, [](auto& m) { m.layers()[1].feed_forward.norm = NormPlacement::before; });
+  refuse(mixed, [](auto& m) { m.layers()[1].feed_forward.norm = NormPlacement::none; });
+  refuse_in_attention(mixed, [](Attention& a) { a.norm = NormPlacement::before; });
+  refuse_in_attention(mixed, [](Attention& a) { a.norm = NormPlacement::none; });
+  refuse_in_attention("different sizes", [](Attention& a) { a.scale = 1; });
   refuse_in_attention("different sizes", [](Attention& a) {
     a.heads = 4;
     a.head_size = 4;
     a.scale = 0.5;
   });
-  refuse_in_attention("RoPE", [](Attention& a) { a.positions = {PositionScheme::Kind::rotary, 10000}; });
-  refuse_in_attention("relative positions", [](Attention& a) {
-    a.positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
-  });
   refuse_in_attention("keys and values of another stack", [](Attention& a) { a.keys_of_layer = 0; });
-  refuse_in_attention("window outside", [](Attention& a) { a.views[kQuery][kDocument] = {View::Kind::window, 3}; });
   refuse_in_attention("does not see itself", [](Attention& a) { a.views[kQuery][kQuery] = {}; });
   refuse_in_attention("across candidates", [](Attention& a) { a.views[kCls][kCls] = {View::Kind::across}; });
-}
-
-TEST(FastPath, NamesAnEmbeddingProjectionAndNarrowHeads) {
-  RandomModel model(kSmall), wide({.hidden = 24, .heads = 2});
-  model.description.embedding_size = 24;
-  model.weights.word_embeddings = wide.weights.word_embeddings;
-  model.weights.position_embeddings = wide.weights.position_embeddings;
-  model.weights.position_embeddings.shape[0] = 64;
-  model.weights.token_type_embeddings = wide.weights.token_type_embeddings;
-  model.weights.embedding_norm = wide.weights.embedding_norm;
-  model.weights.embedding_projection = {wide.weights.head_dense.weight, {}};
-  model.weights.embedding_projection.weight.shape = {16, 24};
-  expect_error(ErrorKind::unsupported, {"CPU backend", "embedding size"}, [&] { model.on(kFast); });
-  EXPECT_TRUE(std::isfinite(random_pairs(model, 3, {4}).logits(*model.on(kReference))[0]));
-
-  RandomModel narrow(kSmall);
-  for (std::size_t i = 0; i < 2; ++i) {
-    narrow.layers()[i].attentions[0].head_size = 4;
-    narrow.layers()[i].attentions[0].scale = 0.5;
-    AttentionWeights& weights = narrow.layer_weights()[i].attentions[0];
-    for (LinearWeights* linear : {&weights.query, &weights.key, &weights.value}) {
-      linear->weight.shape = {8, 16};
-      linear->bias.shape = {8};
-    }
-    weights.output.weight.shape = {16, 8};
-  }
-  expect_error(ErrorKind::unsupported, {"CPU backend", "do not add up"}, [&] { narrow.on(kFast); });
-  EXPECT_TRUE(std::isfinite(random_pairs(narrow, 3, {4}).logits(*narrow.on(kReference))[0]));
 }
 
 // An absent bias is a bias of zeros, on every backend.

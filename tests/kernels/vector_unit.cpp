@@ -447,52 +447,71 @@ struct Head {
   }
 };
 
-// Segments with windows of their own, narrow and wide, that lie before and after the tokens.
+// Segments with windows of their own, narrow and wide, that lie before and after the tokens; also with biases by
+// distance, and with every third key of the band hidden.
 TEST_P(VectorLevel, AttentionThroughWindowsIntoOtherSegments) {
   constexpr std::size_t size = 8;
   for (const std::size_t tokens : {1, 7, 40}) {
     for (const std::size_t window : {0, 3, 16, 17, 200}) {
       for (const std::ptrdiff_t offset : {-60, -5, 0, 4, 30}) {
-        const Head head(size, tokens, 50);
-        // The keys of the segment with reach on both sides.
-        const std::size_t count = 50, stride = count + 2 * cpu::kReach;
-        const std::vector<float> keys = random_numbers(size * stride, 1, 7),
-                                 values = random_numbers(size * stride, 1, 8);
-        cpu::Attention a = head.attention(tokens);
-        a.segment_count = 1;
-        a.segments[0] = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, count, offset, window};
-        std::vector<float> scores((count + tokens + 4 * cpu::kReach) * kernels_.lanes);
-        Guarded output(size * head.stride);
-        a.scores = scores.data();
-        a.output = output.data() + cpu::kReach;
-        a.output_stride = head.stride;
-        kernels_.attend(a);
-        for (std::size_t i = 0; i < tokens; ++i) {
-          std::vector<double> weights;
-          std::vector<const float*> seen;
-          std::vector<std::size_t> strides;
-          const auto add = [&](const float* key, const float* value, std::size_t key_stride) {
-            double product = 0;
-            for (std::size_t d = 0; d < size; ++d) {
-              product += static_cast<double>(a.query[d * a.query_stride + i]) * key[d * key_stride];
-            }
-            weights.push_back(std::exp(product * a.scale));
-            seen.push_back(value);
-            strides.push_back(key_stride);
-          };
-          for (std::size_t j = 0; j < count; ++j) {
-            const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j) - offset;
-            if (static_cast<std::size_t>(std::abs(apart)) <= window) {
-              add(a.segments[0].keys + j, a.segments[0].values + j, stride);
+        for (const auto& [more, narrow] : {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
+          const Head head(size, tokens, 50);
+          // The keys of the segment with reach on both sides.
+          const std::size_t count = 50, stride = count + 2 * cpu::kReach;
+          const std::vector<float> keys = random_numbers(size * stride, 1, 7),
+                                   values = random_numbers(size * stride, 1, 8);
+          // A band that all tokens see, or one of few diagonals.
+          const std::size_t band = narrow ? 3 : tokens;
+          cpu::Attention a = head.attention(band);
+          a.segment_count = 1;
+          a.segments[0] = {keys.data() + cpu::kReach, values.data() + cpu::kReach, stride, count, offset, window};
+          std::vector<float> scores((count + tokens + 4 * cpu::kReach) * kernels_.lanes);
+          Guarded output(size * head.stride);
+          a.scores = scores.data();
+          a.output = output.data() + cpu::kReach;
+          a.output_stride = head.stride;
+          const std::vector<float> biases = random_numbers(600, 2, 9);
+          std::vector<float> masks(tokens + 2 * cpu::kReach);
+          const auto hidden = [&](std::size_t key) { return a.masks != nullptr && key % 3 == 1; };
+          if (more) {
+            a.biases = biases.data() + 300;
+            a.masks = masks.data() + cpu::kReach;
+            for (std::size_t j = 0; j < tokens; ++j) {
+              if (hidden(j)) masks[cpu::kReach + j] = -std::numeric_limits<float>::max();
             }
           }
-          for (std::size_t j = 0; j < tokens; ++j) add(a.band.keys + j, a.band.values + j, head.stride);
-          const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-          for (std::size_t d = 0; d < size; ++d) {
-            double wanted = 0;
-            for (std::size_t k = 0; k < weights.size(); ++k) wanted += weights[k] / total * seen[k][d * strides[k]];
-            ASSERT_NEAR(a.output[d * head.stride + i], wanted, 2e-6)
-                << "token " << i << " of " << tokens << ", window " << window << ", offset " << offset;
+          kernels_.attend(a);
+          for (std::size_t i = 0; i < tokens; ++i) {
+            std::vector<double> weights;
+            std::vector<const float*> seen;
+            std::vector<std::size_t> strides;
+            const auto add = [&](const float* key, const float* value, std::size_t key_stride, std::ptrdiff_t apart) {
+              double product = 0;
+              for (std::size_t d = 0; d < size; ++d) {
+                product += static_cast<double>(a.query[d * a.query_stride + i]) * key[d * key_stride];
+              }
+              weights.push_back(std::exp(product * a.scale + (more ? a.biases[apart] : 0)));
+              seen.push_back(value);
+              strides.push_back(key_stride);
+            };
+            for (std::size_t j = 0; j < count; ++j) {
+              const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j) - offset;
+              if (static_cast<std::size_t>(std::abs(apart)) <= window) {
+                add(a.segments[0].keys + j, a.segments[0].values + j, stride, apart);
+              }
+            }
+            for (std::size_t j = 0; j < tokens; ++j) {
+              const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(j);
+              const bool near = static_cast<std::size_t>(std::abs(apart)) <= band;
+              if (near && !hidden(j)) add(a.band.keys + j, a.band.values + j, head.stride, apart);
+            }
+            const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+            for (std::size_t d = 0; d < size; ++d) {
+              double wanted = 0;
+              for (std::size_t k = 0; k < weights.size(); ++k) wanted += weights[k] / total * seen[k][d * strides[k]];
+              ASSERT_NEAR(a.output[d * head.stride + i], wanted, 2e-6)
+                  << "token " << i << " of " << tokens << ", window " << window << ", offset " << offset;
+            }
           }
         }
       }
