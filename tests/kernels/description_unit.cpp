@@ -353,6 +353,71 @@ TEST(FastPath, ComputesGlobalTokens) {
   }
 }
 
+/// T5's form: Q and D through two pre-norm layers with relative positions, then one token through two layers of a
+/// decoder. Heads are narrower than the states.
+RandomModel with_decoder(const AttentionPattern& pattern) {
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 4, .vocabulary = 50, .positions = 64});
+  EncoderDescription& d = model.description;
+  d.max_positions = d.token_types = 0;
+  model.weights.position_embeddings = model.weights.token_type_embeddings = {};
+  d.embedding_norm = false;
+  d.norm_kind = NormKind::rms;
+  d.head = {.groups = {kCls}, .scale = 0.3, .outputs = 2};
+  model.weights.head_output = {model.weights.head_dense.weight, {}};
+  model.weights.head_output.weight.shape = {2, 32};
+  std::vector<LayerWeights> layers = std::move(model.layer_weights());
+  for (LayerWeights& layer : layers) {
+    AttentionWeights& weights = layer.attentions[0];
+    for (LinearWeights* linear : {&weights.query, &weights.key, &weights.value}) {
+      linear->weight.shape = {24, 32};
+      linear->bias = {};
+    }
+    weights.output.weight.shape = {32, 24};
+    weights.relative_bias = layers[0].attentions[0].query.weight;
+    weights.relative_bias.shape = {8, 2};
+  }
+  const Views views = views_of(pattern);
+  Attention attention{.norm = NormPlacement::before, .heads = 2, .head_size = 12, .scale = 0.4};
+  const FeedForward feed_forward{.norm = NormPlacement::before, .size = 48, .activation = Activation::relu};
+  Attention self = attention;
+  self.positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
+  self.views = {{}, views[kQuery], views[kDocument]};
+  self.views[kQuery][kCls] = self.views[kDocument][kCls] = {};
+  Attention own = attention, cross = attention;
+  own.views = {{kEverything, {}, {}}, {}, {}};
+  cross.views = {{{}, views[kCls][kQuery], views[kCls][kDocument]}, {}, {}};
+  d.stacks = {{{kQuery, kDocument}, {{{self}, feed_forward}, {{self}, feed_forward}}, true},
+              {{kCls}, {{{own, cross}, feed_forward}, {{own, cross}, feed_forward}}, true}};
+  model.weights.stacks = {{{layers[0], layers[1]}, layers[0].feed_forward.norm},
+                          {{layers[2], layers[3]}, layers[1].feed_forward.norm}};
+  for (std::size_t i = 0; i < 2; ++i) model.weights.stacks[1].layers[i].attentions.push_back(layers[i].attentions[0]);
+  return model;
+}
+
+TEST(FastPath, ComputesADecoderForAnyBatch) {
+  AttentionPattern asymmetric, query_only, windowed;
+  asymmetric.query_document = asymmetric.query_cls = false;
+  query_only.cls_document = false;
+  windowed.window = 3;
+  for (const AttentionPattern& pattern : {AttentionPattern(), asymmetric, query_only, windowed}) {
+    RandomModel model = with_decoder(pattern);
+    std::mt19937 random(1);
+    std::vector<std::size_t> lengths;
+    for (std::size_t i = 0; i < 150; ++i) lengths.push_back(1 + random() % 60);
+    const Pairs pairs = random_pairs(model, 5, lengths);
+    const std::vector<float> expected = pairs.logits(*model.on(kReference));
+    const std::vector<float> logits = pairs.logits(*model.on(kFast));
+    for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(logits[i], expected[i], 1e-4) << i;
+    for (const int threads : {2, 5}) {
+      EXPECT_EQ(pairs.logits(*model.on({Device::cpu(), Precision::fp32, threads, ""})), logits);
+    }
+    for (const std::size_t i : {0, 64, 149}) {
+      const Pairs alone{pairs.query, {pairs.documents[i]}};
+      EXPECT_EQ(alone.logits(*model.on(kFast))[0], logits[i]);
+    }
+  }
+}
+
 TEST(FastPath, NamesWhatItDoesNotSupport) {
   const auto refuse = [](const std::string& name, const auto& spoil) {
     RandomModel model = with_more_weights();
