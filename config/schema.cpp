@@ -233,14 +233,16 @@ std::vector<Key> make_schema() {
       choice_key(
           "rescorer", "long_documents", FIELD(rescorer.long_documents),
           "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
-          "sump the sum of its chunks."),
+          "sump the sum of its chunks, avgp their mean, topk the mean of its top_chunks best."),
       whole_number_key("rescorer", "chunk", FIELD(rescorer.chunk), {1, 1'000'000},
-                       "Word pieces of a document per chunk (maxp, firstp, sump)."),
+                       "Word pieces of a document per chunk (all but truncate)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
                        "Word pieces from the start of one chunk to the start of the next; at most chunk."),
       whole_number_key("rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
-                       "Maximum number of chunks read per document (maxp, sump): the first and those that share most "
-                       "with the query; 0 is all."),
+                       "Maximum number of chunks read per document (maxp, sump, avgp, topk): the first and those that "
+                       "share most with the query; 0 is all."),
+      whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
+                       "How many of a document's best chunks topk takes the mean of."),
 
       choice_key("log", "level", FIELD(log.level), "The least severe level that is logged."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),

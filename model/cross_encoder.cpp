@@ -42,6 +42,9 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     bad_option(fmt::format("max_chunks {} is out of range", options.max_chunks),
                "give 1 or more chunks, or 0 for all of them");
   }
+  if (options.top_chunks < 1) {
+    bad_option(fmt::format("top_chunks {} is out of range", options.top_chunks), "give 1 or more chunks");
+  }
   if (options.stride < 1 || options.stride > options.chunk) {
     bad_option(fmt::format("stride {} is out of range", options.stride),
                fmt::format("give 1 to {} word pieces, so that chunks leave no gaps", options.chunk));
@@ -174,7 +177,7 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
                   "run `relucent model check`: the weights are damaged or exceed this precision's range");
     }
   }
-  batch.combine(logits, options_.long_documents, scores.documents);
+  batch.combine(logits, options_, scores.documents);
   scores.times.encode = time_since(start);
   return scores;
 }

@@ -41,8 +41,8 @@ class TokenizedBatch {
   std::vector<Segment> shared_segments() const;
   std::vector<Segment> document_segments() const;
 
-  /// Computes each document's logit from those of its candidates: their sum for sump, otherwise their maximum.
-  void combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const;
+  /// Computes each document's logit from those of its candidates, as options.long_documents says. Sums are in double.
+  void combine(std::span<const float> logits, const CrossEncoderOptions& options, std::span<PairScore> documents) const;
 
  private:
   struct Candidate {

@@ -36,6 +36,7 @@ Config far_from_the_defaults() {
   rescorer.chunk = 300;
   rescorer.stride = 150;
   rescorer.max_chunks = 5;
+  rescorer.top_chunks = 2;
   config.log = {LogLevel::off, "a.log"};
   return config;
 }

@@ -17,7 +17,7 @@ namespace relucent {
 enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, fail };
-enum class LongDocumentMode { truncate, maxp, firstp, sump };
+enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 enum class LogLevel { trace, debug, info, warning, error, off };
@@ -64,6 +64,7 @@ struct RescorerConfig {
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
+  std::int32_t top_chunks = 3;  ///< of topk
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };

@@ -16,9 +16,9 @@
 
 namespace relucent {
 
-/// How to score a document longer than max_length.
-/// truncate: cut off its end. maxp: its best chunk. firstp: its first chunk. sump: the sum of its chunks.
-enum class LongDocuments { truncate, maxp, firstp, sump };
+/// How to score a document longer than max_length: truncate cuts off its end, firstp reads only its first chunk. maxp
+/// takes the greatest logit of its chunks, sump their sum, avgp their mean, topk the mean of the top_chunks greatest.
+enum class LongDocuments { truncate, maxp, firstp, sump, avgp, topk };
 
 struct CrossEncoderOptions {
   BackendOptions backend;
@@ -26,9 +26,10 @@ struct CrossEncoderOptions {
   /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
   LongDocuments long_documents = LongDocuments::truncate;
-  std::int32_t chunk = 225;     ///< document word pieces per chunk (maxp, firstp, sump)
+  std::int32_t chunk = 225;     ///< document word pieces per chunk (all modes but truncate)
   std::int32_t stride = 200;    ///< word pieces from the start of one chunk to the start of the next
   std::int32_t max_chunks = 0;  ///< per document: the first and those that share most with the query; 0: all
+  std::int32_t top_chunks = 3;  ///< topk: how many; of fewer chunks it takes the mean of all
 };
 
 /// A document to score. Views live as long as the call.
