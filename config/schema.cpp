@@ -243,6 +243,9 @@ std::vector<Key> make_schema() {
                        "share most with the query; 0 is all."),
       whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
+      switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
+                 "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
+                 "long ones again."),
 
       choice_key("log", "level", FIELD(log.level), "The least severe level that is logged."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),

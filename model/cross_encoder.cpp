@@ -9,6 +9,7 @@
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
+#include "model/input/piece_places.h"
 #include "model/input/tokenized_batch.h"
 #include "relucent/error.h"
 
@@ -69,6 +70,10 @@ class LoadedCrossEncoder final : public CrossEncoder {
 
   PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
                              const StopSignal& stop) const override;
+
+  TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
+    return place_of_pieces(*tokenizer_, text, pieces, stop);
+  }
 
   const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
@@ -132,7 +137,7 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
       if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
-      batch.add(ids.subspan(chunk.begin, chunk.size), i);
+      batch.add(ids.subspan(chunk.begin, chunk.size), i, chunk.begin);
       score.tokens += static_cast<std::int32_t>(special + query_pieces.size() + chunk.size);
     }
   }

@@ -65,12 +65,12 @@ void TokenizedBatch::make_positions(std::size_t tokens) {
   }
 }
 
-void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t document) {
+void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t document, std::size_t first_piece) {
   const std::size_t begin = ids_.size();
   append(ids_, input_.before_document);
   append(ids_, pieces);
   append(ids_, input_.after_document);
-  candidates_.push_back({begin, ids_.size() - begin, document});
+  candidates_.push_back({begin, ids_.size() - begin, document, {first_piece, first_piece + pieces.size()}});
   make_positions(tokens_before_document() + candidates_.back().size);
 }
 
@@ -100,7 +100,11 @@ void TokenizedBatch::combine(std::span<const float> logits, const CrossEncoderOp
     const std::size_t document = candidates_[i].document;
     chunks.push_back(logits[i]);
     if (i + 1 < candidates_.size() && candidates_[i + 1].document == document) continue;
-    documents[document].logit = combined(chunks, options);
+    const auto best = static_cast<std::size_t>(std::max_element(chunks.begin(), chunks.end()) - chunks.begin());
+    PairScore& score = documents[document];
+    score.best = candidates_[i + 1 - chunks.size() + best].pieces;
+    score.best.all = chunks.size() == 1 && !score.truncated;
+    score.logit = combined(chunks, options);
     chunks.clear();
   }
 }

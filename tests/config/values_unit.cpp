@@ -37,6 +37,7 @@ Config far_from_the_defaults() {
   rescorer.stride = 150;
   rescorer.max_chunks = 5;
   rescorer.top_chunks = 2;
+  rescorer.find_passages = false;
   config.log = {LogLevel::off, "a.log"};
   return config;
 }

@@ -65,6 +65,7 @@ struct RescorerConfig {
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
   std::int32_t top_chunks = 3;  ///< of topk
+  bool find_passages = true;    ///< whether hits say which part of their text scored best
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };

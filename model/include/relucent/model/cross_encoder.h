@@ -12,6 +12,7 @@
 #include "relucent/export.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/tokenizer.h"
+#include "relucent/text_range.h"
 #include "relucent/times.h"
 
 namespace relucent {
@@ -45,6 +46,7 @@ struct PairScore {
   float logit = 0;
   std::int32_t tokens = 0;  ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
   bool truncated = false;   ///< the model did not see all of the document
+  PieceRange best;          ///< of the document's pieces: the chunk with the greatest logit, or what was read
 };
 
 struct PairScores {
@@ -74,6 +76,11 @@ class RELUCENT_API CrossEncoder {
                                      const StopSignal& stop = {}) const = 0;
   /// The same for texts alone.
   PairScores score(std::string_view query, std::span<const std::string_view> texts, const StopSignal& stop = {}) const;
+
+  /// Where a document's pieces, as PairScore::best, stand in its text: bytes of whole characters, from the first to the
+  /// last word of which a piece is in the range. Tokenizes the text again, up to there, unless `pieces` are all of it.
+  /// Throws Error when `stop` is due.
+  virtual TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop = {}) const = 0;
 
   virtual const Tokenizer& tokenizer() const noexcept = 0;
   virtual const BackendInfo& backend() const noexcept = 0;
