@@ -11,6 +11,7 @@
 
 #include "index_tools/program/snippet.h"
 #include "plugin/index/stored_fields.h"
+#include "plugin/rescoring/model_text.h"
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
@@ -97,12 +98,20 @@ struct SearchSession::Implementation {
   std::vector<WantedField> wanted_fields(Texts texts, std::size_t end) const {
     std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
     if (texts == Texts::none) return wanted;
-    wanted.push_back({to_lucene(config.index.text_field), WantedField::Values::all_texts});
-    if (texts == Texts::beginnings) wanted.back().at_most = std::max(kSnippetSource, end) + kMoreBytes;
+    for (const std::string& field : config.index.fields_read()) {
+      wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
+      // More than is shown, so that a snippet shows that the text continues.
+      if (texts == Texts::beginnings) wanted.back().at_most = std::max(kSnippetSource, end) + kMoreBytes;
+    }
     return wanted;
   }
 
-  static void show(const std::string& text, SearchPassage& passage) {
+  /// Sets the passage's text, if texts are asked for.
+  void show(const std::vector<std::optional<std::string>>& values, SearchPassage& passage) const {
+    const std::vector<std::string> fields = config.index.fields_read();
+    const auto field = std::find(fields.begin(), fields.end(), passage.field) - fields.begin() + 1;
+    if (static_cast<std::size_t>(field) >= values.size()) return;
+    const std::string text = values[static_cast<std::size_t>(field)].value_or("");
     passage.text = text.substr(std::min(passage.begin, text.size()), passage.end - passage.begin);
     passage.ends_field = text.find_first_not_of(" \t\r\n\f\v", passage.end) == std::string::npos;
   }
@@ -130,8 +139,8 @@ struct SearchSession::Implementation {
                   "set [index] id_field in a profile to the stored field that holds the documents' ids");
     }
     hit.id = *std::move(values[0]);
-    if (values.size() > 1) hit.text = std::move(values[1]).value_or("");
-    if (values.size() > 1 && hit.passage) show(hit.text, *hit.passage);
+    if (hit.passage) show(values, *hit.passage);
+    hit.text = join_fields(std::span(values).subspan(1), StopSignal()).text;
     return hit;
   }
 };

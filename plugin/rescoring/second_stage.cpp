@@ -7,8 +7,10 @@
 #include <chrono>
 
 #include "base/checksum.h"
+#include "base/text.h"
 #include "plugin/index/commit_data.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/rescoring/model_text.h"
 #include "plugin/rescoring/restore_words.h"
 #include "relucent/error.h"
 
@@ -34,8 +36,15 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
   if (!over_one_reader) return false;
   const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
-  if (stored == wanted || stored == 0) return stored == wanted;
+  const bool same_text = stage.config.index.fields_read() == std::vector{stage.config.index.text_field};
+  if ((stored == wanted && same_text) || stored == 0) return stored == wanted;
   std::call_once(stage.said.token_ids_are_others, [&] {
+    if (!same_text) {
+      stage.log.warning(
+          "the index's token ids are of one field, but text_fields names others: tokenizing the texts "
+          "instead (logged once)");
+      return;
+    }
     stage.log.warning(
         fmt::format("the index's token ids are from the tokenizer {}, but the model's is {}: tokenizing the texts "
                     "instead (logged once)",
@@ -93,7 +102,7 @@ void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
   if (rescored.status == RescoreStatus::no_hit_text) {
     std::call_once(stage.said.no_hit_has_text, [&] {
       stage.log.warning(fmt::format("{} in the field \"{}\"; keeping the first stage's order (logged once)",
-                                    rescored.reason, stage.config.index.text_field));
+                                    rescored.reason, join(stage.config.index.fields_read(), "\", \"")));
     });
   } else if (rescored.status == RescoreStatus::failed) {
     // An unsupported feature stays unsupported; other failures may be temporary.
@@ -143,7 +152,8 @@ std::optional<HitPassage> SecondStage::passage(const SecondStageResult& result, 
     const auto range = scorer.passage(candidate, *rescored.scores[hit], result.stop);
     if (!range) return std::nullopt;
     if (range->begin <= range->end && range->end <= candidate.text.size()) {
-      return HitPassage{config.index.text_field, *range};
+      const auto [field, bytes] = place_in_field(candidate.text, result.texts.parts[hit], *range);
+      return HitPassage{config.index.fields_read()[field], bytes};
     }
     problem = "not a range of the text";
   } catch (const Error& error) {

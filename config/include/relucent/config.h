@@ -29,6 +29,12 @@ struct IndexConfig {
   std::string contents_field = "contents";    ///< indexed; what BM25 searches
   bool token_ids = false;                     ///< whether indexing also stores the token ids of [rescorer] model
   IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
+  std::vector<std::string> text_fields;       ///< stored; what the rescorer reads instead of text_field, unless empty
+
+  /// The stored fields that the rescorer reads, in order: text_fields, or text_field alone.
+  std::vector<std::string> fields_read() const {
+    return text_fields.empty() ? std::vector<std::string>{text_field} : text_fields;
+  }
 
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };

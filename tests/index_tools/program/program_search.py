@@ -80,6 +80,19 @@ class Search(ProgramTest):
         plain = json.loads(self.expect(run(*options, "--json", "--no-rescore"), 0).stdout)
         self.assertEqual([hit["passage"] for hit in plain["hits"]], [None, None])
 
+    def test_the_model_may_read_several_stored_fields(self):
+        profile = self.folder / "fields.toml"
+        profile.write_text('[index]\ntext_fields = ["id", "text"]\n[rescorer]\nwindow = 5\n')
+        alone = {hit["id"]: hit for hit in self.hits(QUESTION, "--window", "5")["hits"]}
+        for hit in self.hits(QUESTION, "--config", profile)["hits"][:5]:
+            other = alone[hit["id"]]
+            self.assertEqual(hit["text"], f"{hit['id']} {other['text']}")
+            self.assertNotEqual(hit["logit"], other["logit"])
+            self.assertEqual(hit["first_stage_score"], other["first_stage_score"])
+            self.assertEqual(hit["passage"], other["passage"])
+        profile.write_text('[index]\ntext_fields = ["title", "text"]\n')
+        self.expect_error(2, "title", arguments=["search", "--index", self.index, "--config", profile, QUESTION])
+
     def test_a_page_is_the_beginning_of_the_longer_answer(self):
         ten, thirty = (self.hits(QUESTION, "--window", "40", "--hits", hits) for hits in ("10", "30"))
         self.assertEqual([hit["id"] for hit in ten["hits"]], [hit["id"] for hit in thirty["hits"]][:10])
