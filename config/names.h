@@ -37,11 +37,13 @@ struct Names<OnError> {
 
 template <>
 struct Names<LongDocumentMode> {
-  static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 4> kAll{
+  static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 6> kAll{
       {{LongDocumentMode::truncate, "truncate"},
        {LongDocumentMode::maxp, "maxp"},
        {LongDocumentMode::firstp, "firstp"},
-       {LongDocumentMode::sump, "sump"}}};
+       {LongDocumentMode::sump, "sump"},
+       {LongDocumentMode::avgp, "avgp"},
+       {LongDocumentMode::topk, "topk"}}};
 };
 
 template <>

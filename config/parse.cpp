@@ -50,6 +50,7 @@ const char* type_name(Type type) {
     case Type::integer: return "a whole number";
     case Type::number: return "a number";
     case Type::text: return "a string in quotes";
+    case Type::texts: return "an array of strings in quotes";
   }
   return "";
 }
@@ -61,6 +62,14 @@ Value value_of(const toml::node& node, Type type) {
   if (type == Type::number && node.is_floating_point()) return node.as_floating_point()->get();
   if (type == Type::number && node.is_integer()) return static_cast<double>(node.as_integer()->get());
   if (type == Type::text && node.is_string()) return node.as_string()->get();
+  if (const auto* array = node.as_array(); array != nullptr && type == Type::texts) {
+    std::vector<std::string> texts;
+    for (const auto& element : *array) {
+      if (!element.is_string()) return {};
+      texts.push_back(element.as_string()->get());
+    }
+    return texts;
+  }
   return {};
 }
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/text.h"
 #include "config/names.h"
@@ -112,6 +114,27 @@ Key text_key(std::string section, std::string name, Access access, const Text& r
   return key;
 }
 
+// For a list of names, unset if empty.
+template <class Access>
+Key names_key(std::string section, std::string name, Access access, std::string allowed, std::string meaning) {
+  Key key{std::move(section), std::move(name), Type::texts, std::move(allowed), std::move(meaning), false, {}, {}, {}};
+  key.get = [access](const Config& config) -> Value {
+    const std::vector<std::string>& names = access(const_cast<Config&>(config));
+    if (names.empty()) return {};
+    return names;
+  };
+  key.set = [access](Config& config, const Value& value) {
+    access(config) = std::get<std::vector<std::string>>(value);
+  };
+  key.is_allowed = [](const Value& value) {
+    const auto& names = std::get<std::vector<std::string>>(value);
+    const auto is_name = [](const std::string& one) { return !one.empty() && one.find('\0') == std::string::npos; };
+    return !names.empty() && std::all_of(names.begin(), names.end(), is_name) &&
+           std::set(names.begin(), names.end()).size() == names.size();
+  };
+  return key;
+}
+
 template <class Access>
 Key choice_key(std::string section, std::string name, Access access, std::string meaning) {
   using Enum = std::remove_reference_t<decltype(access(std::declval<Config&>()))>;
@@ -165,6 +188,8 @@ std::vector<Key> make_schema() {
                "The stored field with a document's external id."),
       text_key("index", "text_field", FIELD(index.text_field), {"a field's name, not empty", is_name},
                "The stored field whose text the rescorer reads."),
+      names_key("index", "text_fields", FIELD(index.text_fields), "an array of fields' names, none empty or repeated",
+                "The stored fields whose texts, joined by a space, the rescorer reads instead of text_field's alone."),
       text_key("index", "contents_field", FIELD(index.contents_field), {"a field's name, not empty", is_name},
                "The indexed field that BM25 searches."),
       switch_key("index", "token_ids", FIELD(index.token_ids),
@@ -233,14 +258,19 @@ std::vector<Key> make_schema() {
       choice_key(
           "rescorer", "long_documents", FIELD(rescorer.long_documents),
           "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
-          "sump the sum of its chunks."),
+          "sump the sum of its chunks, avgp their mean, topk the mean of its top_chunks best."),
       whole_number_key("rescorer", "chunk", FIELD(rescorer.chunk), {1, 1'000'000},
-                       "Word pieces of a document per chunk (maxp, firstp, sump)."),
+                       "Word pieces of a document per chunk (all but truncate)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
                        "Word pieces from the start of one chunk to the start of the next; at most chunk."),
       whole_number_key("rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
-                       "Maximum number of chunks read per document (maxp, sump): the first and those that share most "
-                       "with the query; 0 is all."),
+                       "Maximum number of chunks read per document (maxp, sump, avgp, topk): the first and those that "
+                       "share most with the query; 0 is all."),
+      whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
+                       "How many of a document's best chunks topk takes the mean of."),
+      switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
+                 "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
+                 "long ones again."),
 
       choice_key("log", "level", FIELD(log.level), "The least severe level that is logged."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),
@@ -282,6 +312,11 @@ Conflict find_conflict(const Config& config) {
             fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
                         config.rescorer.stride, config.rescorer.chunk),
             "set stride to at most chunk"};
+  }
+  if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
+    return {key_of("index", "text_fields"),
+            fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
+            "set one of them: text_field for one field, text_fields for several"};
   }
   return {};
 }

@@ -11,10 +11,10 @@
 namespace relucent::config {
 
 /// A value in a profile; monostate: the key is not set.
-using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
 /// A key's TOML type. A `number` may be written without a decimal point.
-enum class Type { boolean, integer, number, text };
+enum class Type { boolean, integer, number, text, texts };
 
 /// One key of the schema. These entries drive parsing, checking, writing and the documentation; key names appear
 /// nowhere else.

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
 #include "config/schema.h"
 #include "relucent/error.h"
 
@@ -42,6 +43,11 @@ std::string to_toml_value(const Value& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::to_string(*whole);
   if (const auto* real = std::get_if<double>(&value)) return number(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+    std::vector<std::string> elements;
+    for (const std::string& text : *texts) elements.push_back(quoted(text));
+    return fmt::format("[{}]", join(elements));
+  }
   return "unset";
 }
 

@@ -9,6 +9,7 @@
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
+#include "model/input/piece_places.h"
 #include "model/input/tokenized_batch.h"
 #include "relucent/error.h"
 
@@ -42,6 +43,9 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     bad_option(fmt::format("max_chunks {} is out of range", options.max_chunks),
                "give 1 or more chunks, or 0 for all of them");
   }
+  if (options.top_chunks < 1) {
+    bad_option(fmt::format("top_chunks {} is out of range", options.top_chunks), "give 1 or more chunks");
+  }
   if (options.stride < 1 || options.stride > options.chunk) {
     bad_option(fmt::format("stride {} is out of range", options.stride),
                fmt::format("give 1 to {} word pieces, so that chunks leave no gaps", options.chunk));
@@ -66,6 +70,10 @@ class LoadedCrossEncoder final : public CrossEncoder {
 
   PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
                              const StopSignal& stop) const override;
+
+  TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
+    return place_of_pieces(*tokenizer_, text, pieces, stop);
+  }
 
   const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
@@ -129,7 +137,7 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
       if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
-      batch.add(ids.subspan(chunk.begin, chunk.size), i);
+      batch.add(ids.subspan(chunk.begin, chunk.size), i, chunk.begin);
       score.tokens += static_cast<std::int32_t>(special + query_pieces.size() + chunk.size);
     }
   }
@@ -174,7 +182,7 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
                   "run `relucent model check`: the weights are damaged or exceed this precision's range");
     }
   }
-  batch.combine(logits, options_.long_documents, scores.documents);
+  batch.combine(logits, options_, scores.documents);
   scores.times.encode = time_since(start);
   return scores;
 }

@@ -18,7 +18,7 @@ relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES model
 relucent_model_test(model_tests LABELS unit property model
   SOURCES model/bert_config_unit.cpp model/formats_unit.cpp model/rewrite_unit.cpp
           model/wordpiece_unit.cpp model/cross_encoder_property.cpp
-          model/fp16_range_property.cpp model/wordpiece_property.cpp)
+          model/fp16_range_property.cpp model/passages_property.cpp model/wordpiece_property.cpp)
 relucent_model_test(model_fault_tests LABELS fault model SOURCES model/load_fault.cpp)
 relucent_model_test(model_tokenizer_faults LABELS fault fuzz model
   SOURCES model/tokenizer_fault.cpp model/tokenizer_fuzz.cpp)

@@ -6,7 +6,8 @@ relucent_test(rescoring_combine_tests LABELS unit property plugin
               LIBRARIES relucent_plugin_core)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
-              SOURCES plugin/rescoring/query_unit.cpp
+              SOURCES plugin/rescoring/passages_unit.cpp
+                      plugin/rescoring/query_unit.cpp
                       plugin/rescoring/rescorer_unit.cpp
                       plugin/rescoring/searcher_unit.cpp
                       plugin/rescoring/token_ids_unit.cpp

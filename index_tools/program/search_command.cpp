@@ -170,6 +170,7 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   part("encode", &StageTimes::encode);
   if (results.front().times.device.count() > 0) part("on device", &StageTimes::device);
   part("combine", &StageTimes::combine);
+  if (results.front().times.passages.count() > 0) part("passages", &StageTimes::passages);
 }
 
 /// Writes the answers to topics as a run, as JSON or as a rerank file, to files or standard output.
@@ -321,6 +322,8 @@ int run(const SearchOptions& options) {
   }
   // A rerank file holds the first stage's hits for other rerankers.
   if (options.no_rescore || !options.rerank_file.empty()) config.rescorer.enabled = false;
+  // Runs and rerank files do not show passages.
+  if (!options.topics.empty() && !options.json) config.rescorer.find_passages = false;
   const QuerySyntax syntax = options.syntax == "lucene" ? QuerySyntax::lucene : QuerySyntax::words;
 
   // Only topics write files, which must be cleaned up on an interrupt.
@@ -379,7 +382,8 @@ void add_search(CLI::App& program, Action& chosen) {
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
   command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
-  command->add_flag("--json", options->json, "Print one JSON object per query, one per line");
+  command->add_flag("--json", options->json,
+                    "Print one JSON object per query, one per line; each hit with its text and its best passage");
   command->footer(
       "Example:\n"
       "  relucent search --index my.index \"why is the sky blue\"\n"

@@ -100,7 +100,10 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     }
     out << fmt::format("{:>12.4f}  {}\n", hit.first_stage_score, styled(styles, kBold, printable(hit.id)));
     const std::string indent(width + 2, ' ');
-    const Snippet snippet = make_snippet(hit.text, stems, std::max<std::size_t>(style.columns, width + 22) - width - 2);
+    const std::size_t columns = std::max<std::size_t>(style.columns, width + 22) - width - 2;
+    const Snippet snippet = hit.passage ? make_snippet(hit.passage->text, stems, columns,
+                                                       {hit.passage->begin > 0, !hit.passage->ends_field})
+                                        : make_snippet(hit.text, stems, columns);
     if (snippet.text.empty()) {
       out << indent << styled(styles, kDim, "(no text)") << "\n";
     } else {
@@ -108,6 +111,18 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     }
   }
 }
+
+namespace {
+
+nlohmann::ordered_json passage_json(const SearchHit& hit) {
+  if (!hit.passage) return nullptr;
+  return {{"field", hit.passage->field},
+          {"begin", hit.passage->begin},
+          {"end", hit.passage->end},
+          {"text", hit.passage->text}};
+}
+
+}  // namespace
 
 void print_json(std::ostream& out, const SearchResult& result, const std::string& id) {
   using Json = nlohmann::ordered_json;
@@ -133,14 +148,16 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"status", hit.status},
                             {"logit", hit.logit ? Json(*hit.logit) : Json(nullptr)},
                             {"truncated", hit.truncated},
-                            {"text", hit.text}});
+                            {"text", hit.text},
+                            {"passage", passage_json(hit)}});
   }
   const StageTimes& times = result.times;
   json["milliseconds"] = {
       {"parse", in_milliseconds(times.parse)},     {"first_stage", in_milliseconds(times.first_stage)},
       {"fetch", in_milliseconds(times.fetch)},     {"tokenize", in_milliseconds(times.tokenize)},
       {"encode", in_milliseconds(times.encode)},   {"device", in_milliseconds(times.device)},
-      {"combine", in_milliseconds(times.combine)}, {"total", in_milliseconds(result.total)}};
+      {"combine", in_milliseconds(times.combine)}, {"passages", in_milliseconds(times.passages)},
+      {"total", in_milliseconds(result.total)}};
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
@@ -159,10 +176,10 @@ std::string timings_line(const SearchResult& result) {
       times.device.count() > 0 ? fmt::format(" (device {:.2f} ms)", in_milliseconds(times.device)) : "";
   return fmt::format(
       "parse {:.2f} ms, BM25 {:.2f} ms, fetch text {:.2f} ms, tokenize {:.2f} ms, encode {:.2f} ms{}, combine {:.2f} "
-      "ms, all {:.2f} ms",
+      "ms, passages {:.2f} ms, all {:.2f} ms",
       in_milliseconds(times.parse), in_milliseconds(times.first_stage), in_milliseconds(times.fetch),
       in_milliseconds(times.tokenize), in_milliseconds(times.encode), device, in_milliseconds(times.combine),
-      in_milliseconds(result.total));
+      in_milliseconds(times.passages), in_milliseconds(result.total));
 }
 
 }  // namespace relucent::program

@@ -5,11 +5,13 @@
 #include <LuceneException.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <type_traits>
 
 #include "index_tools/program/snippet.h"
 #include "plugin/index/stored_fields.h"
+#include "plugin/rescoring/model_text.h"
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
@@ -35,6 +37,9 @@ const char* name_of(RescoredHit::Status status) {
   }
   return "not_rescored";
 }
+
+// Read beyond what is shown, so that a snippet shows that the text continues.
+constexpr std::size_t kMoreBytes = 64;
 
 bool has_no_words(const Lucene::QueryPtr& query) {
   const auto words = boost::dynamic_pointer_cast<Lucene::BooleanQuery>(query);
@@ -89,18 +94,29 @@ struct SearchSession::Implementation {
     result.times.parse = parse;
   }
 
-  /// The id, and the text if one is asked for.
-  std::vector<WantedField> wanted_fields(Texts texts) const {
+  /// The id, and the text if one is asked for; of a long one at least the first `end` bytes.
+  std::vector<WantedField> wanted_fields(Texts texts, std::size_t end) const {
     std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
     if (texts == Texts::none) return wanted;
-    wanted.push_back({to_lucene(config.index.text_field), WantedField::Values::all_texts});
-    if (texts == Texts::beginnings)
-      wanted.back().at_most = kSnippetSource + 1;  // one more, so that the snippet shows that the text continues
+    for (const std::string& field : config.index.fields_read()) {
+      wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
+      // More than is shown, so that a snippet shows that the text continues.
+      if (texts == Texts::beginnings) wanted.back().at_most = std::max(kSnippetSource, end) + kMoreBytes;
+    }
     return wanted;
   }
 
-  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored,
-                   const std::vector<WantedField>& wanted) const {
+  /// Sets the passage's text, if texts are asked for.
+  void show(const std::vector<std::optional<std::string>>& values, SearchPassage& passage) const {
+    const std::vector<std::string> fields = config.index.fields_read();
+    const auto field = std::find(fields.begin(), fields.end(), passage.field) - fields.begin() + 1;
+    if (static_cast<std::size_t>(field) >= values.size()) return;
+    const std::string text = values[static_cast<std::size_t>(field)].value_or("");
+    passage.text = text.substr(std::min(passage.begin, text.size()), passage.end - passage.begin);
+    passage.ends_field = text.find_first_not_of(" \t\r\n\f\v", passage.end) == std::string::npos;
+  }
+
+  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts) const {
     SearchHit hit;
     hit.rank = hit.first_stage_rank = rank;
     hit.score = hit.first_stage_score = found->score;
@@ -111,7 +127,11 @@ struct SearchSession::Implementation {
       hit.status = name_of(rescored->status);
       hit.logit = rescored->logit;
       hit.truncated = rescored->truncated;
+      if (const auto& passage = rescored->passage) {
+        hit.passage = {passage->field, {}, passage->bytes.begin, passage->bytes.end};
+      }
     }
+    const std::vector<WantedField> wanted = wanted_fields(texts, hit.passage ? hit.passage->end : 0);
     std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, StopSignal());
     if (values[0].value_or("").empty()) {
       throw Error(ErrorKind::usage, index,
@@ -119,7 +139,8 @@ struct SearchSession::Implementation {
                   "set [index] id_field in a profile to the stored field that holds the documents' ids");
     }
     hit.id = *std::move(values[0]);
-    if (values.size() > 1) hit.text = std::move(values[1]).value_or("");
+    if (hit.passage) show(values, *hit.passage);
+    hit.text = join_fields(std::span(values).subspan(1), StopSignal()).text;
     return hit;
   }
 };
@@ -169,8 +190,7 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts
     self.describe(found, result);
     std::int64_t rank = 0;
     const StoredFields stored(self.searcher);
-    const std::vector<WantedField> wanted = self.wanted_fields(texts);
-    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, wanted));
+    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, texts));
   });
   result.total = time_since(start);
   return result;

@@ -19,6 +19,13 @@ enum class QuerySyntax {
   lucene,  ///< Lucene++'s query language: "a phrase", +must, -not, field:word ...
 };
 
+/// The part of a hit's stored text that scored best.
+struct SearchPassage {
+  std::string field, text;         ///< text is empty unless texts are asked for
+  std::size_t begin = 0, end = 0;  ///< bytes of the field's text
+  bool ends_field = true;          ///< nothing but white space follows it
+};
+
 struct SearchHit {
   std::string id, text;  ///< text is empty unless asked for
   std::int64_t rank = 0;
@@ -28,6 +35,7 @@ struct SearchHit {
   std::string status;  ///< rescored, without_text, beyond_window, not_rescored
   std::optional<float> logit;
   bool truncated = false;
+  std::optional<SearchPassage> passage;
 };
 
 struct SearchResult {
@@ -56,7 +64,7 @@ class SearchSession {
   /// How much of the hits' texts a search returns.
   enum class Texts {
     none,
-    beginnings,  ///< enough for a snippet, however long the document is
+    beginnings,  ///< enough for a snippet, however long the document is: up to the end of the passage
     whole
   };
 

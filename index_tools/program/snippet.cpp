@@ -24,9 +24,10 @@ std::set<std::string> query_stems(std::string_view query) {
   return stems;
 }
 
-Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems, std::size_t columns) {
+Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems, std::size_t columns,
+                     Surroundings surroundings) {
   const std::string text = beginning(whole);
-  const bool goes_on = whole.size() > kSnippetSource;
+  const bool goes_on = surroundings.after || whole.size() > kSnippetSource;
 
   // column[i]: columns before byte i.
   std::vector<std::size_t> column(text.size() + 1);
@@ -82,7 +83,7 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
 
   Snippet snippet;
   std::size_t left = columns;
-  if (first_byte > 0) {
+  if (first_byte > 0 || (surroundings.before && !text.empty())) {
     snippet.text = "… ";
     left = left > 2 ? left - 2 : 0;
   }

@@ -23,7 +23,13 @@ struct Snippet {
 /// The stems of a query's words, as the first stage searches for them.
 std::set<std::string> query_stems(std::string_view query);
 
+/// What a text is a part of.
+struct Surroundings {
+  bool before = false, after = false;  ///< whether there is text
+};
+
 /// The extract of at most `columns` columns with the most distinct words of the query; on a tie, the first.
-Snippet make_snippet(std::string_view text, const std::set<std::string>& stems, std::size_t columns);
+Snippet make_snippet(std::string_view text, const std::set<std::string>& stems, std::size_t columns,
+                     Surroundings surroundings = {});
 
 }  // namespace relucent::program

@@ -19,8 +19,9 @@ std::vector<Chunk> document_chunks(std::size_t pieces, std::size_t room, const C
 }
 
 std::size_t pieces_wanted(std::size_t room, const CrossEncoderOptions& options) {
-  const bool all = options.long_documents == LongDocuments::maxp || options.long_documents == LongDocuments::sump;
-  return all && room > 0 ? std::numeric_limits<std::size_t>::max() / 2 : room;
+  const bool only_first =
+      options.long_documents == LongDocuments::truncate || options.long_documents == LongDocuments::firstp;
+  return only_first || room == 0 ? room : std::numeric_limits<std::size_t>::max() / 2;
 }
 
 }  // namespace relucent

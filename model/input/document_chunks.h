@@ -13,9 +13,9 @@ struct Chunk {
 };
 
 /// How to split a document of `pieces` word pieces for a model that has room for `room` of them (without [SEP]).
-/// A document that fits is one chunk in every mode. Otherwise truncate gives the first `room` pieces; maxp and sump
-/// give chunks of min(chunk, room) pieces, one every min(stride, chunk size), and a shorter last one; firstp gives
-/// only the first chunk.
+/// A document that fits is one chunk in every mode. Otherwise truncate gives the first `room` pieces, firstp the first
+/// min(chunk, room); the other modes give chunks of that size, one every min(stride, chunk size), and a shorter last
+/// one.
 std::vector<Chunk> document_chunks(std::size_t pieces, std::size_t room, const CrossEncoderOptions& options);
 
 /// How many of a document's word pieces can matter; the tokenizer may skip the rest.

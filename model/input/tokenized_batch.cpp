@@ -1,7 +1,9 @@
 #include "model/input/tokenized_batch.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 
 namespace relucent {
@@ -16,6 +18,25 @@ std::vector<std::int32_t> ids_of(const std::string& words, const Tokenizer& toke
   std::vector<std::int32_t> ids;
   tokenizer.encode(words, std::numeric_limits<std::size_t>::max(), ids);
   return ids;
+}
+
+/// The logit of a document whose chunks have these; sorts them if need be.
+float combined(std::span<float> chunks, const CrossEncoderOptions& options) {
+  const auto sum = [](std::span<const float> of) { return std::accumulate(of.begin(), of.end(), 0.0); };
+  const auto mean = [&](std::span<const float> of) { return sum(of) / static_cast<double>(of.size()); };
+  switch (options.long_documents) {
+    case LongDocuments::truncate:
+    case LongDocuments::firstp: return chunks.front();
+    case LongDocuments::maxp: return *std::max_element(chunks.begin(), chunks.end());
+    case LongDocuments::sump: return static_cast<float>(sum(chunks));
+    case LongDocuments::avgp: return static_cast<float>(mean(chunks));
+    case LongDocuments::topk: {
+      const std::size_t count = std::min(chunks.size(), static_cast<std::size_t>(options.top_chunks));
+      std::sort(chunks.begin(), chunks.end(), std::greater<>());
+      return static_cast<float>(mean(chunks.first(count)));
+    }
+  }
+  return chunks.front();
 }
 
 }  // namespace
@@ -44,12 +65,12 @@ void TokenizedBatch::make_positions(std::size_t tokens) {
   }
 }
 
-void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t document) {
+void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t document, std::size_t first_piece) {
   const std::size_t begin = ids_.size();
   append(ids_, input_.before_document);
   append(ids_, pieces);
   append(ids_, input_.after_document);
-  candidates_.push_back({begin, ids_.size() - begin, document});
+  candidates_.push_back({begin, ids_.size() - begin, document, {first_piece, first_piece + pieces.size()}});
   make_positions(tokens_before_document() + candidates_.back().size);
 }
 
@@ -72,16 +93,19 @@ std::vector<Segment> TokenizedBatch::document_segments() const {
   return segments;
 }
 
-void TokenizedBatch::combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const {
-  for (std::size_t i = 0; i < candidates_.size();) {
+void TokenizedBatch::combine(std::span<const float> logits, const CrossEncoderOptions& options,
+                             std::span<PairScore> documents) const {
+  std::vector<float> chunks;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const std::size_t document = candidates_[i].document;
-    double sum = logits[i];
-    float greatest = logits[i];
-    for (++i; i < candidates_.size() && candidates_[i].document == document; ++i) {
-      sum += logits[i];
-      greatest = std::max(greatest, logits[i]);
-    }
-    documents[document].logit = mode == LongDocuments::sump ? static_cast<float>(sum) : greatest;
+    chunks.push_back(logits[i]);
+    if (i + 1 < candidates_.size() && candidates_[i + 1].document == document) continue;
+    const auto best = static_cast<std::size_t>(std::max_element(chunks.begin(), chunks.end()) - chunks.begin());
+    PairScore& score = documents[document];
+    score.best = candidates_[i + 1 - chunks.size() + best].pieces;
+    score.best.all = chunks.size() == 1 && !score.truncated;
+    score.logit = combined(chunks, options);
+    chunks.clear();
   }
 }
 

@@ -34,19 +34,22 @@ class TokenizedBatch {
   /// `query`: its pieces, without special tokens. `input` must outlive the batch.
   TokenizedBatch(const InputTemplate& input, std::span<const std::int32_t> query);
 
-  /// Adds a candidate with pieces of the document with number `document`; numbers must not decrease.
-  void add(std::span<const std::int32_t> pieces, std::size_t document);
+  /// Adds a candidate with pieces of the document with number `document`, the first of which is its piece number
+  /// `first_piece`. Documents' numbers must not decrease.
+  void add(std::span<const std::int32_t> pieces, std::size_t document, std::size_t first_piece = 0);
 
   /// The segments that all candidates share, and one of each candidate in the order added. Valid until the next add().
   std::vector<Segment> shared_segments() const;
   std::vector<Segment> document_segments() const;
 
-  /// Computes each document's logit from those of its candidates: their sum for sump, otherwise their maximum.
-  void combine(std::span<const float> logits, LongDocuments mode, std::span<PairScore> documents) const;
+  /// Computes each document's logit from those of its candidates, as options.long_documents says, and `best`, the
+  /// first candidate with the greatest one. Sums are in double.
+  void combine(std::span<const float> logits, const CrossEncoderOptions& options, std::span<PairScore> documents) const;
 
  private:
   struct Candidate {
     std::size_t begin, size, document;
+    PieceRange pieces;
   };
   std::size_t tokens_before_document() const { return input_.before_text() + query_.size(); }
   Segment segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const;

@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "model/tokenizer/component.h"
+#include "relucent/text_range.h"
 
 namespace relucent {
-
-/// Bytes of a text.
-struct TextRange {
-  std::size_t begin = 0, end = 0;
-};
 
 /// The pattern of a Replace or Split: a string, or a regular expression that ICU runs. Immutable, thread-safe.
 class TextPattern {

@@ -10,6 +10,7 @@
 #include "relucent/config.h"
 #include "relucent/scorer.h"
 #include "relucent/stop.h"
+#include "relucent/text_range.h"
 
 namespace relucent {
 
@@ -23,7 +24,8 @@ struct FirstStageHit {
 /// Stored fields of hits, in the order of the hits.
 struct CandidateTexts {
   std::vector<std::string> ids;
-  std::vector<std::string> texts;  ///< empty if only white space is stored
+  std::vector<std::string> texts;             ///< empty if only white space is stored
+  std::vector<std::vector<TextRange>> parts;  ///< of the texts, as ModelText::parts
 
   /// The hit's token ids, if requested and stored. The view lives as long as this object.
   std::optional<CandidateTokens> tokens(std::size_t hit) const;
@@ -36,8 +38,9 @@ struct CandidateTexts {
   std::vector<std::optional<TokensPlace>> token_places;
 };
 
-/// Reads the id, the text (all its values) and, if `with_token_ids`, the token ids of the hits. Visits documents in
-/// number order, which is their order on disk. Throws Error when `stop` is due, and what StoredFields throws.
+/// Reads the id, the text (of all fields_read(), all their values) and, if `with_token_ids`, the token ids of the hits.
+/// Visits documents in number order, which is their order on disk. Throws Error when `stop` is due, and what
+/// StoredFields throws.
 CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
                            const IndexConfig& fields, bool with_token_ids, const StopSignal& stop);
 

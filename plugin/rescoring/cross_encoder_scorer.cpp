@@ -31,9 +31,16 @@ class CrossEncoderScorer final : public Scorer {
     const auto [pairs, reason] = encoders_.score(query, documents, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const PairScore& pair = pairs.documents.at(i);
-      scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated};
+      scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated, pair.best};
     }
     return {pairs.times, reason};
+  }
+
+  std::optional<TextRange> passage(const Candidate& candidate, const CandidateScore& score,
+                                   const StopSignal& stop) const override {
+    const auto encoder = encoders_.encoder();
+    if (!encoder || score.best.begin == score.best.end) return std::nullopt;
+    return encoder->place_of(candidate.text, score.best, stop);
   }
 
   std::uint64_t tokenizer() const override {

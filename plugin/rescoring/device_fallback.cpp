@@ -21,6 +21,8 @@ LongDocuments long_documents_of(LongDocumentMode mode) {
     case LongDocumentMode::maxp: return LongDocuments::maxp;
     case LongDocumentMode::firstp: return LongDocuments::firstp;
     case LongDocumentMode::sump: return LongDocuments::sump;
+    case LongDocumentMode::avgp: return LongDocuments::avgp;
+    case LongDocumentMode::topk: return LongDocuments::topk;
   }
   return LongDocuments::truncate;
 }
@@ -59,6 +61,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) c
   options.chunk = config_.chunk;
   options.stride = config_.stride;
   options.max_chunks = config_.max_chunks;
+  options.top_chunks = config_.top_chunks;
   return CrossEncoder::load(config_.model.empty() ? default_model() : std::filesystem::path(config_.model), options);
 }
 

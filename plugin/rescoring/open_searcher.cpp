@@ -24,7 +24,7 @@ void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string&
   if (names.contains(field)) return;
   throw Error(ErrorKind::usage, place,
               fmt::format("no document has a field \"{}\"; existing fields: {}", field, join(names)),
-              "set [index] text_field to the stored field with the documents' text");
+              "set [index] text_field to the stored field with the documents' text, or text_fields to several");
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const 
     if (!config.rescorer.enabled) {
       return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index, config.log);
     }
-    require_text_field(reader, config.index.text_field, folder.string());
+    for (const std::string& field : config.index.fields_read()) require_text_field(reader, field, folder.string());
     return Lucene::newLucene<RescoringSearcher>(reader, config, std::make_shared<Rescorer>(config));
   });
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "plugin/rescoring/rescorer_implementation.h"
@@ -73,9 +74,16 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   const RescoredCandidates& rescored = result.rescored;
 
   auto hits = Lucene::Collection<Lucene::ScoreDocPtr>::newInstance();
+  std::chrono::nanoseconds passages{0};
   for (const auto& combined : rescored.order) {
     if (hits.size() == n) break;
-    hits.add(hit_of(result, combined));
+    const RescoredHitPtr hit = hit_of(result, combined);
+    if (config().rescorer.find_passages) {
+      const auto start = std::chrono::steady_clock::now();
+      hit->passage = implementation_->stage().passage(result, combined.index);
+      passages += time_since(start);
+    }
+    hits.add(hit);
   }
   const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : hits[0]->score;
   const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best);
@@ -95,6 +103,7 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());
   answer->times = rescored.times;
   answer->times.fetch = result.fetch;
+  answer->times.passages = passages;
   return answer;
 }
 

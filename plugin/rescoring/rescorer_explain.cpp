@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "base/text.h"
 #include "plugin/rescoring/rescorer_implementation.h"
 #include "relucent/rescorer.h"
 #include "relucent/stored_text.h"
@@ -103,7 +104,7 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
             combined.score,
             fmt::format(
                 "first-stage score, lowered to stay below the rescored hits; no stored text in field \"{}\", {}",
-                config().index.text_field, rank));
+                join(config().index.fields_read(), "\", \""), rank));
       }
       return explain_rescored(combined, *result.rescored.scores[i], firstPassExplanation, config().rescorer, scorer(),
                               rank);

@@ -7,8 +7,10 @@
 #include <chrono>
 
 #include "base/checksum.h"
+#include "base/text.h"
 #include "plugin/index/commit_data.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/rescoring/model_text.h"
 #include "plugin/rescoring/restore_words.h"
 #include "relucent/error.h"
 
@@ -34,8 +36,15 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
   if (!over_one_reader) return false;
   const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
-  if (stored == wanted || stored == 0) return stored == wanted;
+  const bool same_text = stage.config.index.fields_read() == std::vector{stage.config.index.text_field};
+  if ((stored == wanted && same_text) || stored == 0) return stored == wanted;
   std::call_once(stage.said.token_ids_are_others, [&] {
+    if (!same_text) {
+      stage.log.warning(
+          "the index's token ids are of one field, but text_fields names others: tokenizing the texts "
+          "instead (logged once)");
+      return;
+    }
     stage.log.warning(
         fmt::format("the index's token ids are from the tokenizer {}, but the model's is {}: tokenizing the texts "
                     "instead (logged once)",
@@ -44,20 +53,15 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   return false;
 }
 
-/// All hits as candidates; hits beyond the rescore window or without stored text have an empty text.
-std::vector<Candidate> candidates_of(const std::vector<FirstStageHit>& hits, const CandidateTexts& texts) {
-  std::vector<Candidate> candidates;
-  candidates.reserve(hits.size());
-  for (std::size_t i = 0; i < hits.size(); ++i) {
-    Candidate candidate{{}, {}, hits[i].score, hits[i].rank};
-    if (i < texts.texts.size()) {
-      candidate.id = texts.ids[i];
-      candidate.text = texts.texts[i];
-      candidate.tokens = texts.tokens(i);
-    }
-    candidates.push_back(candidate);
+/// A hit as a candidate; one beyond the rescore window or without stored text has an empty text.
+Candidate candidate_of(const SecondStageResult& result, std::size_t hit) {
+  Candidate candidate{{}, {}, result.hits[hit].score, result.hits[hit].rank};
+  if (hit < result.texts.texts.size()) {
+    candidate.id = result.texts.ids[hit];
+    candidate.text = result.texts.texts[hit];
+    candidate.tokens = result.texts.tokens(hit);
   }
-  return candidates;
+  return candidate;
 }
 
 RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, RescoreStatus status,
@@ -69,15 +73,14 @@ RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, 
 
 RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                                 const CombineRule& combine_rule, SecondStageResult& result) {
-  const StopSignal stop = deadline_after(stage.config.rescorer.timeout);
+  const StopSignal stop = result.stop = deadline_after(stage.config.rescorer.timeout);
   const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
   const auto start = Clock::now();
-  CandidateTexts texts;
   try {
     with_errors("second stage", "rescoring the hits", [&] {
-      texts = fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index,
-                          has_token_ids(stage, searcher), stop);
-      if (!query.stems.empty()) result.query_text = restore_words(query.stems, texts.texts, stop);
+      result.texts = fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index,
+                                 has_token_ids(stage, searcher), stop);
+      if (!query.stems.empty()) result.query_text = restore_words(query.stems, result.texts.texts, stop);
     });
   } catch (const Error& error) {
     if (stage.config.rescorer.on_error == OnError::fail) throw;
@@ -86,18 +89,20 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
     return failed;
   }
   result.fetch = time_since(start);
-  return rescore_candidates(stage.scorer, result.query_text, candidates_of(result.hits, texts), stage.config.rescorer,
-                            stop, [&](auto scores, auto logits) {
-                              return with_errors("second stage", "rescoring the hits",
-                                                 [&] { return combine_rule(scores, logits); });
-                            });
+  std::vector<Candidate> candidates;
+  candidates.reserve(result.hits.size());
+  for (std::size_t i = 0; i < result.hits.size(); ++i) candidates.push_back(candidate_of(result, i));
+  return rescore_candidates(
+      stage.scorer, result.query_text, candidates, stage.config.rescorer, stop, [&](auto scores, auto logits) {
+        return with_errors("second stage", "rescoring the hits", [&] { return combine_rule(scores, logits); });
+      });
 }
 
 void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
   if (rescored.status == RescoreStatus::no_hit_text) {
     std::call_once(stage.said.no_hit_has_text, [&] {
       stage.log.warning(fmt::format("{} in the field \"{}\"; keeping the first stage's order (logged once)",
-                                    rescored.reason, stage.config.index.text_field));
+                                    rescored.reason, join(stage.config.index.fields_read(), "\", \"")));
     });
   } else if (rescored.status == RescoreStatus::failed) {
     // An unsupported feature stays unsupported; other failures may be temporary.
@@ -135,6 +140,31 @@ SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vec
   result.rescored = rescore_hits(*this, searcher, query, combine_rule, result);
   log_outcome(*this, result.rescored);
   return result;
+}
+
+std::optional<HitPassage> SecondStage::passage(const SecondStageResult& result, std::size_t hit) const {
+  const RescoredCandidates& rescored = result.rescored;
+  if (rescored.in_first_stage_order || hit >= rescored.scores.size() || !rescored.scores[hit]) return std::nullopt;
+  if (result.stop.due()) return std::nullopt;
+  const Candidate candidate = candidate_of(result, hit);
+  std::string problem = "unknown exception";
+  try {
+    const auto range = scorer.passage(candidate, *rescored.scores[hit], result.stop);
+    if (!range) return std::nullopt;
+    if (range->begin <= range->end && range->end <= candidate.text.size()) {
+      const auto [field, bytes] = place_in_field(candidate.text, result.texts.parts[hit], *range);
+      return HitPassage{config.index.fields_read()[field], bytes};
+    }
+    problem = "not a range of the text";
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::deadline) return std::nullopt;
+    problem = error.what();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  } catch (...) {  // a module may throw anything
+  }
+  log.warning(fmt::format("the passage of hit \"{}\" is not known: {}", candidate.id, problem));
+  return std::nullopt;
 }
 
 std::vector<FirstStageHit> first_stage_hits(const Lucene::TopDocsPtr& firstPass) {

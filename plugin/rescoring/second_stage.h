@@ -28,6 +28,8 @@ struct SecondStageResult {
   RescoredCandidates rescored;        ///< its indices are into hits
   std::string query_text;             ///< as the model got it
   std::chrono::nanoseconds fetch{0};  ///< time spent reading the stored fields
+  CandidateTexts texts;               ///< of the hits in the rescore window
+  StopSignal stop;                    ///< the deadline
 };
 
 /// Messages that a rescorer logs only once.
@@ -53,6 +55,10 @@ struct SecondStage {
   /// After a failure, returns the first stage's order, or throws Error with on_error = fail.
   SecondStageResult run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits, const ModelQuery& query,
                         const CombineRule& combine) const;
+
+  /// The best passage of the hit with this index; nullopt if it is unknown. Never throws because of the deadline or a
+  /// scorer.
+  std::optional<HitPassage> passage(const SecondStageResult& result, std::size_t hit) const;
 };
 
 /// The hits of firstPass in first-stage order: unchanged, or sorted by their first-stage ranks if they were rescored

@@ -73,6 +73,12 @@ const Mistake kMistakes[] = {
     {"[rescorer]\nprecision = \"half\"\n", "2:13", "\"half\"", "fp16"},
     {"[rescorer]\nmodule = \"\"\n", "2:10", "\"\"", "cross-encoder"},
     {"[index]\ntext_field = \"\"\n", "2:14", "\"\"", "field"},
+    {"[index]\ntext_fields = \"title\"\n", "2:15", "must be an array of strings in quotes, not a string", "array"},
+    {"[index]\ntext_fields = [\"title\", 1]\n", "2:15", "must be an array of strings in quotes", "array"},
+    {"[index]\ntext_fields = []\n", "2:15", "[] is not allowed", "none empty"},
+    {"[index]\ntext_fields = [\"a\", \"\"]\n", "2:15", "[\"a\", \"\"] is not allowed", "none empty"},
+    {"[index]\ntext_fields = [\"a\", \"a\"]\n", "2:15", "is not allowed", "repeated"},
+    {"[index]\ntext_field = \"body\"\ntext_fields = [\"a\"]\n", "3:15", "both set", "set one of them"},
     {"[index]\npath = \"a\\u0000b\"\n", "2:8", "a", "path"},
     {"[rescorer]\nchunk = 10\nstride = 11\n", "3:10", "stride = 11 is above chunk = 10", "at most chunk"},
     // Not TOML.

@@ -89,8 +89,8 @@ TEST_F(TinyCrossEncoder, OnlyTheDocumentIsCutAndItsSeparatorStays) {
 TEST_F(TinyCrossEncoder, IdsMadeBeforehandGiveTheSameBitsAsTheirText) {
   const auto tokenizer = load_checkpoint_tokenizer(folder.path());
   EXPECT_EQ(tokenizer.max_positions, 64);
-  for (const LongDocuments mode :
-       {LongDocuments::truncate, LongDocuments::maxp, LongDocuments::firstp, LongDocuments::sump}) {
+  for (const LongDocuments mode : {LongDocuments::truncate, LongDocuments::maxp, LongDocuments::firstp,
+                                   LongDocuments::sump, LongDocuments::avgp, LongDocuments::topk}) {
     CrossEncoderOptions options = plain(mode);
     options.chunk = 25;
     options.stride = 20;
@@ -162,6 +162,7 @@ TEST_F(TinyCrossEncoder, BadOptionsAreRefused) {
   refused([](auto& options) { options.attention_window = -2; });
   refused([](auto& options) { options.chunk = 0; });
   refused([](auto& options) { options.stride = 0; });
+  refused([](auto& options) { options.top_chunks = 0; });
   refused([](auto& options) { options.stride = options.chunk + 1; });
   expect_error(ErrorKind::usage, "tpu", [] { parse_device("tpu"); });
 }
@@ -210,11 +211,27 @@ TEST_F(TinyCrossEncoder, ChunksScoreAsTheirOwnTexts) {
   const PairScore sum = score(*with(LongDocuments::sump), "q x", text);
   EXPECT_EQ(sum.logit, static_cast<float>(std::accumulate(parts.begin(), parts.end(), 0.0)));
   EXPECT_FALSE(sum.truncated);
+  EXPECT_EQ(score(*with(LongDocuments::avgp), "q x", text).logit,
+            static_cast<float>(std::accumulate(parts.begin(), parts.end(), 0.0) / 5));
+  std::vector<float> sorted = parts;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  for (const std::int32_t top : {1, 2, 3, 5, 6}) {
+    CrossEncoderOptions options = plain(LongDocuments::topk);
+    options.chunk = chunk;
+    options.stride = stride;
+    options.top_chunks = top;
+    const auto best_ones = std::span(sorted).first(std::min(static_cast<std::size_t>(top), sorted.size()));
+    const double total = std::accumulate(best_ones.begin(), best_ones.end(), 0.0);
+    EXPECT_EQ(score(*load(options), "q x", text).logit,
+              static_cast<float>(total / static_cast<double>(best_ones.size())))
+        << top;
+  }
   const PairScore first = score(*with(LongDocuments::firstp), "q x", text);
   EXPECT_EQ(first.logit, parts[0]);
   EXPECT_TRUE(first.truncated);
   // A document that fits is never cut into chunks.
-  for (const auto mode : {LongDocuments::maxp, LongDocuments::sump, LongDocuments::firstp}) {
+  for (const auto mode :
+       {LongDocuments::maxp, LongDocuments::sump, LongDocuments::firstp, LongDocuments::avgp, LongDocuments::topk}) {
     EXPECT_EQ(score(*with(mode), "q x", words(59)).logit, score(*whole, "q x", words(59)).logit);
   }
 }

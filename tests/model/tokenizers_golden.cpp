@@ -8,7 +8,10 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "base/utf8.h"
+#include "model/input/piece_places.h"
 #include "model/tokenizer/base64.h"
 #include "model/tokenizer/load_tokenizer.h"
 #include "tests/support/gz_lines.h"
@@ -122,6 +125,85 @@ TEST_P(TokenizersGolden, ALimitGivesTheFirstIds) {
     }
     for (const std::int32_t id : all) ASSERT_TRUE(id >= 0 && id < tokenizer->vocabulary_size());
   }
+}
+
+std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> ids;
+  tokenizer.encode(text, kNoLimit, ids);
+  return ids;
+}
+
+TEST_P(TokenizersGolden, ThePlaceOfWordsIsTheirs) {
+  const auto tokenizer = load();
+  // Without a pre-tokenizer a word has other pieces alone than in its text.
+  const bool cuts = GetParam().name != "byte-fallback" && GetParam().name != "word-continuations";
+  std::mt19937 random(1);
+  for (std::size_t count : {1, 2, 7, 40, 300}) {
+    std::string text(random() % 3, ' ');
+    std::vector<TextRange> words;
+    std::vector<std::size_t> pieces{0};  // before each word
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) text += ' ';
+      const std::size_t begin = text.size();
+      for (std::size_t letters = 1 + random() % 12; letters > 0; --letters) {
+        text += static_cast<char>((random() % 5 == 0 ? 'A' : 'a') + random() % 26);
+      }
+      words.push_back({begin, text.size()});
+      pieces.push_back(ids_of(*tokenizer, text).size());
+    }
+    const std::size_t last = count - 1;
+    EXPECT_EQ(place_of_pieces(*tokenizer, text, {0, pieces[count], true}, {}),
+              (TextRange{words[0].begin, words[last].end}));
+    for (int trial = 0; trial < 30; ++trial) {
+      const std::size_t from = random() % count, to = from + random() % (count - from);
+      if (pieces[from] == pieces[to + 1]) continue;
+      const TextRange place = place_of_pieces(*tokenizer, text, {pieces[from], pieces[to + 1]}, {});
+      EXPECT_LE(place.begin, words[from].begin);
+      EXPECT_GE(place.end, words[to].end);
+      EXPECT_LE(place.end - place.begin, words[to].end - words[from].begin + 300);
+      if (!cuts) continue;
+      EXPECT_EQ(place, (TextRange{words[from].begin, words[to].end})) << from << " to " << to << " of " << text;
+      // Part of a word's pieces: at least the parts of the text that they come from, at most the whole word.
+      const TextRange part = place_of_pieces(*tokenizer, text, {pieces[to + 1] - 1, pieces[to + 1]}, {});
+      EXPECT_GE(part.begin, words[to].begin);
+      EXPECT_EQ(part.end, words[to].end);
+    }
+  }
+}
+
+TEST_P(TokenizersGolden, APlaceIsARangeOfWholeCharactersInEveryText) {
+  const auto tokenizer = load();
+  std::mt19937 random(2);
+  std::size_t places = 0, same = 0;
+  for (std::size_t i = 0; i<texts().size(); i += texts()[i].size()> 4000 ? 1 : 29) {
+    const std::string& text = texts()[i];
+    const auto ids = ids_of(*tokenizer, text);
+    if (ids.empty()) {
+      EXPECT_EQ(place_of_pieces(*tokenizer, text, {0, 0}, {}), TextRange());
+      continue;
+    }
+    const std::size_t first = random() % ids.size(), end = first + 1 + random() % (ids.size() - first);
+    const TextRange place = place_of_pieces(*tokenizer, text, {first, end}, {});
+    ASSERT_LE(place.begin, place.end) << i;
+    ASSERT_LE(place.end, text.size()) << i;
+    const std::string_view before = std::string_view(text).substr(0, place.begin);
+    const std::string_view within = std::string_view(text).substr(place.begin, place.end - place.begin);
+    for (const std::size_t at : {place.begin, place.end}) {
+      ASSERT_TRUE(at == text.size() || !is_utf8_continuation(text[at])) << i;
+    }
+    // Pieces do not lie outside it; what stands before it has no more pieces than those before the first.
+    ++places;
+    const auto again = ids_of(*tokenizer, within);
+    const auto piece = ids.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto behind = ids.begin() + static_cast<std::ptrdiff_t>(end);
+    const bool found = std::search(again.begin(), again.end(), piece, behind) != again.end();
+    if (found && ids_of(*tokenizer, before).size() <= first) ++same;
+  }
+  std::cout << GetParam().name << ": " << same << " of " << places << " places have the pieces\n";
+  EXPECT_GT(places, 700U);
+  const bool word_piece = GetParam().name.starts_with("bert-") || GetParam().name.starts_with("wordpiece-");
+  const bool whole_words = word_piece && GetParam().name != "bert-uncased-added";
+  EXPECT_GE(same, whole_words ? places : places * 4 / 5);
 }
 
 TEST_P(TokenizersGolden, ThePairTemplateIsTheFiles) {

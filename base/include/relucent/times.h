@@ -14,6 +14,7 @@ struct StageTimes {
   std::chrono::nanoseconds encode{0};       ///< the rest of the scorer's time: from token ids to scores
   std::chrono::nanoseconds device{0};       ///< the GPU's own share of `encode`; 0 on a CPU
   std::chrono::nanoseconds combine{0};      ///< from both scores to the order
+  std::chrono::nanoseconds passages{0};     ///< finding the best passages of the hits returned
 
   friend constexpr bool operator==(const StageTimes&, const StageTimes&) = default;
 };

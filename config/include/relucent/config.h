@@ -17,7 +17,7 @@ namespace relucent {
 enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, fail };
-enum class LongDocumentMode { truncate, maxp, firstp, sump };
+enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 enum class LogLevel { trace, debug, info, warning, error, off };
@@ -29,6 +29,12 @@ struct IndexConfig {
   std::string contents_field = "contents";    ///< indexed; what BM25 searches
   bool token_ids = false;                     ///< whether indexing also stores the token ids of [rescorer] model
   IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
+  std::vector<std::string> text_fields;       ///< stored; what the rescorer reads instead of text_field, unless empty
+
+  /// The stored fields that the rescorer reads, in order: text_fields, or text_field alone.
+  std::vector<std::string> fields_read() const {
+    return text_fields.empty() ? std::vector<std::string>{text_field} : text_fields;
+  }
 
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };
@@ -64,6 +70,8 @@ struct RescorerConfig {
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
+  std::int32_t top_chunks = 3;  ///< of topk
+  bool find_passages = true;    ///< whether hits say which part of their text scored best
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };

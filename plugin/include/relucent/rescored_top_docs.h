@@ -11,10 +11,17 @@
 
 #include "relucent/export.h"
 #include "relucent/rescore_candidates.h"
+#include "relucent/text_range.h"
 #include "relucent/times.h"
 
 namespace relucent {
 // NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
+
+/// A part of a document's stored text.
+struct HitPassage {
+  std::string field;  ///< the stored field
+  TextRange bytes;    ///< of what stored_text() returns for it: whole characters, without white space at both ends
+};
 
 /// A hit as the second stage returns it. `score` is the combined score.
 class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
@@ -35,6 +42,10 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
   std::optional<float> logit;  ///< the scorer's raw score if status is `rescored`
   std::int32_t tokens = 0;     ///< of the model's input; 0 if the scorer does not count them
   bool truncated = false;      ///< the model did not see the end of the text
+  /// The part of the text that gave the score: the chunk with the greatest logit, or what the model read of a text in
+  /// one piece. Absent if status is not `rescored`, the scorer does not know it, the deadline came first, or
+  /// `[rescorer] find_passages` is false.
+  std::optional<HitPassage> passage;
 };
 using RescoredHitPtr = boost::shared_ptr<RescoredHit>;
 

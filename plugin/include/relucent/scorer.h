@@ -11,6 +11,7 @@
 #include "relucent/config.h"
 #include "relucent/export.h"
 #include "relucent/stop.h"
+#include "relucent/text_range.h"
 #include "relucent/times.h"
 
 namespace relucent {
@@ -37,6 +38,7 @@ struct CandidateScore {
   std::int32_t tokens = 0;       ///< 0 if the scorer does not count them
   bool truncated = false;        ///< the scorer did not see the end of the text
   bool query_truncated = false;  ///< the scorer did not see the end of the query
+  PieceRange best = {};          ///< what Scorer::passage() needs to find the part of the text that scored best
 };
 
 /// A scorer's report on one call.
@@ -61,6 +63,14 @@ class RELUCENT_API Scorer {
     score(query, candidates, scores, stop);
     return {};
   }
+  /// The part of the candidate's text that gave it this score, or the greatest share of it, as bytes of whole
+  /// characters; nullopt: unknown. Called after scoring, for the hits returned, with what score() wrote. Throws Error
+  /// when `stop` is due.
+  virtual std::optional<TextRange> passage(const Candidate& candidate, const CandidateScore& score,
+                                           const StopSignal& stop) const {
+    static_cast<void>(candidate), static_cast<void>(score), static_cast<void>(stop);
+    return std::nullopt;
+  }
   /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads only texts.
   virtual std::uint64_t tokenizer() const { return 0; }
   /// One line for explain() and logs: the kind of scorer, its device and its checkpoint.
@@ -75,7 +85,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 4;
+inline constexpr int kScorerAbi = 5;
 
 }  // namespace relucent
 

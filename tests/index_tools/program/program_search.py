@@ -59,6 +59,40 @@ class Search(ProgramTest):
         self.assertEqual(scores, sorted(scores, reverse=True))
         self.assertEqual(plain["hits"][0]["logit"], None)
 
+    def test_a_hit_shows_the_passage_that_scored_best(self):
+        corpus, profile = self.folder / "long.tsv", self.folder / "long.toml"
+        filler = "The weather was fine and the roads were dry. " * 60
+        answer = "Chill the onion before cutting it, so that its vapours do not make you cry."
+        corpus.write_text(f"long\t{filler}Ünïcode. {answer} {filler}\nshort\tOnions grow in gardens.\n")
+        profile.write_text('[rescorer]\nlong_documents = "maxp"\nchunk = 40\nstride = 20\n')
+        index = self.folder / "long.index"
+        self.expect(run("index", "--corpus", "tsv", "--input", corpus, "--index", index), 0)
+        options = ["search", "--index", index, "--config", profile, QUESTION]
+        hits = {hit["id"]: hit for hit in json.loads(self.expect(run(*options, "--json"), 0).stdout)["hits"]}
+        for hit in hits.values():
+            passage, text = hit["passage"], hit["text"].encode()
+            self.assertEqual(passage["field"], "text")
+            self.assertEqual(text[passage["begin"]:passage["end"]].decode(), passage["text"])
+        self.assertIn("vapours", hits["long"]["passage"]["text"])
+        self.assertLess(len(hits["long"]["passage"]["text"]), 300)
+        self.assertEqual(hits["short"]["passage"]["text"], hits["short"]["text"])
+        self.assertRegex(self.expect(run(*options), 0).stdout, "… .*onion before cutting")
+        plain = json.loads(self.expect(run(*options, "--json", "--no-rescore"), 0).stdout)
+        self.assertEqual([hit["passage"] for hit in plain["hits"]], [None, None])
+
+    def test_the_model_may_read_several_stored_fields(self):
+        profile = self.folder / "fields.toml"
+        profile.write_text('[index]\ntext_fields = ["id", "text"]\n[rescorer]\nwindow = 5\n')
+        alone = {hit["id"]: hit for hit in self.hits(QUESTION, "--window", "5")["hits"]}
+        for hit in self.hits(QUESTION, "--config", profile)["hits"][:5]:
+            other = alone[hit["id"]]
+            self.assertEqual(hit["text"], f"{hit['id']} {other['text']}")
+            self.assertNotEqual(hit["logit"], other["logit"])
+            self.assertEqual(hit["first_stage_score"], other["first_stage_score"])
+            self.assertEqual(hit["passage"], other["passage"])
+        profile.write_text('[index]\ntext_fields = ["title", "text"]\n')
+        self.expect_error(2, "title", arguments=["search", "--index", self.index, "--config", profile, QUESTION])
+
     def test_a_page_is_the_beginning_of_the_longer_answer(self):
         ten, thirty = (self.hits(QUESTION, "--window", "40", "--hits", hits) for hits in ("10", "30"))
         self.assertEqual([hit["id"] for hit in ten["hits"]], [hit["id"] for hit in thirty["hits"]][:10])

@@ -113,7 +113,7 @@ class TokenIds(ProgramTest):
                                  0)
             times = json.loads(result.stdout)["milliseconds"]
             self.assertEqual(list(times), ["parse", "first_stage", "fetch", "tokenize", "encode", "device", "combine",
-                                           "total"])
+                                           "passages", "total"])
             for name in ("first_stage", "fetch", "tokenize", "encode"):
                 self.assertGreater(times[name], 0, name)
             self.assertLess(times["tokenize"], times["encode"])

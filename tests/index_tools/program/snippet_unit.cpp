@@ -65,6 +65,18 @@ TEST_F(Snippets, WithoutAMatchTheBeginningIsShown) {
   EXPECT_EQ(make_snippet("", query_stems("a"), 10).text, "");
 }
 
+TEST_F(Snippets, APartOfATextSaysOnWhichSidesItGoesOn) {
+  const auto shown = [](Surroundings surroundings, std::size_t columns = 20) {
+    return make_snippet("one two three", query_stems("two"), columns, surroundings).text;
+  };
+  EXPECT_EQ(shown({}), "one two three");
+  EXPECT_EQ(shown({.before = true, .after = false}), "… one two three");
+  EXPECT_EQ(shown({.before = false, .after = true}), "one two three…");
+  EXPECT_EQ(shown({.before = true, .after = true}), "… one two three…");
+  EXPECT_LE(display_columns(shown({.before = true, .after = true}, 12)), 12U);
+  EXPECT_EQ(make_snippet("", {}, 20, {.before = true, .after = true}).text, "…");
+}
+
 TEST_F(Snippets, ADocumentCannotSteerTheTerminal) {
   EXPECT_EQ(printable("a\033[31mred\r\nb\t\tc\x07\xC2\x9B"
                       "d\xE2\x80\xAE"

@@ -12,13 +12,14 @@
 #include "relucent/export.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/tokenizer.h"
+#include "relucent/text_range.h"
 #include "relucent/times.h"
 
 namespace relucent {
 
-/// How to score a document longer than max_length.
-/// truncate: cut off its end. maxp: its best chunk. firstp: its first chunk. sump: the sum of its chunks.
-enum class LongDocuments { truncate, maxp, firstp, sump };
+/// How to score a document longer than max_length: truncate cuts off its end, firstp reads only its first chunk. maxp
+/// takes the greatest logit of its chunks, sump their sum, avgp their mean, topk the mean of the top_chunks greatest.
+enum class LongDocuments { truncate, maxp, firstp, sump, avgp, topk };
 
 struct CrossEncoderOptions {
   BackendOptions backend;
@@ -26,9 +27,10 @@ struct CrossEncoderOptions {
   /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
   LongDocuments long_documents = LongDocuments::truncate;
-  std::int32_t chunk = 225;     ///< document word pieces per chunk (maxp, firstp, sump)
+  std::int32_t chunk = 225;     ///< document word pieces per chunk (all modes but truncate)
   std::int32_t stride = 200;    ///< word pieces from the start of one chunk to the start of the next
   std::int32_t max_chunks = 0;  ///< per document: the first and those that share most with the query; 0: all
+  std::int32_t top_chunks = 3;  ///< topk: how many; of fewer chunks it takes the mean of all
 };
 
 /// A document to score. Views live as long as the call.
@@ -44,6 +46,7 @@ struct PairScore {
   float logit = 0;
   std::int32_t tokens = 0;  ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
   bool truncated = false;   ///< the model did not see all of the document
+  PieceRange best;          ///< of the document's pieces: the chunk with the greatest logit, or what was read
 };
 
 struct PairScores {
@@ -73,6 +76,11 @@ class RELUCENT_API CrossEncoder {
                                      const StopSignal& stop = {}) const = 0;
   /// The same for texts alone.
   PairScores score(std::string_view query, std::span<const std::string_view> texts, const StopSignal& stop = {}) const;
+
+  /// Where a document's pieces, as PairScore::best, stand in its text: bytes of whole characters, from the first to the
+  /// last word of which a piece is in the range. Tokenizes the text again, up to there, unless `pieces` are all of it.
+  /// Throws Error when `stop` is due.
+  virtual TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop = {}) const = 0;
 
   virtual const Tokenizer& tokenizer() const noexcept = 0;
   virtual const BackendInfo& backend() const noexcept = 0;
