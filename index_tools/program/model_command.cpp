@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/text.h"
@@ -214,15 +215,20 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
 }
 
 void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("convert", "Copy a checkpoint and convert its weights to another data type");
+  CLI::App* command =
+      model.add_subcommand("convert", "Copy a checkpoint into one model.safetensors, its weights in another data type");
   command->add_option("FROM", options->from, "Checkpoint directory")->required();
   command->add_option("TO", options->to, "New directory")->required();
-  command->add_option("--type", options->type, "f32 | f16 | bf16")->required();
-  command->footer("Example:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16");
+  command->add_option("--type", options->type, "f32 | f16 | bf16 (default: as they are, which only joins shards)");
+  command->footer(
+      "Examples:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16\n"
+      "  relucent model convert my-sharded-checkpoint my-checkpoint");
   command->callback([&chosen, options] {
     chosen = [options] {
-      convert_checkpoint(options->from, options->to, parse_data_type(options->type));
-      std::cout << "Wrote " << options->to << " as " << options->type << "\n";
+      std::optional<DataType> type;
+      if (!options->type.empty()) type = parse_data_type(options->type);
+      convert_checkpoint(options->from, options->to, type);
+      std::cout << "Wrote " << options->to << (type ? " as " + options->type : "") << "\n";
       return ok;
     };
   });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/checkpoint/weight_files.h"
 #include "model/input/tokenized_batch.h"
 #include "model/tokenizer/load_tokenizer.h"
 #include "relucent/error.h"
@@ -27,20 +28,6 @@ void check_folder(const fs::path& folder) {
     throw Error(ErrorKind::io, folder.string(), "is not a directory",
                 "give the directory that holds config.json and model.safetensors");
   }
-}
-
-SafetensorsFile open_weights(const fs::path& folder) {
-  const fs::path path = folder / "model.safetensors";
-  if (!fs::exists(path)) {
-    for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
-      if (fs::exists(folder / other)) {
-        throw Error(ErrorKind::unsupported, (folder / other).string(),
-                    "this weight format is not supported, and there is no model.safetensors",
-                    "save the model again as one safetensors file");
-      }
-    }
-  }
-  return SafetensorsFile::open(path);
 }
 
 /// The tokens before a query, between it and a document, and after that must be those of the model's input.
@@ -81,7 +68,7 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   JsonFile config = JsonFile::read(folder / "config.json");
   const Family& family = find_family(config);
   FamilyConfiguration configuration = family.read_configuration(config);
-  SafetensorsFile file = open_weights(folder);
+  SafetensorsFile file = open_weights(folder, family.model_type);
   LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size, family.model_type);
   check_template(configuration.input, *tokenizer.tokenizer, folder);
   FamilyWeights weights =

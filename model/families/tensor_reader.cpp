@@ -42,7 +42,7 @@ void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) co
   const std::string beyond = fmt::format("{}{}.", prefix, layers);
   for (const SafetensorsEntry& entry : file_.entries()) {
     if (entry.name.starts_with(beyond)) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file_.path().string(), entry.name),
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file_.path_of(entry).string(), entry.name),
                   fmt::format("config.json states {} layers, but the file has more", layers),
                   "use config.json and model.safetensors of the same model");
     }

@@ -200,6 +200,9 @@ class Model(ProgramTest):
         self.expect(run("model", "convert", bundled, wide, "--type", "f32"), 0)
         self.assertEqual(json.loads(run("model", "info", wide, "--json").stdout)["weight_type"], "F32")
         self.expect_error(2, "wide", arguments=["model", "convert", bundled, wide, "--type", "bf16"])
+        joined = self.folder / "joined"
+        self.expect(run("model", "convert", wide, joined), 0)
+        self.assertEqual((joined / "model.safetensors").read_bytes(), (wide / "model.safetensors").read_bytes())
         self.expect_error(2, "f8", arguments=["model", "convert", bundled, self.folder / "new", "--type", "f8"])
 
     def test_mistakes(self):

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace relucent {
 
-/// One tensor as described by model.safetensors.
+/// One tensor as described by model.safetensors or a shard of it.
 struct TensorSummary {
   std::string name;
   std::string type;  ///< as in the file: "F32", "F16", "BF16", "I64" ...
@@ -28,7 +29,7 @@ struct CheckpointInfo {
   std::string tokenizer;                  ///< human-readable: "WordPiece, 30522 entries, lower-cased (vocab.txt)"
   std::int32_t max_length = 0;            ///< tokens of the whole input, unless a caller asks for less
   std::uint64_t parameters = 0;           ///< elements of the used tensors
-  std::uint64_t file_bytes = 0;           ///< of model.safetensors
+  std::uint64_t file_bytes = 0;           ///< of model.safetensors or its shards
   std::string weight_type;                ///< "F16"; several joined by "+"
   std::vector<TensorSummary> tensors;     ///< in the file's order
   std::vector<std::string> ignored_keys;  ///< of config.json: irrelevant here, or unknown
@@ -58,10 +59,11 @@ RELUCENT_API void extend_positions(const std::filesystem::path& from, const std:
                                    std::int32_t positions, std::int32_t trained_rows = 0);
 
 /// Writes a copy of the checkpoint `from` into the new folder `to` with its floating-point tensors as `type`
-/// (rounded to nearest even). The folder is created atomically. Throws Error: `usage` if `to` exists;
-/// `invalid_data` for a value that the type cannot hold, naming the tensor; `io` if `to` cannot be
-/// written; and whatever inspect_checkpoint throws.
-RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to, DataType type);
+/// (rounded to nearest even; nullopt: as they are), all in one model.safetensors. The folder is created atomically.
+/// Throws Error: `usage` if `to` exists; `invalid_data` for a value that the type cannot hold, naming the tensor; `io`
+/// if `to` cannot be written; and whatever inspect_checkpoint throws.
+RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to,
+                                     std::optional<DataType> type);
 
 /// "f32", "f16" or "bf16" (any case); throws Error of kind `usage` for anything else.
 RELUCENT_API DataType parse_data_type(const std::string& name);
