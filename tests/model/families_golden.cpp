@@ -74,7 +74,8 @@ class GoldenModel {
       }
     }
     if (sentence_id(golden)) add_sentence_tokens(description);
-    const FamilyWeights weights = family_.read_weights(file_, made.configuration, outputs);
+    TensorReader reader(file_);
+    const FamilyWeights weights = family_.read_weights(reader, made.configuration, outputs);
     made.backend = create_backend(description, weights.weights, options_);
   }
 
