@@ -3,10 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "relucent/error.h"
+
 namespace relucent::program {
 
 /// Exit codes of the program.
 enum ExitCode : int { ok = 0, failed = 1, bad_usage = 2, bad_data = 3, degraded = 4, interrupted = 130 };
+
+int exit_code(ErrorKind kind);
 
 /// Runs the chosen subcommand after parsing; returns an exit code or throws relucent::Error.
 using Action = std::function<int()>;

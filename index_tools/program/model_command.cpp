@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/text.h"
@@ -58,14 +59,52 @@ std::int32_t heads_of(const CheckpointInfo& info) {
   return info.description.stacks.front().layers.front().attentions.front().heads;
 }
 
+/// The groups that groups of the first stack do not see: "query -> document".
+std::vector<std::string> blind_spots(const CheckpointInfo& info) {
+  const Stack& stack = info.description.stacks.front();
+  const Views& views = stack.layers.front().attentions.front().views;
+  std::vector<std::string> spots;
+  for (const std::int32_t from : stack.groups) {
+    for (const std::int32_t to : stack.groups) {
+      const auto& row = views[static_cast<std::size_t>(from)];
+      if (!row.empty() && row[static_cast<std::size_t>(to)].kind != View::Kind::none) continue;
+      const auto& groups = info.description.groups;
+      spots.push_back(groups[static_cast<std::size_t>(from)].name + " -> " + groups[static_cast<std::size_t>(to)].name);
+    }
+  }
+  return spots;
+}
+
+bool is_described(const CheckpointInfo& info) { return !info.description.stacks.empty(); }
+
 nlohmann::ordered_json to_json(const CheckpointInfo& info) {
-  nlohmann::ordered_json json = {{"folder", info.folder.string()},         {"model_type", info.model_type},
-                                 {"architecture", info.architecture},      {"layers", layers_of(info)},
-                                 {"hidden", info.description.hidden_size}, {"heads", heads_of(info)},
-                                 {"attention_window", window_of(info)},    {"tokenizer", info.tokenizer},
-                                 {"max_length", info.max_length},          {"parameters", info.parameters},
-                                 {"file_bytes", info.file_bytes},          {"weight_type", info.weight_type},
-                                 {"ignored_keys", info.ignored_keys}};
+  nlohmann::ordered_json json = {{"folder", info.folder.string()}, {"model_type", info.model_type}};
+  if (is_described(info)) {
+    json.update({{"architecture", info.architecture},
+                 {"layers", layers_of(info)},
+                 {"hidden", info.description.hidden_size},
+                 {"heads", heads_of(info)},
+                 {"attention_window", window_of(info)},
+                 {"no_attention", blind_spots(info)},
+                 {"max_positions", info.max_positions},
+                 {"vocabulary", info.description.vocabulary_size},
+                 {"activation", info.activation},
+                 {"activation_source", info.activation_source}});
+  }
+  json.update({{"tokenizer", info.tokenizer},
+               {"tokenizer_entries", info.vocabulary},
+               {"max_length", info.max_length},
+               {"parameters", info.parameters},
+               {"file_bytes", info.file_bytes},
+               {"weight_type", info.weight_type},
+               {"memory",
+                {{"fp32", info.memory.fp32},
+                 {"bf16", info.memory.bf16},
+                 {"int8", info.memory.int8},
+                 {"gpu_fp32", info.memory.gpu_fp32},
+                 {"gpu_fp16", info.memory.gpu_fp16}}},
+               {"ignored_keys", info.ignored_keys},
+               {"warnings", info.warnings}});
   for (const TensorSummary& tensor : info.tensors) {
     json["tensors"].push_back({{"name", tensor.name},
                                {"type", tensor.type},
@@ -76,22 +115,88 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
   return json;
 }
 
+std::string describe_score(const CheckpointInfo& info) {
+  if (info.activation.empty()) return "log-probability of \"true\" against \"false\"";
+  const std::string as = info.activation == "identity" ? ", as sentence-transformers prints it"
+                                                       : "; sentence-transformers prints its " + info.activation;
+  return fmt::format("logit{} ({})", as, info.activation_source);
+}
+
 void print(const CheckpointInfo& info, bool tensors) {
   const auto line = [](const char* name) -> std::ostream& { return std::cout << std::left << std::setw(18) << name; };
   line("checkpoint") << info.folder.string() << "\n";
-  line("architecture") << info.architecture << " (" << info.model_type << ")\n";
-  line("size") << layers_of(info) << " layers, hidden " << info.description.hidden_size << ", " << heads_of(info)
-               << " heads, " << index_tools::with_commas(info.parameters) << " parameters\n";
-  line("attention window") << window_of(info) << "\n";
-  line("input") << "at most " << info.max_length << " tokens\n";
-  line("tokenizer") << info.tokenizer << "\n";
-  line("weights") << info.weight_type << ", " << format_bytes(info.file_bytes) << "\n";
+  if (is_described(info)) {
+    line("architecture") << info.architecture << " (" << info.model_type << ")\n";
+    line("size") << layers_of(info) << " layers, hidden " << info.description.hidden_size << ", " << heads_of(info)
+                 << " heads, " << index_tools::with_commas(info.parameters) << " parameters\n";
+    line("attention window") << window_of(info) << "\n";
+    if (const auto spots = blind_spots(info); !spots.empty()) line("no attention") << join(spots) << "\n";
+  }
+  if (!info.tokenizer.empty()) {
+    line("input") << "at most " << info.max_length << " tokens";
+    if (info.max_positions > info.max_length) std::cout << ", up to " << info.max_positions << " if max_length says so";
+    std::cout << "\n";
+    line("tokenizer") << info.tokenizer << "\n";
+    line("vocabulary") << info.description.vocabulary_size << " rows\n";
+  }
+  if (is_described(info)) line("score") << describe_score(info) << "\n";
+  if (!info.weight_type.empty()) line("weights") << info.weight_type << ", " << format_bytes(info.file_bytes) << "\n";
+  if (const WeightMemory& memory = info.memory; memory.fp32 > 0) {
+    line("memory about") << "CPU: fp32 " << format_bytes(memory.fp32) << ", bf16 " << format_bytes(memory.bf16)
+                         << ", int8 " << format_bytes(memory.int8) << "; GPU: fp32, tf32 "
+                         << format_bytes(memory.gpu_fp32) << ", fp16, bf16 " << format_bytes(memory.gpu_fp16) << "\n";
+  }
   if (!info.ignored_keys.empty()) line("ignored keys") << join(info.ignored_keys) << "\n";
+  for (const std::string& warning : info.warnings) line("warning") << warning << "\n";
   if (!tensors) return;
   for (const TensorSummary& tensor : info.tensors) {
     std::cout << "  " << tensor.name << "  " << tensor.type << " [" << join(tensor.shape) << "]"
               << (tensor.used ? "" : "  (not used)") << "\n";
   }
+}
+
+nlohmann::ordered_json to_json(const CheckpointCheck& check) {
+  nlohmann::ordered_json json = to_json(check.info);
+  json["usable"] = check.problems.empty();
+  json["problems"] = nlohmann::ordered_json::array();
+  for (const Error& problem : check.problems) {
+    json["problems"].push_back(
+        {{"place", problem.place()}, {"problem", problem.problem()}, {"remedy", problem.remedy()}});
+  }
+  if (!check.problems.empty()) return json;
+  const BackendInfo& used = check.backend;
+  json["backend"] = {
+      {"device", used.device},    {"precision", to_string(used.precision)}, {"instruction_set", used.instruction_set},
+      {"threads", used.threads},  {"device_name", used.device_name},        {"why_no_gpu", used.why_no_gpu},
+      {"products", used.products}};
+  json["logits"] = check.logits;
+  return json;
+}
+
+void print_problems(const CheckpointCheck& check) {
+  constexpr std::size_t kMost = 50;
+  const std::size_t all = check.problems.size();
+  std::cout << std::flush;
+  for (std::size_t i = 0; i < std::min(all, kMost); ++i) {
+    std::cerr << "relucent: problem: " << check.problems[i].what() << "\n";
+  }
+  if (all > kMost) std::cerr << "relucent: and " << all - kMost << " more, which --json lists\n";
+  if (!is_described(check.info)) {
+    std::cerr << "relucent: tensors and tokenizer are compared only with a config.json that states their sizes\n";
+  }
+  std::cerr << "relucent: " << check.info.folder.string() << " cannot be used: " << all
+            << (all == 1 ? " problem\n" : " problems\n");
+}
+
+void print(const CheckpointCheck& check) {
+  print(check.info, false);
+  if (!check.problems.empty()) return print_problems(check);
+  std::cout << std::left << std::setw(18) << "runs on" << describe(check.backend) << "\n";
+  if (!check.backend.why_no_gpu.empty()) std::cout << std::setw(18) << "no GPU" << check.backend.why_no_gpu << "\n";
+  for (const std::string& product : check.backend.products) std::cout << std::setw(18) << "product" << product << "\n";
+  std::cout << std::setw(18) << "trial logits";
+  for (std::size_t i = 0; i < check.logits.size(); ++i) std::cout << (i == 0 ? "" : ", ") << check.logits[i];
+  std::cout << "\nok\n";
 }
 
 void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
@@ -148,14 +253,17 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
 }
 
 void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("check", "Read every weight and run the model on a few trial inputs");
+  CLI::App* command =
+      model.add_subcommand("check", "List every problem of a checkpoint: read all of it and run it on trial inputs");
   command->add_option("DIR", options->folder, "Checkpoint directory (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
       ->capture_default_str();
   command->add_option("--threads", options->threads, "0: every core")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
-  command->footer("Example:\n  relucent model check my-checkpoint --device cpu");
+  command->footer(
+      "Exits with 0 only if the checkpoint can be used.\n\nExample:\n  relucent model check my-checkpoint --device "
+      "cpu");
   command->callback([&chosen, options] {
     chosen = [options] {
       BackendOptions backend;
@@ -164,28 +272,11 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
       backend.threads = options->threads;
       const CheckpointCheck check = check_checkpoint(chosen_folder(*options), backend);
       if (options->json) {
-        nlohmann::ordered_json json = to_json(check.info);
-        const BackendInfo& used = check.backend;
-        json["backend"] = {{"device", used.device},
-                           {"precision", to_string(used.precision)},
-                           {"instruction_set", used.instruction_set},
-                           {"threads", used.threads},
-                           {"device_name", used.device_name},
-                           {"why_no_gpu", used.why_no_gpu},
-                           {"products", used.products}};
-        json["logits"] = check.logits;
-        std::cout << json.dump(2) << "\n";
-        return ok;
+        std::cout << to_json(check).dump(2) << "\n";
+      } else {
+        print(check);
       }
-      print(check.info, false);
-      std::cout << std::left << std::setw(18) << "runs on" << describe(check.backend) << "\n";
-      if (!check.backend.why_no_gpu.empty()) std::cout << std::setw(18) << "no GPU" << check.backend.why_no_gpu << "\n";
-      for (const std::string& product : check.backend.products)
-        std::cout << std::setw(18) << "product" << product << "\n";
-      std::cout << std::setw(18) << "trial logits";
-      for (std::size_t i = 0; i < check.logits.size(); ++i) std::cout << (i == 0 ? "" : ", ") << check.logits[i];
-      std::cout << "\nok\n";
-      return ok;
+      return check.problems.empty() ? ok : exit_code(check.problems.front().kind());
     };
   });
 }
@@ -214,15 +305,20 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
 }
 
 void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command = model.add_subcommand("convert", "Copy a checkpoint and convert its weights to another data type");
+  CLI::App* command =
+      model.add_subcommand("convert", "Copy a checkpoint into one model.safetensors, its weights in another data type");
   command->add_option("FROM", options->from, "Checkpoint directory")->required();
   command->add_option("TO", options->to, "New directory")->required();
-  command->add_option("--type", options->type, "f32 | f16 | bf16")->required();
-  command->footer("Example:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16");
+  command->add_option("--type", options->type, "f32 | f16 | bf16 (default: as they are, which only joins shards)");
+  command->footer(
+      "Examples:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16\n"
+      "  relucent model convert my-sharded-checkpoint my-checkpoint");
   command->callback([&chosen, options] {
     chosen = [options] {
-      convert_checkpoint(options->from, options->to, parse_data_type(options->type));
-      std::cout << "Wrote " << options->to << " as " << options->type << "\n";
+      std::optional<DataType> type;
+      if (!options->type.empty()) type = parse_data_type(options->type);
+      convert_checkpoint(options->from, options->to, type);
+      std::cout << "Wrote " << options->to << (type ? " as " + options->type : "") << "\n";
       return ok;
     };
   });

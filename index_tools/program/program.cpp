@@ -30,20 +30,6 @@ void set_locale() {
   std::setlocale(LC_NUMERIC, "C");
 }
 
-int exit_code(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage: return bad_usage;
-    case ErrorKind::invalid_data: return bad_data;
-    case ErrorKind::interrupted: return interrupted;
-    case ErrorKind::io:
-    case ErrorKind::unsupported:
-    case ErrorKind::device:
-    case ErrorKind::deadline:
-    case ErrorKind::internal: return failed;
-  }
-  return failed;
-}
-
 int report(std::string_view message, int code) {
   std::cout.flush();
   std::cerr << "relucent: error: " << message << "\n";
@@ -131,6 +117,20 @@ int parse_and_run(int argc, char** argv) {
 }
 
 }  // namespace
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return bad_usage;
+    case ErrorKind::invalid_data: return bad_data;
+    case ErrorKind::interrupted: return interrupted;
+    case ErrorKind::io:
+    case ErrorKind::unsupported:
+    case ErrorKind::device:
+    case ErrorKind::deadline:
+    case ErrorKind::internal: return failed;
+  }
+  return failed;
+}
 
 int run_program(int argc, char** argv) {
   set_locale();

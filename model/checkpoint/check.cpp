@@ -16,14 +16,14 @@ namespace {
 
 constexpr const char* kDamaged = "the weights are damaged; download the file again";
 
-void check_weights(const Checkpoint& checkpoint) {
-  for (const std::string& name : checkpoint.weights.used) {
-    const TensorView view = checkpoint.file.view(*checkpoint.file.find(name));
-    const std::vector<float> values = view.to_f32();
+void check_weights(const CheckpointParts& parts, FaultList& faults) {
+  for (const std::string& name : parts.used) {
+    const SafetensorsEntry& entry = *parts.file->find(name);
+    const std::vector<float> values = parts.file->view(entry).to_f32();
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
     if (bad == values.end()) continue;
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", checkpoint.file.path().string(), name),
-                fmt::format("element {} is not a finite number", bad - values.begin()), kDamaged);
+    faults.add(Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", parts.file->path_of(entry).string(), name),
+                     fmt::format("element {} is not a finite number", bad - values.begin()), kDamaged));
   }
 }
 
@@ -35,17 +35,10 @@ std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoi
   return ids;
 }
 
-}  // namespace
-
-CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const BackendOptions& options) {
-  const Checkpoint checkpoint = read_checkpoint(folder);
-  CheckpointCheck check;
-  check.info = describe_checkpoint(checkpoint);
-  check_weights(checkpoint);
+/// Scores a short pair, the longest input, and an empty document, twice.
+void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, CheckpointCheck& check) {
   const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
   check.backend = backend->info();
-
-  // A short pair, the longest input, and an empty document.
   const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
   const auto pieces = static_cast<std::size_t>(checkpoint.configuration.max_tokens) - input.special_tokens();
   const std::size_t query_pieces = std::min<std::size_t>(6, pieces), room = pieces - query_pieces;
@@ -68,9 +61,25 @@ CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const Back
                   kDamaged);
     }
     if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
-      throw Error(ErrorKind::internal, folder.string(), "the same input gave two different scores", "please report it");
+      throw Error(ErrorKind::internal, checkpoint.folder.string(), "the same input gave two different scores",
+                  "please report it");
     }
   }
+}
+
+}  // namespace
+
+CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const BackendOptions& options) {
+  FaultList faults(FaultList::Mode::keep_all);
+  CheckpointParts parts = read_parts(folder, faults);
+  CheckpointCheck check;
+  check.info = describe_checkpoint(parts);
+  check_weights(parts, faults);
+  if (faults.all().empty()) {
+    const Checkpoint checkpoint = assemble(std::move(parts));
+    faults.attempt([&] { try_inputs(checkpoint, options, check); });
+  }
+  check.problems = faults.all();
   return check;
 }
 

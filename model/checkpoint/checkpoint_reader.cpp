@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "model/checkpoint/weight_files.h"
+#include "model/families/attention_keys.h"
 #include "model/input/tokenized_batch.h"
 #include "model/tokenizer/load_tokenizer.h"
 #include "relucent/error.h"
@@ -12,6 +15,11 @@ namespace relucent {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::int32_t shortest_input_of(const FamilyConfiguration& configuration, const Tokenizer& tokenizer) {
+  return static_cast<std::int32_t>(InputTemplate(configuration.input, tokenizer).special_tokens()) + 1;
+}
 
 void check_folder(const fs::path& folder) {
   std::error_code error;
@@ -27,20 +35,6 @@ void check_folder(const fs::path& folder) {
     throw Error(ErrorKind::io, folder.string(), "is not a directory",
                 "give the directory that holds config.json and model.safetensors");
   }
-}
-
-SafetensorsFile open_weights(const fs::path& folder) {
-  const fs::path path = folder / "model.safetensors";
-  if (!fs::exists(path)) {
-    for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
-      if (fs::exists(folder / other)) {
-        throw Error(ErrorKind::unsupported, (folder / other).string(),
-                    "this weight format is not supported, and there is no model.safetensors",
-                    "save the model again as one safetensors file");
-      }
-    }
-  }
-  return SafetensorsFile::open(path);
 }
 
 /// The tokens before a query, between it and a document, and after that must be those of the model's input.
@@ -70,37 +64,114 @@ std::vector<std::int32_t> output_ids(const InputForm& form, const Tokenizer& tok
   return ids;
 }
 
+/// The key that an error of config.json names; empty for none.
+std::string key_of(const Error& error) {
+  constexpr std::string_view mark = ", key ";
+  const std::size_t at = error.place().rfind(mark);
+  return at == std::string::npos ? std::string() : error.place().substr(at + mark.size());
+}
+
+/// A value with which the keys behind a missing one can be read, too.
+Json stand_in(const std::string& key, const JsonFile& config) {
+  if (key == "architectures") {
+    return {"BertForSequenceClassification",       "ElectraForSequenceClassification",
+            "RobertaForSequenceClassification",    "XLMRobertaForSequenceClassification",
+            "ModernBertForSequenceClassification", "T5ForConditionalGeneration"};
+  }
+  if (key == "max_position_embeddings") return 1 << 20;
+  if (key == "hidden_size") {
+    const Json* heads = config.find("num_attention_heads");
+    if (heads != nullptr && heads->is_number_unsigned() && *heads > 0 && *heads <= 1 << 16) return *heads;
+  }
+  return 1;
+}
+
+/// Reads config.json again and again, each time without the key that was refused, so that all such keys are found.
+void read_configuration(CheckpointParts& parts, FaultList& faults) {
+  if (!faults.keeps_all()) {
+    parts.configuration = parts.family->read_configuration(*parts.config);
+    parts.shapes_known = true;
+    return;
+  }
+  constexpr int kMostFaults = 200;
+  JsonFile rest = *parts.config;
+  std::set<std::string> reported, replaced;
+  bool sizes_known = true;
+  for (int round = 0; round < kMostFaults; ++round) {
+    try {
+      parts.configuration = parts.family->read_configuration(rest);
+      parts.shapes_known = sizes_known;
+      return;
+    } catch (const Error& error) {
+      const std::string key = key_of(error);
+      const bool stated = rest.find(key) != nullptr;
+      if (reported.insert(key).second) faults.add(error);
+      if (key.empty() || replaced.contains(key)) return;
+      // Flags say nothing about sizes.
+      if (error.kind() == ErrorKind::invalid_data && !is_attention_pattern_key(key)) sizes_known = false;
+      rest.object().erase(key);
+      if (stated) continue;
+      replaced.insert(key);
+      rest.object()[key] = stand_in(key, rest);
+    }
+  }
+}
+
+/// The tokenizer and, if that is as it should be, the ids that the head compares.
+std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
+  const FamilyConfiguration& configuration = *parts.configuration;
+  LoadedTokenizer loaded =
+      load_tokenizer(parts.folder, configuration.description.vocabulary_size, parts.family->model_type);
+  parts.tokenizer = std::move(loaded.tokenizer);
+  parts.max_length = std::min(configuration.max_tokens, loaded.model_max_length.value_or(configuration.max_tokens));
+  check_template(configuration.input, *parts.tokenizer, parts.folder);
+  return output_ids(configuration.input, *parts.tokenizer, parts.folder);
+}
+
+void check_length(const CheckpointParts& parts) {
+  const std::int32_t least = shortest_input_of(*parts.configuration, *parts.tokenizer);
+  if (parts.max_length >= least) return;
+  throw Error(ErrorKind::invalid_data, parts.folder.string(),
+              fmt::format("the model has {} positions, but an input needs at least {}", parts.max_length, least),
+              "check max_position_embeddings and model_max_length");
+}
+
 }  // namespace
 
-std::int32_t Checkpoint::shortest_input() const {
-  return static_cast<std::int32_t>(InputTemplate(configuration.input, *tokenizer).special_tokens()) + 1;
+std::int32_t Checkpoint::shortest_input() const { return shortest_input_of(configuration, *tokenizer); }
+
+CheckpointParts read_parts(const fs::path& folder, FaultList& faults) {
+  CheckpointParts parts;
+  parts.folder = folder;
+  if (!faults.attempt([&] { check_folder(folder); })) return parts;
+  faults.attempt([&] {
+    parts.config = JsonFile::read(folder / "config.json");
+    parts.family = &find_family(*parts.config);
+    read_configuration(parts, faults);
+  });
+  faults.attempt([&] { parts.file = open_weights(folder, parts.family != nullptr ? parts.family->model_type : ""); });
+  if (!parts.configuration || !parts.shapes_known) return parts;
+  std::vector<std::int32_t> outputs;
+  const bool tokenizes = faults.attempt([&] { outputs = read_tokenizer(parts); });
+  if (parts.file) {
+    TensorReader reader(*parts.file, &faults);
+    FamilyWeights weights = parts.family->read_weights(reader, *parts.configuration, outputs);
+    parts.used = reader.used();
+    if (!reader.failed()) parts.weights = std::move(weights);
+  }
+  if (tokenizes) faults.attempt([&] { check_length(parts); });
+  return parts;
+}
+
+Checkpoint assemble(CheckpointParts parts) {
+  return {std::move(parts.folder), std::move(*parts.config),  std::move(*parts.configuration),
+          std::move(*parts.file),  std::move(*parts.weights), std::move(parts.tokenizer),
+          parts.max_length};
 }
 
 Checkpoint read_checkpoint(const fs::path& folder) {
-  check_folder(folder);
-  JsonFile config = JsonFile::read(folder / "config.json");
-  const Family& family = find_family(config);
-  FamilyConfiguration configuration = family.read_configuration(config);
-  SafetensorsFile file = open_weights(folder);
-  LoadedTokenizer tokenizer = load_tokenizer(folder, configuration.description.vocabulary_size, family.model_type);
-  check_template(configuration.input, *tokenizer.tokenizer, folder);
-  FamilyWeights weights =
-      family.read_weights(file, configuration, output_ids(configuration.input, *tokenizer.tokenizer, folder));
-  const std::int32_t most = configuration.max_tokens;
-  Checkpoint checkpoint{folder,
-                        std::move(config),
-                        std::move(configuration),
-                        std::move(file),
-                        std::move(weights),
-                        std::move(tokenizer.tokenizer),
-                        std::min(most, tokenizer.model_max_length.value_or(most))};
-  if (checkpoint.max_length < checkpoint.shortest_input()) {
-    throw Error(ErrorKind::invalid_data, folder.string(),
-                fmt::format("the model has {} positions, but an input needs at least {}", checkpoint.max_length,
-                            checkpoint.shortest_input()),
-                "check max_position_embeddings and model_max_length");
-  }
-  return checkpoint;
+  FaultList faults(FaultList::Mode::throw_first);
+  return assemble(read_parts(folder, faults));
 }
 
 CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {

@@ -3,8 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "model/families/family.h"
+#include "model/families/fault_list.h"
 #include "model/formats/json_file.h"
 #include "model/formats/safetensors.h"
 #include "relucent/model/tokenizer.h"
@@ -25,7 +29,28 @@ struct Checkpoint {
   std::int32_t shortest_input() const;
 };
 
-/// Throws Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for unknown features.
+/// As much of a checkpoint as could be read.
+struct CheckpointParts {
+  std::filesystem::path folder;
+  std::optional<JsonFile> config;
+  const Family* family = nullptr;
+  std::optional<FamilyConfiguration> configuration;
+  bool shapes_known = false;  ///< whether config.json states the shapes of all tensors
+  std::optional<SafetensorsFile> file;
+  std::optional<FamilyWeights> weights;
+  std::vector<std::string> used;  ///< names of the tensors that are as they should be
+  std::unique_ptr<const Tokenizer> tokenizer;
+  std::int32_t max_length = 0;
+};
+
+/// Gives `faults`, each as an Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for
+/// unknown features. Without faults all parts are there.
+CheckpointParts read_parts(const std::filesystem::path& folder, FaultList& faults);
+
+/// All parts, of which none may be missing.
+Checkpoint assemble(CheckpointParts parts);
+
+/// Throws the first fault that read_parts finds.
 Checkpoint read_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace relucent

@@ -11,7 +11,8 @@
 
 namespace relucent {
 
-std::vector<std::byte> encode_values(std::span<const float> values, DataType type, const std::string& place) {
+std::vector<std::byte> encode_values(std::span<const float> values, DataType type, const std::string& place,
+                                     std::size_t first) {
   if (type == DataType::f32) {
     const auto bytes = std::as_bytes(values);
     return {bytes.begin(), bytes.end()};
@@ -23,7 +24,7 @@ std::vector<std::byte> encode_values(std::span<const float> values, DataType typ
     const std::uint16_t half = is_f16 ? to_f16(values[i]) : to_bf16(values[i]);
     if ((half & 0x7FFF) == infinity && std::isfinite(values[i])) {
       throw Error(ErrorKind::invalid_data, place,
-                  fmt::format("element {} is {:f}, out of range for {}", i, values[i], to_string(type)),
+                  fmt::format("element {} is {:f}, out of range for {}", first + i, values[i], to_string(type)),
                   is_f16 ? "convert to bf16 or f32 instead" : "convert to f32 instead");
     }
     std::memcpy(bytes.data() + i * sizeof half, &half, sizeof half);

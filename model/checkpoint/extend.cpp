@@ -58,10 +58,10 @@ void extend_positions(const std::filesystem::path& from, const std::filesystem::
   changes.tensors[name] = {
       safetensors_name(table.type),
       {static_cast<std::uint64_t>(positions), width},
-      [&, width, positions, trained_rows] {
+      [&, width, positions, trained_rows](const TensorChange::Write& write) {
         const auto trained = static_cast<std::size_t>(trained_rows != 0 ? trained_rows : table.shape.at(0));
         const auto values = interpolate(table.to_f32(), width, trained, static_cast<std::size_t>(positions));
-        return encode_values(values, table.type, fmt::format("{}, tensor {}", file.path().string(), name));
+        write(encode_values(values, table.type, fmt::format("{}, tensor {}", file.path().string(), name)));
       }};
   // Buffers that merely number the positions; readers recreate them.
   changes.tensors_left_out = checkpoint.weights.per_position;

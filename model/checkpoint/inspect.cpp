@@ -1,43 +1,92 @@
 #include "model/checkpoint/inspect.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/stated_activation.h"
 #include "relucent/model/checkpoint.h"
 
 namespace relucent {
 
-CheckpointInfo describe_checkpoint(const Checkpoint& checkpoint) {
-  CheckpointInfo info;
-  info.folder = checkpoint.folder;
-  info.model_type = checkpoint.config.string("model_type").value_or("");
-  info.architecture = checkpoint.configuration.architecture;
-  info.description = checkpoint.configuration.description;
-  info.tokenizer = checkpoint.tokenizer->summary();
-  info.max_length = checkpoint.max_length;
-  info.file_bytes = checkpoint.file.file_bytes();
-  info.ignored_keys = checkpoint.configuration.ignored_keys;
-  const std::set<std::string> used(checkpoint.weights.used.begin(), checkpoint.weights.used.end());
+namespace {
+
+WeightMemory estimate_memory(const EncoderDescription& description, std::uint64_t parameters) {
+  const auto hidden = static_cast<std::uint64_t>(description.hidden_size);
+  std::uint64_t matrices = 0, last = 0;
+  for (const Stack& stack : description.stacks) {
+    for (const Layer& layer : stack.layers) {
+      last = (layer.feed_forward.gated ? 3U : 2U) * hidden * static_cast<std::uint64_t>(layer.feed_forward.size);
+      for (const Attention& attention : layer.attentions) {
+        last +=
+            4 * hidden * static_cast<std::uint64_t>(attention.heads) * static_cast<std::uint64_t>(attention.head_size);
+      }
+      matrices += last;
+    }
+  }
+  // The CPU keeps embeddings in fp32, and the last block's matrices a second time, in int8 in fp32.
+  const std::uint64_t others = 4 * (parameters - std::min(matrices, parameters));
+  const std::uint64_t projections = 3 * hidden * hidden;
+  return {.fp32 = others + 4 * (matrices + projections),
+          .bf16 = others + 2 * (matrices + projections),
+          .int8 = others + matrices + 4 * last,
+          .gpu_fp32 = 4 * parameters,
+          .gpu_fp16 = 2 * parameters};
+}
+
+void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) {
+  info.architecture = parts.configuration->architecture;
+  info.description = parts.configuration->description;
+  info.max_positions = parts.configuration->max_tokens;
+  info.ignored_keys = parts.configuration->ignored_keys;
+  std::erase_if(info.ignored_keys, is_activation_key);
+  if (info.description.head.outputs > 1) return;
+  StatedActivation activation = read_stated_activation(parts.folder, *parts.config);
+  info.activation = std::move(activation.name);
+  info.activation_source = std::move(activation.source);
+  info.warnings = std::move(activation.warnings);
+}
+
+void describe_tensors(const CheckpointParts& parts, CheckpointInfo& info) {
+  info.file_bytes = parts.file->file_bytes();
+  const std::set<std::string> used(parts.used.begin(), parts.used.end());
   std::set<std::string> types;
-  for (const SafetensorsEntry& entry : checkpoint.file.entries()) {
+  for (const SafetensorsEntry& entry : parts.file->entries()) {
     TensorSummary summary{entry.name,
                           entry.type,
                           {entry.shape.begin(), entry.shape.end()},
                           entry.end - entry.begin,
                           used.contains(entry.name)};
     if (summary.used) {
-      info.parameters += checkpoint.file.view(entry).elements();
+      info.parameters += parts.file->view(entry).elements();
       types.insert(entry.type);
     }
     info.tensors.push_back(std::move(summary));
   }
   info.weight_type = join(types, "+");
+}
+
+}  // namespace
+
+CheckpointInfo describe_checkpoint(const CheckpointParts& parts) {
+  CheckpointInfo info;
+  info.folder = parts.folder;
+  if (parts.family != nullptr) info.model_type = parts.family->model_type;
+  if (parts.configuration && parts.shapes_known) describe_configuration(parts, info);
+  if (parts.tokenizer) {
+    info.tokenizer = parts.tokenizer->summary();
+    info.vocabulary = parts.tokenizer->vocabulary_size();
+    info.max_length = parts.max_length;
+  }
+  if (parts.file) describe_tensors(parts, info);
+  if (parts.weights) info.memory = estimate_memory(info.description, info.parameters);
   return info;
 }
 
 CheckpointInfo inspect_checkpoint(const std::filesystem::path& folder) {
-  return describe_checkpoint(read_checkpoint(folder));
+  FaultList faults(FaultList::Mode::throw_first);
+  return describe_checkpoint(read_parts(folder, faults));
 }
 
 }  // namespace relucent

@@ -5,7 +5,7 @@
 
 namespace relucent {
 
-/// The description of a checkpoint that has been read.
-CheckpointInfo describe_checkpoint(const Checkpoint& checkpoint);
+/// The description of a checkpoint, as far as it has been read.
+CheckpointInfo describe_checkpoint(const CheckpointParts& parts);
 
 }  // namespace relucent

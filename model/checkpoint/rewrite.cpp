@@ -1,9 +1,9 @@
 #include "model/checkpoint/rewrite.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/file/new_folder.h"
+#include "model/checkpoint/weight_files.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -61,11 +61,14 @@ void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes
       out.write(file.data(*output.old));
       continue;
     }
-    const std::vector<std::byte> bytes = output.change->bytes();
-    if (bytes.size() != output.bytes()) {
+    std::uint64_t written = 0;
+    output.change->bytes([&](std::span<const std::byte> part) {
+      written += part.size();
+      out.write(part);
+    });
+    if (written != output.bytes()) {
       throw Error(ErrorKind::internal, output.old->name, "the new tensor's size does not match its shape");
     }
-    out.write(bytes);
   }
   out.finish();
 }
@@ -77,13 +80,6 @@ void write_json(Json object, const std::map<std::string, Json>& changes, std::st
   out.finish();
 }
 
-/// Weights in other formats would contradict the new ones.
-bool is_weight_file(const fs::path& path) {
-  constexpr std::array<std::string_view, 8> endings{".safetensors", ".bin", ".pt",      ".pth",
-                                                    ".h5",          ".ot",  ".msgpack", ".onnx"};
-  return std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
-}
-
 }  // namespace
 
 void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, const CheckpointChanges& changes,
@@ -93,10 +89,8 @@ void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, con
   write_json(config.object(), changes.config, "config.json", folder);
   for (const auto& entry : fs::directory_iterator(config.path().parent_path())) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || is_weight_file(entry.path()) || name == "config.json" ||
-        name == "model.safetensors.index.json") {
-      continue;
-    }
+    // Weights in other forms would contradict the new ones.
+    if (!entry.is_regular_file() || is_weight_file(entry.path()) || name == "config.json") continue;
     if (name == "tokenizer_config.json" && !changes.tokenizer_config.empty()) {
       write_json(JsonFile::read(entry.path()).object(), changes.tokenizer_config, name, folder);
     } else {

@@ -17,8 +17,9 @@ namespace relucent {
 struct TensorChange {
   std::string type;
   std::vector<std::uint64_t> shape;
-  /// Computes the bytes when they are written. Null: keep the old tensor's bytes.
-  std::function<std::vector<std::byte>()> bytes;
+  using Write = std::function<void(std::span<const std::byte>)>;
+  /// Computes the bytes when they are written, in parts. Null: keep the old tensor's bytes.
+  std::function<void(const Write& write)> bytes;
 };
 
 /// The changes to make in a copy of a checkpoint.

@@ -99,14 +99,13 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
 }
 
 template <const Variant& variant>
-FamilyWeights read_weights(const SafetensorsFile& file, const FamilyConfiguration& configuration,
+FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                            std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;
   const std::vector<Layer>& layers = description.stacks.front().layers;
   const std::int64_t hidden = description.hidden_size, inner = layers.front().feed_forward.size;
   const std::int64_t embedding = description.embedding_size;
   const std::string prefix(variant.prefix), embeddings = prefix + "embeddings.";
-  TensorReader reader(file);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
   weights.word_embeddings =
@@ -137,7 +136,7 @@ FamilyWeights read_weights(const SafetensorsFile& file, const FamilyConfiguratio
   reader.refuse_more(prefix + "encoder.layer.", layers.size());
   weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
   weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
-  weights.storage = file.storage();
+  weights.storage = reader.file().storage();
   result.used = reader.used();
   return result;
 }

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/families/tensor_reader.h"
 #include "model/formats/json_file.h"
-#include "model/formats/safetensors.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {
@@ -57,8 +57,9 @@ struct Family {
   FamilyConfiguration (*read_configuration)(const JsonFile& config);
 
   /// `outputs`: the ids of InputForm::outputs. Throws Error naming the file and the tensor: `invalid_data` if a tensor
-  /// is missing or its shape does not match the description, `unsupported` if backends do not know its type.
-  FamilyWeights (*read_weights)(const SafetensorsFile& file, const FamilyConfiguration& configuration,
+  /// is missing or its shape does not match the description, `unsupported` if backends do not know its type. With a
+  /// reader that keeps the faults, the weights are incomplete if it failed.
+  FamilyWeights (*read_weights)(TensorReader& reader, const FamilyConfiguration& configuration,
                                 std::span<const std::int32_t> outputs);
 };
 

@@ -126,12 +126,11 @@ LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int6
   return {rows_of(linear.weight, first, rows), rows_of(linear.bias, first, rows)};
 }
 
-FamilyWeights read_modernbert_weights(const SafetensorsFile& file, const FamilyConfiguration& configuration,
+FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                                       std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;
   const Biases& biases = configuration.biases;
   const std::int64_t hidden = description.hidden_size;
-  TensorReader reader(file);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
   weights.word_embeddings =
@@ -161,7 +160,7 @@ FamilyWeights read_modernbert_weights(const SafetensorsFile& file, const FamilyC
   weights.head_dense = reader.linear("head.dense", hidden, hidden, biases.head);
   weights.head_norm = reader.norm("head.norm", hidden, biases.norm);
   weights.head_output = reader.linear("classifier", 1, hidden);
-  weights.storage = file.storage();
+  weights.storage = reader.file().storage();
   result.used = reader.used();
   return result;
 }

@@ -128,11 +128,10 @@ FeedForwardWeights read_feed_forward(TensorReader& reader, const std::string& bl
   return weights;
 }
 
-FamilyWeights read_t5_weights(const SafetensorsFile& file, const FamilyConfiguration& configuration,
+FamilyWeights read_t5_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                               std::span<const std::int32_t> outputs) {
   const EncoderDescription& description = configuration.description;
   const std::int64_t hidden = description.hidden_size, vocabulary = description.vocabulary_size;
-  TensorReader reader(file);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
   weights.word_embeddings = reader.matrix("shared.weight", vocabulary, hidden);
@@ -162,11 +161,13 @@ FamilyWeights read_t5_weights(const SafetensorsFile& file, const FamilyConfigura
     of_stack.final_norm = reader.norm(stack + "final_layer_norm", hidden, false);
   }
   // The outputs of a few words.
-  const TensorView all = file.find("lm_head.weight") != nullptr ? reader.matrix("lm_head.weight", vocabulary, hidden)
-                                                                : weights.word_embeddings;
+  const TensorView all = reader.file().find("lm_head.weight") != nullptr
+                             ? reader.matrix("lm_head.weight", vocabulary, hidden)
+                             : weights.word_embeddings;
+  if (reader.failed()) return result;
   const std::size_t row = all.elements() / static_cast<std::size_t>(vocabulary) * element_size(all.type);
   const auto chosen = std::make_shared<ChosenRows>();
-  chosen->file = file.storage();
+  chosen->file = reader.file().storage();
   chosen->rows.resize(outputs.size() * row);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     std::memcpy(chosen->rows.data() + i * row, all.data + static_cast<std::size_t>(outputs[i]) * row, row);

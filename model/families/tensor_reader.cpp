@@ -7,18 +7,33 @@
 
 namespace relucent {
 
+void TensorReader::refuse(const Error& fault) {
+  if (faults_ == nullptr) throw Error(fault);
+  faults_->add(fault);
+  failed_ = true;
+}
+
 TensorView TensorReader::take(const std::string& name, const std::vector<std::int64_t>& shape) {
-  const std::string place = fmt::format("{}, tensor {}", file_.path().string(), name);
   const SafetensorsEntry* entry = file_.find(name);
+  const auto& path = entry != nullptr ? file_.path_of(*entry) : file_.path();
+  const std::string place = fmt::format("{}, tensor {}", path.string(), name);
+  const TensorView absent{DataType::f32, shape, nullptr};
   if (entry == nullptr) {
-    throw Error(ErrorKind::invalid_data, place, "is missing",
-                "use a checkpoint saved with its classification head and its own config.json");
+    refuse(Error(ErrorKind::invalid_data, place, "is missing",
+                 "use a checkpoint saved with its classification head and its own config.json"));
+    return absent;
+  }
+  if (!floating_type(entry->type)) {
+    refuse(Error(ErrorKind::unsupported, place, "has the unsupported data type " + entry->type,
+                 "convert the checkpoint to F32, F16 or BF16"));
+    return absent;
   }
   TensorView view = file_.view(*entry);
   if (view.shape != shape) {
-    throw Error(ErrorKind::invalid_data, place,
-                fmt::format("has the shape [{}], but config.json requires [{}]", join(view.shape), join(shape)),
-                "use config.json and model.safetensors of the same model");
+    refuse(Error(ErrorKind::invalid_data, place,
+                 fmt::format("has the shape [{}], but config.json requires [{}]", join(view.shape), join(shape)),
+                 "use config.json and model.safetensors of the same model"));
+    return absent;
   }
   used_.push_back(name);
   return view;
@@ -38,13 +53,14 @@ NormWeights TensorReader::norm(const std::string& name, std::int64_t size, bool 
   return {vector(name + ".weight", size), bias ? vector(name + ".bias", size) : TensorView()};
 }
 
-void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) const {
+void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) {
   const std::string beyond = fmt::format("{}{}.", prefix, layers);
   for (const SafetensorsEntry& entry : file_.entries()) {
     if (entry.name.starts_with(beyond)) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, tensor {}", file_.path().string(), entry.name),
-                  fmt::format("config.json states {} layers, but the file has more", layers),
-                  "use config.json and model.safetensors of the same model");
+      return refuse(Error(ErrorKind::invalid_data,
+                          fmt::format("{}, tensor {}", file_.path_of(entry).string(), entry.name),
+                          fmt::format("config.json states {} layers, but the file has more", layers),
+                          "use config.json and model.safetensors of the same model"));
     }
   }
 }

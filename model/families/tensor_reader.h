@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/families/fault_list.h"
 #include "model/formats/safetensors.h"
 #include "relucent/kernels/encoder.h"
 
@@ -11,10 +12,14 @@ namespace relucent {
 
 /// Takes tensors from a safetensors file by name and expected shape. All functions throw Error naming the file and
 /// the tensor: `invalid_data` if it is missing or has another shape, `unsupported` if its type is not F32, F16 or
-/// BF16.
+/// BF16. With a list that keeps all faults they return a tensor without data instead.
 class TensorReader {
  public:
-  explicit TensorReader(const SafetensorsFile& file) : file_(file) {}
+  explicit TensorReader(const SafetensorsFile& file, FaultList* faults = nullptr) : file_(file), faults_(faults) {}
+
+  const SafetensorsFile& file() const noexcept { return file_; }
+  /// Whether there were faults, so that some tensors have no data.
+  bool failed() const noexcept { return failed_; }
 
   TensorView vector(const std::string& name, std::int64_t size);
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
@@ -24,15 +29,18 @@ class TensorReader {
 
   /// Throws Error `invalid_data` if the file has a tensor PREFIX.N.* of a layer N = `layers`, beyond those that
   /// config.json states: one of the two files belongs to another model.
-  void refuse_more(const std::string& prefix, std::size_t layers) const;
+  void refuse_more(const std::string& prefix, std::size_t layers);
 
   /// Names of all tensors taken so far.
   const std::vector<std::string>& used() const noexcept { return used_; }
 
  private:
   TensorView take(const std::string& name, const std::vector<std::int64_t>& shape);
+  void refuse(const Error& fault);
 
   const SafetensorsFile& file_;
+  FaultList* faults_;
+  bool failed_ = false;
   std::vector<std::string> used_;
 };
 

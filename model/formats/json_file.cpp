@@ -13,6 +13,15 @@ namespace relucent {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+/// Objects that keep their order compare a new key with all before it: this allows 16,000 keys in one, and takes about
+/// a second.
+constexpr std::size_t kMaxComparisons = 128'000'000;
+
+}  // namespace
+
 JsonFile JsonFile::read(const std::filesystem::path& path) {
   const auto mapping = MappedFile::open(path);
   const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
@@ -21,7 +30,12 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
                 fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
   }
+  if (text.size() > kMaxBytes) {
+    throw Error(ErrorKind::invalid_data, path.string(), fmt::format("has {} bytes, more than 64 MiB", text.size()),
+                "download the file again");
+  }
   std::vector<std::set<std::string>> keys;  // of the open objects
+  std::size_t comparisons = 0;
   std::string last_key;
   const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
@@ -31,6 +45,11 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     if (!keys.back().insert(last_key).second) {
       throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path.string(), last_key), "appears twice",
                   "remove one of the two");
+    }
+    comparisons += keys.back().size();
+    if (comparisons > kMaxComparisons) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path.string(), last_key),
+                  "has too many neighbours", "download the file again");
     }
     return true;
   };

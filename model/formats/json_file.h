@@ -13,7 +13,8 @@ namespace relucent {
 /// the wrong type or is out of range.
 class JsonFile {
  public:
-  /// Throws Error `io` if the file cannot be read and `invalid_data` if it is not a JSON object or repeats a key.
+  /// Throws Error `io` if the file cannot be read and `invalid_data` if it is not a JSON object, repeats a key,
+  /// is larger than 64 MiB or has more than about 16,000 keys in one object.
   static JsonFile read(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const noexcept { return path_; }

@@ -8,6 +8,7 @@
 
 #include "base/file/mapped_file.h"
 #include "model/formats/safetensors_header.h"
+#include "model/formats/safetensors_index.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr const char* kDownloadAgain = "download the file again";
+constexpr const char* kSameShards = "download the index and all of its files again, from the same place";
 
 struct ElementType {
   std::string_view name;
@@ -162,10 +164,47 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   file.file_bytes_ = bytes.size();
   file.entries_ = std::move(header.entries);
   file.metadata_ = std::move(header.metadata);
-  file.data_ = bytes.subspan(kLengthFieldBytes + length);
-  file.storage_ = mapping;
-  for (std::size_t i = 0; i < file.entries_.size(); ++i) file.by_name_.emplace(file.entries_[i].name, i);
+  file.files_ = {{path, bytes.subspan(kLengthFieldBytes + length), mapping}};
+  file.index_names();
   return file;
+}
+
+SafetensorsFile SafetensorsFile::open_index(const std::filesystem::path& path) {
+  const auto shards = read_safetensors_index(path);
+  SafetensorsFile all;
+  all.path_ = path;
+  for (const auto& [name, tensors] : shards) {
+    SafetensorsFile shard = open(path.parent_path() / name);
+    for (const SafetensorsEntry& entry : shard.entries_) {
+      if (tensors.contains(entry.name)) continue;
+      invalid(shard.path_, "tensor " + entry.name,
+              fmt::format("is not among those that {} states for this file", path.filename().string()), kSameShards);
+    }
+    for (const std::string& tensor : tensors) {
+      if (shard.find(tensor) != nullptr) continue;
+      invalid(shard.path_, "tensor " + tensor, fmt::format("is missing, but {} states it", path.filename().string()),
+              kSameShards);
+    }
+    for (SafetensorsEntry& entry : shard.entries_) {
+      entry.file = all.files_.size();
+      all.entries_.push_back(std::move(entry));
+    }
+    if (all.files_.empty()) all.metadata_ = std::move(shard.metadata_);
+    all.file_bytes_ += shard.file_bytes_;
+    all.files_.push_back(std::move(shard.files_.front()));
+  }
+  all.index_names();
+  return all;
+}
+
+void SafetensorsFile::index_names() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) by_name_.emplace(entries_[i].name, i);
+}
+
+std::shared_ptr<const void> SafetensorsFile::storage() const {
+  auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  for (const File& file : files_) all->push_back(file.storage);
+  return all;
 }
 
 const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexcept {
@@ -174,13 +213,13 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexc
 }
 
 std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) const noexcept {
-  return data_.subspan(entry.begin, entry.end - entry.begin);
+  return files_[entry.file].data.subspan(entry.begin, entry.end - entry.begin);
 }
 
 TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
   const auto type = floating_type(entry.type);
   if (!type) {
-    throw Error(ErrorKind::unsupported, fmt::format("{}, tensor {}", path_.string(), entry.name),
+    throw Error(ErrorKind::unsupported, fmt::format("{}, tensor {}", path_of(entry).string(), entry.name),
                 "has the unsupported data type " + entry.type, "convert the checkpoint to F32, F16 or BF16");
   }
   return {*type, {entry.shape.begin(), entry.shape.end()}, data(entry).data()};

@@ -28,22 +28,30 @@ struct SafetensorsEntry {
   std::string type;
   std::vector<std::uint64_t> shape;
   std::uint64_t begin = 0, end = 0;  ///< bytes within the data that follows the header
+  std::size_t file = 0;              ///< which of the shards; 0 in a single file
 };
 
-/// A model.safetensors file, mapped and checked: the header has at most 100 MB and no duplicate keys, each tensor's
-/// length matches its type and shape, and together they cover the data without overlap or gap. Format:
+/// A model.safetensors file or its shards, mapped and checked: the header has at most 100 MB and no duplicate keys,
+/// each tensor's length matches its type and shape, and together they cover the data without overlap or gap. Format:
 /// https://huggingface.co/docs/safetensors
 class SafetensorsFile {
  public:
   /// Throws Error: `io` if the file cannot be read; `invalid_data` naming the file and the tensor or byte.
   static SafetensorsFile open(const std::filesystem::path& path);
+  /// Opens all shards of a model.safetensors.index.json, which must state exactly their tensors. Throws the same
+  /// Errors.
+  static SafetensorsFile open_index(const std::filesystem::path& path);
 
   SafetensorsFile(SafetensorsFile&&) = default;
   SafetensorsFile& operator=(SafetensorsFile&&) = default;
 
+  /// Of the file, or of the index.
   const std::filesystem::path& path() const noexcept { return path_; }
+  /// Of the file that holds the tensor.
+  const std::filesystem::path& path_of(const SafetensorsEntry& entry) const noexcept { return files_[entry.file].path; }
+  /// Of all shards.
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
-  /// In the order of the data.
+  /// In the order of the shards' names and of the data.
   const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }
   const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
   /// Null if there is no such tensor.
@@ -52,18 +60,24 @@ class SafetensorsFile {
   /// The tensor as a view into the mapping. Throws Error `unsupported` for a type other than F32, F16, BF16.
   TensorView view(const SafetensorsEntry& entry) const;
   /// Keeps views alive.
-  std::shared_ptr<const void> storage() const noexcept { return storage_; }
+  std::shared_ptr<const void> storage() const;
 
  private:
+  struct File {
+    std::filesystem::path path;
+    std::span<const std::byte> data;
+    std::shared_ptr<const void> storage;
+  };
+
   SafetensorsFile() = default;
+  void index_names();
 
   std::filesystem::path path_;
   std::uint64_t file_bytes_ = 0;
   std::vector<SafetensorsEntry> entries_;
   std::map<std::string_view, std::size_t> by_name_;  // views into entries_
   std::map<std::string, std::string> metadata_;
-  std::span<const std::byte> data_;
-  std::shared_ptr<const void> storage_;
+  std::vector<File> files_;
 };
 
 }  // namespace relucent

@@ -124,7 +124,8 @@ class GoldenModel {
       }
     }
     if (sentence_id(golden)) add_sentence_tokens(description);
-    FamilyWeights weights = family_.read_weights(file_, made.configuration, outputs);
+    TensorReader reader(file_);
+    FamilyWeights weights = family_.read_weights(reader, made.configuration, outputs);
     std::vector<std::vector<float>> owned;
     if (rounded_) round_to_bf16(weights.weights, owned);
     made.backend = create_backend(description, weights.weights, options_);

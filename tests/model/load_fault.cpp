@@ -105,11 +105,122 @@ TEST_F(FaultyCheckpoint, JsonThatNoNumberTypeHolds) {
 }
 
 TEST_F(FaultyCheckpoint, WeightsInAnotherForm) {
+  folder = temporary / "it's a model";
   checkpoint.write(folder);
-  fs::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
-  refused(ErrorKind::unsupported, "pytorch_model.bin", "", "not supported", "safetensors");
+  fs::rename(folder / "model.safetensors", folder / "weights");
+  write_file(folder / "training_args.bin", "x");
+  write_file(folder / "optimizer.pt", "x");
+  refused(ErrorKind::io, "model.safetensors", "", "No such file");
+  const auto only = [&](const char* name, const std::string& problem, const std::string& remedy) {
+    SCOPED_TRACE(name);
+    fs::rename(folder / "weights", folder / name);
+    refused(ErrorKind::unsupported, name, "", problem, remedy);
+    fs::rename(folder / name, folder / "weights");
+  };
+  const std::string quoted = temporary.path().string() + "/it'\\''s a model'";
+  only("pytorch_model.bin", "PyTorch's",
+       "python3 -c \"import sys; from transformers import AutoModelForSequenceClassification as M; "
+       "M.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[1], safe_serialization=True)\" '" +
+           quoted);
+  only("pytorch_model-00001-of-00002.bin", "PyTorch's", "save_pretrained");
+  only("model.pt", "PyTorch's", "save_pretrained");
+  only("tf_model.h5", "TensorFlow's", "from_tf=True");
+  only("flax_model.msgpack", "Flax's", "from_flax=True");
+  only("model.onnx", "ONNX's", "download model.safetensors");
+  only("adapter_model.safetensors", "not that of a whole model", "merged");
+  fs::rename(folder / "weights", folder / "model.safetensors");
+  write_file(folder / "pytorch_model.bin", "x");
+  EXPECT_EQ(inspect_checkpoint(folder).weight_type, "F32");
   write_file(folder / "model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n");
   refused(ErrorKind::invalid_data, "model.safetensors", "", "Git LFS pointer", "git lfs pull");
+}
+
+class FaultyShards : public FaultyCheckpoint {
+ protected:
+  json map;
+  const std::string index = "model.safetensors.index.json", first = "a.safetensors", second = "b.safetensors";
+  std::map<std::string, TinyTensor> in_first, in_second;
+
+  void SetUp() override {
+    checkpoint.write(folder);
+    fs::remove(folder / "model.safetensors");
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+      const bool early = map.size() < 10;
+      map[name] = early ? first : second;
+      (early ? in_first : in_second)[name] = tensor;
+    }
+    write();
+  }
+  void write() const {
+    write_file(folder / first, safetensors_bytes(in_first));
+    write_file(folder / second, safetensors_bytes(in_second));
+    write_index(map);
+  }
+  void write_index(const json& weight_map) const {
+    write_file(folder / index, json{{"metadata", {{"total_size", 1}}}, {"weight_map", weight_map}}.dump());
+  }
+};
+
+TEST_F(FaultyShards, SoundOnesAreOneCheckpoint) {
+  const CheckpointInfo info = inspect_checkpoint(folder);
+  EXPECT_EQ(info.tensors.size(), checkpoint.tensors.size());
+  EXPECT_EQ(info.file_bytes, fs::file_size(folder / first) + fs::file_size(folder / second));
+}
+
+TEST_F(FaultyShards, FilesThatAreMissingOrElsewhere) {
+  const std::string tensor = map.begin().key();
+  fs::remove(folder / second);
+  refused(ErrorKind::io, index, "", "1 of its 2 files is missing: b.safetensors", "download");
+  fs::remove(folder / first);
+  refused(ErrorKind::io, index, "", "2 of its 2 files are missing: a.safetensors, b.safetensors", "download");
+  write();
+  fs::create_directory(folder / "sub");
+  write_file(temporary / "x.safetensors", safetensors_bytes(in_first));
+  for (const std::string& name : {std::string("../x.safetensors"), std::string("/etc/passwd"), std::string("sub/x"),
+                                  std::string(".."), std::string("."), std::string(), std::string("a\0b", 3)}) {
+    json changed = map;
+    changed[tensor] = name;
+    write_index(changed);
+    refused(ErrorKind::invalid_data, index, "weight_map." + tensor, "not a file in the same directory");
+  }
+  json changed = map;
+  changed[tensor] = 1;
+  write_index(changed);
+  refused(ErrorKind::invalid_data, index, "weight_map." + tensor, "not a file's name");
+  changed = json::object();
+  for (int i = 0; i < 1001; ++i) changed["t" + std::to_string(i)] = std::to_string(i);
+  write_index(changed);
+  refused(ErrorKind::invalid_data, index, "weight_map.", "more than 1000 files");
+  for (const json& none : {json(), json::object(), json::array({1}), json("x")}) {
+    write_index(none);
+    refused(ErrorKind::invalid_data, index, "key weight_map", "which file has which tensor");
+  }
+  write_file(folder / index, "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}");
+  refused(ErrorKind::invalid_data, index, "key a", "appears twice");
+}
+
+TEST_F(FaultyShards, TensorsThatTheIndexStatesOtherwise) {
+  const auto& [name, tensor] = *in_first.begin();
+  in_second[name] = tensor;  // in both
+  write();
+  refused(ErrorKind::invalid_data, second, "tensor " + name, "not among those", "same place");
+  in_second.erase(name);
+  write();
+  json changed = map;
+  changed[name] = second;
+  write_index(changed);
+  refused(ErrorKind::invalid_data, first, "tensor " + name, "not among those");
+  changed = map;
+  changed["bert.more"] = first;
+  write_index(changed);
+  refused(ErrorKind::invalid_data, first, "tensor bert.more", "is missing, but " + index + " states it");
+  changed = map;
+  changed.erase(name);
+  write_index(changed);
+  refused(ErrorKind::invalid_data, first, "tensor " + name, "not among those");
+  write();
+  write_file(folder / second, "damaged");
+  refused(ErrorKind::invalid_data, second, "byte 7", "header's length");
 }
 
 TEST_F(FaultyCheckpoint, TruncatedSafetensorsAtEveryLength) {
@@ -223,6 +334,16 @@ TEST_F(FaultyCheckpoint, ConfigThatIsNoJson) {
   refused(ErrorKind::invalid_data, "config.json", "key model_type", "twice");
   write_file(folder / "config.json", std::string(200'000, '[') + std::string(200'000, ']'));
   refused(ErrorKind::invalid_data, "config.json", "byte 256", "nests deeper");
+}
+
+TEST_F(FaultyCheckpoint, ConfigOfTooManyKeysOrBytes) {
+  checkpoint.write(folder);
+  std::string keys = "{";
+  for (int i = 0; i < 200'000; ++i) keys += "\"" + std::to_string(i) + "\":0,";
+  write_file(folder / "config.json", keys + "\"x\":0}");
+  refused(ErrorKind::invalid_data, "config.json", "key 15999", "too many neighbours");
+  fs::resize_file(folder / "config.json", (64U << 20) + 1);
+  refused(ErrorKind::invalid_data, "config.json", "", "more than 64 MiB");
 }
 
 TEST_F(FaultyCheckpoint, UnknownModelTypeAndArchitecture) {

@@ -192,6 +192,31 @@ class Model(ProgramTest):
     def test_check_runs_it(self):
         self.assertTrue(self.expect(run("model", "check", "--device", "cpu"), 0).stdout.endswith("ok\n"))
 
+    def test_check_lists_all_problems_and_says_what_the_scores_are(self):
+        sound = json.loads(self.expect(run("model", "check", "--device", "cpu", "--json"), 0).stdout)
+        self.assertEqual((sound["usable"], sound["problems"], sound["activation"]), (True, [], "sigmoid"))
+        self.assertEqual(sound["no_attention"], ["query -> [CLS]", "query -> document"])
+        self.assertLess(sound["memory"]["int8"], sound["memory"]["bf16"])
+        broken = self.folder / "broken"
+        shutil.copytree(sound["folder"], broken)
+        config = json.loads((broken / "config.json").read_text())
+        config |= {"hidden_act": "quick_gelu", "doc_cls_atention": True, "num_hidden_layers": 5,
+                   "sbert_ce_default_activation_function": "torch.nn.modules.activation.Tanh"}
+        (broken / "config.json").write_text(json.dumps(config))
+        vocabulary = (broken / "vocab.txt").read_text()
+        (broken / "vocab.txt").write_text(vocabulary + "relucent-more\n")
+        result = self.expect(run("model", "check", broken), 1)
+        for text in ("quick_gelu", "doc_cls_atention", "states 5 layers", "30523 entries", "4 problems"):
+            self.assertIn(text, result.stderr)
+        self.assertIn("prints its torch.nn.modules.activation.Tanh", result.stdout)
+        found = json.loads(self.expect(run("model", "check", broken, "--json"), 1).stdout)
+        self.assertEqual((found["usable"], len(found["problems"]), len(found["warnings"])), (False, 4, 1))
+        (broken / "config.json").write_text("{")
+        (broken / "model.safetensors").unlink()
+        result = self.expect(run("model", "check", broken), 3)
+        for text in ("not valid JSON", "model.safetensors", "2 problems", "that states their sizes"):
+            self.assertIn(text, result.stderr)
+
     def test_extend_and_convert_write_sound_checkpoints(self):
         bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
         longer, wide = self.folder / "longer", self.folder / "wide"
@@ -200,6 +225,9 @@ class Model(ProgramTest):
         self.expect(run("model", "convert", bundled, wide, "--type", "f32"), 0)
         self.assertEqual(json.loads(run("model", "info", wide, "--json").stdout)["weight_type"], "F32")
         self.expect_error(2, "wide", arguments=["model", "convert", bundled, wide, "--type", "bf16"])
+        joined = self.folder / "joined"
+        self.expect(run("model", "convert", wide, joined), 0)
+        self.assertEqual((joined / "model.safetensors").read_bytes(), (wide / "model.safetensors").read_bytes())
         self.expect_error(2, "f8", arguments=["model", "convert", bundled, self.folder / "new", "--type", "f8"])
 
     def test_mistakes(self):

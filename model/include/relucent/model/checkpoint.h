@@ -2,15 +2,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "relucent/error.h"
 #include "relucent/export.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent {
 
-/// One tensor as described by model.safetensors.
+/// One tensor as described by model.safetensors or a shard of it.
 struct TensorSummary {
   std::string name;
   std::string type;  ///< as in the file: "F32", "F16", "BF16", "I64" ...
@@ -19,33 +21,49 @@ struct TensorSummary {
   bool used = false;  ///< false: the encoder has no use for it and ignores it
 };
 
+/// The memory that a backend's weights take, in bytes, estimated from their number.
+struct WeightMemory {
+  std::uint64_t fp32 = 0, bf16 = 0, int8 = 0;  ///< cpu; ref takes as much as fp32
+  std::uint64_t gpu_fp32 = 0, gpu_fp16 = 0;    ///< tf32 takes as much as fp32, bf16 as much as fp16
+};
+
 /// The contents of a checkpoint folder, checked like CrossEncoder::load() checks them.
 struct CheckpointInfo {
   std::filesystem::path folder;
   std::string model_type;    ///< "bert"
   std::string architecture;  ///< "ListformerModelForSequenceClassification" ...
   EncoderDescription description;
-  std::string tokenizer;                  ///< human-readable: "WordPiece, 30522 entries, lower-cased (vocab.txt)"
-  std::int32_t max_length = 0;            ///< tokens of the whole input, unless a caller asks for less
+  std::string tokenizer;           ///< human-readable: "WordPiece, 30522 entries, lower-cased (vocab.txt)"
+  std::int32_t vocabulary = 0;     ///< entries of the tokenizer; the model's: description.vocabulary_size
+  std::int32_t max_length = 0;     ///< tokens of the whole input, unless a caller asks for more or less
+  std::int32_t max_positions = 0;  ///< the most that a caller can ask for
+  /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
+  /// name. Empty if the score is no logit but a log-probability (T5).
+  std::string activation;
+  std::string activation_source;          ///< the file and key that state it, or "default"
   std::uint64_t parameters = 0;           ///< elements of the used tensors
-  std::uint64_t file_bytes = 0;           ///< of model.safetensors
+  std::uint64_t file_bytes = 0;           ///< of model.safetensors or its shards
   std::string weight_type;                ///< "F16"; several joined by "+"
   std::vector<TensorSummary> tensors;     ///< in the file's order
   std::vector<std::string> ignored_keys;  ///< of config.json: irrelevant here, or unknown
+  std::vector<std::string> warnings;      ///< what does not hinder scoring, but may surprise
+  WeightMemory memory;
 };
 
 /// Reads a checkpoint folder like CrossEncoder::load, but creates no backend. Throws the same Errors.
 RELUCENT_API CheckpointInfo inspect_checkpoint(const std::filesystem::path& folder);
 
 struct CheckpointCheck {
-  CheckpointInfo info;
-  BackendInfo backend;
-  std::vector<float> logits;  ///< of the trial inputs: a short pair, a long document, an empty document
+  CheckpointInfo info;          ///< as far as the checkpoint could be read
+  std::vector<Error> problems;  ///< all that were found; empty: the checkpoint can be used
+  BackendInfo backend;          ///< if there are no problems
+  std::vector<float> logits;    ///< of the trial inputs: a short pair, a long document, an empty document
 };
 
-/// Checks everything that load() checks, and that the encoder runs on the device: it must give finite, repeatable
-/// logits for a few trial inputs up to the maximum length. Throws Error `invalid_data` if a weight or a logit is not
-/// a finite number, and whatever load() throws.
+/// Looks for everything that keeps load() from reading the checkpoint and the device from running it: every key, every
+/// tensor, the tokenizer, weights that are not finite numbers, and trial inputs up to the maximum length, whose logits
+/// must be finite and repeatable. A fault may hide others that depend on it: without a usable config.json no tensor has
+/// a shape to compare. Throws only what is not a fault of the checkpoint or the device, such as std::bad_alloc.
 RELUCENT_API CheckpointCheck check_checkpoint(const std::filesystem::path& folder, const BackendOptions& options = {});
 
 /// Writes a copy of the checkpoint `from` into the new folder `to` with a position table of `positions` rows:
@@ -58,10 +76,11 @@ RELUCENT_API void extend_positions(const std::filesystem::path& from, const std:
                                    std::int32_t positions, std::int32_t trained_rows = 0);
 
 /// Writes a copy of the checkpoint `from` into the new folder `to` with its floating-point tensors as `type`
-/// (rounded to nearest even). The folder is created atomically. Throws Error: `usage` if `to` exists;
-/// `invalid_data` for a value that the type cannot hold, naming the tensor; `io` if `to` cannot be
-/// written; and whatever inspect_checkpoint throws.
-RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to, DataType type);
+/// (rounded to nearest even; nullopt: as they are), all in one model.safetensors. The folder is created atomically.
+/// Throws Error: `usage` if `to` exists; `invalid_data` for a value that the type cannot hold, naming the tensor; `io`
+/// if `to` cannot be written; and whatever inspect_checkpoint throws.
+RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to,
+                                     std::optional<DataType> type);
 
 /// "f32", "f16" or "bf16" (any case); throws Error of kind `usage` for anything else.
 RELUCENT_API DataType parse_data_type(const std::string& name);

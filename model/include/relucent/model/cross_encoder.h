@@ -62,8 +62,8 @@ class RELUCENT_API CrossEncoder {
  public:
   virtual ~CrossEncoder() = default;
 
-  /// Reads a Hugging Face folder (config.json, model.safetensors, and vocab.txt, tokenizer.json or a
-  /// SentencePiece *.model).
+  /// Reads a Hugging Face folder (config.json, model.safetensors or its index and shards, and vocab.txt, tokenizer.json
+  /// or a SentencePiece *.model).
   /// Throws Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for an unknown
   /// architecture or key, and whatever create_backend throws.
   static std::shared_ptr<const CrossEncoder> load(const std::filesystem::path& checkpoint,

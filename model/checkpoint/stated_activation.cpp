@@ -1,0 +1,74 @@
+#include "model/checkpoint/stated_activation.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kObject = "sentence_transformers", kKey = "activation_fn",
+                           kOldKey = "sbert_ce_default_activation_function";
+
+class Reader {
+ public:
+  StatedActivation read(const fs::path& folder, const JsonFile& config) {
+    if (const fs::path own = folder / "config_sentence_transformers.json"; fs::exists(own)) {
+      try {
+        const JsonFile settings = JsonFile::read(own);
+        if (take(settings.find(kKey), own, kKey)) return result_;
+      } catch (const Error& error) {
+        result_.warnings.emplace_back(error.what());
+      }
+    }
+    const Json* object = config.find(kObject);
+    if (object != nullptr && object->is_object() && object->contains(std::string(kKey))) {
+      if (take(&object->at(std::string(kKey)), config.path(), fmt::format("{}.{}", kObject, kKey))) return result_;
+    } else if (take(config.find(kOldKey), config.path(), kOldKey)) {
+      return result_;
+    }
+    result_.name = "sigmoid";
+    result_.source = "default";
+    return result_;
+  }
+
+ private:
+  bool take(const Json* value, const fs::path& path, std::string_view key) {
+    if (value == nullptr || value->is_null()) return false;
+    const std::string place = fmt::format("{}, key {}", path.filename().string(), key);
+    if (!value->is_string()) {
+      result_.warnings.push_back(place + " is not the name of a function");
+      return false;
+    }
+    const auto name = value->get<std::string>();
+    if (!name.starts_with("torch.")) {
+      result_.warnings.push_back(fmt::format(
+          "{} is {}, which sentence-transformers does not use either unless told to trust it", place, name));
+      return false;
+    }
+    result_.source = place;
+    result_.name = name.ends_with(".Identity") ? "identity" : name.ends_with(".Sigmoid") ? "sigmoid" : name;
+    if (result_.name == name) {
+      result_.warnings.push_back(
+          fmt::format("{} is {}: scores are logits, to which Relucent cannot apply it", place, name));
+    }
+    return true;
+  }
+
+  StatedActivation result_;
+};
+
+}  // namespace
+
+StatedActivation read_stated_activation(const fs::path& folder, const JsonFile& config) {
+  return Reader().read(folder, config);
+}
+
+bool is_activation_key(std::string_view key) { return key == kObject || key == kOldKey; }
+
+}  // namespace relucent
