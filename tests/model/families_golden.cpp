@@ -139,7 +139,14 @@ bool must_compute(const Place& place, const std::string& type, const json& golde
   if (place.options.device == Device::ref()) return true;
   const bool sentences =
       golden.contains("sentence_id") || (!golden["pattern"].is_null() && golden["pattern"].contains("sentence_id"));
-  return !sentences && type != "t5";
+  const bool on_gpu = place.options.device.kind == Device::Kind::cuda;
+  return !sentences && type != "t5" && !(on_gpu && type == "modernbert");
+}
+
+/// GPUs are emulated thousands of times slower than a CPU computes, so these compute short inputs, and some of them.
+bool left_out(const Place& place, const json& golden, std::size_t number) {
+  if (place.options.device.kind != Device::Kind::cuda || std::getenv("RELUCENT_CUDA_EMULATOR") == nullptr) return false;
+  return golden["query_ids"].size() + golden["doc_ids"].size() > 150 || number % 4 != 0;
 }
 
 class FamiliesGolden : public ::testing::TestWithParam<Place> {};
@@ -154,11 +161,12 @@ TEST_P(FamiliesGolden, EveryLogit) {
     if (type == "longformer") continue;  // not a family yet
     GoldenModel model(folder, place.options);
     double worst = 0;
-    std::size_t failures = 0, refused = 0, computed = 0;
+    std::size_t failures = 0, refused = 0, computed = 0, number = 0;
     std::string absent;
     for_each_line(folder / "cases.jsonl.gz", [&](const std::string& line) {
       if (!absent.empty()) return;
       const json golden = json::parse(line);
+      if (left_out(place, golden, number++)) return;
       double off = NAN;
       try {
         off = std::abs(model.logit(golden) - golden["logit"].get<double>());
@@ -193,6 +201,10 @@ std::vector<Place> places() {
          {std::pair(Precision::fp32, 1e-4), std::pair(Precision::bf16, 5e-2), std::pair(Precision::int8, 0.35)}) {
       all.push_back({"cpu_" + level + "_" + to_string(precision), {Device::cpu(), precision, 2, level}, tolerance});
     }
+  }
+  for (const auto& [precision, tolerance] : {std::pair(Precision::fp32, 1e-4), std::pair(Precision::tf32, 5e-2),
+                                             std::pair(Precision::fp16, 5e-2), std::pair(Precision::bf16, 5e-2)}) {
+    all.push_back({std::string("cuda_") + to_string(precision), {Device::cuda(0), precision, 1, ""}, tolerance});
   }
   return all;
 }
