@@ -281,11 +281,11 @@ void merge(const Segment& text, const Segment& globals, PairBatch& to) {
 
 std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
 
-void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature)) {
+void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature),
+                      const char* remedy) {
   for (const Feature feature : features_of(description)) {
     if (supports(feature)) continue;
-    throw Error(ErrorKind::unsupported, backend, fmt::format("does not support {}", name_of(feature)),
-                "use device = \"ref\"");
+    throw Error(ErrorKind::unsupported, backend, fmt::format("does not support {}", name_of(feature)), remedy);
   }
 }
 

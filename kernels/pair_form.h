@@ -57,9 +57,10 @@ enum class Feature {
 std::vector<Feature> features_of(const EncoderDescription& description);
 
 /// Throws Error `unsupported` if `supports` is false for a feature that `description` needs. `backend` is for the
-/// message: "CPU backend". A backend answers by a switch without `default`, so that a new feature does not compile
-/// until every backend has answered.
-void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature));
+/// message: "CPU backend"; so is `remedy`. A backend answers by a switch without `default`, so that a new feature does
+/// not compile until every backend has answered.
+void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature),
+                      const char* remedy = "use device = \"ref\"");
 
 /// An encoder of BERT's form in the terms of the fast paths.
 struct PairForm {

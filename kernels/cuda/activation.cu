@@ -1,4 +1,6 @@
-// GELU for precisions for which cublasLt's tanh approximation is not exact enough, and the head.
+// Activations that cublasLt's products do not compute themselves, and the head.
+#include <cmath>
+
 #include "instructions.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/numbers.h"
@@ -8,40 +10,101 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// x = GELU(x), 4 elements per thread.
-__global__ void __launch_bounds__(kThreads) gelu_elements(float* x, std::int64_t packs) {
-  const std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__device__ __forceinline__ float activated(float x, Activation activation) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return fmaxf(x, 0.0F);
+    case Activation::silu: return x / (1.0F + expf(-x));
+    case Activation::gelu_erf: return 0.5F * x * (1.0F + erff(x * 0.70710678118654752F));
+    case Activation::gelu_tanh: {
+      constexpr float root = 0.79788456080286536F;  // sqrt(2 / pi)
+      return 0.5F * x * (1.0F + tanhf(root * (x + 0.044715F * x * x * x)));
+    }
+    case Activation::tanh: return tanhf(x);
+  }
+  return x;
+}
+
+// One pack of 16 bytes per thread, `packs` in all. Gated: `row_packs` packs of x, then as many of its gate, make a row.
+template <typename T, bool Gated>
+__global__ void __launch_bounds__(kThreads)
+    activate_elements(Activation activation, T* x, std::int64_t packs, int row_packs) {
+  std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (pack >= packs) return;
-  float values[4];
-  load(x + 4 * pack, values);
+  if constexpr (Gated) pack += pack / row_packs * row_packs;
+  float values[kPack<T>];
+  load(x + pack * kPack<T>, values);
 #pragma unroll
-  for (float& value : values) value = 0.5F * value * (1.0F + erff(value * 0.70710678118654752F));
-  store(x + 4 * pack, values);
+  for (float& value : values) value = activated(value, activation);
+  if constexpr (Gated) {
+    float gate[kPack<T>];
+    load(x + (pack + row_packs) * kPack<T>, gate);
+#pragma unroll
+    for (int i = 0; i < kPack<T>; ++i) values[i] *= gate[i];
+  }
+  store(x + pack * kPack<T>, values);
 }
 
 // One warp per row.
-__global__ void __launch_bounds__(32) head_rows(const float* pooled, const float* pooler_bias, const float* classifier,
-                                                const float* classifier_bias, int hidden, float* logits) {
-  const float* row = pooled + static_cast<std::int64_t>(blockIdx.x) * hidden;
-  float sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < hidden; i += 32)
-    sum += tanhf(row[i] + pooler_bias[i]) * classifier[i];
-  sum = warp_sum(sum);
-  if (threadIdx.x == 0) logits[blockIdx.x] = sum + classifier_bias[0];
+template <typename T>
+__global__ void __launch_bounds__(32) head_rows(HeadWork work, const T* states, int hidden, float* logits) {
+  const T* const row = states + static_cast<std::int64_t>(blockIdx.x) * hidden;
+  const int lane = static_cast<int>(threadIdx.x);
+  const bool normalizes = work.norm.gamma != nullptr;
+  const auto value = [&](int i) {
+    const float x = to_float(row[i]);
+    return activated(work.bias == nullptr ? x : x + work.bias[i], work.activation);
+  };
+  float mean = 0, scale = 1;
+  if (normalizes) {
+    float sum = 0, squares = 0;
+    for (int i = lane; i < hidden; i += 32) sum += value(i);
+    mean = warp_sum(sum) / static_cast<float>(hidden);
+    for (int i = lane; i < hidden; i += 32) squares += (value(i) - mean) * (value(i) - mean);
+    scale = 1.0F / sqrtf(warp_sum(squares) / static_cast<float>(hidden) + work.norm.epsilon);
+  }
+  float first = 0, highest = -INFINITY, total = 0;
+  for (int output = 0; output < work.outputs; ++output) {
+    const float* const weights = work.output + output * hidden;
+    float sum = 0;
+    for (int i = lane; i < hidden; i += 32) {
+      float x = value(i);
+      if (normalizes) x = (x - mean) * scale * work.norm.gamma[i] + work.norm.beta[i];
+      sum += x * weights[i];
+    }
+    sum = warp_sum(sum) + work.output_bias[output];
+    if (output == 0) first = sum;
+    const float next = fmaxf(highest, sum);
+    total = total * expf(highest - next) + expf(sum - next);
+    highest = next;
+  }
+  if (lane == 0) logits[blockIdx.x] = work.outputs == 1 ? first : first - highest - logf(total);
+}
+
+template <bool Gated>
+cudaError_t start(Element element, Activation activation, void* x, int size, int rows, cudaStream_t stream) {
+  return with_element(element, [&]<typename T>(T) {
+    const int row_packs = size / kPack<T>;
+    const std::int64_t packs = static_cast<std::int64_t>(rows) * row_packs;
+    return launch(activate_elements<T, Gated>, dim3(static_cast<unsigned>((packs + kThreads - 1) / kThreads)),
+                  dim3(kThreads), 0, stream, activation, static_cast<T*>(x), packs, row_packs);
+  });
 }
 
 }  // namespace
 
-cudaError_t gelu(float* x, std::int64_t count, cudaStream_t stream) {
-  const std::int64_t packs = count / 4;
-  return launch(gelu_elements, dim3(static_cast<unsigned>((packs + kThreads - 1) / kThreads)), dim3(kThreads), 0,
-                stream, x, packs);
+cudaError_t activate(Element element, Activation activation, bool gated, void* x, int size, int rows,
+                     cudaStream_t stream) {
+  return gated ? start<true>(element, activation, x, size, rows, stream)
+               : start<false>(element, activation, x, size, rows, stream);
 }
 
-cudaError_t head(const float* pooled, const float* pooler_bias, const float* classifier, const float* classifier_bias,
-                 int hidden, int rows, float* logits, cudaStream_t stream) {
-  return launch(head_rows, dim3(static_cast<unsigned>(rows)), dim3(32), 0, stream, pooled, pooler_bias, classifier,
-                classifier_bias, hidden, logits);
+cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
+                 cudaStream_t stream) {
+  return with_element(element, [&]<typename T>(T) {
+    return launch(head_rows<T>, dim3(static_cast<unsigned>(rows)), dim3(32), 0, stream, work,
+                  static_cast<const T*>(states), hidden, logits);
+  });
 }
 
 }  // namespace relucent::cuda

@@ -31,6 +31,20 @@ bool supports(Feature feature) {
     case Feature::no_position_table:
     case Feature::no_token_types:
     case Feature::no_embedding_norm:
+    case Feature::relu:
+    case Feature::silu:
+    case Feature::gelu_tanh:
+    case Feature::no_activation:
+    case Feature::tanh:
+    case Feature::gated_feed_forward:
+    case Feature::no_head_dense:
+    case Feature::head_activation:
+    case Feature::head_norm:
+    case Feature::several_outputs: return true;
+    case Feature::norm_before:
+    case Feature::rotary_positions:
+    case Feature::window_beyond_document:
+    case Feature::head_of_other_groups:
     case Feature::global_tokens:
     case Feature::other_groups:
     case Feature::decoder:
@@ -38,36 +52,25 @@ bool supports(Feature feature) {
     case Feature::several_attentions:
     case Feature::keys_of_other_stacks:
     case Feature::different_layers:
-    case Feature::norm_before:
     case Feature::mixed_norms:
     case Feature::rms_norm:
-    case Feature::rotary_positions:
     case Feature::relative_positions:
     case Feature::attention_scale:
     case Feature::attention_width:
-    case Feature::window_beyond_document:
     case Feature::blind_group:
     case Feature::view_across:
-    case Feature::relu:
-    case Feature::silu:
-    case Feature::gelu_tanh:
-    case Feature::no_activation:
-    case Feature::tanh:
-    case Feature::gated_feed_forward:
-    case Feature::head_of_other_groups:
-    case Feature::head_scale:
-    case Feature::no_head_dense:
-    case Feature::head_activation:
-    case Feature::head_norm:
-    case Feature::several_outputs: return false;
+    case Feature::head_scale: return false;
   }
-  return true;
+  return false;
 }
 
 void check_supported(const EncoderDescription& d) {
-  require_features(d, "CUDA backend", supports);
+  require_features(d, "CUDA backend", supports, "use device = \"auto\" or \"cpu\"");
   if (d.hidden_size % 8 != 0 || d.hidden_size > kMaxHidden) {
     refuse("hidden_size", d.hidden_size, fmt::format("multiples of 8 up to {}", kMaxHidden));
+  }
+  if (d.embedding_size % 8 != 0 || d.embedding_size > kMaxHidden) {
+    refuse("the embedding size", d.embedding_size, fmt::format("multiples of 8 up to {}", kMaxHidden));
   }
   const Attention& attention = d.stacks.front().layers.front().attentions.front();
   if (attention.head_size % 8 != 0 || attention.head_size > kMaxHeadSize) {
@@ -184,6 +187,15 @@ class CudaBackend final : public Backend {
     for (const relucent::Segment& document : pairs.documents) {
       const std::int32_t type = std::max({document.type, pairs.cls.type, pairs.query.type});
       if (type > 1) refuse("a token type", type, "0 and 1");
+      if (description_.max_positions > 0) continue;  // pair_batch has looked
+      std::size_t length = 1 + pairs.query.tokens() + document.tokens();
+      for (const relucent::Segment& segment : {pairs.cls, pairs.query, document}) {
+        const auto last = std::max_element(segment.positions.begin(), segment.positions.end());
+        length = std::max(length, static_cast<std::size_t>(*last) + 1);
+      }
+      if (length > kMaxFreePositions) {
+        refuse("the length of an input", static_cast<int>(length), fmt::format("lengths up to {}", kMaxFreePositions));
+      }
     }
     return pairs;
   }

@@ -12,14 +12,14 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>(value); }
 
-Pattern pattern_of(const AttentionPattern& p, int max_positions) {
+Pattern pattern_of(const AttentionPattern& p, int longest) {
   const auto bit = [](bool sees, Group from, Group to) { return static_cast<std::uint32_t>(sees) << (3 * from + to); };
   Pattern pattern{};
   pattern.sees = bit(true, kCls, kCls) | bit(p.cls_query, kCls, kQuery) | bit(p.cls_document, kCls, kDocument) |
                  bit(p.query_cls, kQuery, kCls) | bit(true, kQuery, kQuery) | bit(p.query_document, kQuery, kDocument) |
                  bit(p.document_cls, kDocument, kCls) | bit(p.document_query, kDocument, kQuery) |
                  bit(true, kDocument, kDocument);
-  pattern.window = p.window && *p.window < max_positions ? *p.window : -1;
+  pattern.window = p.window && *p.window < longest ? *p.window : -1;
   return pattern;
 }
 
@@ -47,15 +47,16 @@ Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activa
       buffers{{{device, room}, {device, room}}} {}
 
 /// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
-/// the context [rows, hidden], or the intermediate [rows, intermediate]; y [rows, hidden]: what a kernel adds to x.
+/// the context [rows, hidden], or the intermediate [rows, wide], or embeddings before their projection
+/// [rows, embedding]; y [rows, hidden]: what a kernel adds to x.
 struct Encoder::Places {
   Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t row = static_cast<std::size_t>(e.hidden_) * size_of(e.element_);
     x = base;
     wide = x + aligned(size.rows * row);
     context = wide + aligned(3 * size.rows * row);
-    const std::size_t intermediate = size.rows * static_cast<std::size_t>(e.intermediate_) * size_of(e.element_);
-    y = wide + std::max(aligned(3 * size.rows * row) + aligned(size.rows * row), aligned(intermediate));
+    const std::size_t widest = size.rows * static_cast<std::size_t>(std::max(e.wide_, e.embedding_));
+    y = wide + std::max(aligned(3 * size.rows * row) + aligned(size.rows * row), aligned(widest * size_of(e.element_)));
     end = y + aligned(size.rows * row);
   }
 
@@ -74,7 +75,7 @@ struct Encoder::LastPlaces {
     partial = reinterpret_cast<float*>(take(size.segments * heads * (hidden + 2) * sizeof(float)));
     mixed = take(row * heads * size_of(e.element_));
     context = take(row * size_of(e.element_));
-    wide = take(size.sequences * static_cast<std::size_t>(e.intermediate_) * size_of(e.element_));
+    wide = take(size.sequences * static_cast<std::size_t>(e.wide_) * size_of(e.element_));
     y = take(row * size_of(e.element_));
     pooled = reinterpret_cast<float*>(take(row * sizeof(float)));
     logits = reinterpret_cast<float*>(take(size.sequences * sizeof(float)));
@@ -90,9 +91,11 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       device_(device),
       norm_epsilon_(description.norm_epsilon),
       hidden_(description.hidden_size),
+      embedding_(description.embedding_size),
       heads_(as_int(pairs_.heads)),
       head_size_(as_int(pairs_.head_size)),
       intermediate_(weights.intermediate_size),
+      wide_(intermediate_),
       element_(weights.element),
       tf32_(tf32),
       shape_(shape_of(pairs_)),
@@ -100,23 +103,26 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       library_(device),
       tables_{at(weights.word), at(weights.position), at(weights.type)},
       embedding_norm_(norm_at(weights.embedding_norm)),
-      pooler_bias_(floats_at(weights.pooler_bias)),
-      classifier_(floats_at(weights.classifier)),
-      classifier_bias_(floats_at(weights.classifier_bias)) {
+      head_{floats_at(weights.head_dense.bias), description.head.activation,    norm_at(weights.head_norm),
+            description.head.outputs,           floats_at(weights.head_output), floats_at(weights.head_output_bias)} {
   // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
   Stream upload(device);
   upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
   upload.wait();
+  if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, weights.embedding_projection);
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const PackedLayer& from = weights.layers[i];
+    const FeedForward& described = description.stacks.front().layers[i].feed_forward;
     Layer layer;
+    layer.activation = described.activation, layer.gated = described.gated;
+    if (layer.gated) wide_ = 2 * intermediate_;
     layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
     layer.attention_output = linear(hidden_, hidden_, from.attention_output);
-    layer.intermediate = linear(intermediate_, hidden_, from.intermediate, true);
-    layer.output = linear(hidden_, intermediate_, from.output);
+    layer.intermediate = intermediate(layer, from.intermediate);
+    layer.output = output(layer, from.output);
     layer.attention_norm = norm_at(from.attention_norm);
     layer.output_norm = norm_at(from.output_norm);
-    layer.pattern = pattern_of(pairs_.patterns[i], description.max_positions);
+    layer.pattern = pattern_of(pairs_.patterns[i], longest_input(description));
     layers_.push_back(std::move(layer));
   }
 
@@ -125,11 +131,11 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   const PackedLayer& final = weights.layers.back();
   const PackedLinear& qkv = final.qkv;
   const std::size_t square = static_cast<std::size_t>(hidden_) * static_cast<std::size_t>(hidden_) * size_of(element_);
-  last_.query = linear(hidden_, hidden_, qkv, false, usual_candidates);
+  last_.query = linear(hidden_, hidden_, qkv, usual_candidates);
   last_.attention_output =
-      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, false, usual_candidates);
-  last_.intermediate = linear(intermediate_, hidden_, final.intermediate, true, usual_candidates);
-  last_.output = linear(hidden_, intermediate_, final.output, false, usual_candidates);
+      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, usual_candidates);
+  last_.intermediate = intermediate(layers_.back(), final.intermediate, usual_candidates);
+  last_.output = output(layers_.back(), final.output, usual_candidates);
 
   // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
   MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
@@ -149,10 +155,11 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   value.usual_rows = usual_candidates;
   last_.value = std::make_unique<Matmul>(library_, value);
 
-  MatmulForm pooler = form(hidden_, hidden_, weights.pooler_weight);
-  pooler.float_result = true;
-  pooler.usual_rows = usual_candidates;
-  pooler_ = std::make_unique<Matmul>(library_, pooler);
+  if (!description.head.dense) return;
+  MatmulForm dense = form(hidden_, hidden_, weights.head_dense.weight);
+  dense.float_result = true;
+  dense.usual_rows = usual_candidates;
+  head_dense_ = std::make_unique<Matmul>(library_, dense);
 }
 
 Norm Encoder::norm_at(const PackedNorm& norm) const {
@@ -169,10 +176,30 @@ MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
   return form;
 }
 
-std::unique_ptr<Matmul> Encoder::linear(int out, int in, const PackedLinear& from, bool gelu, int usual_rows) {
+std::unique_ptr<Matmul> Encoder::linear(int out, int in, const PackedLinear& from, int usual_rows) {
   MatmulForm linear = form(out, in, from.weight);
   linear.bias = at(from.bias);
-  linear.gelu = gelu && element_ != Element::f32;  // cublasLt's is the tanh approximation, off by up to 5e-4
+  linear.usual_rows = usual_rows;
+  return std::make_unique<Matmul>(library_, linear);
+}
+
+bool Encoder::fused(const Layer& layer) const {
+  const bool gelu = layer.activation == Activation::gelu_erf || layer.activation == Activation::gelu_tanh;
+  return gelu && !layer.gated && element_ != Element::f32;
+}
+
+std::unique_ptr<Matmul> Encoder::intermediate(const Layer& layer, const PackedLinear& from, int usual_rows) {
+  MatmulForm linear = form(layer.gated ? 2 * intermediate_ : intermediate_, hidden_, from.weight);
+  linear.bias = at(from.bias);
+  linear.gelu = fused(layer);
+  linear.usual_rows = usual_rows;
+  return std::make_unique<Matmul>(library_, linear);
+}
+
+std::unique_ptr<Matmul> Encoder::output(const Layer& layer, const PackedLinear& from, int usual_rows) {
+  MatmulForm linear = form(hidden_, intermediate_, from.weight);
+  linear.bias = at(from.bias);
+  if (layer.gated) linear.x_stride = 2 * intermediate_;
   linear.usual_rows = usual_rows;
   return std::make_unique<Matmul>(library_, linear);
 }
@@ -198,20 +225,23 @@ void Encoder::run(const Matmul& product, const void* x, void* y, int rows, Works
 void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
   const ChunkTables tables(chunk.size);
   w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
+  std::byte* const to = embedding_projection_ ? places.wide : places.x;
+  const int rows = as_int(chunk.size.rows);
   check(cuda::embed(element_, reinterpret_cast<const Token*>(w.now().tables.data() + tables.tokens), tables_,
-                    embedding_norm_, hidden_, as_int(chunk.size.rows), places.x, w.stream),
+                    embedding_norm_, embedding_, rows, to, w.stream),
         device_, "starting the embedding");
+  if (embedding_projection_) run(*embedding_projection_, to, places.x, rows, w);
 }
 
-void Encoder::feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide,
+void Encoder::feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, void* x, void* wide,
                            void* y, int rows, Workspace& w) const {
   run(intermediate, x, wide, rows, w);
-  if (element_ == Element::f32) {
-    check(gelu(static_cast<float*>(wide), static_cast<std::int64_t>(rows) * intermediate_, w.stream), device_,
-          "starting GELU");
+  if (!fused(layer) && (layer.gated || layer.activation != Activation::none)) {
+    check(activate(element_, layer.activation, layer.gated, wide, intermediate_, rows, w.stream), device_,
+          "starting the activation");
   }
   run(output, wide, y, rows, w);
-  check(add_norm(element_, y, norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
+  check(add_norm(element_, y, layer.output_norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
 }
 
 void Encoder::block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, Workspace& w,
@@ -231,7 +261,7 @@ void Encoder::block(const Layer& layer, const PairBatch& batch, const Chunk& chu
   run(*layer.attention_output, places.context, places.y, rows, w);
   check(add_norm(element_, places.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
         "starting LayerNorm");
-  feed_forward(*layer.intermediate, *layer.output, layer.output_norm, places.x, places.wide, places.y, rows, w);
+  feed_forward(layer, *layer.intermediate, *layer.output, places.x, places.wide, places.y, rows, w);
 }
 
 void Encoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
@@ -256,14 +286,15 @@ void Encoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& 
   const Layer& layer = layers_.back();
   check(add_norm(element_, last.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
         "starting LayerNorm");
-  feed_forward(*last_.intermediate, *last_.output, layer.output_norm, places.x, last.wide, last.y, rows, w);
+  feed_forward(layer, *last_.intermediate, *last_.output, places.x, last.wide, last.y, rows, w);
   head(places.x, last.pooled, last.logits, rows, w);
 }
 
-void Encoder::head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const {
-  run(*pooler_, cls, pooled, rows, w);
-  check(cuda::head(pooled, pooler_bias_, classifier_, classifier_bias_, hidden_, rows, logits, w.stream), device_,
-        "starting the head");
+void Encoder::head(const void* states, float* pooled, float* logits, int rows, Workspace& w) const {
+  if (head_dense_) run(*head_dense_, states, pooled, rows, w);
+  check(cuda::head(head_dense_ ? Element::f32 : element_, head_, head_dense_ ? pooled : states, hidden_, rows, logits,
+                   w.stream),
+        device_, "starting the head");
   w.stream.copy_to_host(w.now().results.data(), logits, static_cast<std::size_t>(rows) * sizeof(float));
 }
 

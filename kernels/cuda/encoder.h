@@ -16,6 +16,12 @@
 
 namespace relucent::cuda {
 
+/// Tokens of an input, and positions, that an encoder without a position table takes here.
+inline constexpr int kMaxFreePositions = 8192;
+inline int longest_input(const EncoderDescription& description) {
+  return description.max_positions > 0 ? description.max_positions : kMaxFreePositions;
+}
+
 /// What belongs to one chunk from its start to its end: its tables, its results and its clock.
 class ChunkBuffers {
  public:
@@ -69,6 +75,8 @@ class Encoder {
     std::unique_ptr<Matmul> qkv, attention_output, intermediate, output;
     Norm attention_norm, output_norm;
     Pattern pattern;
+    Activation activation;
+    bool gated;
   };
   /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums.
   struct LastLayer {
@@ -78,25 +86,31 @@ class Encoder {
   struct Places;
   struct LastPlaces;
 
-  const void* at(std::size_t offset) const { return weights_.data() + offset; }
+  const void* at(std::size_t offset) const { return offset == kAbsent ? nullptr : weights_.data() + offset; }
   const float* floats_at(std::size_t offset) const { return reinterpret_cast<const float*>(at(offset)); }
   Norm norm_at(const PackedNorm& norm) const;
   MatmulForm form(int out, int in, std::size_t weight) const;
   static void run(const Matmul& product, const void* x, void* y, int rows, Workspace& w);
-  std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, bool gelu = false,
+  std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, int usual_rows = MatmulForm().usual_rows);
+  /// The feed-forward's products, with what cublasLt computes of the activation.
+  std::unique_ptr<Matmul> intermediate(const Layer& layer, const PackedLinear& from,
+                                       int usual_rows = MatmulForm().usual_rows);
+  std::unique_ptr<Matmul> output(const Layer& layer, const PackedLinear& from,
                                  int usual_rows = MatmulForm().usual_rows);
+  /// Whether the product itself computes the activation: cublasLt's GELU is the tanh approximation, off by up to 5e-4.
+  bool fused(const Layer& layer) const;
 
   void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
   void block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
-  void feed_forward(const Matmul& intermediate, const Matmul& output, const Norm& norm, void* x, void* wide, void* y,
+  void feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, void* x, void* wide, void* y,
                     int rows, Workspace& w) const;
   void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
-  void head(const void* cls, float* pooled, float* logits, int rows, Workspace& w) const;
+  void head(const void* states, float* pooled, float* logits, int rows, Workspace& w) const;
 
   PairForm pairs_;
   int device_;
   float norm_epsilon_;
-  int hidden_, heads_, head_size_, intermediate_;
+  int hidden_, embedding_, heads_, head_size_, intermediate_, wide_;  ///< wide_: intermediate features with their gates
   Element element_;
   bool tf32_;
   ChunkShape shape_;
@@ -106,8 +120,8 @@ class Encoder {
   Norm embedding_norm_;
   std::vector<Layer> layers_;
   LastLayer last_;
-  std::unique_ptr<Matmul> pooler_;
-  const float *pooler_bias_, *classifier_, *classifier_bias_;
+  std::unique_ptr<Matmul> embedding_projection_, head_dense_;  // null: none
+  HeadWork head_;
 };
 
 }  // namespace relucent::cuda

@@ -27,7 +27,7 @@ constexpr std::size_t kPartOfMemory = 8;
 class Gpu::State {
  public:
   State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-      : encoder(device, description, weights, tf32), longest_(static_cast<std::size_t>(description.max_positions)) {
+      : encoder(device, description, weights, tf32), longest_(static_cast<std::size_t>(longest_input(description))) {
     free_.reserve(kMaxWorkspaces);  // giving back must not fail
     free_.push_back(make_first(device));
     first_room_ = free_.front()->room;

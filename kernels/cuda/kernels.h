@@ -7,34 +7,41 @@
 
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/layout.h"
+#include "relucent/kernels/activation.h"
 
 namespace relucent::cuda {
 
 inline constexpr int kMaxHidden = 2048;   ///< features per token; a multiple of 8
 inline constexpr int kMaxHeadSize = 128;  ///< a multiple of 8
 
+__host__ __device__ inline std::int32_t position_of(const Token& token) {
+  return token.position_and_type & ((1 << kTypeBit) - 1);
+}
+
 struct Norm {
-  const float* gamma;  ///< [hidden]
+  const float* gamma;  ///< [hidden]; null: no norm
   const float* beta;   ///< [hidden]
   float epsilon;
 };
 
 struct EmbeddingTables {
-  const void* word;      ///< [vocabulary, hidden]
-  const void* position;  ///< [max_positions, hidden]
-  const void* type;      ///< [token_types, hidden]
+  const void* word;      ///< [vocabulary, size]
+  const void* position;  ///< [max_positions, size]; null: none
+  const void* type;      ///< [token_types, size]; null: none
 };
 
-/// x[rows, hidden] = LN(word + position + type).
-cudaError_t embed(Element element, const Token* tokens, const EmbeddingTables& tables, const Norm& norm, int hidden,
+/// x[rows, size] = LN(word + position + type), or the sum itself without a norm.
+cudaError_t embed(Element element, const Token* tokens, const EmbeddingTables& tables, const Norm& norm, int size,
                   int rows, void* x, cudaStream_t stream);
 
 /// x = LN(x + y), both [rows, hidden].
 cudaError_t add_norm(Element element, const void* y, const Norm& norm, int hidden, int rows, void* x,
                      cudaStream_t stream);
 
-/// x = GELU(x) with erf, of `count` fp32 elements, a multiple of 4.
-cudaError_t gelu(float* x, std::int64_t count, cudaStream_t stream);
+/// x[rows, size] = activation(x). If gated, a row is x and its gate side by side, [rows, 2 * size], and x becomes
+/// activation(x) * gate. size: a multiple of 8.
+cudaError_t activate(Element element, Activation activation, bool gated, void* x, int size, int rows,
+                     cudaStream_t stream);
 
 struct AttentionWork {
   const AttentionTile* tiles;
@@ -66,8 +73,18 @@ struct LastAttentionWork {
 cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const void* absorbed,
                            float* partial, void* mixed, cudaStream_t stream);
 
-/// logits[rows] = classifier . tanh(pooled[row] + pooler_bias) + classifier_bias; pooled: fp32 [rows, hidden].
-cudaError_t head(const float* pooled, const float* pooler_bias, const float* classifier, const float* classifier_bias,
-                 int hidden, int rows, float* logits, cudaStream_t stream);
+struct HeadWork {
+  const float* bias;  ///< of the dense layer before, [hidden]; null: none
+  Activation activation;
+  Norm norm;
+  int outputs;
+  const float* output;       ///< [outputs, hidden]
+  const float* output_bias;  ///< [outputs]
+};
+
+/// logits[rows] = output . LN(activation(states[row] + bias)) + output_bias, or, of several outputs, the first one's
+/// log-softmax. states: [rows, hidden].
+cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
+                 cudaStream_t stream);
 
 }  // namespace relucent::cuda

@@ -34,6 +34,13 @@ struct Features {
     }
   }
 
+  __device__ __forceinline__ void store_row(T* row, int hidden, int lane) const {
+#pragma unroll
+    for (int i = 0; i < Packs; ++i) {
+      if (has(lane + 32 * i, hidden)) store(row + (lane + 32 * i) * kPack<T>, values[i]);
+    }
+  }
+
   /// Writes LayerNorm(values) * gamma + beta.
   __device__ __forceinline__ void normalize_to(T* row, const Norm& norm, int hidden, int lane) {
     float sum = 0;
@@ -66,7 +73,7 @@ struct Features {
   }
 };
 
-// x[row] = LN(word[id] + position[p] + type[t]). Tables and x: rows of `hidden` elements.
+// x[row] = LN(word[id] + position[p] + type[t]), as far as they are there. Tables and x: rows of `hidden` elements.
 template <typename T, int Packs>
 __global__ void __launch_bounds__(32 * kWarps) embed_rows(const Token* tokens, const T* word, const T* position,
                                                           const T* type, Norm norm, int hidden, int rows, T* x) {
@@ -77,9 +84,13 @@ __global__ void __launch_bounds__(32 * kWarps) embed_rows(const Token* tokens, c
   const auto at = [hidden](std::int32_t index) { return static_cast<std::int64_t>(index) * hidden; };
   Features<T, Packs> features;
   features.load_row(word + at(token.id), hidden, lane);
-  features.add_row(position + at(token.position_and_type & ((1 << kTypeBit) - 1)), hidden, lane);
-  features.add_row(type + at(token.position_and_type >> kTypeBit), hidden, lane);
-  features.normalize_to(x + at(row), norm, hidden, lane);
+  if (position != nullptr) features.add_row(position + at(position_of(token)), hidden, lane);
+  if (type != nullptr) features.add_row(type + at(token.position_and_type >> kTypeBit), hidden, lane);
+  if (norm.gamma != nullptr) {
+    features.normalize_to(x + at(row), norm, hidden, lane);
+  } else {
+    features.store_row(x + at(row), hidden, lane);
+  }
 }
 
 // x = LN(x + y), rows of `hidden` elements.
@@ -112,13 +123,13 @@ cudaError_t with_packs(int hidden, const Action& action) {
 
 }  // namespace
 
-cudaError_t embed(Element element, const Token* tokens, const EmbeddingTables& tables, const Norm& norm, int hidden,
+cudaError_t embed(Element element, const Token* tokens, const EmbeddingTables& tables, const Norm& norm, int size,
                   int rows, void* x, cudaStream_t stream) {
   return with_element(element, [&]<typename E>(E) {
-    return with_packs<E>(hidden, [&]<typename T, int Packs>() {
+    return with_packs<E>(size, [&]<typename T, int Packs>() {
       return launch(embed_rows<T, Packs>, dim3(blocks_for(rows)), dim3(32 * kWarps), 0, stream, tokens,
                     static_cast<const T*>(tables.word), static_cast<const T*>(tables.position),
-                    static_cast<const T*>(tables.type), norm, hidden, rows, static_cast<T*>(x));
+                    static_cast<const T*>(tables.type), norm, size, rows, static_cast<T*>(x));
     });
   });
 }

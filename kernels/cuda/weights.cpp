@@ -74,9 +74,16 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
   const auto wide = static_cast<std::size_t>(intermediate_size);
   Packer pack(bytes, element);
   word = pack.elements(weights.word_embeddings.to_f32(), "word embeddings");
-  position = pack.elements(weights.position_embeddings.to_f32(), "position embeddings");
-  type = pack.elements(weights.token_type_embeddings.to_f32(), "token type embeddings");
-  embedding_norm = pack.norm(weights.embedding_norm);
+  if (description.max_positions > 0) {
+    position = pack.elements(weights.position_embeddings.to_f32(), "position embeddings");
+  }
+  if (description.token_types > 0) {
+    type = pack.elements(weights.token_type_embeddings.to_f32(), "token type embeddings");
+  }
+  if (description.embedding_norm) embedding_norm = pack.norm(weights.embedding_norm);
+  if (description.embedding_size != description.hidden_size) {
+    embedding_projection = pack.linear(weights.embedding_projection, "embedding projection");
+  }
   const std::vector<LayerWeights>& all = weights.stacks.front().layers;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const AttentionWeights& from = all[i].attentions.front();
@@ -95,6 +102,11 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
 
     weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();
     weight.resize(wide * hidden), bias.resize(wide);
+    if (description.stacks.front().layers[i].feed_forward.gated) {
+      append(weight, feed_forward.gate.weight.to_f32());
+      append(bias, feed_forward.gate.bias_to_f32());
+      weight.resize(2 * wide * hidden), bias.resize(2 * wide);
+    }
     layer.intermediate = {pack.elements(weight, name + "intermediate weight"),
                           pack.elements(bias, name + "intermediate bias")};
     const std::vector<float> output = feed_forward.out.weight.to_f32();
@@ -118,10 +130,13 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     bias[row] = static_cast<float>(sum);
   }
   last_output_bias = pack.elements(bias, "last attention output bias");
-  pooler_weight = pack.elements(weights.head_dense.weight.to_f32(), "pooler weight");
-  pooler_bias = pack.floats(weights.head_dense.bias_to_f32());
-  classifier = pack.floats(weights.head_output.weight.to_f32());
-  classifier_bias = pack.floats(weights.head_output.bias_to_f32());
+  if (description.head.dense) {
+    head_dense = {pack.elements(weights.head_dense.weight.to_f32(), "pooler weight"),
+                  pack.floats(weights.head_dense.bias_to_f32())};
+  }
+  if (description.head.norm) head_norm = pack.norm(weights.head_norm);
+  head_output = pack.floats(weights.head_output.weight.to_f32());
+  head_output_bias = pack.floats(weights.head_output.bias_to_f32());
 }
 
 }  // namespace relucent::cuda

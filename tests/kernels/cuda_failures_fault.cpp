@@ -576,6 +576,24 @@ TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
   EXPECT_NE(refusal(RandomModel({.hidden = 272, .heads = 2}), Precision::automatic).find("136"), std::string::npos);
   EXPECT_NE(refusal(model_, Precision::int8).find("int8"), std::string::npos);
 
+  RandomModel scaled({});
+  for (Layer& layer : scaled.layers()) layer.attentions[0].scale = 1;
+  const std::string scale = refusal(scaled, Precision::automatic);
+  EXPECT_NE(scale.find("CUDA backend"), std::string::npos) << scale;
+  EXPECT_NE(scale.find("attention scale"), std::string::npos) << scale;
+  EXPECT_NE(scale.find("use device = \"auto\" or \"cpu\""), std::string::npos) << scale;
+
+  emulator::reset(with_memory(256 * kMegabyte));  // room for the longest input
+  RandomModel unbounded({});
+  unbounded.description.max_positions = 0;
+  const auto backend = unbounded.on({Device::cuda(0), Precision::fp16, 1, ""});
+  expect_error(ErrorKind::unsupported, {"length", "8193", "8192"},
+               [&] { random_pairs(unbounded, 1, {8191}).logits(*backend); });
+
+  const auto chosen = RandomModel({.hidden = 30, .heads = 3}).on({Device::automatic(), Precision::automatic, 1, ""});
+  EXPECT_EQ(chosen->info().device, "cpu");
+  EXPECT_NE(chosen->info().why_no_gpu.find("30"), std::string::npos) << chosen->info().why_no_gpu;
+
   RandomModel wide({});
   const std::vector<float> huge(64, 1e6F);
   wide.layer_weights()[1].feed_forward.out.bias.data = reinterpret_cast<const std::byte*>(huge.data());

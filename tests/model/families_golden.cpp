@@ -188,6 +188,20 @@ class GoldenModel {
   std::map<std::string, Made> made_;
 };
 
+/// Whether a backend must compute a case; others it may refuse as `unsupported`.
+bool must_compute(const Place& place, const std::string& type, const json& golden) {
+  if (place.options.device.kind != Device::Kind::cuda) return true;
+  const bool sentences =
+      golden.contains("sentence_id") || (!golden["pattern"].is_null() && golden["pattern"].contains("sentence_id"));
+  return !sentences && type != "t5" && type != "modernbert";
+}
+
+/// GPUs are emulated thousands of times slower than a CPU computes, so these compute short inputs, and some of them.
+bool left_out(const Place& place, const json& golden, std::size_t number) {
+  if (place.options.device.kind != Device::Kind::cuda || std::getenv("RELUCENT_CUDA_EMULATOR") == nullptr) return false;
+  return golden["query_ids"].size() + golden["doc_ids"].size() > 150 || number % 4 != 0;
+}
+
 class FamiliesGolden : public ::testing::TestWithParam<Place> {};
 
 TEST_P(FamiliesGolden, EveryLogit) {
@@ -208,11 +222,12 @@ TEST_P(FamiliesGolden, EveryLogit) {
       return std::abs(rounded->logit(golden) - golden["logit"].get<double>());
     };
     double worst = 0;
-    std::size_t failures = 0, computed = 0;
+    std::size_t failures = 0, refused = 0, computed = 0, number = 0;
     std::string absent;
     for_each_line(folder / "cases.jsonl.gz", [&](const std::string& line) {
       if (!absent.empty()) return;
       const json golden = json::parse(line);
+      if (left_out(place, golden, number++)) return;
       double off = NAN;
       try {
         off = std::abs(model.logit(golden) - golden["logit"].get<double>());
@@ -221,7 +236,9 @@ TEST_P(FamiliesGolden, EveryLogit) {
           absent = error.what();
           return;
         }
-        throw;
+        if (error.kind() != ErrorKind::unsupported || must_compute(place, type, golden)) throw;
+        ++refused;
+        return;
       }
       worst = std::isnan(off) ? INFINITY : std::max(worst, off);
       // Rounding these narrow encoders' random weights alone costs up to 0.06, which no arithmetic can undo.
@@ -233,7 +250,8 @@ TEST_P(FamiliesGolden, EveryLogit) {
     });
     if (!absent.empty()) GTEST_SKIP() << "SKIPPED: " << absent;
     EXPECT_EQ(failures, 0U) << folder.filename();
-    std::cout << folder.filename().string() << ": " << computed << " computed, greatest difference " << worst << "\n";
+    std::cout << folder.filename().string() << ": " << computed << " computed, " << refused
+              << " refused, greatest difference " << worst << "\n";
     cases += computed;
   }
   EXPECT_GT(cases, 0U);
@@ -246,6 +264,10 @@ std::vector<Place> places() {
          {std::pair(Precision::fp32, 1e-4), std::pair(Precision::bf16, 5e-2), std::pair(Precision::int8, 0.35)}) {
       all.push_back({"cpu_" + level + "_" + to_string(precision), {Device::cpu(), precision, 2, level}, tolerance});
     }
+  }
+  for (const auto& [precision, tolerance] : {std::pair(Precision::fp32, 1e-4), std::pair(Precision::tf32, 5e-2),
+                                             std::pair(Precision::fp16, 5e-2), std::pair(Precision::bf16, 5e-2)}) {
+    all.push_back({std::string("cuda_") + to_string(precision), {Device::cuda(0), precision, 1, ""}, tolerance});
   }
   return all;
 }
