@@ -47,6 +47,16 @@ struct Names<LongDocumentMode> {
 };
 
 template <>
+struct Names<PatternChoice> {
+  static constexpr std::array<std::pair<PatternChoice, std::string_view>, 5> kAll{
+      {{PatternChoice::checkpoint, "checkpoint"},
+       {PatternChoice::full, "full"},
+       {PatternChoice::longformer, "longformer"},
+       {PatternChoice::qds, "qds"},
+       {PatternChoice::sparse, "sparse"}}};
+};
+
+template <>
 struct Names<IndexCheck> {
   static constexpr std::array<std::pair<IndexCheck, std::string_view>, 3> kAll{
       {{IndexCheck::none, "none"}, {IndexCheck::structure, "structure"}, {IndexCheck::checksums, "checksums"}}};

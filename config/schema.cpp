@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "config/names.h"
+#include "relucent/error.h"
 #include "relucent/threads.h"
 
 namespace relucent::config {
@@ -235,6 +236,12 @@ std::vector<Key> make_schema() {
                        "Maximum input length in tokens, including the query; 0 is the checkpoint's value."),
       whole_number_key("rescorer", "attention_window", FIELD(rescorer.attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
+      choice_key("rescorer", "pattern", FIELD(rescorer.pattern),
+                 "The attention pattern; checkpoint keeps the model's own. full has no window; in the others a "
+                 "document's tokens "
+                 "see attention_window (unset: the checkpoint's, or else 64, or 4 in sparse) to each side: longformer; "
+                 "qds, with "
+                 "a token before each sentence that sees all; sparse, whose query sees itself alone."),
       choice_key(
           "rescorer", "score_mode", FIELD(rescorer.score_mode),
           "How first-stage score and logit are combined: replace takes only the logit, total the weighted sum, avg "
@@ -307,6 +314,13 @@ Conflict find_conflict(const Config& config) {
     }
     return nullptr;
   };
+  const bool has_window = config.rescorer.attention_window.value_or(-1) >= 0;
+  if (config.rescorer.attention_window && config.rescorer.pattern != PatternChoice::checkpoint &&
+      has_window != (config.rescorer.pattern != PatternChoice::full)) {
+    return {key_of("rescorer", "attention_window"),
+            fmt::format("attention_window = {} contradicts the pattern", *config.rescorer.attention_window),
+            "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"};
+  }
   if (config.rescorer.stride > config.rescorer.chunk) {
     return {key_of("rescorer", "stride"),
             fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
@@ -330,6 +344,13 @@ std::string_view to_string(Normalize value) noexcept { return config::name_of(va
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }
+std::string_view to_string(PatternChoice value) noexcept { return config::name_of(value); }
+
+PatternChoice parse_pattern(std::string_view name) {
+  if (const auto value = config::value_named<PatternChoice>(name)) return *value;
+  throw Error(ErrorKind::usage, {}, fmt::format("unknown attention pattern {}", name),
+              "give checkpoint, full, longformer, qds or sparse");
+}
 std::string_view to_string(AnalyzerKind value) noexcept { return config::name_of(value); }
 std::string_view to_string(FallbackDevice value) noexcept { return config::name_of(value); }
 std::string_view to_string(LogLevel value) noexcept { return config::name_of(value); }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/families/pattern.h"
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
 #include "model/input/piece_places.h"
@@ -36,6 +37,11 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     bad_option(fmt::format("attention_window {} is out of range", *options.attention_window),
                "give 0 or more tokens, or -1 for no window");
   }
+  const bool wants_window = options.pattern && *options.pattern != NamedPattern::full;
+  if (options.pattern && options.attention_window && (*options.attention_window >= 0) != wants_window) {
+    bad_option(fmt::format("attention_window {} contradicts the pattern", *options.attention_window),
+               "give no window with the pattern full, and 0 or more tokens with any other one");
+  }
   if (options.chunk < 1) {
     bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
   }
@@ -54,14 +60,15 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
 
 class LoadedCrossEncoder final : public CrossEncoder {
  public:
-  LoadedCrossEncoder(Checkpoint checkpoint, const CrossEncoderOptions& options)
+  LoadedCrossEncoder(Checkpoint checkpoint, const CrossEncoderOptions& options, std::string warning)
       : options_(options),
+        warning_(std::move(warning)),
         folder_(std::move(checkpoint.folder)),
         description_(std::move(checkpoint.configuration.description)),
         tokenizer_(std::move(checkpoint.tokenizer)),
         input_(checkpoint.configuration.input, *tokenizer_),
         max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length) {
-    if (options.attention_window) {
+    if (options.attention_window && !options.pattern) {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
     }
@@ -78,6 +85,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
   const EncoderDescription& description() const noexcept override { return description_; }
+  const std::string& warning() const noexcept override { return warning_; }
   const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
   std::int32_t max_length() const noexcept override { return max_length_; }
 
@@ -89,6 +97,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
 
   CrossEncoderOptions options_;
+  std::string warning_;
   std::filesystem::path folder_;
   EncoderDescription description_;
   std::unique_ptr<const Tokenizer> tokenizer_;
@@ -146,15 +155,19 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
 
 std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop,
                                               PairScores& scores) const {
-  const std::vector<Segment> shared = batch.shared_segments(), documents = batch.document_segments();
-  std::vector<std::span<const Segment>> candidates;
-  candidates.reserve(documents.size());
-  for (const Segment& document : documents) candidates.emplace_back(&document, 1);
-  std::vector<float> logits(documents.size());
-  for (std::size_t begin = 0; begin < documents.size();) {
+  const std::vector<Segment> shared = batch.shared_segments();
+  const std::vector<std::vector<Segment>> segments = batch.candidates();
+  const std::vector<std::span<const Segment>> candidates(segments.begin(), segments.end());
+  const auto tokens_of = [](std::span<const Segment> candidate) {
+    std::size_t tokens = 0;
+    for (const Segment& segment : candidate) tokens += segment.tokens();
+    return tokens;
+  };
+  std::vector<float> logits(candidates.size());
+  for (std::size_t begin = 0; begin < candidates.size();) {
     std::size_t end = begin, tokens = 0;
-    while (end < documents.size() && (end == begin || tokens + documents[end].tokens() <= kTokensPerCall)) {
-      tokens += documents[end++].tokens();
+    while (end < candidates.size() && (end == begin || tokens + tokens_of(candidates[end]) <= kTokensPerCall)) {
+      tokens += tokens_of(candidates[end++]);
     }
     const ScoringBatch part{shared, std::span(candidates).subspan(begin, end - begin)};
     const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
@@ -201,7 +214,18 @@ std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::pa
                                                        const CrossEncoderOptions& options) {
   Checkpoint read = read_checkpoint(checkpoint);
   check_options(options, read);
-  return std::make_shared<LoadedCrossEncoder>(std::move(read), options);
+  std::string warning;
+  if (options.pattern) {
+    FamilyConfiguration changed = with_pattern(read.config, *options.pattern, options.attention_window);
+    if (changed.description.stacks != read.configuration.description.stacks) {
+      warning = fmt::format(
+          "{}: the attention pattern is not the one that config.json names, so unless the model was "
+          "trained with it, its scores are worse",
+          checkpoint.string());
+    }
+    read.configuration.description = std::move(changed.description);
+  }
+  return std::make_shared<LoadedCrossEncoder>(std::move(read), options, std::move(warning));
 }
 
 }  // namespace relucent

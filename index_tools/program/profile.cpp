@@ -59,6 +59,8 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
   command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");
   command.add_option("--threads", flags.threads, "Model threads (default: every core)")->type_name("N");
+  command.add_option("--pattern", flags.pattern, "Attention: checkpoint | full | longformer | qds | sparse")
+      ->type_name("PATTERN");
   command
       .add_option("--attention-window", flags.attention_window,
                   "Attention window; -1: unlimited (default: the checkpoint's)")
@@ -84,6 +86,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   if (flags.precision) rescorer.precision = parse_precision(*flags.precision);
   if (flags.threads) rescorer.threads = *flags.threads;
   if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
+  if (flags.pattern) rescorer.pattern = parse_pattern(*flags.pattern);
   if (flags.attention_window) rescorer.attention_window = *flags.attention_window;
   if (flags.window) rescorer.window = *flags.window;
   check_config(config);

@@ -11,11 +11,12 @@ namespace relucent::program {
 /// Flags shared by several commands that override a profile's keys.
 struct ProfileFlags {
   std::string config;  ///< --config; empty: the defaults
-  std::optional<std::string> model, device, precision;
+  std::optional<std::string> model, device, precision, pattern;
   std::optional<int> threads, timeout_ms, attention_window, window;
 };
 
-/// Adds --config, --model, --device, --precision, --threads, --attention-window, --window and --timeout-ms.
+/// Adds --config, --model, --device, --precision, --threads, --pattern,
+/// --attention-window, --window and --timeout-ms.
 void add_profile_flags(CLI::App& command, ProfileFlags& flags);
 
 /// Loads the profile of that name ("-": standard input); the defaults for an empty name. Throws Error.

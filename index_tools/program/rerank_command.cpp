@@ -169,6 +169,9 @@ int run(const RerankOptions& asked) {
   create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
   const auto scorer = make_scorer(config.rescorer);
+  if (const std::string warning = scorer->warning(); !warning.empty()) {
+    std::cerr << "relucent: note: " << warning << "\n";
+  }
 
   const auto started = std::chrono::steady_clock::now();
   Tally tally;

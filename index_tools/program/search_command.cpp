@@ -329,9 +329,7 @@ int run(const SearchOptions& options) {
   // Only topics write files, which must be cleaned up on an interrupt.
   if (options.topics.empty()) exit_when_interrupted();
   SearchSession session(options.index, config, syntax);
-  if (const std::string notice = session.index_notice(); !notice.empty()) {
-    std::cerr << "relucent: note: " << notice << "\n";
-  }
+  for (const std::string& notice : session.notices()) std::cerr << "relucent: note: " << notice << "\n";
   if (options.timings && config.rescorer.enabled) std::cerr << session.scorer() << "\n";
   if (!options.topics.empty()) return answer_topics(session, options, config);
   if (!query.empty()) return answer(session, query, options);

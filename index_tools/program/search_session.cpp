@@ -156,9 +156,16 @@ SearchSession::SearchSession(const std::filesystem::path& index, const Config& c
 
 SearchSession::~SearchSession() = default;
 
-std::string SearchSession::index_notice() const {
-  const auto searcher = boost::dynamic_pointer_cast<BM25Searcher>(implementation_->searcher);
-  return searcher ? searcher->notice() : "";
+std::vector<std::string> SearchSession::notices() const {
+  std::vector<std::string> notices;
+  if (const auto bm25 = boost::dynamic_pointer_cast<BM25Searcher>(implementation_->searcher)) {
+    notices.push_back(bm25->notice());
+  }
+  if (const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher)) {
+    notices.push_back(rescoring->rescorer().scorer().warning());
+  }
+  std::erase(notices, "");
+  return notices;
 }
 
 std::string SearchSession::scorer() const {

@@ -71,8 +71,9 @@ class SearchSession {
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
   SearchResult search(std::string_view query, std::int32_t n, Texts texts);
 
-  /// Describes parts of the index that the scores ignore; empty if there are none.
-  std::string index_notice() const;
+  /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
+  /// that is not the model's.
+  std::vector<std::string> notices() const;
   /// Describes the scorer, its device, and why it does not use a GPU; empty without rescoring.
   std::string scorer() const;
 

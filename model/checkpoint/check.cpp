@@ -47,7 +47,7 @@ void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, Che
   for (const std::size_t size : {std::min<std::size_t>(20, room), room, std::size_t{0}}) {
     tokenized.add(trial_ids(size, checkpoint), number++);
   }
-  const std::vector<Segment> shared = tokenized.shared_segments(), documents = tokenized.document_segments();
+  const std::vector<Segment> shared = tokenized.shared_segments(), documents = tokenized.candidates();
   std::vector<std::span<const Segment>> candidates;
   for (const Segment& document : documents) candidates.emplace_back(&document, 1);
   const ScoringBatch batch{shared, candidates};

@@ -31,6 +31,12 @@ AttentionPattern read_attention_pattern(const JsonFile& config) {
   return pattern;
 }
 
+void write_attention_pattern(const AttentionPattern& pattern, JsonFile& config) {
+  for (const Flag& flag : kFlags) config.object()[flag.key] = pattern.*flag.value;
+  config.object()[kWindowKey] = nullptr;
+  if (pattern.window) config.object()[kWindowKey] = *pattern.window;
+}
+
 bool is_attention_pattern_key(std::string_view key) {
   return key == kWindowKey ||
          std::any_of(kFlags.begin(), kFlags.end(), [&](const Flag& flag) { return flag.key == key; });

@@ -11,6 +11,9 @@ namespace relucent {
 /// Throws Error `invalid_data` for a value of the wrong type or a negative window.
 AttentionPattern read_attention_pattern(const JsonFile& config);
 
+/// Sets the keys that read_attention_pattern reads.
+void write_attention_pattern(const AttentionPattern& pattern, JsonFile& config);
+
 /// Whether read_attention_pattern reads `key`.
 bool is_attention_pattern_key(std::string_view key);
 

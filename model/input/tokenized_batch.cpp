@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string>
 
+#include "model/families/pattern.h"
+
 namespace relucent {
 
 namespace {
@@ -72,6 +74,27 @@ void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t docum
   append(ids_, input_.after_document);
   candidates_.push_back({begin, ids_.size() - begin, document, {first_piece, first_piece + pieces.size()}});
   make_positions(tokens_before_document() + candidates_.back().size);
+  if (input_.sentence_start) move_sentence_starts(candidates_.back());
+}
+
+void TokenizedBatch::move_sentence_starts(Candidate& candidate) {
+  const auto ids = std::span(ids_).subspan(candidate.begin);
+  const auto positions = std::span(positions_).subspan(tokens_before_document());
+  const std::size_t first = input_.before_document.size(), end = ids.size() - input_.after_document.size();
+  std::vector<std::int32_t> starts, places;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i >= first && i < end && ids[i] == *input_.sentence_start) {
+      starts.push_back(ids[i]);
+      places.push_back(positions[i]);
+    } else {
+      ids[others++] = ids[i];
+      own_positions_.push_back(positions[i]);
+    }
+  }
+  std::copy(starts.begin(), starts.end(), ids.begin() + static_cast<std::ptrdiff_t>(others));
+  append(own_positions_, places);
+  candidate.sentences = starts.size();
 }
 
 Segment TokenizedBatch::segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const {
@@ -82,15 +105,23 @@ std::vector<Segment> TokenizedBatch::shared_segments() const {
   return {segment(kCls, {&input_.first, 1}, 0), segment(kQuery, query_, input_.before_text())};
 }
 
-std::vector<Segment> TokenizedBatch::document_segments() const {
-  std::vector<Segment> segments;
-  segments.reserve(candidates_.size());
+std::vector<std::vector<Segment>> TokenizedBatch::candidates() const {
+  std::vector<std::vector<Segment>> all;
+  all.reserve(candidates_.size());
   for (const Candidate& candidate : candidates_) {
     const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
-    segments.push_back(segment(kDocument, ids, tokens_before_document()));
-    segments.back().type = input_.form.document_type;
+    std::vector<Segment>& segments = all.emplace_back();
+    if (!input_.sentence_start) {
+      segments.push_back(segment(kDocument, ids, tokens_before_document()));
+    } else {
+      const auto positions = std::span(own_positions_).subspan(candidate.begin, candidate.size);
+      const std::size_t others = candidate.size - candidate.sentences;
+      segments.push_back({kDocument, ids.first(others), positions.first(others)});
+      if (candidate.sentences > 0) segments.push_back({kSentences, ids.subspan(others), positions.subspan(others)});
+    }
+    for (Segment& segment : segments) segment.type = input_.form.document_type;
   }
-  return segments;
+  return all;
 }
 
 void TokenizedBatch::combine(std::span<const float> logits, const CrossEncoderOptions& options,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct InputTemplate {
   InputForm form;
   std::int32_t first;  ///< [CLS], or the decoder's token
   std::vector<std::int32_t> before_query, after_query, before_document, after_document;
+  /// If set, pieces of documents with this id start sentences and form a group of their own (kSentences).
+  std::optional<std::int32_t> sentence_start = {};
 };
 
 /// A query and its candidates as token ids, and as the segments of a ScoringBatch. A document may have several
@@ -38,9 +41,10 @@ class TokenizedBatch {
   /// `first_piece`. Documents' numbers must not decrease.
   void add(std::span<const std::int32_t> pieces, std::size_t document, std::size_t first_piece = 0);
 
-  /// The segments that all candidates share, and one of each candidate in the order added. Valid until the next add().
+  /// The segments that all candidates share, and those of each candidate in the order added. Valid until the next
+  /// add().
   std::vector<Segment> shared_segments() const;
-  std::vector<Segment> document_segments() const;
+  std::vector<std::vector<Segment>> candidates() const;
 
   /// Computes each document's logit from those of its candidates, as options.long_documents says, and `best`, the
   /// first candidate with the greatest one. Sums are in double.
@@ -50,14 +54,17 @@ class TokenizedBatch {
   struct Candidate {
     std::size_t begin, size, document;
     PieceRange pieces;
+    std::size_t sentences = 0;  ///< starts of sentences, the last ones of its ids
   };
   std::size_t tokens_before_document() const { return input_.before_text() + query_.size(); }
   Segment segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const;
   void make_positions(std::size_t tokens);
+  void move_sentence_starts(Candidate& candidate);
 
   const InputTemplate& input_;
-  std::vector<std::int32_t> query_, ids_;  // with what stands round the pieces
-  std::vector<std::int32_t> positions_;    // form.first_position and so on, for the longest candidate
+  std::vector<std::int32_t> query_, ids_;    // with what stands round the pieces
+  std::vector<std::int32_t> positions_;      // form.first_position and so on, for the longest candidate
+  std::vector<std::int32_t> own_positions_;  // with sentences: of ids_
   std::vector<Candidate> candidates_;
 };
 

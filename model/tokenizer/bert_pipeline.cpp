@@ -14,7 +14,7 @@ std::unique_ptr<const Tokenizer> make_bert_pipeline(const WordPieceVocabulary& v
   parts.normalizer = make_bert_normalizer(true, settings.chinese, settings.strip_accents, settings.lowercase);
   parts.pre_tokenizer = make_bert_pre_tokenizer();
   parts.model = std::make_unique<WordPieceModel>(vocabulary.entries, vocabulary.unknown, "##", kMaxWordLength);
-  parts.pair = {{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}};
+  parts.pair = {{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}, vocabulary.sentence};
   parts.vocabulary_size = static_cast<std::int32_t>(vocabulary.entries.size());
   Fingerprint fingerprint;
   fingerprint.add(fmt::format("WordPiece 1, {} {} {} {}", settings.chinese, settings.strip_accents, settings.lowercase,

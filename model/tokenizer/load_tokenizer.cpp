@@ -70,6 +70,10 @@ std::unique_ptr<const Tokenizer> read_vocabulary_tokenizer(const fs::path& path,
   vocabulary.source = path.filename().string();
   vocabulary.cls = find_entry(vocabulary.entries, special_token(settings, "cls_token", "[CLS]"), path);
   vocabulary.sep = find_entry(vocabulary.entries, special_token(settings, "sep_token", "[SEP]"), path);
+  const auto sentence = std::find(vocabulary.entries.begin(), vocabulary.entries.end(), "[SOS]");
+  if (sentence != vocabulary.entries.end()) {
+    vocabulary.sentence = static_cast<std::int32_t>(sentence - vocabulary.entries.begin());
+  }
   vocabulary.unknown = find_entry(vocabulary.entries, special_token(settings, "unk_token", "[UNK]"), path);
 
   const auto setting = [&](const char* key, bool usual) {

@@ -46,6 +46,7 @@ class Reader {
     read_added_tokens();
     PipelineParts parts;
     parts.pair = pair_template();
+    if (const auto sentence = ids_.find("[SOS]"); sentence != ids_.end()) parts.pair.sentence = sentence->second;
     if (type == "WordPiece" && is_uncased_bert(parts.pair)) return uncased_bert(parts.pair);
 
     if (const auto part = root_.find("normalizer")) parts.normalizer = read_normalizer(*part);
@@ -189,6 +190,7 @@ class Reader {
     vocabulary.entries.resize(static_cast<std::size_t>(size()));
     vocabulary.cls = pair.before[0];
     vocabulary.sep = pair.between[0];
+    vocabulary.sentence = pair.sentence;
     vocabulary.unknown = find_entry(model_.string("unk_token"));
     vocabulary.source = path_.filename().string();
     return std::make_unique<WordPieceTokenizer>(std::move(vocabulary));

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ namespace relucent {
 struct WordPieceVocabulary {
   std::vector<std::string> entries;  ///< by id; an empty one never matches a text
   std::int32_t cls = -1, sep = -1, unknown = -1;
+  std::optional<std::int32_t> sentence = {};
   std::string source;  ///< the file's name
 };
 

@@ -64,6 +64,11 @@ class CrossEncoderScorer final : public Scorer {
     return why.empty() ? "" : "no GPU is used: " + why;
   }
 
+  std::string warning() const override {
+    const auto encoder = encoders_.encoder();
+    return encoder ? encoder->warning() : "";
+  }
+
  private:
   std::string device_;
   DeviceFallback encoders_;

@@ -27,6 +27,17 @@ LongDocuments long_documents_of(LongDocumentMode mode) {
   return LongDocuments::truncate;
 }
 
+std::optional<NamedPattern> pattern_of(PatternChoice choice) {
+  switch (choice) {
+    case PatternChoice::checkpoint: return std::nullopt;
+    case PatternChoice::full: return NamedPattern::full;
+    case PatternChoice::longformer: return NamedPattern::longformer;
+    case PatternChoice::qds: return NamedPattern::qds;
+    case PatternChoice::sparse: return NamedPattern::sparse;
+  }
+  return std::nullopt;
+}
+
 Error while_standing_in(const Error& error, const std::string& why) {
   return {error.kind(), error.place(),
           fmt::format("{} (on the CPU, used as fallback because {})", error.problem(), why), error.remedy()};
@@ -57,6 +68,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) c
   options.backend.threads = config_.threads;
   options.max_length = config_.max_length;
   options.attention_window = config_.attention_window;
+  options.pattern = pattern_of(config_.pattern);
   options.long_documents = long_documents_of(config_.long_documents);
   options.chunk = config_.chunk;
   options.stride = config_.stride;

@@ -47,6 +47,9 @@ Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
   implementation_->log.info(
       fmt::format("rescoring the best {} hits with {}", config.rescorer.window, implementation_->scorer->describe()));
   if (const std::string notice = implementation_->scorer->notice(); !notice.empty()) implementation_->log.info(notice);
+  if (const std::string warning = implementation_->scorer->warning(); !warning.empty()) {
+    implementation_->log.warning(warning);
+  }
 }
 
 Rescorer::~Rescorer() = default;

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "model/families/family.h"
+#include "model/families/pattern.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
 #include "tests/support/gz_lines.h"
@@ -123,7 +124,7 @@ class GoldenModel {
         description.stacks[0].layers[i].attentions[0].views = other.stacks[0].layers[i].attentions[0].views;
       }
     }
-    if (sentence_id(golden)) add_sentence_tokens(description);
+    if (sentence_id(golden)) add_sentences(description);
     TensorReader reader(file_);
     FamilyWeights weights = family_.read_weights(reader, made.configuration, outputs);
     std::vector<std::vector<float>> owned;
@@ -136,23 +137,6 @@ class GoldenModel {
     if (!golden["pattern"].is_null() && golden["pattern"].contains("sentence_id"))
       return golden["pattern"]["sentence_id"];
     return std::nullopt;
-  }
-
-  static constexpr std::int32_t kSentences = 3;
-
-  /// QDS: a fourth group, seen and seeing like the document but without its window.
-  static void add_sentence_tokens(EncoderDescription& description) {
-    description.groups.push_back({"sentence tokens", Dependence::pair});
-    description.stacks[0].groups.push_back(kSentences);
-    for (Layer& layer : description.stacks[0].layers) {
-      Views& views = layer.attentions[0].views;
-      for (auto& of_group : views) of_group.push_back(of_group[kDocument]);
-      views.push_back(views[kDocument]);
-      for (const auto& [from, to] :
-           {std::pair(kDocument, kSentences), std::pair(kSentences, kDocument), std::pair(kSentences, kSentences)}) {
-        views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = {View::Kind::all};
-      }
-    }
   }
 
   static double score(const Made& made, const json& golden) {

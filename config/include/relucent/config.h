@@ -18,6 +18,8 @@ enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, fail };
 enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
+/// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
+enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 enum class LogLevel { trace, debug, info, warning, error, off };
@@ -59,6 +61,7 @@ struct RescorerConfig {
   std::int32_t window = 100;                     ///< rescore window: how many hits are rescored
   std::int32_t max_length = 0;                   ///< 0: the checkpoint's value
   std::optional<std::int32_t> attention_window;  ///< unset: the checkpoint's value; -1: unlimited
+  PatternChoice pattern = PatternChoice::checkpoint;
   ScoreMode score_mode = ScoreMode::replace;
   double query_weight = 1.0;    ///< of the first-stage score
   double rescore_weight = 1.0;  ///< of the logit
@@ -111,6 +114,10 @@ RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
+RELUCENT_API std::string_view to_string(PatternChoice value) noexcept;
+
+/// The pattern of that name. Throws Error `usage`.
+RELUCENT_API PatternChoice parse_pattern(std::string_view name);
 RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;
 RELUCENT_API std::string_view to_string(FallbackDevice value) noexcept;
 RELUCENT_API std::string_view to_string(LogLevel value) noexcept;

@@ -77,6 +77,8 @@ class RELUCENT_API Scorer {
   virtual std::string describe() const = 0;
   /// A note for the user, e.g. why no GPU is used; empty if there is none. Logged once.
   virtual std::string notice() const { return {}; }
+  /// What a user should know before he trusts the scores; empty if there is nothing. Logged once as a warning.
+  virtual std::string warning() const { return {}; }
 };
 
 /// Creates the scorer selected by [rescorer] module: "cross-encoder", or the path of a shared object that exports

@@ -21,11 +21,19 @@ namespace relucent {
 /// takes the greatest logit of its chunks, sump their sum, avgp their mean, topk the mean of the top_chunks greatest.
 enum class LongDocuments { truncate, maxp, firstp, sump, avgp, topk };
 
+/// The attention patterns of arXiv 2312.17649, figure 1. full: every token sees every other one. longformer: the document
+/// through a window. qds: longformer with a token before each sentence that sees, and is seen by, the whole document.
+/// sparse: longformer whose query sees itself alone.
+enum class NamedPattern { full, longformer, qds, sparse };
+
 struct CrossEncoderOptions {
   BackendOptions backend;
   std::int32_t max_length = 0;  ///< tokens of the whole input, at most the position table; 0: the checkpoint's value
   /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
+  /// Overrides the checkpoint's pattern. With a pattern that has a window, an unset attention_window means the
+  /// checkpoint's, or else 64 (longformer, qds) or 4 (sparse).
+  std::optional<NamedPattern> pattern;
   LongDocuments long_documents = LongDocuments::truncate;
   std::int32_t chunk = 225;     ///< document word pieces per chunk (all modes but truncate)
   std::int32_t stride = 200;    ///< word pieces from the start of one chunk to the start of the next
@@ -85,6 +93,8 @@ class RELUCENT_API CrossEncoder {
   virtual const Tokenizer& tokenizer() const noexcept = 0;
   virtual const BackendInfo& backend() const noexcept = 0;
   virtual const EncoderDescription& description() const noexcept = 0;
+  /// What a user should know before he trusts the scores: that a pattern is not the checkpoint's own. Usually empty.
+  virtual const std::string& warning() const noexcept = 0;
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;
   virtual std::int32_t max_length() const noexcept = 0;
 };

@@ -1,0 +1,61 @@
+#include "model/families/pattern.h"
+
+#include <algorithm>
+
+#include "model/families/attention_keys.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+// The windows with which the patterns were published: Longformer's and QDS's in the comparison of the sparse
+// cross-encoder's authors (arXiv 2312.17649), and its own.
+constexpr std::int32_t kUsualWindow = 64, kSparseWindow = 4;
+
+AttentionPattern pattern_named(NamedPattern name, std::optional<std::int32_t> window) {
+  AttentionPattern pattern;
+  switch (name) {
+    case NamedPattern::full: break;
+    case NamedPattern::longformer:
+    case NamedPattern::qds: pattern.window = window.value_or(kUsualWindow); break;
+    case NamedPattern::sparse:
+      pattern.window = window.value_or(kSparseWindow);
+      pattern.query_cls = pattern.query_document = false;
+      break;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+void add_sentences(EncoderDescription& description) {
+  description.groups.push_back({"sentences", description.groups[kDocument].input});
+  description.stacks.front().groups.push_back(kSentences);
+  for (Layer& layer : description.stacks.front().layers) {
+    Views& views = layer.attentions.front().views;
+    // As the document's, but without a window.
+    for (auto& of_group : views) of_group.push_back(of_group[kDocument]);
+    views.push_back(views[kDocument]);
+    for (const auto& [from, to] :
+         {std::pair(kDocument, kSentences), std::pair(kSentences, kDocument), std::pair(kSentences, kSentences)}) {
+      views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] = {View::Kind::all};
+    }
+  }
+}
+
+FamilyConfiguration with_pattern(const JsonFile& config, NamedPattern pattern, std::optional<std::int32_t> window) {
+  JsonFile changed = config;
+  if (!window) window = read_attention_pattern(config).window;
+  write_attention_pattern(pattern_named(pattern, window), changed);
+  const Family& family = find_family(config);
+  FamilyConfiguration result = family.read_configuration(changed);
+  if (pattern != NamedPattern::qds) return result;
+  if (result.description.stacks.size() > 1) {
+    throw Error(ErrorKind::usage, config.path().string(), "a model with a decoder cannot have the pattern qds",
+                "use pattern = \"full\", \"longformer\" or \"sparse\"");
+  }
+  add_sentences(result.description);
+  return result;
+}
+
+}  // namespace relucent
