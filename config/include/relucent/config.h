@@ -18,6 +18,7 @@ enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, fail };
 enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
+enum class ChunkBy { tokens, sentences };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 enum class LogLevel { trace, debug, info, warning, error, off };
@@ -67,6 +68,7 @@ struct RescorerConfig {
   std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
   LongDocumentMode long_documents = LongDocumentMode::truncate;
+  ChunkBy chunk_by = ChunkBy::tokens;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
@@ -110,6 +112,7 @@ RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
+RELUCENT_API std::string_view to_string(ChunkBy value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
 RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;
 RELUCENT_API std::string_view to_string(FallbackDevice value) noexcept;
