@@ -57,6 +57,12 @@ struct Names<PatternChoice> {
 };
 
 template <>
+struct Names<ChunkBy> {
+  static constexpr std::array<std::pair<ChunkBy, std::string_view>, 2> kAll{
+      {{ChunkBy::tokens, "tokens"}, {ChunkBy::sentences, "sentences"}}};
+};
+
+template <>
 struct Names<IndexCheck> {
   static constexpr std::array<std::pair<IndexCheck, std::string_view>, 3> kAll{
       {{IndexCheck::none, "none"}, {IndexCheck::structure, "structure"}, {IndexCheck::checksums, "checksums"}}};

@@ -266,6 +266,10 @@ std::vector<Key> make_schema() {
           "rescorer", "long_documents", FIELD(rescorer.long_documents),
           "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
           "sump the sum of its chunks, avgp their mean, topk the mean of its top_chunks best."),
+      choice_key(
+          "rescorer", "chunk_by", FIELD(rescorer.chunk_by),
+          "Where chunks end: tokens is after chunk word pieces, one chunk every stride; sentences is at the end of a "
+          "sentence, as many as fit into chunk word pieces (stride then has no effect)."),
       whole_number_key("rescorer", "chunk", FIELD(rescorer.chunk), {1, 1'000'000},
                        "Word pieces of a document per chunk (all but truncate)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
@@ -343,6 +347,7 @@ std::string_view to_string(ScoreMode value) noexcept { return config::name_of(va
 std::string_view to_string(Normalize value) noexcept { return config::name_of(value); }
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
+std::string_view to_string(ChunkBy value) noexcept { return config::name_of(value); }
 std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }
 std::string_view to_string(PatternChoice value) noexcept { return config::name_of(value); }
 

@@ -11,6 +11,7 @@
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
 #include "model/input/piece_places.h"
+#include "model/input/sentences.h"
 #include "model/input/tokenized_batch.h"
 #include "relucent/error.h"
 
@@ -79,7 +80,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
                              const StopSignal& stop) const override;
 
   TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
-    return place_of_pieces(*tokenizer_, text, pieces, stop);
+    return by_sentences() ? place_of_sentence_pieces(*tokenizer_, text, pieces, stop)
+                          : place_of_pieces(*tokenizer_, text, pieces, stop);
   }
 
   const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
@@ -90,6 +92,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::int32_t max_length() const noexcept override { return max_length_; }
 
  private:
+  bool by_sentences() const { return options_.by_sentences && options_.long_documents != LongDocuments::truncate; }
   std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
                                              std::vector<std::int32_t>& room, const StopSignal& stop) const;
   TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
@@ -133,13 +136,23 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
   if (options_.max_chunks > 0) {
     choice.emplace(query_pieces, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
   }
-  std::vector<std::int32_t> pieces;
+  std::vector<std::int32_t> pieces, sentences;
   std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     stop.throw_if_due("tokenizing the documents");
     // One more id than wanted shows that the document must be split or cut; the ids after it do not matter.
-    const auto ids = document_ids(documents[i], pieces_wanted(room, options_) + 1, pieces, stop);
+    const std::size_t wanted = by_sentences() ? room : pieces_wanted(room, options_);
+    auto ids = document_ids(documents[i], wanted + 1, pieces, stop);
     auto chunks = document_chunks(ids.size(), room, options_);
+    if (by_sentences() && room > 0 && ids.size() > room) {
+      sentences.clear();
+      const auto ends =
+          encode_sentences(*tokenizer_, documents[i].text, pieces_wanted(room, options_), sentences, stop);
+      if (!sentences.empty()) {
+        ids = sentences;
+        chunks = sentence_chunks(ends, room, options_);
+      }
+    }
     PairScore& score = scores.documents[i];
     const std::size_t all = chunks.size();
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);

@@ -47,9 +47,9 @@ void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, Che
   for (const std::size_t size : {std::min<std::size_t>(20, room), room, std::size_t{0}}) {
     tokenized.add(trial_ids(size, checkpoint), number++);
   }
-  const std::vector<Segment> shared = tokenized.shared_segments(), documents = tokenized.candidates();
-  std::vector<std::span<const Segment>> candidates;
-  for (const Segment& document : documents) candidates.emplace_back(&document, 1);
+  const std::vector<Segment> shared = tokenized.shared_segments();
+  const std::vector<std::vector<Segment>> documents = tokenized.candidates();
+  const std::vector<std::span<const Segment>> candidates(documents.begin(), documents.end());
   const ScoringBatch batch{shared, candidates};
   check.logits.resize(documents.size());
   backend->score(batch, check.logits);

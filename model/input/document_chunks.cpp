@@ -18,6 +18,25 @@ std::vector<Chunk> document_chunks(std::size_t pieces, std::size_t room, const C
   }
 }
 
+std::vector<Chunk> sentence_chunks(std::span<const std::size_t> ends, std::size_t room,
+                                   const CrossEncoderOptions& options) {
+  const std::size_t size = std::min(static_cast<std::size_t>(options.chunk), room);
+  std::vector<Chunk> chunks;
+  std::size_t begin = 0, end = 0;  // of the chunk that is being filled
+  const auto finish = [&](std::size_t at) {
+    chunks.push_back({begin, at - begin});
+    begin = at;
+  };
+  for (const std::size_t sentence : ends) {
+    if (sentence - begin > size && end > begin) finish(end);
+    while (sentence - begin > size) finish(begin + size);
+    end = sentence;
+  }
+  if (end > begin) finish(end);
+  if (options.long_documents == LongDocuments::firstp && chunks.size() > 1) chunks.resize(1);
+  return chunks;
+}
+
 std::size_t pieces_wanted(std::size_t room, const CrossEncoderOptions& options) {
   const bool only_first =
       options.long_documents == LongDocuments::truncate || options.long_documents == LongDocuments::firstp;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "relucent/model/cross_encoder.h"
@@ -17,6 +18,12 @@ struct Chunk {
 /// min(chunk, room); the other modes give chunks of that size, one every min(stride, chunk size), and a shorter last
 /// one.
 std::vector<Chunk> document_chunks(std::size_t pieces, std::size_t room, const CrossEncoderOptions& options);
+
+/// The same for a document that does not fit and has sentences that end after so many pieces (never decreasing): each
+/// chunk takes as many sentences as fit into min(chunk, room) pieces. A longer sentence is cut into chunks of that
+/// size; its rest is the beginning of the next chunk.
+std::vector<Chunk> sentence_chunks(std::span<const std::size_t> ends, std::size_t room,
+                                   const CrossEncoderOptions& options);
 
 /// How many of a document's word pieces can matter; the tokenizer may skip the rest.
 std::size_t pieces_wanted(std::size_t room, const CrossEncoderOptions& options);

@@ -70,6 +70,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) c
   options.attention_window = config_.attention_window;
   options.pattern = pattern_of(config_.pattern);
   options.long_documents = long_documents_of(config_.long_documents);
+  options.by_sentences = config_.chunk_by == ChunkBy::sentences;
   options.chunk = config_.chunk;
   options.stride = config_.stride;
   options.max_chunks = config_.max_chunks;

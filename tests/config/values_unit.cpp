@@ -34,6 +34,7 @@ Config far_from_the_defaults() {
   rescorer.timeout = std::chrono::milliseconds(1500);
   rescorer.on_error = OnError::fail;
   rescorer.long_documents = LongDocumentMode::sump;
+  rescorer.chunk_by = ChunkBy::sentences;
   rescorer.chunk = 300;
   rescorer.stride = 150;
   rescorer.max_chunks = 5;
@@ -116,6 +117,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(Normalize::minmax), "minmax");
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
   EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
+  EXPECT_EQ(to_string(ChunkBy::sentences), "sentences");
   EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");
   EXPECT_EQ(to_string(AnalyzerKind::standard), "standard");
   EXPECT_EQ(to_string(FallbackDevice::none), "none");

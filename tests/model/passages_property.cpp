@@ -8,6 +8,8 @@
 #include <random>
 
 #include "base/utf8.h"
+#include "model/input/document_chunks.h"
+#include "model/input/sentences.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -176,6 +178,144 @@ TEST_F(Passages, TheFirstOfEqualPassagesIsTheBest) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "a ";
   EXPECT_EQ(score(*load(chosen), text).best, (PieceRange{0, 10}));
+}
+
+std::vector<std::string> sentences_of(std::string_view text) {
+  std::vector<std::string> sentences;
+  const StopSignal never;
+  SentenceReader reader(text, never);
+  for (TextRange one = reader.next(); one.begin < one.end; one = reader.next()) {
+    sentences.emplace_back(text.substr(one.begin, one.end - one.begin));
+  }
+  return sentences;
+}
+
+TEST(Sentences, EndWhereUnicodesRulesSay) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(sentences_of(""), Texts());
+  EXPECT_EQ(sentences_of("  "), Texts{"  "});
+  EXPECT_EQ(sentences_of("One two"), Texts{"One two"});
+  EXPECT_EQ(sentences_of("One. Two? \"Three!\" Four"), (Texts{"One.", " Two?", " \"Three!\"", " Four"}));
+  EXPECT_EQ(sentences_of("It costs 3.5 e.g. here. Next\nline "),
+            (Texts{"It costs 3.5 e.g. here.", " Next", "\nline "}));
+  EXPECT_EQ(sentences_of("東京。京都！"), (Texts{"東京。", "京都！"}));
+  EXPECT_EQ(sentences_of("\xFF. A\x80\x80. B"), (Texts{"\xFF.", " A\x80\x80.", " B"}));
+}
+
+TEST(Sentences, OfALongTextAreItsParts) {
+  std::string text;
+  std::size_t count = 0;
+  std::mt19937 random(1);
+  while (text.size() < 300'000) {
+    text += "The ";
+    for (std::size_t words = 1 + random() % 30; words > 0; --words) text += "é word ";
+    text += "End. ";
+    ++count;
+  }
+  const auto sentences = sentences_of(text);
+  EXPECT_EQ(sentences.size(), count);
+  EXPECT_EQ(std::accumulate(sentences.begin(), sentences.end(), std::string()), text);
+  for (std::size_t i = 0; i + 1 < sentences.size(); ++i) ASSERT_TRUE(sentences[i].ends_with("End.")) << i;
+  // Without an end they are cut, on whole characters.
+  std::string endless;
+  while (endless.size() < 100'000) endless += "é";
+  const auto parts = sentences_of(endless);
+  EXPECT_EQ(parts.size(), 4U);
+  EXPECT_EQ(std::accumulate(parts.begin(), parts.end(), std::string()), endless);
+  for (const std::string& part : parts) EXPECT_TRUE(is_well_formed_utf8(part));
+  StopSignal due;
+  due.deadline = std::chrono::steady_clock::now();
+  SentenceReader late(endless, due);
+  EXPECT_THROW(late.next(), Error);
+}
+
+TEST(Sentences, FillChunks) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<std::size_t> ends;
+    for (std::size_t at = 0; ends.size() < 1 + random() % 20;) ends.push_back(at += random() % 12);
+    if (ends.back() == 0) continue;
+    CrossEncoderOptions options;
+    options.long_documents = LongDocuments::maxp;
+    options.chunk = static_cast<std::int32_t>(1 + random() % 20);
+    const std::size_t room = 1 + random() % 20, size = std::min(room, static_cast<std::size_t>(options.chunk));
+    const auto chunks = sentence_chunks(ends, room, options);
+    const auto is_end = [&](std::size_t at) { return std::find(ends.begin(), ends.end(), at) != ends.end(); };
+    std::size_t at = 0;
+    for (const Chunk& chunk : chunks) {
+      ASSERT_EQ(chunk.begin, at);
+      ASSERT_TRUE(chunk.size > 0 && chunk.size <= size);
+      at += chunk.size;
+      if (!is_end(at)) {
+        ASSERT_EQ(chunk.size, size) << "cut inside a sentence only where it is full";
+      }
+      // The next sentence would not have fit, and a sentence is cut only if it is too long.
+      const auto next = std::upper_bound(ends.begin(), ends.end(), at);
+      if (next == ends.end()) continue;
+      ASSERT_GT(*next - chunk.begin, size);
+      if (!is_end(at)) {
+        const std::size_t begin = next == ends.begin() ? 0 : *(next - 1);
+        ASSERT_GT(*next - std::min(begin, chunk.begin), size);
+      }
+    }
+    ASSERT_EQ(at, ends.back());
+    options.long_documents = LongDocuments::firstp;
+    const auto first = sentence_chunks(ends, room, options);
+    ASSERT_EQ(first.size(), 1U);
+    ASSERT_EQ(first[0].size, chunks[0].size);
+  }
+}
+
+TEST_F(Passages, BySentencesScoreAsTheirOwnTexts) {
+  CrossEncoderOptions chosen = options(LongDocuments::maxp, {.device = Device::ref(), .instruction_set = {}});
+  chosen.by_sentences = true;
+  const auto whole = load(options(LongDocuments::truncate, chosen.backend));
+  // Sentences of 8, 9, 10 and so on words of one piece; the full stop is [UNK], another piece.
+  std::vector<std::string> sentences;
+  for (std::size_t words = 8; words < 15; ++words) {
+    std::string sentence;
+    for (std::size_t i = 0; i < words; ++i)
+      sentence += i == 0 ? "É" : " " + std::string(1, static_cast<char>('a' + (7 * i + words) % 26));
+    sentences.push_back(sentence + ".");
+  }
+  // Chunks of 25 pieces: 9 + 10, 11 + 12, 13, 14, 15.
+  const std::vector<std::pair<std::size_t, std::size_t>> groups = {{0, 1}, {2, 3}, {4, 4}, {5, 5}, {6, 6}};
+  std::string text;
+  for (const std::string& sentence : sentences) text += (text.empty() ? "" : "  ") + sentence;
+  std::vector<float> logits;
+  std::vector<std::string> parts;
+  for (const auto& [first, last] : groups) {
+    std::string part;
+    for (std::size_t i = first; i <= last; ++i) part += (part.empty() ? "" : "  ") + sentences[i];
+    parts.push_back(part);
+    logits.push_back(score(*whole, part).logit);
+  }
+  const auto model = load(chosen);
+  std::vector<std::int32_t> ids;
+  whole->tokenizer().encode(text, 1000, ids);
+  const PairDocument with_ids{text, ids, PairDocument::Ids::all};
+  for (const PairScore& got : {score(*model, text), model->score_documents(kQuery, {&with_ids, 1}).documents[0]}) {
+    const auto best = std::max_element(logits.begin(), logits.end());
+    EXPECT_EQ(got.logit, *best);
+    EXPECT_FALSE(got.truncated);
+    const TextRange place = model->place_of(text, got.best);
+    EXPECT_EQ(text.substr(place.begin, place.end - place.begin),
+              parts[static_cast<std::size_t>(best - logits.begin())]);
+  }
+  chosen.long_documents = LongDocuments::sump;
+  EXPECT_EQ(score(*load(chosen), text).logit, static_cast<float>(std::accumulate(logits.begin(), logits.end(), 0.0)));
+  chosen.long_documents = LongDocuments::firstp;
+  const PairScore first = score(*load(chosen), text);
+  EXPECT_EQ(first.logit, logits[0]);
+  EXPECT_TRUE(first.truncated);
+  // A sentence that is too long is cut; a document that fits and truncate do not look at sentences.
+  chosen.long_documents = LongDocuments::maxp;
+  const Words endless(90);
+  const PairScore cut = score(*load(chosen), endless.text);
+  EXPECT_EQ(cut.best.end - cut.best.begin <= 25, true);
+  EXPECT_EQ(score(*model, "a. b. c").logit, score(*whole, "a. b. c").logit);
+  chosen.long_documents = LongDocuments::truncate;
+  EXPECT_EQ(score(*load(chosen), text).logit, score(*whole, text).logit);
 }
 
 TEST_F(Passages, FindingAPlaceEndsAtTheDeadline) {

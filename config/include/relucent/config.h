@@ -20,6 +20,7 @@ enum class OnError { first_stage, fail };
 enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 /// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
 enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
+enum class ChunkBy { tokens, sentences };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 enum class LogLevel { trace, debug, info, warning, error, off };
@@ -70,6 +71,7 @@ struct RescorerConfig {
   std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
   LongDocumentMode long_documents = LongDocumentMode::truncate;
+  ChunkBy chunk_by = ChunkBy::tokens;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
@@ -113,14 +115,15 @@ RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
+RELUCENT_API std::string_view to_string(ChunkBy value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
 RELUCENT_API std::string_view to_string(PatternChoice value) noexcept;
-
-/// The pattern of that name. Throws Error `usage`.
-RELUCENT_API PatternChoice parse_pattern(std::string_view name);
 RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;
 RELUCENT_API std::string_view to_string(FallbackDevice value) noexcept;
 RELUCENT_API std::string_view to_string(LogLevel value) noexcept;
+
+/// The pattern of that name. Throws Error `usage`.
+RELUCENT_API PatternChoice parse_pattern(std::string_view name);
 /// The analyzer of that name, as indexes record it; nothing for an unknown one.
 RELUCENT_API std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept;
 

@@ -197,12 +197,13 @@ TEST(RescoringTextFields, ThatNoDocumentHasAreAnError) {
   EXPECT_NE(std::string(error.what()).find("\"body\""), std::string::npos) << error.what();
 }
 
-/// A word for each letter of a chunk, so that chunks differ; 60 and more do not fit into the tiny model.
+/// Sentences of words of one letter, so that chunks differ; 60 and more words do not fit into the tiny model.
 std::string letters(std::size_t count, unsigned seed) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
+    if (i % 11 == 9) text += '.';
     text += i % 3 == 0 ? "  " : " ";
-    text += i % 7 == seed ? "É" : std::string(1, static_cast<char>('a' + (i * 7 + i / 26 + seed) % 26));
+    text += i % 7 == seed ? "É" : std::string(1, static_cast<char>('A' + (i * 7 + i / 26 + seed) % 26));
   }
   return text;
 }
@@ -220,11 +221,12 @@ TEST(RescoringPassages, OfTheCrossEncoderScoreAsTheHitWithAndWithoutStoredTokenI
   const TemporaryFolder folder;
   TinyCheckpoint().write(folder / "model");
   const std::vector<std::string> texts = {letters(300, 1), letters(30, 2), letters(77, 3), letters(120, 4)};
-  for (const bool stored : {false, true}) {
-    SCOPED_TRACE(stored);
+  for (const auto& [stored, chunk_by] : {std::pair(false, ChunkBy::tokens), std::pair(true, ChunkBy::tokens),
+                                         std::pair(false, ChunkBy::sentences), std::pair(true, ChunkBy::sentences)}) {
+    SCOPED_TRACE(std::string(to_string(chunk_by)) + (stored ? ", stored ids" : ""));
     IndexBuilder::Options options;
     if (stored) options.token_ids_of = folder / "model";
-    const auto index = folder / (stored ? "stored" : "plain");
+    const auto index = folder / (std::string(to_string(chunk_by)) + (stored ? "-stored" : ""));
     const auto builder = IndexBuilder::open(index, IndexBuilder::Mode::create, options);
     for (std::size_t i = 0; i < texts.size(); ++i) builder->add(std::to_string(i), texts[i]);
     builder->commit({});
@@ -235,6 +237,7 @@ TEST(RescoringPassages, OfTheCrossEncoderScoreAsTheHitWithAndWithoutStoredTokenI
     config.rescorer.device = Device::cpu();
     config.rescorer.model = (folder / "model").string();
     config.rescorer.long_documents = LongDocumentMode::maxp;
+    config.rescorer.chunk_by = chunk_by;
     config.rescorer.chunk = 25;
     config.rescorer.stride = 20;
     const auto answer = rescored(openSearcher(index, config)->search(makeTextQuery("b c d e f g h", config), 10));
