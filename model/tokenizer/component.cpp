@@ -76,9 +76,10 @@ class Builder {
     member_ = &place->second;
     return true;
   }
-  bool parse_error(std::size_t byte, const std::string&, const Json::exception&) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), byte), "is not valid JSON",
-                kDownload);
+  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) {
+    constexpr int kNumberOutOfRange = 406;
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), byte),
+                error.id == kNumberOutOfRange ? "has a number that is out of range" : "is not valid JSON", kDownload);
   }
 
   Json result;

@@ -9,6 +9,7 @@
 #include "model/tokenizer/base64.h"
 #include "model/tokenizer/character_table.h"
 #include "model/tokenizer/precompiled_charsmap.h"
+#include "model/tokenizer/text_cuts.h"
 #include "model/tokenizer/text_pattern.h"
 #include "model/tokenizer/unicode_form.h"
 
@@ -153,6 +154,7 @@ class Replace final : public Normalizer {
     std::size_t at = 0;
     for (const TextRange& match : matches) {
       result.append(text.text, at, match.begin - at).append(content_);
+      check_growth(text.text.size(), result);
       at = match.end;
     }
     text.text = result.append(text.text, at);
@@ -178,7 +180,11 @@ class NormalizerSequence final : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<std::unique_ptr<const Normalizer>> parts) : parts_(std::move(parts)) {}
   void apply(NormalizedText& text) const override {
-    for (const auto& part : parts_) part->apply(text);
+    const std::size_t before = text.text.size();
+    for (const auto& part : parts_) {
+      part->apply(text);
+      check_growth(before, text.text);
+    }
   }
   bool allows_cuts() const override {
     return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->allows_cuts(); });

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "model/tokenizer/byte_level.h"
 #include "model/tokenizer/character_table.h"
+#include "model/tokenizer/text_cuts.h"
 
 namespace relucent {
 namespace {
@@ -291,7 +292,11 @@ class PreTokenizerSequence final : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(std::vector<std::unique_ptr<const PreTokenizer>> parts) : parts_(std::move(parts)) {}
   void apply(Pieces& pieces) const override {
-    for (const auto& part : parts_) part->apply(pieces);
+    const std::size_t before = pieces.text.size();
+    for (const auto& part : parts_) {
+      part->apply(pieces);
+      check_growth(before, pieces.text);
+    }
   }
   AtSpaces at_spaces() const override {
     for (const auto& part : parts_) {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/utf8.h"
+#include "relucent/error.h"
 
 namespace relucent {
 
@@ -30,6 +33,14 @@ inline std::size_t next_forced_cut(std::string_view text, std::size_t at) noexce
   std::size_t cut = at + kMaxBlock;
   while (cut > at + 1 && is_utf8_continuation(text[cut])) --cut;
   return cut;
+}
+
+/// Throws Error `unsupported` if a tokenizer's components have made a text of `before` bytes longer than 64 MiB and
+/// than 16 times as many, as replacements of replacements can.
+inline void check_growth(std::size_t before, const std::string& text) {
+  if (text.size() <= std::max(std::size_t{4} << 20, 16 * before)) return;
+  throw Error(ErrorKind::unsupported, "tokenizer.json", "makes a text many times longer",
+              "use a checkpoint with another tokenizer");
 }
 
 }  // namespace relucent

@@ -44,6 +44,8 @@ std::string with_own_classes(std::string expression) {
 class TextPattern::Expression {
  public:
   explicit Expression(const Component& source) : place_(source.place()), file_(source.file().string()) {
+    constexpr std::size_t kMaxBytes = 4096;  // each \p{L} in it takes 10 KB
+    if (source.text().size() > kMaxBytes) source.refuse("the expression is longer than 4096 bytes");
     UErrorCode code = U_ZERO_ERROR;
     UParseError place;
     // As in Oniguruma's Ruby syntax, ^ and $ also match at line ends, and only U+000A ends a line.

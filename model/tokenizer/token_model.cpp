@@ -21,6 +21,10 @@ VocabularyEntries read_vocabulary(const Component& model) {
       vocabulary.fail(fmt::format("\"{}\" has the invalid id {}", entry, id.is_number() ? id.dump() : "(no number)"));
     }
     const auto place = id.get<std::size_t>();
+    if (!is_plausible_id(place, vocabulary.value().size())) {
+      vocabulary.fail(
+          fmt::format("\"{}\" has the id {}, but there are only {} entries", entry, place, vocabulary.value().size()));
+    }
     if (place >= entries.size()) entries.resize(place + 1);
     if (!entries[place].empty()) {
       vocabulary.fail(fmt::format("uses the id {} twice, for \"{}\" and \"{}\"", place, entries[place], entry));

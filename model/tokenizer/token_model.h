@@ -25,6 +25,9 @@ using VocabularyEntries = std::vector<std::string>;
 /// The largest id of a tokenizer.json.
 inline constexpr std::int64_t kMaxTokenId = (1 << 24) - 1;
 
+/// Whether the largest id of `entries` entries may be `id`: ids have gaps, but a few entries take little memory.
+inline bool is_plausible_id(std::size_t id, std::size_t entries) { return id < 2 * entries + 65536; }
+
 /// Reads the object "vocab" of a model. Throws Error `invalid_data` naming the file and the place for an invalid id, an
 /// id used twice, or an empty entry; `unsupported` if the entries have more than 16 MiB.
 VocabularyEntries read_vocabulary(const Component& model);

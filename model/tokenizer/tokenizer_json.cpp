@@ -22,6 +22,13 @@ namespace {
 /// Change this whenever the same file no longer gives the same ids.
 constexpr std::string_view kJsonAlgorithm = "tokenizer.json 1";
 
+/// How many components a part of the document has, nested ones included.
+std::size_t count_components(const nlohmann::json& value) {
+  std::size_t count = value.is_object() && value.contains("type") ? 1 : 0;
+  for (const nlohmann::json& each : value) count += each.is_structured() ? count_components(each) : 0;
+  return count;
+}
+
 class Reader {
  public:
   Reader(const std::filesystem::path& path, std::string_view bytes, std::string_view model_type,
@@ -35,6 +42,7 @@ class Reader {
         fingerprint_(Fingerprint().add(kJsonAlgorithm).add(bytes).value()) {}
 
   std::unique_ptr<const Tokenizer> read() {
+    for (const char* name : {"normalizer", "pre_tokenizer", "post_processor"}) check_components(name);
     const std::string type = model_.string("type", model_.find("merges") ? "BPE" : "WordPiece");  // early files omit it
     if (type == "Unigram") {
       vocabulary_ = read_unigram_vocabulary(model_);
@@ -70,6 +78,13 @@ class Reader {
     return read_unigram_model(model_, vocabulary_, special);
   }
 
+  /// Each component may take memory, and time for every text.
+  void check_components(const char* name) const {
+    constexpr std::size_t kMost = 256;
+    const auto part = root_.find(name);
+    if (part && count_components(part->value()) > kMost) part->refuse("has more than 256 components");
+  }
+
   std::int32_t size() const {
     auto size = static_cast<std::int32_t>(vocabulary_.entries.size());
     for (const AddedToken& token : added_) size = std::max(size, token.id + 1);
@@ -100,6 +115,10 @@ class Reader {
       }
       bytes += token.content.size();
       added_.push_back(token);
+    }
+    const std::size_t entries = vocabulary_.entries.size() + added_.size(), largest = static_cast<std::size_t>(size());
+    if (!is_plausible_id(largest, entries)) {
+      root_.at("added_tokens").fail(fmt::format("has the id {}, but there are only {} entries", largest - 1, entries));
     }
     if (bytes > VocabularyTrie::kMaxBytes) root_.at("added_tokens").refuse("the tokens are larger than 16 MiB");
   }
@@ -151,6 +170,7 @@ class Reader {
   PairTemplate read_template(const Component& part) const {
     PairTemplate pair;
     const std::array<std::vector<std::int32_t>*, 3> places{&pair.before, &pair.between, &pair.after};
+    constexpr std::size_t kMostSpecial = 64;
     std::size_t place = 0;
     for (const Component& element : part.elements("pair")) {
       if (const auto sequence = element.find("Sequence")) {
@@ -164,6 +184,7 @@ class Reader {
       for (const Component& id : tokens.elements("ids")) {
         places[place]->push_back(static_cast<std::int32_t>(id.integer(size() - 1)));
       }
+      if (pair.size() > kMostSpecial) part.at("pair").refuse("has more than 64 special tokens");
     }
     if (place != 2) part.at("pair").fail("does not have the sequences A and B");
     return pair;

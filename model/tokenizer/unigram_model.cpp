@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <unordered_set>
 
 #include "base/utf8.h"
 #include "model/tokenizer/token_model.h"
@@ -117,6 +118,7 @@ void UnigramModel::add_unknown(std::string_view text, std::vector<std::int32_t>&
 UnigramVocabulary read_unigram_vocabulary(const Component& model) {
   const Component list = model.at("vocab");
   if (!list.value().is_array()) list.fail("is not an array");
+  constexpr std::size_t kMaxEntryBytes = 1024;  // each is looked for at each character
   UnigramVocabulary vocabulary;
   for (const nlohmann::json& value : list.value()) {
     const auto fail = [&](const char* problem) {
@@ -125,10 +127,13 @@ UnigramVocabulary read_unigram_vocabulary(const Component& model) {
     if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) {
       fail("is not an entry with a score");
     }
-    vocabulary.entries.push_back(value[0].get<std::string>());
-    vocabulary.scores.push_back(value[1].get<double>());
-    if (vocabulary.entries.back().empty()) fail("is empty");
-    if (!std::isfinite(vocabulary.scores.back())) fail("has a score that is not finite");
+    auto entry = value[0].get<std::string>();
+    const auto score = value[1].get<double>();
+    if (entry.empty()) fail("is empty");
+    if (entry.size() > kMaxEntryBytes) fail("is longer than 1024 bytes");
+    if (!std::isfinite(score)) fail("has a score that is not finite");
+    vocabulary.entries.push_back(std::move(entry));
+    vocabulary.scores.push_back(score);
   }
   if (vocabulary.entries.empty()) list.fail("is empty");
   if (vocabulary.entries.size() > static_cast<std::size_t>(kMaxTokenId)) list.fail("has too many entries");
@@ -151,9 +156,10 @@ std::unique_ptr<const TokenModel> read_unigram_model(const Component& model, con
       (*bytes)[byte] = found == entries.end() ? -1 : static_cast<std::int32_t>(found - entries.begin());
     }
   }
+  const std::unordered_set<std::string_view> hidden(special.begin(), special.end());
   std::vector<std::string_view> matching(entries.begin(), entries.end());
   for (std::string_view& entry : matching) {
-    if (std::find(special.begin(), special.end(), entry) != special.end()) entry = {};
+    if (hidden.contains(entry)) entry = {};
   }
   return std::make_unique<UnigramModel>(matching, vocabulary.scores, unknown, bytes);
 }

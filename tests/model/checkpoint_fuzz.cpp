@@ -9,6 +9,7 @@
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/formats/safetensors.h"
 #include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -35,21 +36,20 @@ void damage(std::string& bytes, std::size_t reach, Random& random) {
   if (bytes.empty()) bytes = "x";
 }
 
-/// Damages `name` of a tiny checkpoint `rounds` times, the first `reach` bytes of it, and loads the result.
-void fuzz(const char* name, std::size_t reach, int rounds, unsigned seed) {
-  const TemporaryFolder folder;
-  TinyCheckpoint().write(folder.path());
+/// Damages `name` of the checkpoint in `folder` `rounds` times, the first `reach` bytes of it, and loads the result.
+void fuzz(const fs::path& folder, const char* name, std::size_t reach, int rounds, unsigned seed) {
   const std::string sound = read_file(folder / name);
   Random random(seed);
   int refused = 0, loaded = 0;
   for (int round = 0; round < rounds; ++round) {
     std::string bytes = sound;
+    const int refused_before = refused;
     for (std::size_t i = 0, times = 1 + below(random, 3); i < times; ++i) damage(bytes, reach, random);
     write_file(folder / name, bytes);
     try {
       CrossEncoderOptions options;
       options.backend.device = Device::ref();
-      const auto model = CrossEncoder::load(folder.path(), options);
+      const auto model = CrossEncoder::load(folder, options);
       const std::string_view document = "a b c";
       const float logit = model->score("q", {&document, 1}).documents[0].logit;
       ASSERT_TRUE(std::isfinite(logit));
@@ -59,9 +59,21 @@ void fuzz(const char* name, std::size_t reach, int rounds, unsigned seed) {
       ASSERT_NE(error.kind(), ErrorKind::internal) << error.what();
       ++refused;
     }
+    // What cannot be loaded has problems, and looking for all of them survives, too.
+    if (round % 16 == 0) {
+      const auto check = check_checkpoint(folder, {.device = Device::ref(), .instruction_set = {}});
+      ASSERT_TRUE(refused == refused_before || !check.problems.empty());
+    }
   }
   EXPECT_GT(refused, 0);
   std::cout << name << ": " << refused << " refused, " << loaded << " loaded\n";
+}
+
+/// The same for a tiny checkpoint.
+void fuzz(const char* name, std::size_t reach, int rounds, unsigned seed) {
+  const TemporaryFolder folder;
+  TinyCheckpoint().write(folder.path());
+  fuzz(folder.path(), name, reach, rounds, seed);
 }
 
 /// Valid JSON that says something else: the header's fields exchanged for others.
@@ -118,6 +130,23 @@ TEST(CheckpointFuzz, SafetensorsAnywhere) {
   fuzz("model.safetensors", std::numeric_limits<std::size_t>::max(), 3000, 2);
 }
 TEST(CheckpointFuzz, SafetensorsLength) { fuzz("model.safetensors", 8, 500, 3); }
+TEST(CheckpointFuzz, SafetensorsIndex) {
+  const TemporaryFolder folder;
+  TinyCheckpoint sound;
+  sound.write(folder.path());
+  fs::remove(folder / "model.safetensors");
+  std::map<std::string, TinyTensor> parts[2];
+  nlohmann::json index;
+  for (const auto& [name, tensor] : sound.tensors) {
+    const bool first = index["weight_map"].size() < 20;
+    index["weight_map"][name] = first ? "a.safetensors" : "b.safetensors";
+    parts[first ? 0 : 1][name] = tensor;
+  }
+  write_file(folder / "a.safetensors", safetensors_bytes(parts[0]));
+  write_file(folder / "b.safetensors", safetensors_bytes(parts[1]));
+  write_file(folder / "model.safetensors.index.json", index.dump());
+  fuzz(folder.path(), "model.safetensors.index.json", std::numeric_limits<std::size_t>::max(), 2000, 9);
+}
 TEST(CheckpointFuzz, Config) { fuzz("config.json", std::numeric_limits<std::size_t>::max(), 4000, 4); }
 TEST(CheckpointFuzz, Vocabulary) { fuzz("vocab.txt", std::numeric_limits<std::size_t>::max(), 1000, 5); }
 TEST(CheckpointFuzz, TokenizerConfig) {

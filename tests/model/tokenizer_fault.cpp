@@ -1,6 +1,8 @@
 // Tokenizer files that are wrong or hostile: an Error that names the file and the place.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -54,7 +56,7 @@ TEST_F(FaultyTokenizer, BytesThatAreNotATokenizer) {
   refused("tokenizer.json", "[]", invalid, "", "not a JSON object");
   refused("tokenizer.json", "{\"model\": 1}", invalid, "key model", "is not an object");
   refused("tokenizer.json", "{\"model\": {}, \"model\": {}}", invalid, "key model", "appears twice");
-  refused("tokenizer.json", "{\"a\": " + std::string(1'000'000, '['), invalid, "byte 262", "nests deeper than 256");
+  refused("tokenizer.json", "{\"a\": " + std::string(1'000'000, '['), invalid, "byte 261", "nests deeper than 256");
   refused("tokenizer.json", std::string(1'000'000, '{'), invalid, "byte 256", "nests deeper than 256");
   const std::string whole = golden("roberta");
   for (std::size_t size = 0; size < whole.size(); size += whole.size() / 50) {
@@ -102,12 +104,12 @@ TEST_F(FaultyTokenizer, Merges) {
         invalid, place, problem);
   };
   with_merges({"a b", "a b"}, "model.merges[1]", "repeats \"a b\"");
-  with_merges({{"a", "b"}, {"ab", "b"}}, "model.merges[1]", "no entry \"abb\"");
+  with_merges(json::array({json::array({"a", "b"}), json::array({"ab", "b"})}), "model.merges[1]", "no entry \"abb\"");
   with_merges({"a c"}, "model.merges[0]", "no entry \"c\"");
   with_merges({" a"}, "model.merges[0]", "no entry \"\"");
   with_merges({"a b", "a  b"}, "model.merges[1]", "not a pair");
   with_merges({"a b", 7}, "model.merges[1]", "not a pair");
-  with_merges({{"a"}}, "model.merges[0]", "not a pair");
+  with_merges(json::array({json::array({"a"})}), "model.merges[0]", "not a pair");
   with_merges("a b", "model.merges", "not an array");
   with_merges({}, "vocab", "empty entry");
 }
@@ -119,13 +121,15 @@ TEST_F(FaultyTokenizer, UnigramVocabularies) {
   json_refused("bge-m3", set("unk_id", -1), invalid, "model.unk_id", "-1");
   json_refused("bge-m3", set("vocab", json::array()), invalid, "model.vocab", "is empty");
   json_refused("bge-m3", set("vocab", json::object()), invalid, "model.vocab", "not an array");
-  json_refused("bge-m3", set("vocab", {{"a", 1}, {"b"}}), invalid, "model.vocab[1]", "entry with a score");
-  json_refused("bge-m3", set("vocab", {{"a", 1}, {"", 1}}), invalid, "model.vocab[1]", "is empty");
+  json_refused("bge-m3", set("vocab", json::array({json::array({"a", 1}), json::array({"b"})})), invalid,
+               "model.vocab[1]", "entry with a score");
+  json_refused("bge-m3", set("vocab", json::array({json::array({"a", 1}), json::array({"", 1})})), invalid,
+               "model.vocab[1]", "is empty");
   json_refused("bge-m3", set("byte_fallback", 1), invalid, "model.byte_fallback", "not true or false");
   const std::string text = golden("bge-m3");
   const std::size_t score = text.find("[\"<s>\",") + 7;
-  refused("tokenizer.json", text.substr(0, score) + "1e999" + text.substr(text.find(']', score)), invalid,
-          "model.vocab[0]", "not finite");
+  refused("tokenizer.json", text.substr(0, score) + "1e999" + text.substr(text.find(']', score)), invalid, "byte ",
+          "out of range");
 }
 
 TEST_F(FaultyTokenizer, AddedTokensAndTemplates) {
@@ -201,6 +205,153 @@ TEST_F(FaultyTokenizer, PiecesThatTheSentencePieceLibraryWouldTrip) {
   refused("a.model", model(nested), invalid, "byte", "begin with each other");
   refused("a.model", model(field(1, field(1, "a")) + field(1, field(1, "a"))), invalid, "", "already defined");
   refused("a.model", model("").substr(2), invalid, "", "");
+}
+
+TEST_F(FaultyTokenizer, ModelsCutAtEveryPowerOfTwo) {
+  for (const char* name : {"sentencepiece-unigram", "sentencepiece-t5", "sentencepiece-bpe"}) {
+    const std::string whole = bytes_of("tests/goldens/tokenizers/" + std::string(name) + ".model");
+    for (std::size_t size = 1; size < whole.size(); size *= 2) {
+      refused("a.model", whole.substr(0, size), ErrorKind::invalid_data, "byte ", "");
+    }
+  }
+}
+
+/// The memory of this process in bytes, as far as it was ever in use.
+std::size_t peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+/// A tokenizer.json without special tokens.
+json bpe(json vocabulary, json merges) {
+  return {{"model", {{"type", "BPE"}, {"vocab", std::move(vocabulary)}, {"merges", std::move(merges)}}}};
+}
+
+/// Small files that ask for much memory or time get neither.
+TEST_F(FaultyTokenizer, ModestFilesTakeModestMemoryAndTime) {
+  constexpr auto invalid = ErrorKind::invalid_data, unsupported = ErrorKind::unsupported;
+  const std::size_t before = peak_memory();
+  const std::clock_t started = std::clock();
+
+  refused("tokenizer.json", bpe({{"a", (1 << 24) - 1}}, json::array()).dump(), invalid, "model.vocab",
+          "there are only 1 entries");
+  json_refused(
+      "bert-uncased-added",
+      [](json& j) { j["added_tokens"][0]["id"] = (1 << 24) - 1, j["added_tokens"][0]["content"] = "unheard"; }, invalid,
+      "added_tokens", "there are only");
+  // Components that each compile an expression, and expressions whose classes stand for long sets.
+  const json split = {
+      {"type", "Split"}, {"pattern", {{"Regex", "\\p{L}\\p{N}"}}}, {"behavior", "Isolated"}, {"invert", false}};
+  json_refused(
+      "roberta",
+      [&](json& j) {
+        j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+        for (int i = 0; i < 20'000; ++i) j["pre_tokenizer"]["pretokenizers"].push_back(split);
+      },
+      unsupported, "pre_tokenizer", "256 components");
+  for (const std::string& part : {std::string("\\p{L}"), std::string("("), std::string("[[]")}) {
+    json_refused(
+        "roberta",
+        [&](json& j) {
+          j["pre_tokenizer"] = split;
+          std::string all;
+          for (int i = 0; i < 100'000; ++i) all += part;
+          j["pre_tokenizer"]["pattern"]["Regex"] = all;
+        },
+        unsupported, "pattern.Regex", "4096 bytes");
+    json_refused(
+        "roberta",
+        [&](json& j) {
+          j["pre_tokenizer"] = split;
+          j["pre_tokenizer"]["pattern"]["Regex"] = std::string(4000, '(');
+        },
+        unsupported, "pattern.Regex", "not supported");
+  }
+  // A template that repeats a list of ids.
+  json_refused(
+      "bge-m3",
+      [](json& j) {
+        j["post_processor"]["special_tokens"]["</s>"]["ids"] = json::array_t(20'000, 2);
+        json& pair = j["post_processor"]["pair"];
+        const json again = pair.back();
+        for (int i = 0; i < 20'000; ++i) pair.push_back(again);
+      },
+      unsupported, "post_processor.pair", "64 special tokens");
+  json_refused(
+      "bge-m3",
+      [](json& j) {
+        j["model"]["vocab"].push_back({std::string(1025, 'a'), -1});
+      },
+      invalid, "model.vocab[", "longer than 1024 bytes");
+
+  EXPECT_LT(std::clock() - started, 30 * CLOCKS_PER_SEC);
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_LT(peak_memory(), before + (std::size_t{200} << 20));
+#endif
+}
+
+TEST_F(FaultyTokenizer, TextsDoNotGrowWithoutBound) {
+  json document = json::parse(golden("roberta"));
+  json& all = document["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array()}};
+  for (int i = 0; i < 100; ++i) {
+    all["normalizers"].push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  }
+  const auto encode = [&] {
+    folder.write("tokenizer.json", document.dump());
+    const auto tokenizer = std::move(load_tokenizer(folder.path(), 1 << 24, "roberta").tokenizer);
+    std::vector<std::int32_t> ids;
+    tokenizer->encode("a \xC3\xA9", 1000, ids);
+  };
+  expect_error(ErrorKind::unsupported, "many times longer", encode);
+  document["normalizer"] = nullptr;
+  document["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", json::array()}};
+  for (int i = 0; i < 100; ++i) {
+    document["pre_tokenizer"]["pretokenizers"].push_back(
+        {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+  }
+  expect_error(ErrorKind::unsupported, "many times longer", encode);
+}
+
+/// Merges that lead back to themselves cannot be: a merge's result is longer than its parts.
+TEST_F(FaultyTokenizer, MergesThatLeadBackToThemselves) {
+  const json special = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}};
+  json vocabulary = special;
+  vocabulary.update({{"a", 5}, {"b", 6}, {"ab", 7}, {"ba", 8}, {"aba", 9}, {"##", 10}, {"##a", 11}});
+  json document = bpe(vocabulary, {"a b", "b a", "ab a", "a ba"});
+  folder.write("tokenizer.json", document.dump());
+  const auto tokenizer = std::move(load_tokenizer(folder.path(), 100, "roberta").tokenizer);
+  std::vector<std::int32_t> ids;
+  tokenizer->encode("ababab", 100, ids);
+  EXPECT_EQ(ids, (std::vector<std::int32_t>{7, 7, 7}));
+  // With a prefix that the second part loses, "a" + "##" would be "a" again.
+  document["model"]["continuing_subword_prefix"] = "##";
+  document["model"]["merges"] = {"a ##"};
+  refused("tokenizer.json", document.dump(), ErrorKind::invalid_data, "model.merges[0]", "into itself");
+}
+
+TEST_F(FaultyTokenizer, ManyMergesTakeLinearTime) {
+  json vocabulary = {{"<s>", 0}, {"<pad>", 1}, {"</s>", 2}, {"<unk>", 3}, {"<mask>", 4}}, merges = json::array();
+  int id = 5;
+  const auto letter = [](int i) {
+    return std::string("\xE4\xB8") + static_cast<char>(0x80 + i % 64) + "\xE5\x80" + static_cast<char>(0x80 + i / 64);
+  };
+  constexpr int kLetters = 330;
+  for (int i = 0; i < kLetters; ++i) vocabulary[letter(i)] = id++;
+  for (int i = 0; i < kLetters; ++i) {
+    for (int j = 0; j < kLetters; ++j) {
+      vocabulary[letter(i) + letter(j)] = id++;
+      merges.push_back({letter(i), letter(j)});
+    }
+  }
+  ASSERT_GT(merges.size(), 100'000U);
+  const std::clock_t started = std::clock();
+  folder.write("tokenizer.json", bpe(vocabulary, merges).dump());
+  EXPECT_EQ(load_tokenizer(folder.path(), id, "roberta").tokenizer->vocabulary_size(), id);
+  merges.push_back(merges.front());
+  refused("tokenizer.json", bpe(vocabulary, merges).dump(), ErrorKind::invalid_data,
+          "model.merges[" + std::to_string(merges.size() - 1) + "]", "repeats");
+  EXPECT_LT(std::clock() - started, 30 * CLOCKS_PER_SEC);  // usually one second
 }
 
 }  // namespace
