@@ -73,6 +73,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
     }
+    if (options.pattern == NamedPattern::qds) {
+      // Without a token of its own, what separates query and document stands before sentences, too.
+      const PairTemplate& pair = tokenizer_->pair_template();
+      input_.sentence_start = pair.sentence ? *pair.sentence : pair.after.front();
+    }
     backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
   }
 
@@ -80,8 +85,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
                              const StopSignal& stop) const override;
 
   TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
-    return by_sentences() ? place_of_sentence_pieces(*tokenizer_, text, pieces, stop)
-                          : place_of_pieces(*tokenizer_, text, pieces, stop);
+    const bool starts = input_.sentence_start.has_value();
+    return by_sentences() || starts ? place_of_sentence_pieces(*tokenizer_, text, pieces, starts, stop)
+                                    : place_of_pieces(*tokenizer_, text, pieces, stop);
   }
 
   const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
@@ -142,15 +148,17 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     stop.throw_if_due("tokenizing the documents");
     // One more id than wanted shows that the document must be split or cut; the ids after it do not matter.
     const std::size_t wanted = by_sentences() ? room : pieces_wanted(room, options_);
-    auto ids = document_ids(documents[i], wanted + 1, pieces, stop);
+    std::span<const std::int32_t> ids;
+    if (!input_.sentence_start) ids = document_ids(documents[i], wanted + 1, pieces, stop);
     auto chunks = document_chunks(ids.size(), room, options_);
-    if (by_sentences() && room > 0 && ids.size() > room) {
+    if (input_.sentence_start || (by_sentences() && room > 0 && ids.size() > room)) {
       sentences.clear();
-      const auto ends =
-          encode_sentences(*tokenizer_, documents[i].text, pieces_wanted(room, options_), sentences, stop);
-      if (!sentences.empty()) {
+      const auto ends = encode_sentences(*tokenizer_, documents[i].text, pieces_wanted(room, options_),
+                                         input_.sentence_start, sentences, stop);
+      if (input_.sentence_start || !sentences.empty()) {
         ids = sentences;
-        chunks = sentence_chunks(ends, room, options_);
+        const bool cut_there = by_sentences() && room > 0 && ids.size() > room;
+        chunks = cut_there ? sentence_chunks(ends, room, options_) : document_chunks(ids.size(), room, options_);
       }
     }
     PairScore& score = scores.documents[i];

@@ -79,17 +79,16 @@ struct Sums {
 // grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not
 // 2 * head_size bytes of each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
 // qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8.
-template <typename T, int Dim>
+template <typename T, int Dim, typename KeyList>
 __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* qkv, T* context) {
   using B = Buffers<Dim>;
   T* const shared = reinterpret_cast<T*>(shared_memory());
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const AttentionTile tile = work.tiles[blockIdx.y];
-  const Keys keys(work, tile);
+  const KeyList keys(work, tile);
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
   const T* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
-  const bool windowed = Keys::windowed(work, tile);
   const bool share_keys = tile.tokens <= 16;
   const int first_row = share_keys ? 0 : 16 * warp;  // of this warp, within the tile
 
@@ -126,13 +125,7 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
   __syncthreads();
 
   const float scale = 1.4426950408889634F / sqrtf(static_cast<float>(head_size));
-  const int window = work.pattern.window;
   const int index = tile.index + first_row;  // of this warp's first row in its group
-  const auto sees = [&](int slot, int row) {
-    if (slot < keys.padded) return slot < keys.global;
-    const int token = keys.first + slot - keys.padded, distance = index + row - token;
-    return token >= 0 && token < keys.end && (!windowed || (distance <= window && -distance <= window));
-  };
 
   Sums<Dim> sums;
   const int chunks = (keys.slots + B::kChunk - 1) / B::kChunk;
@@ -151,10 +144,7 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
       const int slot = chunk * B::kChunk + in_chunk;
       if (slot >= keys.slots || first_row >= tile.tokens) break;
       if (share_keys && slot / 16 % kWarps != warp) continue;
-      if (windowed && slot >= keys.padded) {
-        const int token = keys.first + slot - keys.padded;
-        if (token + 15 < index - window || token > index + 15 + window) continue;
-      }
+      if (keys.skips(work, slot, index)) continue;
       float scores[2][4] = {};
 #pragma unroll
       for (int k = 0; k < Dim / 16; ++k) {
@@ -168,7 +158,8 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
       for (int n = 0; n < 2; ++n) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          const bool seen = sees(slot + 8 * n + lane % 4 * 2 + e % 2, lane / 4 + e / 2 * 8);
+          const int key = slot + 8 * n + lane % 4 * 2 + e % 2;
+          const bool seen = keys.exists(key) && !keys.hides(work, key, index + lane / 4 + e / 2 * 8);
           scores[n][e] = seen ? scores[n][e] * scale : -INFINITY;
         }
       }
@@ -240,7 +231,8 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
 template <typename T, int Dim>
 cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
-  return launch(attend<T, Dim>, grid, dim3(kThreads), Buffers<Dim>::kBytes, stream, work, static_cast<const T*>(qkv),
+  const auto kernel = work.pattern.by_position ? attend<T, Dim, KeysByPosition> : attend<T, Dim, Keys>;
+  return launch(kernel, grid, dim3(kThreads), Buffers<Dim>::kBytes, stream, work, static_cast<const T*>(qkv),
                 static_cast<T*>(context));
 }
 

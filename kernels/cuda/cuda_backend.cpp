@@ -31,6 +31,10 @@ bool supports(Feature feature) {
     case Feature::no_position_table:
     case Feature::no_token_types:
     case Feature::no_embedding_norm:
+    case Feature::norm_before:
+    case Feature::rotary_positions:
+    case Feature::window_beyond_document:
+    case Feature::head_of_other_groups:
     case Feature::relu:
     case Feature::silu:
     case Feature::gelu_tanh:
@@ -41,10 +45,6 @@ bool supports(Feature feature) {
     case Feature::head_activation:
     case Feature::head_norm:
     case Feature::several_outputs: return true;
-    case Feature::norm_before:
-    case Feature::rotary_positions:
-    case Feature::window_beyond_document:
-    case Feature::head_of_other_groups:
     case Feature::global_tokens:
     case Feature::other_groups:
     case Feature::decoder:

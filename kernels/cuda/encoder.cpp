@@ -10,17 +10,40 @@ namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+// For [CLS] alone there are as many rows as candidates.
+constexpr int kUsualCandidates = 128;
+
 std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>(value); }
 
-Pattern pattern_of(const AttentionPattern& p, int longest) {
-  const auto bit = [](bool sees, Group from, Group to) { return static_cast<std::uint32_t>(sees) << (3 * from + to); };
+Pattern pattern_of(const Views& views, int longest) {
   Pattern pattern{};
-  pattern.sees = bit(true, kCls, kCls) | bit(p.cls_query, kCls, kQuery) | bit(p.cls_document, kCls, kDocument) |
-                 bit(p.query_cls, kQuery, kCls) | bit(true, kQuery, kQuery) | bit(p.query_document, kQuery, kDocument) |
-                 bit(p.document_cls, kDocument, kCls) | bit(p.document_query, kDocument, kQuery) |
-                 bit(true, kDocument, kDocument);
-  pattern.window = p.window && *p.window < longest ? *p.window : -1;
+  for (std::size_t from = 0; from < 3; ++from) {
+    for (std::size_t to = 0; to < 3; ++to) {
+      const View& view = views[from][to];
+      const bool window = view.kind == View::Kind::window && view.window < longest;
+      if (view.kind != View::Kind::none) pattern.sees |= 1U << (3 * from + to);
+      pattern.windows[3 * from + to] = window ? view.window : -1;
+      const bool own = from == to && from != kQuery;  // a [CLS] alone is in any window of its own
+      pattern.by_position = pattern.by_position || (window && !own);
+    }
+  }
+  pattern.window = pattern.windows[3 * kDocument + kDocument];
   return pattern;
+}
+
+// Whether the last layer need compute only [CLS], whose key and value projections move out of the sums over tokens.
+bool has_short_last_layer(const EncoderDescription& description) {
+  const Attention& last = description.stacks.front().layers.back().attentions.front();
+  const std::vector<View>& of_cls = last.views[kCls];
+  return description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
+         last.positions.kind == PositionScheme::Kind::none &&
+         std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) { return view.kind == View::Kind::window; });
+}
+
+std::array<bool, 3> pooled_groups(const Head& head) {
+  std::array<bool, 3> groups{};
+  for (const std::int32_t group : head.groups) groups[static_cast<std::size_t>(group)] = true;
+  return groups;
 }
 
 ChunkShape shape_of(const PairForm& form) {
@@ -48,19 +71,21 @@ Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activa
 
 /// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
 /// the context [rows, hidden], or the intermediate [rows, wide], or embeddings before their projection
-/// [rows, embedding]; y [rows, hidden]: what a kernel adds to x.
+/// [rows, embedding]; y [rows, hidden]: what a kernel adds to x; normed [rows, hidden]: the sub-blocks' input if norms
+/// come before them, otherwise x itself.
 struct Encoder::Places {
   Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t row = static_cast<std::size_t>(e.hidden_) * size_of(e.element_);
     x = base;
-    wide = x + aligned(size.rows * row);
+    normed = e.norms_before_ ? x + aligned(size.rows * row) : x;
+    wide = normed + aligned(size.rows * row);
     context = wide + aligned(3 * size.rows * row);
     const std::size_t widest = size.rows * static_cast<std::size_t>(std::max(e.wide_, e.embedding_));
     y = wide + std::max(aligned(3 * size.rows * row) + aligned(size.rows * row), aligned(widest * size_of(e.element_)));
     end = y + aligned(size.rows * row);
   }
 
-  std::byte *x, *wide, *context, *y, *end;
+  std::byte *x, *normed, *wide, *context, *y, *end;
 };
 
 /// The last layer's matrices for [CLS] alone, in the memory of `wide`. All but `partial` have one row per sequence.
@@ -98,11 +123,15 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       wide_(intermediate_),
       element_(weights.element),
       tf32_(tf32),
+      norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
+      last_is_short_(has_short_last_layer(description)),
+      head_groups_(pooled_groups(description.head)),
       shape_(shape_of(pairs_)),
       weights_(device, weights.bytes.size(), "the model's weights"),
       library_(device),
       tables_{at(weights.word), at(weights.position), at(weights.type)},
       embedding_norm_(norm_at(weights.embedding_norm)),
+      first_norm_(norm_at(weights.first_norm)),
       head_{floats_at(weights.head_dense.bias), description.head.activation,    norm_at(weights.head_norm),
             description.head.outputs,           floats_at(weights.head_output), floats_at(weights.head_output_bias)} {
   // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
@@ -112,9 +141,10 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, weights.embedding_projection);
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const PackedLayer& from = weights.layers[i];
-    const FeedForward& described = description.stacks.front().layers[i].feed_forward;
+    const relucent::Layer& described = description.stacks.front().layers[i];
+    const Attention& attention = described.attentions.front();
     Layer layer;
-    layer.activation = described.activation, layer.gated = described.gated;
+    layer.activation = described.feed_forward.activation, layer.gated = described.feed_forward.gated;
     if (layer.gated) wide_ = 2 * intermediate_;
     layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
     layer.attention_output = linear(hidden_, hidden_, from.attention_output);
@@ -122,20 +152,29 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
     layer.output = output(layer, from.output);
     layer.attention_norm = norm_at(from.attention_norm);
     layer.output_norm = norm_at(from.output_norm);
-    layer.pattern = pattern_of(pairs_.patterns[i], longest_input(description));
+    layer.turns = floats_at(from.turns);
+    layer.norm_before = attention.norm == NormPlacement::before;
+    layer.pattern = pattern_of(attention.views, longest_input(description));
     layers_.push_back(std::move(layer));
   }
 
-  // For [CLS] alone there are as many rows as candidates.
-  constexpr int usual_candidates = 128;
+  if (last_is_short_) make_last_layer(weights);
+  if (!description.head.dense) return;
+  MatmulForm dense = form(hidden_, hidden_, weights.head_dense.weight);
+  dense.float_result = true;
+  dense.usual_rows = kUsualCandidates;
+  head_dense_ = std::make_unique<Matmul>(library_, dense);
+}
+
+void Encoder::make_last_layer(const PackedWeights& weights) {
   const PackedLayer& final = weights.layers.back();
   const PackedLinear& qkv = final.qkv;
   const std::size_t square = static_cast<std::size_t>(hidden_) * static_cast<std::size_t>(hidden_) * size_of(element_);
-  last_.query = linear(hidden_, hidden_, qkv, usual_candidates);
+  last_.query = linear(hidden_, hidden_, qkv, kUsualCandidates);
   last_.attention_output =
-      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, usual_candidates);
-  last_.intermediate = intermediate(layers_.back(), final.intermediate, usual_candidates);
-  last_.output = output(layers_.back(), final.output, usual_candidates);
+      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, kUsualCandidates);
+  last_.intermediate = intermediate(layers_.back(), final.intermediate, kUsualCandidates);
+  last_.output = output(layers_.back(), final.output, kUsualCandidates);
 
   // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
   MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
@@ -144,7 +183,7 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   key.x_stride = hidden_, key.x_batch = head_size_;
   key.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
   key.y_stride = heads_ * hidden_, key.y_batch = hidden_;
-  key.usual_rows = usual_candidates;
+  key.usual_rows = kUsualCandidates;
   last_.absorbed_key = std::make_unique<Matmul>(library_, key);
 
   MatmulForm value = form(head_size_, hidden_, qkv.weight + 2 * square);
@@ -152,14 +191,8 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
   value.x_stride = heads_ * hidden_, value.x_batch = hidden_;
   value.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
   value.y_stride = hidden_, value.y_batch = head_size_;
-  value.usual_rows = usual_candidates;
+  value.usual_rows = kUsualCandidates;
   last_.value = std::make_unique<Matmul>(library_, value);
-
-  if (!description.head.dense) return;
-  MatmulForm dense = form(hidden_, hidden_, weights.head_dense.weight);
-  dense.float_result = true;
-  dense.usual_rows = usual_candidates;
-  head_dense_ = std::make_unique<Matmul>(library_, dense);
 }
 
 Norm Encoder::norm_at(const PackedNorm& norm) const {
@@ -231,37 +264,50 @@ void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) cons
                     embedding_norm_, embedding_, rows, to, w.stream),
         device_, "starting the embedding");
   if (embedding_projection_) run(*embedding_projection_, to, places.x, rows, w);
+  if (first_norm_.gamma != nullptr) norm(first_norm_, nullptr, rows, places, w);
 }
 
-void Encoder::feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, void* x, void* wide,
-                           void* y, int rows, Workspace& w) const {
-  run(intermediate, x, wide, rows, w);
+void Encoder::norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w) const {
+  check(norms_before_ ? add_then_norm(element_, y, norm, hidden_, rows, places.x, places.normed, w.stream)
+                      : add_norm(element_, y, norm, hidden_, rows, places.x, w.stream),
+        device_, "starting LayerNorm");
+}
+
+void Encoder::feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, const Places& places,
+                           void* wide, void* y, int rows, Workspace& w) const {
+  run(intermediate, places.normed, wide, rows, w);
   if (!fused(layer) && (layer.gated || layer.activation != Activation::none)) {
     check(activate(element_, layer.activation, layer.gated, wide, intermediate_, rows, w.stream), device_,
           "starting the activation");
   }
   run(output, wide, y, rows, w);
-  check(add_norm(element_, y, layer.output_norm, hidden_, rows, x, w.stream), device_, "starting LayerNorm");
+  norm(layer.output_norm, y, rows, places, w);
 }
 
-void Encoder::block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, Workspace& w,
+void Encoder::block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, bool cls_alone, Workspace& w,
                     const Places& places) const {
   const ChunkTables tables(chunk.size);
-  const int rows = as_int(chunk.size.rows);
+  const int all = as_int(chunk.size.rows);
+  // The rows and the tiles of [CLS] come first.
+  const int rows = as_int(cls_alone ? chunk.size.sequences : chunk.size.rows);
   AttentionWork work{};
   work.tiles = reinterpret_cast<const AttentionTile*>(w.now().tables.data() + tables.tiles);
-  work.tile_count = as_int(chunk.size.tiles);
+  work.tile_count = cls_alone ? rows : as_int(chunk.size.tiles);
+  work.tokens = reinterpret_cast<const Token*>(w.now().tables.data() + tables.tokens);
   work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
   work.query_tokens = as_int(batch.query.tokens());
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
 
-  run(*layer.qkv, places.x, places.wide, rows, w);
+  run(*layer.qkv, norms_before_ && !layer.norm_before ? places.x : places.normed, places.wide, all, w);
+  if (layer.turns != nullptr) {
+    check(rotate(element_, work.tokens, layer.turns, heads_, head_size_ / 2, all, places.wide, w.stream), device_,
+          "starting the rotation");
+  }
   check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
   run(*layer.attention_output, places.context, places.y, rows, w);
-  check(add_norm(element_, places.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
-        "starting LayerNorm");
-  feed_forward(layer, *layer.intermediate, *layer.output, places.x, places.wide, places.y, rows, w);
+  norm(layer.attention_norm, places.y, rows, places, w);
+  feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
 }
 
 void Encoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
@@ -284,10 +330,25 @@ void Encoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& 
   run(*last_.value, last.mixed, last.context, rows, w);
   run(*last_.attention_output, last.context, last.y, rows, w);
   const Layer& layer = layers_.back();
-  check(add_norm(element_, last.y, layer.attention_norm, hidden_, rows, places.x, w.stream), device_,
-        "starting LayerNorm");
-  feed_forward(layer, *last_.intermediate, *last_.output, places.x, last.wide, last.y, rows, w);
-  head(places.x, last.pooled, last.logits, rows, w);
+  norm(layer.attention_norm, last.y, rows, places, w);
+  feed_forward(layer, *last_.intermediate, *last_.output, places, last.wide, last.y, rows, w);
+}
+
+void Encoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
+  const LastPlaces last(*this, places.wide, chunk.size);
+  const void* states = places.normed;
+  if (head_groups_[kQuery] || head_groups_[kDocument]) {
+    const std::byte* const sequences = w.now().tables.data() + ChunkTables(chunk.size).sequences;
+    const PoolWork work{reinterpret_cast<const Sequence*>(sequences),
+                        as_int(chunk.size.sequences),
+                        as_int(batch.query.tokens()),
+                        head_groups_[kCls],
+                        head_groups_[kQuery],
+                        head_groups_[kDocument]};
+    check(pool(element_, work, states, hidden_, last.y, w.stream), device_, "starting the mean of the states");
+    states = last.y;
+  }
+  head(states, last.pooled, last.logits, as_int(chunk.size.sequences), w);
 }
 
 void Encoder::head(const void* states, float* pooled, float* logits, int rows, Workspace& w) const {
@@ -302,8 +363,13 @@ void Encoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) co
   w.now().clock.start(w.stream);
   const Places places(*this, w.activations.data(), chunk.size);
   embed(chunk, w, places);
-  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, w, places);
-  last_block(batch, chunk, w, places);
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, false, w, places);
+  if (last_is_short_) {
+    last_block(batch, chunk, w, places);
+  } else {
+    block(layers_.back(), batch, chunk, head_groups_ == std::array{true, false, false}, w, places);
+  }
+  finish(batch, chunk, w, places);
   w.now().clock.stop(w.stream);
 }
 
@@ -331,11 +397,10 @@ HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
   prepare(pair, chunk, w);
   embed(chunk, w, places);
   for (const Layer& layer : layers_) {
-    block(layer, pair, chunk, w, places);
+    block(layer, pair, chunk, false, w, places);
     states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query, document)});
   }
-  const LastPlaces last(*this, places.wide, chunk.size);
-  head(places.x, last.pooled, last.logits, 1, w);
+  finish(pair, chunk, w, places);
   w.stream.wait();
   std::memcpy(&states.logit, w.now().results.data(), sizeof(float));
   return states;

@@ -16,12 +16,6 @@
 
 namespace relucent::cuda {
 
-/// Tokens of an input, and positions, that an encoder without a position table takes here.
-inline constexpr int kMaxFreePositions = 8192;
-inline int longest_input(const EncoderDescription& description) {
-  return description.max_positions > 0 ? description.max_positions : kMaxFreePositions;
-}
-
 /// What belongs to one chunk from its start to its end: its tables, its results and its clock.
 class ChunkBuffers {
  public:
@@ -74,11 +68,14 @@ class Encoder {
   struct Layer {
     std::unique_ptr<Matmul> qkv, attention_output, intermediate, output;
     Norm attention_norm, output_norm;
+    const float* turns;  // rotary positions; null: none
     Pattern pattern;
+    bool norm_before;  // the attention's, not only the feed-forward's
     Activation activation;
     bool gated;
   };
-  /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums.
+  /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums. Null unless
+  /// last_is_short_.
   struct LastLayer {
     std::unique_ptr<Matmul> query, absorbed_key, value, attention_output, intermediate, output;
   };
@@ -100,11 +97,18 @@ class Encoder {
   /// Whether the product itself computes the activation: cublasLt's GELU is the tanh approximation, off by up to 5e-4.
   bool fused(const Layer& layer) const;
 
+  void make_last_layer(const PackedWeights& weights);
   void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
-  void block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
-  void feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, void* x, void* wide, void* y,
-                    int rows, Workspace& w) const;
+  /// `cls_alone`: computes only [CLS] after the keys and values.
+  void block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, bool cls_alone, Workspace& w,
+             const Places& places) const;
+  /// x = LN(x + y), or, if norms come before the sub-blocks, x += y and normed = LN(x).
+  void norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w) const;
+  void feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, const Places& places,
+                    void* wide, void* y, int rows, Workspace& w) const;
   void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+  /// The head on the states of a chunk whose layers are computed.
+  void finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
   void head(const void* states, float* pooled, float* logits, int rows, Workspace& w) const;
 
   PairForm pairs_;
@@ -113,11 +117,14 @@ class Encoder {
   int hidden_, embedding_, heads_, head_size_, intermediate_, wide_;  ///< wide_: intermediate features with their gates
   Element element_;
   bool tf32_;
+  bool norms_before_;                // the sub-blocks
+  bool last_is_short_;               // see LastLayer
+  std::array<bool, 3> head_groups_;  // whose mean the head takes
   ChunkShape shape_;
   DeviceMemory weights_;
   MatmulLibrary library_;
   EmbeddingTables tables_;
-  Norm embedding_norm_;
+  Norm embedding_norm_, first_norm_;
   std::vector<Layer> layers_;
   LastLayer last_;
   std::unique_ptr<Matmul> embedding_projection_, head_dense_;  // null: none

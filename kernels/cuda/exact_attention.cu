@@ -1,5 +1,6 @@
 // Attention in fp32: one warp per row, whose lanes take one key each for the scores and the features for the sums.
 #include <cmath>
+#include <type_traits>
 
 #include "instructions.h"
 #include "kernels/cuda/exact_attention.h"
@@ -10,18 +11,23 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
+// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself; of keys by position it
+// would spill some registers for that.
+template <typename KeyList>
+constexpr int kLeastBlocks = std::is_same_v<KeyList, KeysByPosition> ? 4 : 0;
 constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
 // grid: (heads, tiles). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
 // kMaxHeadSize.
-__global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work, const float* qkv, float* context) {
+template <typename KeyList>
+__global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
+    attend_exactly(AttentionWork work, const float* qkv, float* context) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const AttentionTile tile = work.tiles[blockIdx.y];
-  const Keys keys(work, tile);
+  const KeyList keys(work, tile);
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
   const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
-  const bool windowed = Keys::windowed(work, tile);
   const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
   float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the current 32 keys
   int* const rows = reinterpret_cast<int*>(weights + 32);                        // rows of their values
@@ -33,10 +39,7 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
     for (int first = 0; first < keys.slots; first += 32) {
       const int slot = first + lane;
       int key_row = slot < keys.slots ? keys.row(slot) : -1;
-      if (windowed && slot >= keys.padded) {
-        const int distance = index - (keys.first + slot - keys.padded);
-        if (distance > work.pattern.window || -distance > work.pattern.window) key_row = -1;
-      }
+      if (keys.hides(work, slot, index)) key_row = -1;
       float score = -INFINITY;
       if (key_row >= 0) {
         const float* const key = of_head + key_row * stride + hidden;
@@ -84,7 +87,8 @@ __global__ void __launch_bounds__(32 * kWarps) attend_exactly(AttentionWork work
 
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
-  return launch(attend_exactly, grid, dim3(32 * kWarps), kWarps * 64 * sizeof(float), stream, work, qkv, context);
+  const auto kernel = work.pattern.by_position ? attend_exactly<KeysByPosition> : attend_exactly<Keys>;
+  return launch(kernel, grid, dim3(32 * kWarps), kWarps * 64 * sizeof(float), stream, work, qkv, context);
 }
 
 }  // namespace relucent::cuda

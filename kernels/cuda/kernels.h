@@ -38,6 +38,25 @@ cudaError_t embed(Element element, const Token* tokens, const EmbeddingTables& t
 cudaError_t add_norm(Element element, const void* y, const Norm& norm, int hidden, int rows, void* x,
                      cudaStream_t stream);
 
+/// x += y unless y is null, then normed = LN(x), all [rows, hidden].
+cudaError_t add_then_norm(Element element, const void* y, const Norm& norm, int hidden, int rows, void* x, void* normed,
+                          cudaStream_t stream);
+
+/// Turns the queries and keys of qkv [rows, 3 * 2 * half * heads] by their tokens' positions: the pair of features i
+/// and i + half of each head. turns: [positions, 2, half], cosines and sines; half: a multiple of 4.
+cudaError_t rotate(Element element, const Token* tokens, const float* turns, int heads, int half, int rows, void* qkv,
+                   cudaStream_t stream);
+
+struct PoolWork {
+  const Sequence* sequences;
+  int sequence_count;
+  int query_tokens;
+  bool cls, query, document;  ///< the groups
+};
+
+/// means[sequences, hidden]: of the rows of x [rows, hidden] that belong to the groups.
+cudaError_t pool(Element element, const PoolWork& work, const void* x, int hidden, void* means, cudaStream_t stream);
+
 /// x[rows, size] = activation(x). If gated, a row is x and its gate side by side, [rows, 2 * size], and x becomes
 /// activation(x) * gate. size: a multiple of 8.
 cudaError_t activate(Element element, Activation activation, bool gated, void* x, int size, int rows,
@@ -47,6 +66,7 @@ struct AttentionWork {
   const AttentionTile* tiles;
   int tile_count;
   const Sequence* sequences;
+  const Token* tokens;
   int query_tokens;
   Pattern pattern;
   int heads, head_size;  ///< hidden = heads * head_size

@@ -1,4 +1,13 @@
-// Which tokens one tile of the attention attends to, as a list of slots. Device code only.
+// Which tokens one tile of the attention attends to, as a list of slots: [CLS] and the query as far as they are seen,
+// padded to a multiple of 16, then the document's tokens. Device code only.
+//
+// Both kinds of list have:
+//   slots                     all of them, a multiple of 16
+//   row(slot)                 the row of the slot's token, -1 if it has none
+//   exists(slot)              whether it has one
+//   hides(work, slot, index)  whether a window hides the slot's token from the token `index` of the tile's group
+//   skips(work, slot, index)  whether windows hide all 16 slots from `slot` on from all 16 tokens from `index` on; it
+//                             may be false although they do
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,13 +16,13 @@
 
 namespace relucent::cuda {
 
-/// The slots: [CLS] and the query if the tile's group sees them, padded to a multiple of 16; then the document's tokens
-/// starting at `first`. A window may exclude tokens at the document's start and end.
+/// Where at most the document has a window on itself.
 struct Keys {
   int cls_row, query_row, document_row;
   int cls, global, padded;  ///< slots of [CLS] (0 or 1); with the query; padded
   int first, end;           ///< tokens of the document; `first` may be a little below 0
-  int slots;                ///< all of them, a multiple of 16
+  int slots;
+  bool windowed;  ///< the tile, on the document
 
   __device__ Keys(const AttentionWork& work, const AttentionTile& tile) {
     const int index = tile.sequence_and_group / 4;
@@ -25,7 +34,8 @@ struct Keys {
     padded = (global + 15) / 16 * 16;
     first = 0;
     end = (sees >> kDocument & 1U) != 0 ? sequence.document_tokens : 0;
-    if (windowed(work, tile)) {
+    windowed = tile.sequence_and_group % 4 == kDocument && work.pattern.window >= 0;
+    if (windowed) {
       first = tile.index - work.pattern.window;
       if (first < 0) first += -first / 16 * 16;
       const int seen_end = tile.index + tile.tokens + work.pattern.window;
@@ -34,16 +44,87 @@ struct Keys {
     slots = padded + (end - first + 15) / 16 * 16;
   }
 
-  __device__ static bool windowed(const AttentionWork& work, const AttentionTile& tile) {
-    return tile.sequence_and_group % 4 == kDocument && work.pattern.window >= 0;
-  }
-
-  /// The row of a slot's token, -1 if it has none.
   __device__ int row(int slot) const {
     if (slot < cls) return cls_row;
     if (slot < global) return query_row + slot - cls;
     const int token = first + slot - padded;
     return slot >= padded && token >= 0 && token < end ? document_row + token : -1;
+  }
+
+  __device__ bool exists(int slot) const {
+    if (slot < padded) return slot < global;
+    const int token = first + slot - padded;
+    return token >= 0 && token < end;
+  }
+
+  __device__ bool hides(const AttentionWork& work, int slot, int index) const {
+    const int distance = index - (first + slot - padded);
+    return windowed && slot >= padded && (distance > work.pattern.window || -distance > work.pattern.window);
+  }
+
+  __device__ bool skips(const AttentionWork& work, int slot, int index) const {
+    const int token = first + slot - padded;
+    return windowed && slot >= padded &&
+           (token + 15 < index - work.pattern.window || token > index + 15 + work.pattern.window);
+  }
+};
+
+/// Where there may be a window between any two groups, as a distance between positions. Only tokens that some token of
+/// the tile can see have slots.
+struct KeysByPosition {
+  struct List {
+    int window;
+    int row;     ///< the row of the token in a slot is row + slot
+    int offset;  ///< the distance between the token `index` and the token in a slot is offset + index - slot
+  };
+  List in_cls, in_query, in_document;
+  int cls, global, padded, end;  ///< slots of [CLS] (0 or 1); with the query; padded; with the document
+  int slots;
+
+  __device__ KeysByPosition(const AttentionWork& work, const AttentionTile& tile) {
+    const int index = tile.sequence_and_group / 4, from = tile.sequence_and_group % 4;
+    const Sequence sequence = work.sequences[index];
+    const int low = position_of(work.tokens[tile.row]), high = low + tile.tokens - 1;  // positions
+    // The slots from `slot` on of a group's tokens that are seen; returns their end. `count` tokens from `row` on.
+    const auto put = [&](Group to, int row, int count, int slot, List& list) {
+      const Pattern& pattern = work.pattern;
+      list.window = from == kCls     ? pattern.windows[to]
+                    : from == kQuery ? pattern.windows[3 + to]
+                                     : pattern.windows[6 + to];
+      if (list.window < 0) list.window = 1 << kTypeBit;  // beyond any position
+      const int position = position_of(work.tokens[row]);
+      int first = low - list.window - position, past = high + list.window + 1 - position;
+      if (first < 0) first = 0;
+      if (past > count) past = count;
+      list.row = row + first - slot;
+      list.offset = low - tile.index - position - first + slot;
+      return (pattern.sees >> (3 * from + to) & 1U) != 0 && past > first ? slot + past - first : slot;
+    };
+    cls = put(kCls, index, 1, 0, in_cls);
+    global = put(kQuery, sequence.query_row, work.query_tokens, cls, in_query);
+    padded = (global + 15) / 16 * 16;
+    end = put(kDocument, sequence.document_row, sequence.document_tokens, padded, in_document);
+    slots = (end + 15) / 16 * 16;
+  }
+
+  __device__ int row(int slot) const {
+    if (slot < cls) return in_cls.row + slot;
+    if (slot < global) return in_query.row + slot;
+    return slot >= padded && slot < end ? in_document.row + slot : -1;
+  }
+
+  __device__ bool exists(int slot) const { return slot < global || (slot >= padded && slot < end); }
+
+  __device__ bool hides(const AttentionWork&, int slot, int index) const {
+    const int window = slot < cls ? in_cls.window : slot < global ? in_query.window : in_document.window;
+    const int offset = slot < cls ? in_cls.offset : slot < global ? in_query.offset : in_document.offset;
+    const int distance = offset + index - slot;
+    return distance > window || -distance > window;
+  }
+
+  __device__ bool skips(const AttentionWork&, int slot, int index) const {
+    const int distance = in_document.offset + index - slot;
+    return slot >= padded && (distance - 15 > in_document.window || -distance - 15 > in_document.window);
   }
 };
 

@@ -43,10 +43,12 @@ struct alignas(16) Segment {
 };
 inline constexpr int kSegmentSlots = 128;
 
-/// AttentionPattern in the kernels' form.
+/// The views of a layer in the kernels' form.
 struct Pattern {
-  std::uint32_t sees;   ///< bit 3 * from + to: Group `from` attends to Group `to`
-  std::int32_t window;  ///< of D -> D; -1: unlimited
+  std::uint32_t sees;       ///< bit 3 * from + to: Group `from` attends to Group `to`
+  std::int32_t window;      ///< of D -> D; -1: unlimited
+  bool by_position;         ///< there are other windows than that: see `windows`
+  std::int32_t windows[9];  ///< [3 * from + to], distances between positions; -1: unlimited
 };
 
 }  // namespace relucent::cuda

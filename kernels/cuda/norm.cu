@@ -106,6 +106,23 @@ __global__ void __launch_bounds__(32 * kWarps) add_norm_rows(const T* y, Norm no
   features.normalize_to(x + first, norm, hidden, lane);
 }
 
+// x += y unless y is null, then normed = LN(x), rows of `hidden` elements.
+template <typename T, int Packs>
+__global__ void __launch_bounds__(32 * kWarps)
+    add_then_norm_rows(const T* y, Norm norm, int hidden, int rows, T* x, T* normed) {
+  const int row = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if (row >= rows) return;
+  const std::int64_t first = static_cast<std::int64_t>(row) * hidden;
+  Features<T, Packs> features;
+  features.load_row(x + first, hidden, lane);
+  if (y != nullptr) {
+    features.add_row(y + first, hidden, lane);
+    features.store_row(x + first, hidden, lane);
+  }
+  features.normalize_to(normed + first, norm, hidden, lane);
+}
+
 unsigned blocks_for(int rows) { return static_cast<unsigned>((rows + kWarps - 1) / kWarps); }
 
 /// Calls action.template operator()<T, Packs>() with the fewest packs per lane that hold `hidden` elements.
@@ -140,6 +157,16 @@ cudaError_t add_norm(Element element, const void* y, const Norm& norm, int hidde
     return with_packs<E>(hidden, [&]<typename T, int Packs>() {
       return launch(add_norm_rows<T, Packs>, dim3(blocks_for(rows)), dim3(32 * kWarps), 0, stream,
                     static_cast<const T*>(y), norm, hidden, rows, static_cast<T*>(x));
+    });
+  });
+}
+
+cudaError_t add_then_norm(Element element, const void* y, const Norm& norm, int hidden, int rows, void* x, void* normed,
+                          cudaStream_t stream) {
+  return with_element(element, [&]<typename E>(E) {
+    return with_packs<E>(hidden, [&]<typename T, int Packs>() {
+      return launch(add_then_norm_rows<T, Packs>, dim3(blocks_for(rows)), dim3(32 * kWarps), 0, stream,
+                    static_cast<const T*>(y), norm, hidden, rows, static_cast<T*>(x), static_cast<T*>(normed));
     });
   });
 }

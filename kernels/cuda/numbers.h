@@ -73,6 +73,27 @@ __device__ __forceinline__ void store(T* to, const float (&from)[kPack<T>]) {
   }
 }
 
+/// The same of 4 elements: 16 bytes of floats, 8 of others.
+template <typename T>
+__device__ __forceinline__ void load_four(const T* from, float (&to)[4]) {
+  if constexpr (std::is_same_v<T, float>) {
+    load(from, to);
+  } else {
+    const uint2 raw = *reinterpret_cast<const uint2*>(from);
+    const float2 low = unpair<T>(raw.x), high = unpair<T>(raw.y);
+    to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ void store_four(T* to, const float (&from)[4]) {
+  if constexpr (std::is_same_v<T, float>) {
+    store(to, from);
+  } else {
+    *reinterpret_cast<uint2*>(to) = make_uint2(pair<T>(from[0], from[1]), pair<T>(from[2], from[3]));
+  }
+}
+
 /// The same sum in every lane, always added in the same order.
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll

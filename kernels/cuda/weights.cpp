@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <string>
 
 #include "relucent/error.h"
@@ -62,6 +63,19 @@ class Packer {
   Element element_;
 };
 
+/// [positions, 2, head size / 2]: the cosines and sines of RoPE's angles.
+std::vector<float> turns_of(double theta, std::int32_t head_size, std::int32_t positions) {
+  std::vector<float> turns;
+  turns.reserve(static_cast<std::size_t>(positions) * static_cast<std::size_t>(head_size));
+  std::vector<double> speeds;
+  for (std::int32_t i = 0; i < head_size / 2; ++i) speeds.push_back(std::pow(theta, -2.0 * i / head_size));
+  for (std::int32_t position = 0; position < positions; ++position) {
+    for (const double speed : speeds) turns.push_back(static_cast<float>(std::cos(position * speed)));
+    for (const double speed : speeds) turns.push_back(static_cast<float>(std::sin(position * speed)));
+  }
+  return turns;
+}
+
 void append(std::vector<float>& to, const std::vector<float>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 }  // namespace
@@ -85,6 +99,11 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     embedding_projection = pack.linear(weights.embedding_projection, "embedding projection");
   }
   const std::vector<LayerWeights>& all = weights.stacks.front().layers;
+  const std::vector<Layer>& forms = description.stacks.front().layers;
+  std::map<double, std::size_t> turns;  // by theta
+  if (forms.front().attentions.front().norm == NormPlacement::before) {
+    first_norm = pack.norm(all.front().attentions.front().norm);
+  }
   for (std::size_t i = 0; i < all.size(); ++i) {
     const AttentionWeights& from = all[i].attentions.front();
     const FeedForwardWeights& feed_forward = all[i].feed_forward;
@@ -98,11 +117,18 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     layer.qkv = {pack.elements(weight, name + "query, key or value weight"),
                  pack.elements(bias, name + "query, key or value bias")};
     layer.attention_output = pack.linear(from.output, name + "attention output");
-    layer.attention_norm = pack.norm(from.norm);
+    const Attention& attention = forms[i].attentions.front();
+    if (attention.positions.kind == PositionScheme::Kind::rotary) {
+      const auto [known, added] = turns.try_emplace(attention.positions.theta, kAbsent);
+      if (added) {
+        known->second = pack.floats(turns_of(known->first, attention.head_size, longest_input(description)));
+      }
+      layer.turns = known->second;
+    }
 
     weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();
     weight.resize(wide * hidden), bias.resize(wide);
-    if (description.stacks.front().layers[i].feed_forward.gated) {
+    if (forms[i].feed_forward.gated) {
       append(weight, feed_forward.gate.weight.to_f32());
       append(bias, feed_forward.gate.bias_to_f32());
       weight.resize(2 * wide * hidden), bias.resize(2 * wide);
@@ -117,7 +143,14 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     }
     layer.output = {pack.elements(weight, name + "output weight"),
                     pack.elements(feed_forward.out.bias_to_f32(), name + "output bias")};
-    layer.output_norm = pack.norm(feed_forward.norm);
+    if (forms[i].feed_forward.norm == NormPlacement::before) {
+      layer.attention_norm = pack.norm(feed_forward.norm);
+      layer.output_norm =
+          pack.norm(i + 1 < all.size() ? all[i + 1].attentions.front().norm : weights.stacks.front().final_norm);
+    } else {
+      layer.attention_norm = pack.norm(from.norm);
+      layer.output_norm = pack.norm(feed_forward.norm);
+    }
     layers.push_back(layer);
   }
 

@@ -9,6 +9,12 @@
 
 namespace relucent::cuda {
 
+/// Tokens of an input, and positions, that an encoder without a position table takes here.
+inline constexpr int kMaxFreePositions = 8192;
+inline int longest_input(const EncoderDescription& description) {
+  return description.max_positions > 0 ? description.max_positions : kMaxFreePositions;
+}
+
 /// Offsets into PackedWeights::bytes, aligned to 256 bytes; of what the encoder lacks:
 inline constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
 
@@ -24,7 +30,10 @@ struct PackedLayer {
   PackedLinear attention_output;
   PackedLinear intermediate;  ///< [intermediate, hidden]; if gated, the gate's rows follow
   PackedLinear output;
+  /// After the sub-blocks; or, if norms come before them, that of the feed-forward, and the next layer's or the last
+  /// one.
   PackedNorm attention_norm, output_norm;
+  std::size_t turns = kAbsent;  ///< rotary: fp32 [positions, 2, head size / 2], cosines and sines
 };
 
 /// Weights and biases of products are elements of one type, everything else is fp32. The intermediate size is rounded
@@ -38,6 +47,7 @@ struct PackedWeights {
   std::size_t word = 0, position = kAbsent, type = kAbsent;  ///< embedding tables
   PackedNorm embedding_norm;
   PackedLinear embedding_projection{kAbsent, kAbsent};
+  PackedNorm first_norm;  ///< before the first sub-block
   std::vector<PackedLayer> layers;
   /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so
   /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).

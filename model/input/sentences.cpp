@@ -86,19 +86,23 @@ TextRange SentenceReader::next() {
 }
 
 std::vector<std::size_t> encode_sentences(const Tokenizer& tokenizer, std::string_view text, std::size_t limit,
-                                          std::vector<std::int32_t>& ids, const StopSignal& stop) {
+                                          std::optional<std::int32_t> start, std::vector<std::int32_t>& ids,
+                                          const StopSignal& stop) {
   std::vector<std::size_t> ends;
   SentenceReader reader(text, stop);
   for (TextRange sentence = reader.next(); sentence.begin < sentence.end && ids.size() <= limit;
        sentence = reader.next()) {
+    const std::size_t before = ids.size();
+    if (start) ids.push_back(*start);
     tokenizer.encode(text.substr(sentence.begin, sentence.end - sentence.begin), kAllPieces, ids, stop);
+    if (start && ids.size() == before + 1) ids.pop_back();  // white space
     ends.push_back(ids.size());
   }
   return ends;
 }
 
 TextRange place_of_sentence_pieces(const Tokenizer& tokenizer, std::string_view text, const PieceRange& pieces,
-                                   const StopSignal& stop) {
+                                   bool starts, const StopSignal& stop) {
   if (pieces.all) return place_of_pieces(tokenizer, text, pieces, stop);
   TextRange place;
   std::size_t before = 0;
@@ -108,8 +112,9 @@ TextRange place_of_sentence_pieces(const Tokenizer& tokenizer, std::string_view 
     const std::string_view words = text.substr(sentence.begin, sentence.end - sentence.begin);
     ids.clear();
     tokenizer.encode(words, kAllPieces, ids, stop);
+    if (starts && !ids.empty()) ++before;
     const std::size_t first = std::max(pieces.begin, before) - before;
-    const std::size_t last = std::min(pieces.end, before + ids.size()) - before;
+    const std::size_t last = std::min(std::max(pieces.end, before), before + ids.size()) - before;
     if (first < last) {
       const TextRange part = place_of_pieces(tokenizer, words, {first, last, last - first == ids.size()}, stop);
       if (place.end == 0) place.begin = sentence.begin + part.begin;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,13 +37,14 @@ class SentenceReader {
   std::size_t at_ = 0;             ///< where the next sentence begins
 };
 
-/// Appends the ids of the text's sentences, tokenized one by one, until there are more than `limit`. Returns how many
-/// ids there were after each sentence. Throws Error when `stop` is due.
+/// Appends the ids of the text's sentences, tokenized one by one and each behind the id `start`, if given, until there
+/// are more than `limit`. Returns how many ids there were after each sentence. Throws Error when `stop` is due.
 std::vector<std::size_t> encode_sentences(const Tokenizer& tokenizer, std::string_view text, std::size_t limit,
-                                          std::vector<std::int32_t>& ids, const StopSignal& stop);
+                                          std::optional<std::int32_t> start, std::vector<std::int32_t>& ids,
+                                          const StopSignal& stop);
 
-/// place_of_pieces() for the pieces of encode_sentences().
+/// place_of_pieces() for the ids of encode_sentences(); `starts`: with one before each sentence.
 TextRange place_of_sentence_pieces(const Tokenizer& tokenizer, std::string_view text, const PieceRange& pieces,
-                                   const StopSignal& stop);
+                                   bool starts, const StopSignal& stop);
 
 }  // namespace relucent

@@ -16,7 +16,8 @@ PairDocument document_of(const Candidate& candidate) {
 
 class CrossEncoderScorer final : public Scorer {
  public:
-  explicit CrossEncoderScorer(const RescorerConfig& config) : device_(to_string(config.device)), encoders_(config) {}
+  explicit CrossEncoderScorer(const RescorerConfig& config)
+      : device_(to_string(config.device)), sentences_(config.pattern == PatternChoice::qds), encoders_(config) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -45,7 +46,7 @@ class CrossEncoderScorer final : public Scorer {
 
   std::uint64_t tokenizer() const override {
     const auto encoder = encoders_.encoder();
-    return encoder ? encoder->tokenizer().fingerprint() : 0;
+    return encoder && !sentences_ ? encoder->tokenizer().fingerprint() : 0;
   }
 
   std::string describe() const override {
@@ -71,6 +72,7 @@ class CrossEncoderScorer final : public Scorer {
 
  private:
   std::string device_;
+  bool sentences_;  // are marked, so texts are needed, not stored ids
   DeviceFallback encoders_;
 };
 

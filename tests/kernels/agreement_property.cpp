@@ -132,6 +132,29 @@ TEST_P(AgreesWithReference, ForEveryLengthUpToThePositionTable) {
   }
 }
 
+TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
+  double worst = 0;
+  for (unsigned seed = 0; seed < (emulated() ? 20 : 60); ++seed) {
+    std::mt19937 random(seed);
+    RandomModel model({.hidden = 32, .heads = 2, .intermediate = 40, .layers = 3},
+                      pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]), seed);
+    model.vary();
+    Pairs pairs = random_pairs(model, 7, {1, 30, 70});
+    if (model.description.token_types == 0) pairs.document_type = 0;
+    const auto backend = model.on(GetParam().options);
+    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+    double largest = 1;
+    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+    const double off = furthest(found, truth) / largest;
+    worst = std::max(worst, off);
+    EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
+    pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
+    EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
+    EXPECT_NEAR(pairs.states(*backend).logit, found[2], 2 * GetParam().tolerance * largest) << "seed " << seed;
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
 TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));

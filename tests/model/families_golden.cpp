@@ -177,7 +177,7 @@ bool must_compute(const Place& place, const std::string& type, const json& golde
   if (place.options.device.kind != Device::Kind::cuda) return true;
   const bool sentences =
       golden.contains("sentence_id") || (!golden["pattern"].is_null() && golden["pattern"].contains("sentence_id"));
-  return !sentences && type != "t5" && type != "modernbert";
+  return !sentences && type != "t5";
 }
 
 /// GPUs are emulated thousands of times slower than a CPU computes, so these compute short inputs, and some of them.

@@ -73,6 +73,52 @@ class RandomModel {
     for (Layer& layer : layers()) layer.attentions.front().views = views_of(pattern);
   }
 
+  /// Makes of it, at random, an encoder as other families have it, of features that fit together.
+  void vary() {
+    const auto coin = [&] { return random_() % 2 == 0; };
+    const std::int64_t hidden = description.hidden_size;
+    if (coin()) {
+      const std::int64_t size = description.embedding_size = 24;
+      weights.word_embeddings = tensor({description.vocabulary_size, size}, 1);
+      weights.position_embeddings = tensor({description.max_positions, size}, 0.5F);
+      weights.token_type_embeddings = tensor({description.token_types, size}, 0.5F);
+      weights.embedding_norm = norm(size);
+      weights.embedding_projection = linear(hidden, size);
+    }
+    const bool before = coin(), rotary = coin(), windows = coin();
+    if (rotary || coin()) description.max_positions = 0, weights.position_embeddings = {};
+    if (coin()) description.token_types = 0, weights.token_type_embeddings = {};
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      Attention& attention = layers()[i].attentions.front();
+      FeedForward& feed_forward = layers()[i].feed_forward;
+      feed_forward.activation = static_cast<Activation>(random_() % 6);
+      feed_forward.gated = coin();
+      if (feed_forward.gated) layer_weights()[i].feed_forward.gate = linear(feed_forward.size, hidden);
+      if (before) attention.norm = feed_forward.norm = NormPlacement::before;
+      if (before && i == 0 && coin()) {
+        attention.norm = NormPlacement::none;
+        layer_weights()[i].attentions.front().norm = {};
+      }
+      if (rotary) attention.positions = {PositionScheme::Kind::rotary, coin() ? 10000.0 : 20.0};
+      for (auto& from : attention.views) {
+        for (View& view : from) {
+          if (view.kind == View::Kind::none || !windows || coin()) continue;
+          view = {View::Kind::window, static_cast<std::int32_t>(1 + random_() % 30)};
+        }
+      }
+    }
+    description.stacks.front().final_norm = before;
+    weights.stacks.front().final_norm = norm(hidden);
+    Head& head = description.head;
+    if (coin()) head.groups = {kCls, kQuery, kDocument};
+    head.dense = coin();
+    head.activation = static_cast<Activation>(random_() % 6);
+    head.norm = coin();
+    head.outputs = coin() ? 1 : 3;
+    weights.head_norm = norm(hidden);
+    weights.head_output = linear(head.outputs, hidden);
+  }
+
   std::unique_ptr<Backend> on(const BackendOptions& options) const {
     return create_backend(description, weights, options);
   }
