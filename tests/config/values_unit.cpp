@@ -25,7 +25,8 @@ Config far_from_the_defaults() {
   rescorer.threads = 3;
   rescorer.window = 50;
   rescorer.max_length = 256;
-  rescorer.attention_window = -1;
+  rescorer.attention_window = 9;
+  rescorer.pattern = PatternChoice::qds;
   rescorer.score_mode = ScoreMode::avg;
   rescorer.query_weight = 0.1 + 0.2;  // 17 digits
   rescorer.rescore_weight = -1e-300;

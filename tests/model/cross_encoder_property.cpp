@@ -160,6 +160,14 @@ TEST_F(TinyCrossEncoder, BadOptionsAreRefused) {
   };
   for (const int length : {-1, 1, 3, 65, 4096}) refused([&](auto& options) { options.max_length = length; });
   refused([](auto& options) { options.attention_window = -2; });
+  refused([](auto& options) {
+    options.pattern = NamedPattern::full;
+    options.attention_window = 3;
+  });
+  refused([](auto& options) {
+    options.pattern = NamedPattern::sparse;
+    options.attention_window = -1;
+  });
   refused([](auto& options) { options.chunk = 0; });
   refused([](auto& options) { options.stride = 0; });
   refused([](auto& options) { options.top_chunks = 0; });
@@ -184,6 +192,94 @@ TEST_F(TinyCrossEncoder, TheWindowOverrideIsTheWindowOfTheConfig) {
     options.attention_window = -1;
     EXPECT_EQ(score(*CrossEncoder::load(other.path(), options), "q x", words(30)).logit,
               score(*load(plain()), "q x", words(30)).logit);
+  }
+}
+
+TEST_F(TinyCrossEncoder, ANamedPatternIsThatOfTheConfig) {
+  struct Case {
+    NamedPattern pattern;
+    std::optional<int> window, written;
+    bool query_sees;
+  };
+  for (const Case& each : {Case{NamedPattern::full, {}, {}, true}, Case{NamedPattern::longformer, 2, 2, true},
+                           Case{NamedPattern::longformer, {}, 64, true}, Case{NamedPattern::sparse, 1, 1, false},
+                           Case{NamedPattern::sparse, {}, 4, false}}) {
+    TinyCheckpoint checkpoint;
+    checkpoint.config["query_cls_attention"] = checkpoint.config["query_doc_attention"] = each.query_sees;
+    if (each.written) checkpoint.config["attention_window_size"] = *each.written;
+    const TemporaryFolder other;
+    checkpoint.write(other.path());
+    CrossEncoderOptions options = plain();
+    options.pattern = each.pattern;
+    options.attention_window = each.window;
+    const auto named = load(options), trained = CrossEncoder::load(other.path(), options);
+    const float logit = score(*named, "q x", words(30)).logit;
+    EXPECT_EQ(logit, score(*CrossEncoder::load(other.path(), plain()), "q x", words(30)).logit);
+    EXPECT_EQ(logit, score(*trained, "q x", words(30)).logit);
+    EXPECT_EQ(trained->warning(), "");
+    const bool same = each.pattern == NamedPattern::full;
+    EXPECT_EQ(logit == score(*load(plain()), "q x", words(30)).logit, same);
+    EXPECT_EQ(named->warning().empty(), same) << named->warning();
+  }
+  // The checkpoint's own window.
+  TinyCheckpoint narrow;
+  narrow.config["attention_window_size"] = 3;
+  narrow.write(folder.path());
+  CrossEncoderOptions options = plain();
+  options.pattern = NamedPattern::sparse;
+  EXPECT_EQ(load(options)->description().stacks[0].layers.at(1).attentions[0].views[kDocument][kDocument].window, 3);
+}
+
+TEST_F(TinyCrossEncoder, QdsPutsATokenBeforeEachSentence) {
+  TinyCheckpoint checkpoint;
+  checkpoint.vocabulary[4] = "[SOS]";
+  const TemporaryFolder other;
+  checkpoint.write(other.path());
+  const auto with = [](const TemporaryFolder& from, std::optional<NamedPattern> pattern, int window, Device device) {
+    CrossEncoderOptions options = plain();
+    options.backend.device = device;
+    options.pattern = pattern;
+    if (pattern) options.attention_window = window;
+    return CrossEncoder::load(from.path(), options);
+  };
+  const std::string text = "Ab cd. Ef g h.  I j k l! M";
+  const auto qds = with(other, NamedPattern::qds, 60, Device::ref());
+  EXPECT_NE(qds->warning(), "");
+  // With a window over everything it is the full pattern on a text that has the tokens.
+  const auto full = with(other, std::nullopt, 0, Device::ref());
+  const auto ids_of = [&](std::string_view words, std::vector<std::int32_t>& ids) {
+    full->tokenizer().encode(words, 100, ids);
+  };
+  std::vector<std::int32_t> ids;
+  for (const char* sentence : {"Ab cd.", "Ef g h.", "I j k l!", "M"}) {
+    ids.push_back(4);
+    ids_of(sentence, ids);
+  }
+  const PairDocument marked{text, ids, PairDocument::Ids::all};
+  const PairScore expected = full->score_documents("q x", {&marked, 1}).documents[0];
+  const PairScore got = score(*qds, "q x", text);
+  EXPECT_NEAR(got.logit, expected.logit, 1e-6);
+  EXPECT_EQ(got.tokens, expected.tokens);
+  EXPECT_NE(got.logit, score(*full, "q x", text).logit);
+  // Stored ids do not say where sentences start.
+  std::vector<std::int32_t> plain_ids;
+  ids_of(text, plain_ids);
+  const PairDocument stored{text, plain_ids, PairDocument::Ids::all};
+  EXPECT_EQ(qds->score_documents("q x", {&stored, 1}).documents[0].logit, got.logit);
+  // Without [SOS] the separator takes its place.
+  for (std::int32_t& id : ids) id = id == 4 ? 3 : id;
+  const PairDocument separated{text, ids, PairDocument::Ids::all};
+  EXPECT_NEAR(score(*with(folder, NamedPattern::qds, 60, Device::ref()), "q x", text).logit,
+              with(folder, std::nullopt, 0, Device::ref())->score_documents("q x", {&separated, 1}).documents[0].logit,
+              1e-6);
+  // Narrow windows: the reference and the CPU agree, and neither equals a Longformer.
+  for (const int window : {0, 1, 5}) {
+    const float narrow = score(*with(other, NamedPattern::qds, window, Device::ref()), "q x", text).logit;
+    EXPECT_NEAR(score(*with(other, NamedPattern::qds, window, Device::cpu()), "q x", text).logit, narrow, 1e-5);
+    EXPECT_NE(score(*with(other, NamedPattern::longformer, window, Device::ref()), "q x", text).logit, narrow);
+  }
+  for (const std::string_view odd : {"", " ", ".", "a", "\xff. \xff. B"}) {
+    EXPECT_TRUE(std::isfinite(score(*qds, "q x", odd).logit)) << odd;
   }
 }
 
