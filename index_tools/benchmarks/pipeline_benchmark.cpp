@@ -16,7 +16,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   const auto topics = index_tools::read_topics(settings.topics);
   const auto searcher = openSearcher(settings.index, settings.config);
   // Whole searches, and their parts as RescoredTopDocs reports them.
-  std::vector<std::chrono::nanoseconds> whole, parse, first_stage, fetch, tokenize, encode, device, combine;
+  std::vector<std::chrono::nanoseconds> whole, parse, first_stage, fetch, tokenize, encode, device, combine, passages;
   double rescored = 0, degraded = 0;
   // One warm-up search, because index and model load lazily.
   searcher->search(makeTextQuery(topics.front().title, settings.config), settings.hits);
@@ -34,6 +34,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
       encode.push_back(account->times.encode);
       device.push_back(account->times.device);
       combine.push_back(account->times.combine);
+      passages.push_back(account->times.passages);
       rescored += account->rescored;
       degraded += account->degraded ? 1 : 0;
     }
@@ -49,6 +50,7 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   result.push_back(summarize("  encode", std::move(encode)));
   if (percentile(device, 0.5).count() > 0) result.push_back(summarize("  of it device", std::move(device)));
   result.push_back(summarize("  combine", std::move(combine)));
+  result.push_back(summarize("  passages", std::move(passages)));
   return result;
 }
 

@@ -81,9 +81,11 @@ class BlockReader {
     while (before_ + ids_.size() <= piece && end_ < text_.text().size()) {
       if (!advance()) return std::nullopt;
     }
-    for (std::size_t at = previous_boundary(text_.text(), std::max<std::size_t>(end_, 1)); at > begin_;
-         at = previous_boundary(text_.text(), at)) {
-      if (may_cut(at) && cuts(begin_, at, end_, ids_) && left_.size() <= piece - before_) return at;
+    const std::size_t wanted = piece - before_, after = first_with(wanted);
+    if (left_.size() == wanted) return with_marks(after);
+    for (std::size_t at = after; at > begin_;) {
+      at = previous_boundary(text_.text(), at);
+      if (at > begin_ && may_cut(at) && cuts(begin_, at, end_, ids_) && left_.size() <= wanted) return at;
     }
     return begin_;
   }
@@ -93,14 +95,31 @@ class BlockReader {
     while (before_ + ids_.size() < pieces && end_ < text_.text().size()) {
       if (!advance()) return std::nullopt;
     }
-    for (std::size_t at = begin_; at < end_;) {
-      at = next_boundary(text_.text(), at);
-      if (may_cut(at) && cuts(begin_, at, end_, ids_) && left_.size() >= pieces - before_) return with_marks(at);
-    }
-    return end_;
+    return with_marks(first_with(pieces - before_));
   }
 
  private:
+  /// The block's first place with at least so many of its pieces before it. left_ are those pieces.
+  std::size_t first_with(std::size_t pieces) {
+    left_.clear();
+    if (pieces == 0) return begin_;
+    constexpr std::size_t kFew = 8;
+    std::size_t low = begin_, high = end_;
+    while (high - low > kFew) {
+      std::size_t middle = low + (high - low) / 2;
+      while (!is_boundary(text_.text(), middle)) ++middle;
+      if (middle >= high) break;
+      text_.encode(begin_, middle, left_);
+      (left_.size() < pieces ? low : high) = middle;
+    }
+    for (std::size_t at = low; at < end_;) {
+      at = next_boundary(text_.text(), at);
+      if (may_cut(at) && cuts(begin_, at, end_, ids_) && left_.size() >= pieces) return at;
+    }
+    left_ = ids_;
+    return end_;
+  }
+
   /// The place after the characters from `at` on that give no pieces but belong to the word, such as accents.
   std::size_t with_marks(std::size_t at) {
     const std::size_t pieces = left_.size();
