@@ -92,8 +92,8 @@ bool has_short_last_block(const EncoderDescription& description) {
 }
 
 // A table's rows; without the table one row of zeros.
-std::vector<float> table(const TensorView& from, std::size_t size) {
-  return from.data == nullptr ? std::vector<float>(size) : from.to_f32();
+std::vector<float> table(bool present, const TensorView& from, std::size_t size) {
+  return present ? from.to_f32() : std::vector<float>(size);
 }
 
 }  // namespace
@@ -115,8 +115,8 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       width_(heads_ * head_size_),
       embedding_(static_cast<std::size_t>(description.embedding_size)),
       word_(weights.word_embeddings.to_f32()),
-      position_(table(weights.position_embeddings, embedding_)),
-      token_type_(table(weights.token_type_embeddings, embedding_)),
+      position_(table(description.max_positions > 0, weights.position_embeddings, embedding_)),
+      token_type_(table(description.token_types > 0, weights.token_type_embeddings, embedding_)),
       head_output_(weights.head_output.weight.to_f32()),
       head_bias_(weights.head_output.bias_to_f32()) {
   const auto norm = [](const NormWeights& from) {
@@ -190,7 +190,9 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
     next.bias = std::move(bias);
   };
   if (norms_before_) {
-    first_norm_ = norm(of_layers.front().attentions.front().norm);
+    if (forms.front().attentions.front().norm != NormPlacement::none) {
+      first_norm_ = norm(of_layers.front().attentions.front().norm);
+    }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const bool last = i + 1 == layers_.size();
       AfterHeads& after = layers_[i].after;

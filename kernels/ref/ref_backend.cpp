@@ -351,8 +351,8 @@ class RefBackend final : public Backend {
   RefBackend(const EncoderDescription& description, const EncoderWeights& weights)
       : description_(description),
         word_(weights.word_embeddings.to_f32()),
-        position_(to_f32(weights.position_embeddings)),
-        token_type_(to_f32(weights.token_type_embeddings)),
+        position_(description.max_positions > 0 ? to_f32(weights.position_embeddings) : std::vector<float>()),
+        token_type_(description.token_types > 0 ? to_f32(weights.token_type_embeddings) : std::vector<float>()),
         embedding_norm_(weights.embedding_norm, description),
         embedding_projection_(weights.embedding_projection),
         head_dense_(weights.head_dense),
