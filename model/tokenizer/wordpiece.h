@@ -19,8 +19,8 @@ namespace relucent {
 struct WordPieceVocabulary {
   std::vector<std::string> entries;  ///< by id; an empty one never matches a text
   std::int32_t cls = -1, sep = -1, unknown = -1;
-  std::optional<std::int32_t> sentence = {};
-  std::string source;  ///< the file's name
+  std::string source;                         ///< the file's name
+  std::optional<std::int32_t> sentence = {};  ///< [SOS]
 };
 
 /// BERT's uncased WordPiece: the same ids as Hugging Face's tokenizer for every string.
