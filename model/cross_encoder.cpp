@@ -93,7 +93,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   const Tokenizer& tokenizer() const noexcept override { return *tokenizer_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
   const EncoderDescription& description() const noexcept override { return description_; }
-  const std::string& warning() const noexcept override { return warning_; }
+  std::string warning() const override { return warning_; }
   const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
   std::int32_t max_length() const noexcept override { return max_length_; }
 

@@ -189,9 +189,9 @@ struct VectorKernels {
   void (*pack_rows)(const FeatureRows& from, const OperandOut& out);
   void (*rotate)(const Rotation& rotation);
   void (*attend)(const Attention& attention);
-  /// The same for a single token without a band, windows, biases or masks, with the keys along the lanes. Keys must be readable up to
-  /// the next multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up to a multiple
-  /// of `lanes`.
+  /// The same for a single token without a band, windows, biases or masks, with the keys along the lanes. Keys must be
+  /// readable up to the next multiple of `lanes`; `scores` has room for the keys of all segments, each count rounded up
+  /// to a multiple of `lanes`.
   void (*attend_one)(const Attention& attention);
 
   /// products[h * stride + token] = sum_f vectors[f * count + h] x[f][token], h < count.

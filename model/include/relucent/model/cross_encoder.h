@@ -21,9 +21,9 @@ namespace relucent {
 /// takes the greatest logit of its chunks, sump their sum, avgp their mean, topk the mean of the top_chunks greatest.
 enum class LongDocuments { truncate, maxp, firstp, sump, avgp, topk };
 
-/// The attention patterns of arXiv 2312.17649, figure 1. full: every token sees every other one. longformer: the document
-/// through a window. qds: longformer with a token before each sentence that sees, and is seen by, the whole document.
-/// sparse: longformer whose query sees itself alone.
+/// The attention patterns of arXiv 2312.17649, figure 1. full: every token sees every other one. longformer: the
+/// document through a window. qds: longformer with a token before each sentence that sees, and is seen by, the whole
+/// document. sparse: longformer whose query sees itself alone.
 enum class NamedPattern { full, longformer, qds, sparse };
 
 struct CrossEncoderOptions {
@@ -97,7 +97,7 @@ class RELUCENT_API CrossEncoder {
   virtual const BackendInfo& backend() const noexcept = 0;
   virtual const EncoderDescription& description() const noexcept = 0;
   /// What a user should know before he trusts the scores: that a pattern is not the checkpoint's own. Usually empty.
-  virtual const std::string& warning() const noexcept = 0;
+  virtual std::string warning() const { return {}; }
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;
   virtual std::int32_t max_length() const noexcept = 0;
 };
