@@ -177,10 +177,10 @@ def measure(options, name: str, texts: dict, scratch: pathlib.Path) -> dict:
 def print_table(options, families: list[dict], refused: dict[str, str]) -> None:
     versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in ("torch", "transformers"))
     print(f"{options.candidates} candidates, {options.threads} threads, {processor()}.")
-    print(f"{versions} in fp32. Medians over rounds ({options.rounds}, in turns, each of {options.runs} timed runs after "
-          "one to warm up), from text to scores.")
-    print(f"Random weights; vocabularies cut to about {checkpoints.WORDS:,} words. In brackets: how many times as fast as "
-          "transformers.\n")
+    print(f"{versions} in fp32. Medians over rounds ({options.rounds}, in turns, each of {options.runs} timed runs "
+          "after one to warm up), from text to scores.")
+    print(f"Random weights; vocabularies cut to about {checkpoints.WORDS:,} words. In brackets: how many times as fast "
+          "as transformers.\n")
     print("| family | tokens | transformers ms (attention) |" +
           "".join(f" Relucent {precision} ms |" for precision in options.precisions))
     print("|---|---|---|" + "---|" * len(options.precisions))
