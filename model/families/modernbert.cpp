@@ -108,6 +108,12 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   }
   result.biases = {config.flag("attention_bias", false), config.flag("mlp_bias", false),
                    config.flag("norm_bias", false), config.flag("classifier_bias", false)};
+  // What is kept in every checkpoint: settings of training, and of transformers' own kernels.
+  for (const char* unused : {"deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index"})
+    config.find(unused);
+  if (const std::string kind = config.text("position_embedding_type", "absolute"); kind != "absolute") {
+    config.unsupported("position_embedding_type", "unknown positions " + kind, "use a checkpoint with rotary ones");
+  }
   result.ignored_keys = config.unread_keys();
   return result;
 }

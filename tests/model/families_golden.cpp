@@ -13,6 +13,7 @@
 #include "model/families/pattern.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 
@@ -261,6 +262,18 @@ std::vector<Place> places() {
 
 INSTANTIATE_TEST_SUITE_P(Backends, FamiliesGolden, ::testing::ValuesIn(places()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(Families, ModernBertsOwnKeysAreRead) {
+  RELUCENT_NEEDS(golden_path("families/modernbert/config.json"));
+  JsonFile config = JsonFile::read(golden_path("families/modernbert/config.json"));
+  const EncoderDescription plain = find_family(config).read_configuration(config).description;
+  config.object().update(json::parse(R"({"deterministic_flash_attn": false, "sparse_prediction": false,
+      "sparse_pred_ignore_index": -100, "position_embedding_type": "absolute", "repad_logits_with_grad": false})"));
+  EXPECT_EQ(find_family(config).read_configuration(config).description.stacks, plain.stacks);
+  config.object()["position_embedding_type"] = "relative_key";
+  expect_error(ErrorKind::unsupported, "position_embedding_type",
+               [&] { find_family(config).read_configuration(config); });
+}
 
 TEST(Families, AFamilyThatIsNotReadIsRefusedByName) {
   RELUCENT_NEEDS(golden_path("families/longformer/config.json"));
