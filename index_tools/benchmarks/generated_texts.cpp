@@ -1,29 +1,49 @@
 #include "index_tools/benchmarks/generated_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <string_view>
 
 #include "relucent/error.h"
+#include "relucent/model/tokenizer.h"
 
 namespace relucent::benchmarks {
 namespace {
 
-// Words that consist of one word piece each.
+constexpr std::string_view kCommonWords[] = {
+    "time",  "year",   "people",   "way",    "day",   "man",     "thing",   "woman", "life",   "child",
+    "world", "school", "state",    "family", "group", "country", "problem", "hand",  "part",   "place",
+    "case",  "week",   "company",  "system", "work",  "number",  "night",   "point", "home",   "water",
+    "room",  "mother", "area",     "money",  "story", "fact",    "month",   "right", "study",  "book",
+    "job",   "word",   "business", "issue",  "side",  "kind",    "head",    "house", "friend", "father",
+    "power", "hour",   "game",     "line",   "end",   "member",  "law",     "car",   "city",   "name"};
+
+// Words that consist of one word piece each: a BERT vocabulary's own, of other tokenizers some common ones.
 std::vector<std::string> whole_words(const std::filesystem::path& model) {
-  const auto file = model / "vocab.txt";
-  std::ifstream in(file);
-  if (!in)
-    throw Error(ErrorKind::io, file.string(), "cannot be opened", "the benchmark generates its texts from this file");
   std::vector<std::string> words;
-  for (std::string line; std::getline(in, line);) {
-    if (line.size() >= 3 && std::all_of(line.begin(), line.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
-      words.push_back(line);
+  if (std::ifstream in(model / "vocab.txt"); in) {
+    for (std::string line; std::getline(in, line);) {
+      if (line.size() >= 3 && std::all_of(line.begin(), line.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
+        words.push_back(line);
+      }
+    }
+  } else {
+    const auto tokenizer = load_checkpoint_tokenizer(model).tokenizer;
+    for (const std::string_view word : kCommonWords) {
+      // Whether a space before it changes the number of pieces depends on the tokenizer.
+      std::vector<std::int32_t> ids;
+      tokenizer->encode(fmt::format("{0} {0} {0}", word), 10, ids);
+      if (ids.size() == 3) words.emplace_back(word);
     }
   }
-  if (words.empty())
-    throw Error(ErrorKind::invalid_data, file.string(), "contains no plain word of three letters or more",
+  if (words.empty()) {
+    throw Error(ErrorKind::invalid_data, model.string(),
+                "its tokenizer has no common English words, of which the benchmark makes its texts",
                 "choose another --model");
+  }
   return words;
 }
 
