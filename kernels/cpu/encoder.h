@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "kernels/cpu/memory.h"
 #include "kernels/cpu/packed_linear.h"
+#include "kernels/cpu/schedule.h"
 #include "kernels/cpu/vector_kernels.h"
 #include "kernels/pair_form.h"
 #include "relucent/kernels/backend.h"
@@ -211,7 +213,13 @@ class Encoder {
   std::vector<Chunk> chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const;
   /// Calls work(first, count, own) for runs of the items [0, count), at most `most` at a time.
   template <typename Work>
-  static void share_out(Team& team, std::size_t count, std::size_t most, const Work& work);
+  static void share_out(Team& team, std::size_t count, std::size_t most, const Work& work) {
+    const std::size_t size = task_size(count, team.workers, most);
+    team.each((count + size - 1) / size, [&](std::size_t index, Workspace& own) {
+      const std::size_t first = index * size;
+      work(first, std::min(size, count - first), own);
+    });
+  }
   EmbeddingRows embedding(const Segment& segment, std::size_t i) const;
   /// The tokens' embeddings, normalized, as the group's x, and its operand.
   void embed(std::span<const EmbeddingRows> tokens, Team& team) const;

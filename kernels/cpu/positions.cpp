@@ -1,0 +1,73 @@
+// What depends on tokens' positions: rotations and T5's biases.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "kernels/cpu/encoder.h"
+#include "kernels/relative_buckets.h"
+
+namespace relucent::cpu {
+
+void Encoder::prepare_positions(std::size_t count, Workspace& w) const {
+  if ((thetas_.empty() && relative_biases_.empty()) || count <= w.positions) return;
+  w.positions = std::max<std::size_t>(512, std::bit_ceil(count));
+  w.turns.clear();
+  for (const double theta : thetas_) {
+    for (double (*function)(double) :
+         {static_cast<double (*)(double)>(std::cos), static_cast<double (*)(double)>(std::sin)}) {
+      for (std::size_t position = 0; position < w.positions; ++position) {
+        for (std::size_t d = 0; d < head_size_ / 2; ++d) {
+          const double turn = std::pow(theta, -2.0 * static_cast<double>(d) / static_cast<double>(head_size_));
+          w.turns.push_back(static_cast<float>(function(static_cast<double>(position) * turn)));
+        }
+      }
+    }
+  }
+  w.biases.clear();
+  const auto reach = static_cast<std::int32_t>(w.positions + kReach);
+  for (const std::vector<float>& table : relative_biases_) {
+    for (std::size_t head = 0; head < heads_; ++head) {
+      for (std::int32_t distance = -reach; distance < reach; ++distance) {
+        w.biases.push_back(table[bucket_of(-distance, relative_) * heads_ + head]);
+      }
+    }
+  }
+}
+
+std::size_t Encoder::positions_of(const Group& group) {
+  std::int32_t highest = 0;
+  for (const Sequence& sequence : group.sequences) highest = std::max(highest, sequence.document().positions.back());
+  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(
+             {highest, group.cls_position, group.query_position + static_cast<std::ptrdiff_t>(group.query)})) +
+         1;
+}
+
+const float* Encoder::biases_of(const Layer& layer, std::size_t head, const Workspace& group) const {
+  if (!layer.biases) return nullptr;
+  const std::size_t reach = group.positions + kReach;
+  return group.biases.data() + (*layer.biases * heads_ + head) * 2 * reach + reach;
+}
+
+void Encoder::fill_rotations(const Segment& cls, const Segment& query, const Group& group, Workspace& w) const {
+  if (thetas_.empty()) return;
+  const std::size_t half = head_size_ / 2, slots = panels(group.vectors) * kernels_.panel;
+  std::vector<std::size_t> positions(slots);
+  const auto put = [&](std::size_t first, const Segment& segment) {
+    std::copy(segment.positions.begin(), segment.positions.end(),
+              positions.begin() + static_cast<std::ptrdiff_t>(first));
+  };
+  for (const Sequence& sequence : group.sequences) {
+    if (group.cls > 0) put(sequence.first, cls);
+    if (group.query_in_group) put(sequence.first + group.cls, query);
+    put(group.first_document(sequence), sequence.document());
+  }
+  float* to = w.rotations.grow(thetas_.size() * 2 * half * slots);
+  for (std::size_t table = 0; table < 2 * thetas_.size(); ++table) {
+    const float* from = w.turns.data() + table * w.positions * half;
+    for (std::size_t d = 0; d < half; ++d) {
+      for (std::size_t slot = 0; slot < slots; ++slot) *to++ = from[positions[slot] * half + d];
+    }
+  }
+}
+
+}  // namespace relucent::cpu
