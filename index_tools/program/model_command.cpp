@@ -184,7 +184,7 @@ void print_problems(const CheckpointCheck& check) {
   if (!is_described(check.info)) {
     std::cerr << "relucent: tensors and tokenizer are compared only with a config.json that states their sizes\n";
   }
-  std::cerr << "relucent: " << check.info.folder.string() << " cannot be used: " << all
+  std::cerr << "relucent: error: " << check.info.folder.string() << " cannot be used: " << all
             << (all == 1 ? " problem\n" : " problems\n");
 }
 
