@@ -31,15 +31,6 @@ Pattern pattern_of(const Views& views, int longest) {
   return pattern;
 }
 
-// Whether the last layer need compute only [CLS], whose key and value projections move out of the sums over tokens.
-bool has_short_last_layer(const EncoderDescription& description) {
-  const Attention& last = description.stacks.front().layers.back().attentions.front();
-  const std::vector<View>& of_cls = last.views[kCls];
-  return description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
-         last.positions.kind == PositionScheme::Kind::none &&
-         std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) { return view.kind == View::Kind::window; });
-}
-
 std::array<bool, 3> pooled_groups(const Head& head) {
   std::array<bool, 3> groups{};
   for (const std::int32_t group : head.groups) groups[static_cast<std::size_t>(group)] = true;
@@ -124,7 +115,7 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       element_(weights.element),
       tf32_(tf32),
       norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
-      last_is_short_(has_short_last_layer(description)),
+      last_is_short_(pairs_.last_is_short),
       head_groups_(pooled_groups(description.head)),
       shape_(shape_of(pairs_)),
       weights_(device, weights.bytes.size(), "the model's weights"),
