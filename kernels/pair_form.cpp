@@ -100,6 +100,9 @@ class FeatureFinder {
     if (!pair || !known || !global) return;
     needs(true, Feature::global_tokens);
     // Only the window between D's tokens may tell the fourth group from D.
+    const Groups& pooled = d_.head.groups;
+    needs(std::count(pooled.begin(), pooled.end(), kDocument) != std::count(pooled.begin(), pooled.end(), kGlobal),
+          Feature::other_groups);
     constexpr View all{View::Kind::all};
     const auto differs = [](const View& a, const View& b) { return a != b || is_window(a); };
     for (const Layer& layer : d_.stacks.front().layers) {

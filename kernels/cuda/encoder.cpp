@@ -28,11 +28,12 @@ Pattern pattern_of(const Views& views, int longest) {
     }
   }
   pattern.window = pattern.windows[3 * kDocument + kDocument];
+  pattern.globals = views.size() > kGlobal;
   return pattern;
 }
 
-std::array<bool, 3> pooled_groups(const Head& head) {
-  std::array<bool, 3> groups{};
+std::array<bool, 4> pooled_groups(const Head& head) {
+  std::array<bool, 4> groups{};
   for (const std::int32_t group : head.groups) groups[static_cast<std::size_t>(group)] = true;
   return groups;
 }
@@ -358,7 +359,7 @@ void Encoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) co
   if (last_is_short_) {
     last_block(batch, chunk, w, places);
   } else {
-    block(layers_.back(), batch, chunk, head_groups_ == std::array{true, false, false}, w, places);
+    block(layers_.back(), batch, chunk, head_groups_ == std::array{true, false, false, false}, w, places);
   }
   finish(batch, chunk, w, places);
   w.now().clock.stop(w.stream);
@@ -383,13 +384,15 @@ HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
     return values;
   };
 
-  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens();
+  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens(),
+                    globals = pair.globals.front().size();
   HiddenStates states;
   prepare(pair, chunk, w);
   embed(chunk, w, places);
   for (const Layer& layer : layers_) {
     block(layer, pair, chunk, false, w, places);
-    states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query, document)});
+    states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query + globals, document - globals)});
+    if (globals > 0) states.layers.back().push_back(rows_of_x(1 + query, globals));
   }
   finish(pair, chunk, w, places);
   w.stream.wait();
