@@ -100,6 +100,9 @@ class FeatureFinder {
     if (!pair || !known || !global) return;
     needs(true, Feature::global_tokens);
     // Only the window between D's tokens may tell the fourth group from D.
+    const Groups& pooled = d_.head.groups;
+    needs(std::count(pooled.begin(), pooled.end(), kDocument) != std::count(pooled.begin(), pooled.end(), kGlobal),
+          Feature::other_groups);
     constexpr View all{View::Kind::all};
     const auto differs = [](const View& a, const View& b) { return a != b || is_window(a); };
     for (const Layer& layer : d_.stacks.front().layers) {
@@ -302,6 +305,12 @@ PairForm::PairForm(const EncoderDescription& description)
     shares_query = shares_query && !(needed && (pattern.query_cls || pattern.query_document)) &&
                    !windows_beyond_document(layer.attentions.front().views);
   }
+  const Attention& last = description.stacks.front().layers.back().attentions.front();
+  const std::vector<View>& of_cls = last.views[kCls];
+  last_is_short = description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
+                  last.positions.kind == PositionScheme::Kind::none &&
+                  last.heads * last.head_size == description.hidden_size &&
+                  std::none_of(of_cls.begin(), of_cls.end(), is_window);
 }
 
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch) {

@@ -69,6 +69,7 @@ struct PairForm {
   std::size_t heads, head_size, intermediate_size;
   std::vector<AttentionPattern> patterns;  ///< one per layer of the first stack; of windows only the document's
   bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone, and all of itself
+  bool last_is_short;  ///< the last layer need compute only [CLS], whose W_K and W_V can leave the sums over tokens
 };
 
 /// A batch for an encoder of BERT's form.

@@ -81,16 +81,6 @@ PackedLinear pack_heads(Arithmetic arithmetic, WeightLayout layout, const Attent
   return {arithmetic, layout, weight, std::move(bias), hidden};
 }
 
-// Whether the last block need compute only [CLS], whose key and value projections move out of the sums over tokens.
-bool has_short_last_block(const EncoderDescription& description) {
-  const Stack& stack = description.stacks.front();
-  const relucent::Attention& last = stack.layers.back().attentions.front();
-  const std::vector<View>& of_cls = last.views[kCls];
-  return description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
-         last.positions.kind == PositionScheme::Kind::none && last.heads * last.head_size == description.hidden_size &&
-         std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) { return view.kind == View::Kind::window; });
-}
-
 // A table's rows; without the table one row of zeros.
 std::vector<float> table(bool present, const TensorView& from, std::size_t size) {
   return present ? from.to_f32() : std::vector<float>(size);
@@ -106,7 +96,7 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       arithmetic_(arithmetic),
       projection_arithmetic_(projection_arithmetic(arithmetic, description.hidden_size)),
       norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
-      last_is_short_(has_short_last_block(description)),
+      last_is_short_(form_.last_is_short),
       scale_(static_cast<float>(description.stacks.front().layers.front().attentions.front().scale)),
       hidden_(static_cast<std::size_t>(description.hidden_size)),
       head_size_(form_.head_size),

@@ -9,10 +9,12 @@ namespace {
 std::size_t pieces(std::size_t tokens, std::size_t most) { return (tokens + most - 1) / most; }
 
 /// What one candidate adds to the size of its chunk.
-ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
+ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, std::size_t globals,
+                   const ChunkShape& shape) {
   const std::size_t seen =
       1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
-  ChunkSize size{1 + document_tokens, 1, 1 + pieces(document_tokens, kTileRows), pieces(seen, kSegmentSlots)};
+  const std::size_t tiles = 1 + pieces(globals, kTileRows) + pieces(document_tokens - globals, kTileRows);
+  ChunkSize size{1 + document_tokens, 1, tiles, pieces(seen, kSegmentSlots)};
   if (!shape.shares_query) size.rows += query_tokens, size.tiles += pieces(query_tokens, kTileRows);
   return size;
 }
@@ -53,7 +55,7 @@ void write_tiles(Writer<AttentionTile>& write, std::size_t row, std::size_t toke
 }  // namespace
 
 ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
-  return shared_part(query_tokens, shape) + added_by(query_tokens, document_tokens, shape);
+  return shared_part(query_tokens, shape) + added_by(query_tokens, document_tokens, 0, shape);
 }
 
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room) {
@@ -61,7 +63,8 @@ std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, co
   const auto cut = [&](const ChunkSize& most) {
     std::vector<Chunk> chunks;
     for (std::size_t i = 0; i < batch.documents.size(); ++i) {
-      const ChunkSize added = added_by(batch.query.tokens(), batch.documents[i].tokens(), shape);
+      const ChunkSize added =
+          added_by(batch.query.tokens(), batch.documents[i].tokens(), batch.globals[i].size(), shape);
       const bool starts = chunks.empty() || !(chunks.back().size + added).fits(most);
       if (starts) chunks.push_back({i, shared});
       chunks.back().size = chunks.back().size + added;
@@ -92,18 +95,30 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   const ChunkTables tables(chunk.size);
   const std::size_t count = chunk.size.sequences, query = batch.query.tokens();
   const auto documents = std::span(batch.documents).subspan(chunk.first, count);
+  const auto globals = std::span(batch.globals).subspan(chunk.first, count);
   const std::size_t queries = shape.shares_query ? 1 : count;
   const std::size_t first_document_row = count + queries * query;
 
   Writer<Token> write_token(to + tables.tokens);
+  const auto write_one = [&](const relucent::Segment& segment, std::size_t t) {
+    write_token({segment.ids[t], segment.positions[t] | segment.type << kTypeBit});
+  };
   const auto write_tokens = [&](const relucent::Segment& segment) {
-    for (std::size_t t = 0; t < segment.tokens(); ++t) {
-      write_token({segment.ids[t], segment.positions[t] | segment.type << kTypeBit});
-    }
+    for (std::size_t t = 0; t < segment.tokens(); ++t) write_one(segment, t);
   };
   for (std::size_t i = 0; i < count; ++i) write_tokens(batch.cls);
   for (std::size_t i = 0; i < queries; ++i) write_tokens(batch.query);
-  for (const relucent::Segment& document : documents) write_tokens(document);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::size_t place : globals[i]) write_one(documents[i], place);
+    auto next = globals[i].begin();
+    for (std::size_t t = 0; t < documents[i].tokens(); ++t) {
+      if (next != globals[i].end() && *next == t) {
+        ++next;
+      } else {
+        write_one(documents[i], t);
+      }
+    }
+  }
 
   Writer<Sequence> write_sequence(to + tables.sequences);
   Writer<Segment> write_segment(to + tables.segments);
@@ -120,13 +135,19 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   }
   write_sequence({0, 0, 0, narrow(segments)});
 
-  // [CLS] first: its blocks take longest.
+  // [CLS] first, the documents' own tokens last: blocks whose rows see most take longest.
   Writer<AttentionTile> write_tile(to + tables.tiles);
   for (std::size_t i = 0; i < count; ++i) write_tiles(write_tile, i, 1, i, kCls);
   for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, count + i * query, query, i, kQuery);
   row = first_document_row;
   for (std::size_t i = 0; i < count; ++i) {
-    write_tiles(write_tile, row, documents[i].tokens(), i, kDocument);
+    write_tiles(write_tile, row, globals[i].size(), i, kGlobal);
+    row += documents[i].tokens();
+  }
+  row = first_document_row;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t before = globals[i].size();
+    write_tiles(write_tile, row + before, documents[i].tokens() - before, i, kDocument);
     row += documents[i].tokens();
   }
 }

@@ -35,7 +35,7 @@ struct Chunk {
 /// candidate.
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room);
 
-/// The size of one candidate alone.
+/// The size of one candidate alone, without global tokens: with some it may have one tile more.
 ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape);
 
 /// Where a chunk's tables start in the memory that is copied to the device.

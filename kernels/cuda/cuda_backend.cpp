@@ -31,6 +31,7 @@ bool supports(Feature feature) {
     case Feature::no_position_table:
     case Feature::no_token_types:
     case Feature::no_embedding_norm:
+    case Feature::global_tokens:
     case Feature::norm_before:
     case Feature::rotary_positions:
     case Feature::window_beyond_document:
@@ -45,7 +46,6 @@ bool supports(Feature feature) {
     case Feature::head_activation:
     case Feature::head_norm:
     case Feature::several_outputs: return true;
-    case Feature::global_tokens:
     case Feature::other_groups:
     case Feature::decoder:
     case Feature::several_stacks:

@@ -28,20 +28,12 @@ Pattern pattern_of(const Views& views, int longest) {
     }
   }
   pattern.window = pattern.windows[3 * kDocument + kDocument];
+  pattern.globals = views.size() > kGlobal;
   return pattern;
 }
 
-// Whether the last layer need compute only [CLS], whose key and value projections move out of the sums over tokens.
-bool has_short_last_layer(const EncoderDescription& description) {
-  const Attention& last = description.stacks.front().layers.back().attentions.front();
-  const std::vector<View>& of_cls = last.views[kCls];
-  return description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
-         last.positions.kind == PositionScheme::Kind::none &&
-         std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) { return view.kind == View::Kind::window; });
-}
-
-std::array<bool, 3> pooled_groups(const Head& head) {
-  std::array<bool, 3> groups{};
+std::array<bool, 4> pooled_groups(const Head& head) {
+  std::array<bool, 4> groups{};
   for (const std::int32_t group : head.groups) groups[static_cast<std::size_t>(group)] = true;
   return groups;
 }
@@ -124,7 +116,7 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       element_(weights.element),
       tf32_(tf32),
       norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
-      last_is_short_(has_short_last_layer(description)),
+      last_is_short_(pairs_.last_is_short),
       head_groups_(pooled_groups(description.head)),
       shape_(shape_of(pairs_)),
       weights_(device, weights.bytes.size(), "the model's weights"),
@@ -367,7 +359,7 @@ void Encoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) co
   if (last_is_short_) {
     last_block(batch, chunk, w, places);
   } else {
-    block(layers_.back(), batch, chunk, head_groups_ == std::array{true, false, false}, w, places);
+    block(layers_.back(), batch, chunk, head_groups_ == std::array{true, false, false, false}, w, places);
   }
   finish(batch, chunk, w, places);
   w.now().clock.stop(w.stream);
@@ -392,13 +384,15 @@ HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
     return values;
   };
 
-  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens();
+  const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens(),
+                    globals = pair.globals.front().size();
   HiddenStates states;
   prepare(pair, chunk, w);
   embed(chunk, w, places);
   for (const Layer& layer : layers_) {
     block(layer, pair, chunk, false, w, places);
-    states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query, document)});
+    states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query + globals, document - globals)});
+    if (globals > 0) states.layers.back().push_back(rows_of_x(1 + query, globals));
   }
   finish(pair, chunk, w, places);
   w.stream.wait();

@@ -119,7 +119,7 @@ class Encoder {
   bool tf32_;
   bool norms_before_;                // the sub-blocks
   bool last_is_short_;               // see LastLayer
-  std::array<bool, 3> head_groups_;  // whose mean the head takes
+  std::array<bool, 4> head_groups_;  // whose mean the head takes
   ChunkShape shape_;
   DeviceMemory weights_;
   MatmulLibrary library_;

@@ -11,10 +11,10 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself; of keys by position it
+// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself; of longer lists of keys it
 // would spill some registers for that.
 template <typename KeyList>
-constexpr int kLeastBlocks = std::is_same_v<KeyList, KeysByPosition> ? 4 : 0;
+constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys> ? 0 : 4;
 constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
 // grid: (heads, tiles). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
@@ -87,7 +87,9 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
 
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
-  const auto kernel = work.pattern.by_position ? attend_exactly<KeysByPosition> : attend_exactly<Keys>;
+  const auto kernel = work.pattern.globals       ? attend_exactly<KeysWithGlobals>
+                      : work.pattern.by_position ? attend_exactly<KeysByPosition>
+                                                 : attend_exactly<Keys>;
   return launch(kernel, grid, dim3(32 * kWarps), kWarps * 64 * sizeof(float), stream, work, qkv, context);
 }
 

@@ -1,7 +1,7 @@
 // Which tokens one tile of the attention attends to, as a list of slots: [CLS] and the query as far as they are seen,
 // padded to a multiple of 16, then the document's tokens. Device code only.
 //
-// Both kinds of list have:
+// Every kind of list has:
 //   slots                     all of them, a multiple of 16
 //   row(slot)                 the row of the slot's token, -1 if it has none
 //   exists(slot)              whether it has one
@@ -125,6 +125,71 @@ struct KeysByPosition {
   __device__ bool skips(const AttentionWork&, int slot, int index) const {
     const int distance = in_document.offset + index - slot;
     return slot >= padded && (distance - 15 > in_document.window || -distance - 15 > in_document.window);
+  }
+};
+
+/// Where documents may have global tokens. A tile of a document's other tokens has the global ones before the padding;
+/// any other tile sees the whole document as one list. Windows are distances between positions.
+struct KeysWithGlobals {
+  int cls_row, query_row, global_row, document_row;  ///< document_row: without the global tokens before it
+  int cls, query, global, padded;                    ///< slots of [CLS] (0 or 1); with the query; the global tokens
+  int first, end;                                    ///< as in Keys
+  int slots;
+  int own_row, last_row;              ///< the row of the token `index` is own_row + index; of the tile's last token
+  int in_cls, in_query, in_document;  ///< windows; -1: unlimited
+
+  __device__ KeysWithGlobals(const AttentionWork& work, const AttentionTile& tile) {
+    const int index = tile.sequence_and_group / 4, group = tile.sequence_and_group % 4;
+    const Sequence sequence = work.sequences[index];
+    const Pattern& pattern = work.pattern;
+    const unsigned sees = pattern.sees >> 3 * (group == kGlobal ? kDocument : group);
+    own_row = tile.row - tile.index, last_row = tile.row + tile.tokens - 1;
+    cls_row = index, query_row = sequence.query_row, global_row = sequence.document_row;
+    const int globals = group == kDocument ? own_row - global_row : 0;
+    document_row = global_row + globals;
+    cls = static_cast<int>(sees >> kCls & 1U);
+    query = cls + ((sees >> kQuery & 1U) != 0 ? work.query_tokens : 0);
+    global = query + globals;
+    padded = (global + 15) / 16 * 16;
+    in_cls = group == kQuery ? pattern.windows[3 * kQuery + kCls] : -1;
+    in_query = group == kCls     ? pattern.windows[3 * kCls + kQuery]
+               : group == kQuery ? pattern.windows[3 * kQuery + kQuery]
+                                 : -1;
+    in_document = group == kDocument ? pattern.window : -1;
+    first = 0;
+    end = (sees >> kDocument & 1U) != 0 ? sequence.document_tokens - globals : 0;
+    if (in_document >= 0) {
+      // Tokens are at least as far from each other as their rows.
+      first = tile.index - in_document;
+      if (first < 0) first += -first / 16 * 16;
+      const int seen_end = tile.index + tile.tokens + in_document;
+      if (seen_end < end) end = seen_end;
+    }
+    slots = padded + (end - first + 15) / 16 * 16;
+  }
+
+  __device__ int row(int slot) const {
+    if (slot < cls) return cls_row + slot;
+    if (slot < query) return query_row + slot - cls;
+    if (slot < global) return global_row + slot - query;
+    const int token = first + slot - padded;
+    return slot >= padded && token >= 0 && token < end ? document_row + token : -1;
+  }
+
+  __device__ bool exists(int slot) const { return row(slot) >= 0; }
+
+  __device__ bool hides(const AttentionWork& work, int slot, int index) const {
+    const int window = slot < cls ? in_cls : slot < query ? in_query : slot < global ? -1 : in_document;
+    const int key = row(slot);
+    if (window < 0 || key < 0) return false;
+    const int own = own_row + index < last_row ? own_row + index : last_row;
+    const int distance = position_of(work.tokens[own]) - position_of(work.tokens[key]);
+    return distance > window || -distance > window;
+  }
+
+  __device__ bool skips(const AttentionWork&, int slot, int index) const {
+    const int token = first + slot - padded;
+    return in_document >= 0 && slot >= padded && (token + 15 < index - in_document || token > index + 15 + in_document);
   }
 };
 

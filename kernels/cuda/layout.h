@@ -1,7 +1,8 @@
 // The layout of a chunk (one query and as many candidates as fit) in device memory, for host and device code.
 //
 // Rows of every activation matrix, one per token: first the [CLS] of each sequence, then the query (once if it does not
-// depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding.
+// depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding; the
+// global tokens of a document before its other ones.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct alignas(16) Sequence {
   std::int32_t first_segment;  ///< of its Segments
 };
 
-enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2 };
+enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2, kGlobal = 3 };
 
 /// Up to kTileRows tokens of one group of one sequence, whose attention one block computes for one head.
 struct alignas(16) AttentionTile {
@@ -43,11 +44,12 @@ struct alignas(16) Segment {
 };
 inline constexpr int kSegmentSlots = 128;
 
-/// The views of a layer in the kernels' form.
+/// The views of a layer in the kernels' form. Global tokens have those of D, but no window between them and D.
 struct Pattern {
   std::uint32_t sees;       ///< bit 3 * from + to: Group `from` attends to Group `to`
   std::int32_t window;      ///< of D -> D; -1: unlimited
   bool by_position;         ///< there are other windows than that: see `windows`
+  bool globals;             ///< documents may have global tokens
   std::int32_t windows[9];  ///< [3 * from + to], distances between positions; -1: unlimited
 };
 

@@ -155,6 +155,44 @@ TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
   RecordProperty("worst", std::to_string(worst));
 }
 
+TEST_P(AgreesWithReference, OfGlobalTokens) {
+  const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
+  constexpr std::int32_t windows[] = {0, 1, 2, 17, 40, 64};
+  double worst = 0;
+  for (unsigned seed = 0; seed < (emulated() ? 12 : 40); ++seed) {
+    std::mt19937 random(seed);
+    RandomModel model(wide ? kWide : Sizes{.hidden = 32, .heads = 2, .intermediate = 40, .layers = 3},
+                      pattern_of(random() % 64, std::nullopt), seed);
+    if (seed % 2 == 1 && !wide) model.vary();
+    model.add_global_tokens(windows[seed / 2 % std::size(windows)]);
+    // Up to 16 global tokens of a document, up to 64, and more.
+    const GlobalPairs pairs(model, 3, {1, 1 + random() % 20, 1 + random() % 70, 110}, seed);
+    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    const std::vector<float> truth = pairs.logits(*reference), found = pairs.logits(*backend);
+    double largest = 1;
+    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+    const double off = furthest(found, truth) / largest;
+    worst = std::max(worst, off);
+    EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
+    for (const std::size_t i : {2, 3}) {
+      EXPECT_EQ(pairs.logits(*backend, i, 1)[0], found[i]) << "seed " << seed;  // alone as among others
+    }
+    const HiddenStates expected = pairs.states(*reference, 3), states = pairs.states(*backend, 3);
+    ASSERT_EQ(states.layers.size(), expected.layers.size());
+    for (std::size_t layer = 0; layer < states.layers.size(); ++layer) {
+      ASSERT_EQ(states.layers[layer].size(), expected.layers[layer].size());
+      for (std::size_t segment = 0; segment < states.layers[layer].size(); ++segment) {
+        double size = 2;
+        for (const float x : expected.layers[layer][segment]) size = std::max(size, std::abs(static_cast<double>(x)));
+        EXPECT_LE(furthest(states.layers[layer][segment], expected.layers[layer][segment]) / size,
+                  2 * GetParam().tolerance)
+            << "seed " << seed << ", layer " << layer << ", segment " << segment;
+      }
+    }
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
 TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));

@@ -295,64 +295,6 @@ TEST(FastPath, ComputesWhatTheReferenceDoes) {
   });
 }
 
-/// C, Q, D and tokens of the document that see all of it; D with a window.
-void add_global_tokens(RandomModel& model, std::int32_t window) {
-  model.description.groups.push_back({"sentences", Dependence::pair});
-  model.description.stacks[0].groups.push_back(3);
-  for (Layer& layer : model.layers()) {
-    Views& views = layer.attentions[0].views;
-    for (auto& of_group : views) of_group.push_back(kEverything);
-    views.emplace_back(4, kEverything);
-    views[kDocument][kDocument] = {View::Kind::window, window};
-  }
-}
-
-TEST(FastPath, ComputesGlobalTokens) {
-  for (const std::int32_t window : {0, 1, 2, 17, 40}) {
-    RandomModel model(kSmall);
-    add_global_tokens(model, window);
-    const auto reference = model.on(kReference), fast = model.on(kFast);
-    std::mt19937 random(static_cast<std::uint32_t>(window));
-    for (int round = 0; round < 20; ++round) {
-      const std::int32_t cls = 1;
-      const std::vector<std::int32_t> query = model.tokens(3), positions = counted(0, 64);
-      const std::span<const std::int32_t> places(positions);
-      // Some tokens of each document are global: none, a few, or all but one.
-      struct Document {
-        std::vector<std::int32_t> ids[2], positions[2];
-        std::vector<Segment> segments;
-      };
-      std::vector<Document> documents(3);
-      std::vector<std::span<const Segment>> candidates;
-      for (Document& document : documents) {
-        const std::size_t tokens = 1 + random() % 50, share = random() % 4;
-        for (std::size_t i = 0; i < tokens; ++i) {
-          const std::size_t which = i > 0 && random() % 4 < share ? 1 : 0;
-          document.ids[which].push_back(model.tokens(1)[0]);
-          document.positions[which].push_back(static_cast<std::int32_t>(4 + i));
-        }
-        document.segments.push_back({kDocument, document.ids[0], document.positions[0], 1});
-        if (!document.ids[1].empty()) document.segments.push_back({3, document.ids[1], document.positions[1], 1});
-        candidates.emplace_back(document.segments);
-      }
-      const Segment shared[] = {{kCls, {&cls, 1}, places.first(1)}, {kQuery, query, places.subspan(1, 3)}};
-      std::vector<float> expected(3), logits(3);
-      reference->score({shared, candidates}, expected);
-      fast->score({shared, candidates}, logits);
-      for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(logits[i], expected[i], 1e-4) << window << ", " << round;
-      const auto states = reference->hidden_states({shared, std::span(candidates).first(1)}),
-                 own = fast->hidden_states({shared, std::span(candidates).first(1)});
-      ASSERT_EQ(own.layers.size(), states.layers.size());
-      for (std::size_t s = 0; s < states.layers.back().size(); ++s) {
-        ASSERT_EQ(own.layers.back()[s].size(), states.layers.back()[s].size());
-        for (std::size_t i = 0; i < own.layers.back()[s].size(); ++i) {
-          ASSERT_NEAR(own.layers.back()[s][i], states.layers.back()[s][i], 1e-3);
-        }
-      }
-    }
-  }
-}
-
 /// T5's form: Q and D through two pre-norm layers with relative positions, then one token through two layers of a
 /// decoder. Heads are narrower than the states.
 RandomModel with_decoder(const AttentionPattern& pattern) {
@@ -430,8 +372,12 @@ TEST(FastPath, NamesWhatItDoesNotSupport) {
     refuse(name, [&](RandomModel& model) { spoil(model.layers()[1].attentions[0]); });
   };
   refuse("groups of tokens other", [](auto& m) {
-    add_global_tokens(m, 3);
+    m.add_global_tokens(3);
     m.layers()[0].attentions[0].views[kCls][3] = {};
+  });
+  refuse("groups of tokens other", [](auto& m) {
+    m.add_global_tokens(3);
+    m.description.head.groups = {kDocument};
   });
   refuse("several stacks", [](auto& m) {
     m.description.stacks.push_back({{}, {m.layers()[0]}});

@@ -119,6 +119,28 @@ class RandomModel {
     weights.head_output = linear(head.outputs, hidden);
   }
 
+  /// Adds a fourth group, which sees, and is seen, like the document, but without windows; D gets `window` on itself.
+  void add_global_tokens(std::int32_t window) {
+    constexpr std::int32_t global = 3;
+    constexpr View all{View::Kind::all};
+    description.groups.push_back({"sentences", Dependence::pair});
+    description.stacks.front().groups.push_back(global);
+    for (Layer& layer : layers()) {
+      Views& views = layer.attentions.front().views;
+      for (const std::int32_t of : {kCls, kQuery}) {
+        for (View* view : {&views[of][kDocument], &views[kDocument][of]}) {
+          if (view->kind == View::Kind::window) *view = all;
+        }
+      }
+      views[kDocument][kDocument] = all;
+      for (auto& of_group : views) of_group.push_back(of_group[kDocument]);
+      views.push_back(views[kDocument]);
+      views[kDocument][kDocument] = {View::Kind::window, window};
+    }
+    std::vector<std::int32_t>& pooled = description.head.groups;
+    if (std::find(pooled.begin(), pooled.end(), kDocument) != pooled.end()) pooled.push_back(global);
+  }
+
   std::unique_ptr<Backend> on(const BackendOptions& options) const {
     return create_backend(description, weights, options);
   }
@@ -204,6 +226,56 @@ inline Pairs random_pairs(RandomModel& model, std::size_t query, const std::vect
   for (const std::size_t length : documents) pairs.documents.push_back(model.tokens(length));
   return pairs;
 }
+
+/// A query and documents, each with no, some or mostly tokens of group 3. RandomModel::add_global_tokens has added it.
+class GlobalPairs {
+ public:
+  GlobalPairs(RandomModel& model, std::size_t query, const std::vector<std::size_t>& lengths, std::uint32_t seed)
+      : query_(model.tokens(query)), positions_(1 + query), documents_(lengths.size()) {
+    std::iota(positions_.begin(), positions_.end(), 0);
+    const std::span<const std::int32_t> positions(positions_);
+    shared_ = {{kCls, {&cls_, 1}, positions.first(1)}, {kQuery, query_, positions.subspan(1)}};
+    std::mt19937 random(seed);
+    const std::int32_t type = model.description.token_types > 0 ? 1 : 0;
+    for (std::size_t d = 0; d < lengths.size(); ++d) {
+      Document& document = documents_[d];
+      const std::vector<std::int32_t> ids = model.tokens(lengths[d]);
+      const std::size_t share = (seed + d) % 4, text = random() % ids.size();
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        const std::size_t which = i != text && random() % 4 < share ? 1 : 0;
+        document.ids[which].push_back(ids[i]);
+        document.positions[which].push_back(static_cast<std::int32_t>(1 + query + i));
+      }
+      document.segments = {{kDocument, document.ids[0], document.positions[0], type}};
+      if (!document.ids[1].empty()) document.segments.push_back({3, document.ids[1], document.positions[1], type});
+      candidates_.emplace_back(document.segments);
+    }
+  }
+  GlobalPairs(const GlobalPairs&) = delete;
+  GlobalPairs& operator=(const GlobalPairs&) = delete;
+
+  std::vector<float> logits(const Backend& backend) const { return logits(backend, 0, candidates_.size()); }
+  std::vector<float> logits(const Backend& backend, std::size_t first, std::size_t count) const {
+    std::vector<float> scores(count, std::nanf(""));
+    backend.score({shared_, std::span(candidates_).subspan(first, count)}, scores);
+    return scores;
+  }
+  HiddenStates states(const Backend& backend, std::size_t document) const {
+    return backend.hidden_states({shared_, std::span(candidates_).subspan(document, 1)});
+  }
+
+ private:
+  struct Document {
+    std::vector<std::int32_t> ids[2], positions[2];  // D's, then group 3's
+    std::vector<Segment> segments;
+  };
+
+  std::int32_t cls_ = 1;
+  std::vector<std::int32_t> query_, positions_;
+  std::vector<Segment> shared_;
+  std::vector<Document> documents_;
+  std::vector<std::span<const Segment>> candidates_;
+};
 
 inline std::vector<float> random_numbers(std::size_t count, float spread = 1, std::uint32_t seed = 7) {
   std::mt19937 random(seed);
