@@ -2,9 +2,8 @@
 //
 // A tile of F output features x V vectors of tokens stays in registers while one pass over the inputs loads V vectors
 // of the operand and F broadcast weights per step: with F = 8, V = 3 and 32 registers, 24 multiply-adds for 11 loads.
-// The weights stream past the operand's panel, 32 bytes per step. So that a part of the panel stays in the first-level
-// cache, a product may sum some of the inputs for many features before it takes the next inputs; the sums wait in
-// memory, which changes none of their bits.
+// A product sums some of the inputs for many features and for some panels before it takes the next inputs, so that what
+// it reads again comes from a near cache; the sums wait in memory, which changes none of their bits.
 
 struct DotF32 {
   using Sum = Floats;
@@ -167,39 +166,46 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
   finish_tile<Dot, F, V>(product, panel, feature, results);
 }
 
-// Steps whose part of an operand's panel, 24 KiB, stays in the first-level cache. AVX2 multiplies no faster than the
-// second-level cache delivers the panel, so there it takes all steps at once.
-constexpr std::size_t kStepsTogether = RELUCENT_REGISTERS == 32 ? 128 : std::size_t{1} << 20;
-// Features whose sums wait in the first- or second-level cache for the next steps.
+// Steps, panels and features whose products are summed before others. With 32 registers, 128 steps of a panel, 24 KiB,
+// stay in the first-level cache. Otherwise the weights of 512 steps, 256 KiB, stay in the second-level cache while
+// eight panels pass, which come from there as fast as AVX2 multiplies them.
+constexpr std::size_t kStepsTogether = RELUCENT_REGISTERS == 32 ? 128 : 512;
+constexpr std::size_t kPanelsTogether = RELUCENT_REGISTERS == 32 ? 1 : 8;
 constexpr std::size_t kFeaturesTogether = 128;
+constexpr std::size_t kSumsTogether = kFeaturesTogether * kPanel;  // of a panel, which wait for the next steps
 
+// Some features, from `block` on, of one panel.
 template <typename Dot, std::size_t F, std::size_t V>
-void product_panel(const Product& product, std::size_t panel) {
-  const std::size_t parts = (product.steps + kStepsTogether - 1) / kStepsTogether;
-  const std::size_t steps = (product.steps + parts - 1) / parts;
-  alignas(64) float kept[kFeaturesTogether * V * kLanes];
-  for (std::size_t block = 0; block < product.features; block += kFeaturesTogether) {
-    const std::size_t left = product.features - block, count = left < kFeaturesTogether ? left : kFeaturesTogether;
-    for (std::size_t first = 0; first < product.steps; first += steps) {
-      const std::size_t end = product.steps - first < steps ? product.steps : first + steps;
-      for (std::size_t f = 0; f < count; f += F) {
-        product_tile<Dot, F, V>(product, panel, block + f, first, end, kept + f * V * kLanes);
-      }
-    }
+void product_part(const Product& product, std::size_t panel, std::size_t block, std::size_t features, std::size_t first,
+                  std::size_t end, float* kept) {
+  for (std::size_t f = 0; f < features; f += F) {
+    product_tile<Dot, F, V>(product, panel, block + f, first, end, kept + f * V * kLanes);
   }
 }
 
 template <typename Dot>
 void product_panels(const Product& product) {
   constexpr std::size_t wide = RELUCENT_REGISTERS == 32 ? 8 : 4;
-  const std::size_t whole = product.vectors / kPanelVectors;
-  for (std::size_t panel = 0; panel < whole; ++panel) product_panel<Dot, wide, kPanelVectors>(product, panel);
-  // A narrower tile takes more features, to keep as many sums in flight.
-  switch (product.vectors % kPanelVectors) {
-    case 1: product_panel<Dot, 2 * wide, 1>(product, whole); break;
-    case 2:
-      if constexpr (kPanelVectors > 2) product_panel<Dot, wide, 2>(product, whole);
-      break;
-    default: break;
+  const std::size_t whole = product.vectors / kPanelVectors, rest = product.vectors % kPanelVectors;
+  const std::size_t all = whole + (rest > 0 ? 1 : 0);
+  const std::size_t parts = (product.steps + kStepsTogether - 1) / kStepsTogether;
+  const std::size_t steps = (product.steps + parts - 1) / parts;
+  alignas(64) float kept[kPanelsTogether * kSumsTogether];
+  const auto part = [&](std::size_t panel, std::size_t block, std::size_t features, std::size_t first, float* sums) {
+    const std::size_t end = product.steps - first < steps ? product.steps : first + steps;
+    if (panel < whole) return product_part<Dot, wide, kPanelVectors>(product, panel, block, features, first, end, sums);
+    // A narrower tile takes more features, to keep as many sums in flight.
+    if (rest == 1) return product_part<Dot, 2 * wide, 1>(product, panel, block, features, first, end, sums);
+    if constexpr (kPanelVectors > 2) product_part<Dot, wide, 2>(product, panel, block, features, first, end, sums);
+  };
+  for (std::size_t run = 0; run < all; run += kPanelsTogether) {
+    const std::size_t panels = all - run < kPanelsTogether ? all - run : kPanelsTogether;
+    for (std::size_t block = 0; block < product.features; block += kFeaturesTogether) {
+      const std::size_t left = product.features - block;
+      const std::size_t features = left < kFeaturesTogether ? left : kFeaturesTogether;
+      for (std::size_t first = 0; first < product.steps; first += steps) {
+        for (std::size_t p = 0; p < panels; ++p) part(run + p, block, features, first, kept + p * kSumsTogether);
+      }
+    }
   }
 }

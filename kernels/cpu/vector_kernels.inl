@@ -64,7 +64,7 @@ const VectorKernels kKernels = {
     .name = RELUCENT_TEXT(RELUCENT_LEVEL),
     .lanes = kLanes,
     .panel = kPanel,
-    .panels_together = RELUCENT_AMX != 0 ? 22 : 1,
+    .panels_together = RELUCENT_AMX != 0 ? 22 : kPanelsTogether,
     .bf16_inputs = RELUCENT_AMX != 0 ? 256 : 0,
     .group_tokens = RELUCENT_AMX != 0 ? 704 : 384,
     .native_bf16 = RELUCENT_BF16 != 0 || RELUCENT_AMX == 2,
