@@ -1,5 +1,6 @@
 // Logits of every family's golden checkpoints, on every backend that computes the family.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <bit>
@@ -259,6 +260,36 @@ std::vector<Place> places() {
 
 INSTANTIATE_TEST_SUITE_P(Backends, FamiliesGolden, ::testing::ValuesIn(places()),
                          [](const auto& test) { return test.param.name; });
+
+/// Bytes that the process has allocated and not freed.
+std::size_t allocated() {
+  const auto heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+TEST(Families, MemoryIsFlatOverTenThousandQueries) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "SKIPPED: sanitizers use memory of their own";
+#endif
+  RELUCENT_NEEDS(golden_path("families"));
+  for (const char* family : {"bert", "electra", "roberta", "xlm-roberta", "modernbert", "t5"}) {
+    const fs::path folder = golden_path("families") / family;
+    GoldenModel model(folder, {Device::cpu(), Precision::fp32, 1, ""});
+    std::vector<json> cases;
+    for_each_line(folder / "cases.jsonl.gz", [&](const std::string& line) {
+      json golden = json::parse(line);
+      if (golden["query_ids"].size() + golden["doc_ids"].size() <= 60) cases.push_back(std::move(golden));
+    });
+    ASSERT_GT(cases.size(), 5U);
+    const auto answer = [&](std::size_t queries) {
+      for (std::size_t i = 0; i < queries; ++i) model.logit(cases[i % cases.size()]);
+    };
+    answer(1000);
+    const std::size_t before = allocated();
+    answer(9000);
+    EXPECT_LT(allocated(), before + 64 * 1024) << family;
+  }
+}
 
 TEST(Families, ModernBertsOwnKeysAreRead) {
   RELUCENT_NEEDS(golden_path("families/modernbert/config.json"));
