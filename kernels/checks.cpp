@@ -43,6 +43,10 @@ void check_attention(const std::string& name, const Attention& attention, const 
   check_linear(name + "key", weights.key, width, hidden);
   check_linear(name + "value", weights.value, width, hidden);
   check_linear(name + "attention output", weights.output, hidden, width);
+  if (attention.gated) {
+    check_linear(name + "gated query", weights.gated_query, width, hidden);
+    check_linear(name + "gate", weights.gate, hidden, 3 * std::int64_t{hidden});
+  }
   if (attention.norm != NormPlacement::none) check_norm(name + "attention norm", weights.norm, hidden);
   switch (attention.positions.kind) {
     case PositionScheme::Kind::none: break;
@@ -102,6 +106,17 @@ void check_segment(const EncoderDescription& d, const Segment& segment, const st
   }
 }
 
+/// Checks that a group which takes a segment's first tokens finds enough of them.
+void check_derivable(const EncoderDescription& d, const Segment& segment, const std::string& name) {
+  for (const TokenGroup& group : d.groups) {
+    if (!group.derived || group.derived->group != segment.group) continue;
+    const auto wanted = static_cast<std::size_t>(group.derived->tokens);
+    if (group.derived->kind != Derivation::Kind::first_tokens || segment.tokens() >= wanted) continue;
+    throw Error(ErrorKind::usage, name,
+                fmt::format("has {} tokens, but {} states derive from it", segment.tokens(), wanted));
+  }
+}
+
 }  // namespace
 
 void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
@@ -122,6 +137,11 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   if (d.embedding_norm) check_norm("embedding norm", w.embedding_norm, d.embedding_size);
   if (d.embedding_size != d.hidden_size) {
     check_linear("embedding projection", w.embedding_projection, d.hidden_size, d.embedding_size);
+  }
+  for (const TokenGroup& group : d.groups) {
+    if (group.derived && group.derived->kind == Derivation::Kind::codes) {
+      check_shape("codes", w.codes, {group.derived->tokens, d.hidden_size});
+    }
   }
   if (w.stacks.size() != d.stacks.size()) refuse_description("needs one set of weights per stack");
   for (std::size_t s = 0; s < d.stacks.size(); ++s) {
@@ -145,7 +165,30 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   if (d.head.outputs < 1) refuse_description("the head needs at least one output");
   if (d.head.dense) check_linear("pooler", w.head_dense, d.hidden_size, d.hidden_size);
   if (d.head.norm) check_norm("head norm", w.head_norm, d.hidden_size);
-  check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
+  if (!d.head.dot_with) check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
+}
+
+void check_texts(const EncoderDescription& description, std::span<const Segment> texts, std::size_t states) {
+  const auto derived = std::find_if(description.groups.begin(), description.groups.end(),
+                                    [](const TokenGroup& group) { return group.derived.has_value(); });
+  if (derived == description.groups.end()) {
+    throw Error(ErrorKind::unsupported, "encoder description", "has no states that could be computed before a query",
+                "use a MixEncoder's checkpoint");
+  }
+  const std::size_t each =
+      static_cast<std::size_t>(derived->derived->tokens) * static_cast<std::size_t>(description.hidden_size);
+  if (states != texts.size() * each) {
+    throw Error(ErrorKind::usage, "texts",
+                fmt::format("are {}, but there is room for {} states of {} numbers", texts.size(), states, each));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string name = fmt::format("text {}", i);
+    if (texts[i].group != derived->derived->group) {
+      throw Error(ErrorKind::usage, name, fmt::format("is of the wrong group {}", texts[i].group));
+    }
+    check_segment(description, texts[i], name);
+    check_derivable(description, texts[i], name);
+  }
 }
 
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
@@ -163,7 +206,12 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
     if (shared != within(of.input, Dependence::query)) {
       throw Error(ErrorKind::usage, of.name, fmt::format("must {}be a shared segment", shared ? "not " : ""));
     }
-    check_segment(description, segment, shared ? of.name : fmt::format("{} {}", of.name, candidate));
+    const std::string name = shared ? of.name : fmt::format("{} {}", of.name, candidate);
+    check_segment(description, segment, name);
+    check_derivable(description, segment, name);
+    if (of.derived && (segment.states.empty() || segment.tokens() != static_cast<std::size_t>(of.derived->tokens))) {
+      throw Error(ErrorKind::usage, name, fmt::format("must be given as {} states", of.derived->tokens));
+    }
   };
   for (const Segment& segment : batch.shared) check(segment, true, 0);
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {

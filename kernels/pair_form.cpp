@@ -20,6 +20,9 @@ const char* name_of(Feature feature) {
     case Feature::no_embedding_norm: return "embeddings without a norm";
     case Feature::global_tokens: return "tokens of the document that see all of it (starts of sentences)";
     case Feature::other_groups: return "groups of tokens other than [CLS], query and document";
+    case Feature::mix_encoder: return "candidates encoded apart from the query (MixEncoder)";
+    case Feature::derived_groups: return "states derived from those of other tokens";
+    case Feature::gated_tokens: return "gated tokens";
     case Feature::decoder: return "a decoder (T5)";
     case Feature::several_stacks: return "several stacks of layers";
     case Feature::several_attentions: return "several attentions in one layer (a decoder)";
@@ -42,11 +45,13 @@ const char* name_of(Feature feature) {
     case Feature::tanh: return "a feed-forward with tanh";
     case Feature::gated_feed_forward: return "a gated feed-forward";
     case Feature::head_of_other_groups: return "a head on tokens other than [CLS]";
+    case Feature::head_pooling: return "a head that pools otherwise than by the mean";
     case Feature::head_scale: return "a scale in the head";
     case Feature::no_head_dense: return "a head without a dense layer";
     case Feature::head_activation: return "a head with an activation other than tanh";
     case Feature::head_norm: return "a head with a norm";
     case Feature::several_outputs: return "a head with several outputs";
+    case Feature::dot_head: return "a head that multiplies the states of two groups";
   }
   return "";
 }
@@ -64,6 +69,11 @@ class FeatureFinder {
     switch (d_.norm_kind) {
       case NormKind::layer: break;
       case NormKind::rms: needs(true, Feature::rms_norm); break;
+    }
+    if (is_mix_encoder(d_)) {
+      needs(true, Feature::mix_encoder);
+      for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
+      return;
     }
     of_groups();
     const bool decoder = is_decoder();
@@ -87,6 +97,7 @@ class FeatureFinder {
   void of_groups() {
     using Groups = std::vector<std::int32_t>;
     const std::vector<TokenGroup>& groups = d_.groups;
+    for (const TokenGroup& group : groups) needs(group.derived.has_value(), Feature::derived_groups);
     const auto of_candidate = [&](std::size_t group) { return !within(groups[group].input, Dependence::query); };
     const bool global = groups.size() == kGlobal + 1;
     const bool pair = (groups.size() == kGlobal || (global && of_candidate(kGlobal))) &&
@@ -201,6 +212,7 @@ class FeatureFinder {
     needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
     needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size)), Feature::attention_scale);
     needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
+    needs(attention.gated.has_value(), Feature::gated_tokens);
     switch (attention.positions.kind) {
       case PositionScheme::Kind::none: break;
       case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
@@ -221,6 +233,11 @@ class FeatureFinder {
   void of_head() {
     const Head& head = d_.head;
     needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
+    switch (head.pooling) {
+      case Pooling::mean: break;
+      case Pooling::last:
+      case Pooling::all_but_last: needs(true, Feature::head_pooling); break;
+    }
     needs(head.scale != 1, Feature::head_scale);
     needs(!head.dense, Feature::no_head_dense);
     switch (head.activation) {
@@ -233,6 +250,7 @@ class FeatureFinder {
     }
     needs(head.norm, Feature::head_norm);
     needs(head.outputs != 1, Feature::several_outputs);
+    needs(head.dot_with.has_value(), Feature::dot_head);
   }
 
   const EncoderDescription& d_;
@@ -281,6 +299,65 @@ void merge(const Segment& text, const Segment& globals, PairBatch& to) {
 }
 
 }  // namespace
+
+bool is_mix_encoder(const EncoderDescription& d) {
+  using Groups = std::vector<std::int32_t>;
+  if (d.stacks.size() != 2 || d.groups.size() != kContext + 1 || d.stacks[0].final_norm || d.stacks[1].final_norm ||
+      d.stacks[0].groups != Groups{kQuery, kDocument} || d.stacks[1].groups != Groups{kContext, kCls} ||
+      d.norm_kind != NormKind::layer) {
+    return false;
+  }
+  const std::optional<Derivation>& context = d.groups[kContext].derived;
+  if (!context || context->tokens > kMostContext || d.groups[kCls].input != Dependence::nothing ||
+      d.groups[kQuery].input != Dependence::query || d.groups[kDocument].input != Dependence::candidate) {
+    return false;
+  }
+  const Layer& first = d.stacks[0].layers.front();
+  if (first.attentions.size() != 1) return false;
+  const Attention& like = first.attentions.front();
+  const Attention of_text{
+      .heads = like.heads, .head_size = like.head_size, .scale = like.scale, .views = mix_encoder_text_views()};
+  const FeedForward feed_forward{.size = first.feed_forward.size, .activation = first.feed_forward.activation};
+  const auto is = [&](const Layer& layer, const Attention& attention) {
+    return layer.attentions == std::vector<Attention>{attention} && layer.feed_forward == feed_forward;
+  };
+  for (const Layer& layer : d.stacks[0].layers) {
+    if (!is(layer, of_text)) return false;
+  }
+  for (const Layer& layer : d.stacks[1].layers) {
+    if (layer.attentions.size() != 1) return false;
+    const Attention& attention = layer.attentions.front();
+    if (!attention.gated || !attention.keys_of_layer) return false;
+    Attention wanted = of_text;
+    wanted.views = mix_encoder_interaction_views();
+    wanted.keys_of_layer = attention.keys_of_layer;
+    wanted.gated = GatedToken{kCls, kContext, attention.gated->hint};
+    if (!is(layer, wanted)) return false;
+  }
+  const Head& head = d.head;
+  return head.groups == Groups{kContext} && head.dot_with == kCls && head.scale == 1 && !head.dense && !head.norm &&
+         head.activation == Activation::none;
+}
+
+MixBatch mix_batch(const ScoringBatch& batch) {
+  MixBatch mix;
+  const auto refuse = [](const std::string& place, const std::string& problem) {
+    throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
+  };
+  if (batch.shared.size() != 1 || batch.shared.front().group != kQuery || !batch.shared.front().states.empty()) {
+    refuse("batch", "must share one segment of token ids, the query");
+  }
+  mix.query = batch.shared.front();
+  for (const std::span<const Segment> candidate : batch.candidates) {
+    const bool one = candidate.size() == 1;
+    const Segment segment = one ? candidate.front() : Segment();
+    if (!one || (segment.group == kDocument ? !segment.states.empty() : segment.group != kContext)) {
+      refuse(fmt::format("candidate {}", mix.candidates.size()), "must be one text or the states of one context");
+    }
+    mix.candidates.push_back(segment);
+  }
+  return mix;
+}
 
 std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
 

@@ -32,6 +32,30 @@ void check_views(const EncoderDescription& d, const Attention& attention) {
   }
 }
 
+void check_derivation(const EncoderDescription& d, const TokenGroup& group) {
+  check_group(d, group.derived->group);
+  const auto stack_of = [&](std::int32_t which) {
+    std::size_t stack = 0;
+    const auto in = [&](const Stack& one) { return std::count(one.groups.begin(), one.groups.end(), which) > 0; };
+    while (stack < d.stacks.size() && !in(d.stacks[stack])) ++stack;
+    return stack;
+  };
+  const auto own = static_cast<std::int32_t>(&group - d.groups.data());
+  if (group.derived->tokens < 1 || stack_of(group.derived->group) >= stack_of(own) ||
+      stack_of(own) == d.stacks.size()) {
+    refuse(group.name + " must derive at least one token from a group of an earlier stack");
+  }
+}
+
+void check_gated(const EncoderDescription& d, const Stack& stack, const GatedToken& gated) {
+  for (const std::int32_t group : {gated.group, gated.hint_group}) {
+    check_group(d, group);
+    if (std::count(stack.groups.begin(), stack.groups.end(), group) == 0) {
+      refuse("a gated token and its hint must belong to the layer's stack");
+    }
+  }
+}
+
 void check(const EncoderDescription& d) {
   if (d.groups.empty() || d.stacks.empty() || d.head.groups.empty()) {
     refuse("needs at least one group of tokens, one stack of layers and one group for the head");
@@ -47,6 +71,7 @@ void check(const EncoderDescription& d) {
     for (const Layer& layer : d.stacks[s].layers) {
       for (const Attention& attention : layer.attentions) {
         check_views(d, attention);
+        if (attention.gated) check_gated(d, d.stacks[s], *attention.gated);
         for (std::size_t earlier = 0; attention.keys_of_layer && earlier < s; ++earlier) {
           if (*attention.keys_of_layer < 0 || index(*attention.keys_of_layer) >= d.stacks[earlier].layers.size()) {
             refuse(fmt::format("there is no layer {} whose keys could be seen", *attention.keys_of_layer));
@@ -55,7 +80,11 @@ void check(const EncoderDescription& d) {
       }
     }
   }
+  for (const TokenGroup& group : d.groups) {
+    if (group.derived) check_derivation(d, group);
+  }
   for (const std::int32_t group : d.head.groups) check_group(d, group);
+  if (d.head.dot_with) check_group(d, *d.head.dot_with);
 }
 
 class Planner {
@@ -94,6 +123,10 @@ class Planner {
     std::vector<Dependence> now;
     for (const TokenGroup& group : d_.groups) now.push_back(group.input);
     for (std::size_t s = 0; s < d_.stacks.size(); ++s) {
+      for (const std::int32_t group : d_.stacks[s].groups) {
+        const std::optional<Derivation>& derived = d_.groups[index(group)].derived;
+        if (derived) now[index(group)] = now[index(group)] | now[index(derived->group)];
+      }
       for (std::size_t l = 0; l < d_.stacks[s].layers.size(); ++l) {
         std::vector<GroupPlan>& groups = plan_.stacks[s][l];
         for (std::size_t g = 0; g < groups.size(); ++g) groups[g].before = now[g];
@@ -106,6 +139,10 @@ class Planner {
               if (kind == View::Kind::across) of = of | Dependence::set;
             });
           }
+          if (const auto& gated = attention.gated) {
+            Dependence& of = now[index(gated->group)];
+            of = of | input[index(gated->hint_group)];
+          }
         }
         for (std::size_t g = 0; g < groups.size(); ++g) groups[g].after = now[g];
       }
@@ -115,6 +152,7 @@ class Planner {
   void find_needs() {
     std::vector<bool> live(d_.groups.size());  // whether the group's states are read later
     for (const std::int32_t group : d_.head.groups) live[index(group)] = true;
+    if (d_.head.dot_with) live[index(*d_.head.dot_with)] = true;
     for (std::size_t s = d_.stacks.size(); s-- > 0;) {
       for (std::size_t l = d_.stacks[s].layers.size(); l-- > 0;) {
         std::vector<GroupPlan>& groups = plan_.stacks[s][l];
@@ -125,6 +163,10 @@ class Planner {
         for (std::size_t g = 0; g < groups.size(); ++g) {
           live[g] = groups[g].need != Need::nothing || (live[g] && stack_of_[g] != s);
         }
+      }
+      for (const std::int32_t group : d_.stacks[s].groups) {
+        const std::optional<Derivation>& derived = d_.groups[index(group)].derived;
+        if (derived && live[index(group)]) live[index(derived->group)] = true;
       }
     }
   }
@@ -144,6 +186,12 @@ class Planner {
           more = more || (passed && of.need != Need::states);
           of.need = std::max(of.need, passed ? Need::states : Need::keys);
         });
+        if (const auto& gated = attention.gated; gated && gated->group == group) {
+          Need& hint = groups[index(gated->hint_group)].need;
+          const Need wanted = &attention != &attentions.front() ? Need::states : Need::keys;
+          more = more || (wanted == Need::states && hint != Need::states);
+          hint = std::max(hint, wanted);
+        }
       }
     }
     return more;

@@ -22,6 +22,7 @@ struct Encoded {
   /// Without a decoder: per candidate [CLS]'s input to the last block and then its context there, [2 hidden]; unless
   /// the last block computes only [CLS], the state that the head takes.
   std::vector<float> cls;
+  /// Of a MixEncoder: per candidate its context, [tokens][hidden], also in `cls`.
   /// With a decoder: per candidate the states that leave the first stack, [hidden][stride].
   struct States {
     std::size_t tokens = 0, stride = 0, query = 0;  // the first `query` tokens are the query's
@@ -103,18 +104,22 @@ struct Sequence {
 /// x_k = W_V sum_k p_k x_k). So it reads each token twice, and its matrix products take only [CLS] tokens, those of
 /// many sequences at once. T5's decoder is a row of such blocks: it computes one token per candidate, and reads each
 /// state of the first stack twice per layer.
+///
+/// A MixEncoder's text is such a sequence without [CLS] and query, of which encode() leaves the context. interact()
+/// computes the second stack for many candidates: 2 H^2 (12 k + 13) operations per layer, candidate and k states.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
           const VectorKernels& kernels);
 
   /// Whether Q's states are the same for all candidates, and are computed once.
-  bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || has_decoder()); }
+  bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || cls_apart()); }
+  /// Of a MixEncoder, as far as the interaction reads it.
   QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
   std::size_t tokens(std::size_t query, std::size_t document) const {
-    return (has_decoder() ? 0 : 1) + (shares_query() ? 0 : query) + document;
+    return (cls_apart() ? 0 : 1) + (shares_query() ? 0 : query) + document;
   }
   /// Candidates that may be kept as Encoded at a time: with a decoder, which keeps all of their tokens, not all.
   std::size_t most_encoded() const noexcept { return has_decoder() ? 64 : static_cast<std::size_t>(-1); }
@@ -131,6 +136,15 @@ class Encoder {
               std::span<float> logits, Workspace& workspace) const;
   /// Tokens that a worker's own group should have at most.
   std::size_t group_tokens() const noexcept { return kernels_.group_tokens; }
+
+  bool is_mix_encoder() const noexcept { return !interaction_.empty(); }
+  /// Numbers in the context of one text.
+  std::size_t context_size() const noexcept { return context_tokens_ * hidden_; }
+  /// Of how many of `count` candidates one worker should compute the interaction at a time.
+  std::size_t candidates_together(std::size_t count, std::size_t workers) const;
+  /// Writes the scores of candidates, given their contexts, to a query.
+  void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,
+                Workspace& workspace, const StopSignal& stop) const;
 
   /// Computes every block for every token. Throws Error `unsupported` with a decoder.
   HiddenStates hidden_states(const PairBatch& pair, Workspace& workspace) const;
@@ -181,6 +195,15 @@ class Encoder {
     OneTokenHeads heads;
     AfterHeads after;
     bool sees_query = true, sees_document = true;
+  };
+  /// A layer in which the context of a candidate and its gated token see the query.
+  struct InteractionLayer {
+    std::size_t keys_of;  // layer of the first stack
+    PackedLinear heads;   // of the context, as in Layer
+    PackedLinear gated_query;
+    PackedLinear gate[3];  // of the hint, with the bias; of the attention's result; of the token so far
+    Pooling hint;
+    AfterHeads after;
   };
   /// A group in the workspace's panels.
   struct Group {
@@ -242,6 +265,9 @@ class Encoder {
   /// keys and values, which start at its first panel.
   template <typename Attend>
   void block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
+  /// Its first half: the heads' output, as the group's context.
+  template <typename Attend>
+  void attend_heads(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// The rest of the block. The workers share the panels, or the features if there are too few panels.
   void after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
@@ -274,6 +300,12 @@ class Encoder {
   /// The decoder's output for some candidates, in workspace.cls.
   void decode(const Segment& token, std::span<const Encoded::States> states, const QueryStates* shared,
               Workspace& workspace) const;
+  /// The context that derives from a sequence of a group whose activation is x: [tokens][hidden].
+  void derive(const Group& group, const Sequence& sequence, const float* x, float* context, Workspace& workspace) const;
+  /// The heads' output in an interaction, [heads * head size] of `context`: of the context's tokens, which are the
+  /// operand, and of the gated tokens, whose queries are an activation. Each takes `block` vectors per token.
+  void attend_query(const InteractionLayer& layer, const QueryStates& query, const OperandOut& tokens,
+                    const float* gated_queries, std::size_t block, float* context, Workspace& workspace) const;
   /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
   /// activation: feature f of panel p at out + (p * features + f) * panel.
   void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
@@ -293,6 +325,8 @@ class Encoder {
   OperandOut operand(Arithmetic arithmetic, std::size_t features, std::size_t vectors, Buffer<float>& units,
                      Buffer<float>& token_scales) const;
   bool has_decoder() const noexcept { return !decoder_.empty(); }
+  /// Whether what stands in the place of [CLS] passes through a stack of its own.
+  bool cls_apart() const noexcept { return description_.stacks.size() > 1; }
   std::size_t whole_layers() const { return layers_.size() - (last_is_short_ ? 1 : 0); }
   std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
 
@@ -316,7 +350,10 @@ class Encoder {
   OneTokenHeads last_;
   std::optional<AfterHeads> after_last_heads_;  // unless the last layer's are used
   std::vector<DecoderLayer> decoder_;
-  NormParameters decoder_norm_;                     // after its last layer
+  NormParameters decoder_norm_;  // after its last layer
+  std::vector<InteractionLayer> interaction_;
+  std::size_t context_tokens_ = 0;
+  std::vector<float> codes_;                        // [hidden][context tokens]; empty: the first tokens
   PackedLinear embedding_projection_, head_dense_;  // without features: none
   NormParameters head_norm_;
   std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]

@@ -99,28 +99,23 @@ void activate(Matrix& x, Activation activation) {
   for (float& value : x.values) value = relucent::activate(value, activation);
 }
 
-/// x <- x + f(x) with a norm after or before f. `f` takes and returns rows of x.
-template <typename Work>
-void sub_block(Matrix& x, NormPlacement placement, const Norm& norm, const Work& f) {
-  switch (placement) {
-    case NormPlacement::none: add(x, f(x)); break;
-    case NormPlacement::before: {
-      Matrix input = x;
-      norm(input);
-      add(x, f(input));
-      break;
-    }
-    case NormPlacement::after:
-      add(x, f(x));
-      norm(x);
-      break;
-  }
+/// x <- x + f(x) with a norm after or before f. `f` takes and returns rows of x. `join(x, input, f(input))` replaces
+/// the addition.
+template <typename Work, typename Join>
+void sub_block(Matrix& x, NormPlacement placement, const Norm& norm, const Work& f, const Join& join) {
+  Matrix input = x;
+  if (placement == NormPlacement::before) norm(input);
+  join(x, input, f(input));
+  if (placement == NormPlacement::after) norm(x);
 }
+
+void add_result(Matrix& x, const Matrix&, const Matrix& result) { add(x, result); }
 
 struct AttentionParts {
   Norm norm;
   Linear query, key, value, output;
   std::vector<float> relative_bias;  // [buckets, heads]
+  Linear gated_query, gate;
 
   AttentionParts(const AttentionWeights& w, const EncoderDescription& d)
       : norm(w.norm, d),
@@ -128,7 +123,9 @@ struct AttentionParts {
         key(w.key),
         value(w.value),
         output(w.output),
-        relative_bias(to_f32(w.relative_bias)) {}
+        relative_bias(to_f32(w.relative_bias)),
+        gated_query(w.gated_query),
+        gate(w.gate) {}
 };
 
 struct FeedForwardParts {
@@ -172,6 +169,7 @@ struct StackParts {
 struct Token {
   std::size_t group = 0, candidate = 0, segment = 0;
   std::int32_t position = 0;
+  bool derived = false;  // not given: States::derive() gives its states
 };
 
 bool sees(const Token& from, const Token& to, const Views& views) {
@@ -250,6 +248,44 @@ Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matr
   return context;
 }
 
+/// The row that some rows of x give together.
+std::vector<float> pooled(const Matrix& x, std::vector<std::size_t> rows, Pooling pooling) {
+  switch (pooling) {
+    case Pooling::mean: break;
+    case Pooling::last: rows = {rows.back()}; break;
+    case Pooling::all_but_last:
+      if (rows.size() > 1) rows.pop_back();
+      break;
+  }
+  std::vector<float> result(x.columns);
+  for (std::size_t i = 0; i < x.columns; ++i) {
+    double sum = 0;
+    for (const std::size_t row : rows) sum += x[row][i];
+    result[i] = static_cast<float>(sum / static_cast<double>(rows.size()));
+  }
+  return result;
+}
+
+double dot(const float* a, const float* b, std::size_t size) {
+  double sum = 0;
+  for (std::size_t i = 0; i < size; ++i) sum += static_cast<double>(a[i]) * b[i];
+  return sum;
+}
+
+/// What Derivation::Kind::codes says, for one code.
+void apply_code(const float* code, const Matrix& x, std::span<const std::size_t> rows, float* result) {
+  std::vector<double> weights, sums(x.columns);
+  for (const std::size_t row : rows) weights.push_back(dot(code, x[row], x.columns));
+  const double highest = *std::max_element(weights.begin(), weights.end());
+  double total = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double share = std::exp(weights[k] - highest);
+    total += share;
+    for (std::size_t i = 0; i < x.columns; ++i) sums[i] += share * x[rows[k]][i];
+  }
+  for (std::size_t i = 0; i < x.columns; ++i) result[i] = static_cast<float>(sums[i] / total);
+}
+
 /// The states of all tokens of some candidates on their way through the stacks.
 class States {
  public:
@@ -276,12 +312,21 @@ class States {
     const Layer& form = d_.stacks[stack_].layers[layer];
     Matrix own = gathered();
     for (std::size_t a = 0; a < form.attentions.size(); ++a) {
-      sub_block(own, form.attentions[a].norm, parts.attentions[a].norm, [&](const Matrix& input) {
-        return attention(input, form.attentions[a], parts.attentions[a], a == 0 ? &kept_[stack_][layer] : nullptr);
-      });
+      const Attention& attended = form.attentions[a];
+      sub_block(
+          own, attended.norm, parts.attentions[a].norm,
+          [&](const Matrix& input) {
+            return attention(input, attended, parts.attentions[a], a == 0 ? &kept_[stack_][layer] : nullptr);
+          },
+          [&](Matrix& x, const Matrix& input, Matrix result) {
+            const Matrix before = x;
+            add(x, result);
+            if (attended.gated) pass_gate(*attended.gated, parts.attentions[a].gate, before, input, result, x);
+          });
     }
-    sub_block(own, form.feed_forward.norm, parts.feed_forward.norm,
-              [&](const Matrix& input) { return parts.feed_forward(input, form.feed_forward); });
+    sub_block(
+        own, form.feed_forward.norm, parts.feed_forward.norm,
+        [&](const Matrix& input) { return parts.feed_forward(input, form.feed_forward); }, add_result);
     scatter(own);
   }
 
@@ -292,13 +337,65 @@ class States {
     scatter(own);
   }
 
+  /// Fills the tokens of a derived group that have no states of their own.
+  void derive(const Derivation& derivation, const std::vector<float>& codes) {
+    for (std::size_t row = 0; row < tokens_.size(); ++row) {
+      if (!tokens_[row].derived) continue;
+      const std::vector<std::size_t> from = rows_of(derivation.group, tokens_[row].candidate);
+      const auto number = static_cast<std::size_t>(tokens_[row].position);
+      switch (derivation.kind) {
+        case Derivation::Kind::first_tokens: std::copy_n(x_[from.at(number)], x_.columns, x_[row]); break;
+        case Derivation::Kind::codes: apply_code(codes.data() + number * x_.columns, x_, from, x_[row]); break;
+      }
+    }
+  }
+
   const Matrix& x() const { return x_; }
   const std::vector<Token>& tokens() const { return tokens_; }
+  /// The rows of a candidate's tokens of a group.
+  std::vector<std::size_t> rows_of(std::int32_t group, std::size_t candidate) const {
+    std::vector<std::size_t> rows;
+    for (std::size_t row = 0; row < tokens_.size(); ++row) {
+      const Token& token = tokens_[row];
+      if (token.group == static_cast<std::size_t>(group) && token.candidate == candidate) rows.push_back(row);
+    }
+    return rows;
+  }
 
  private:
   struct Kept {
     Matrix key, value;
   };
+
+  /// The hint of the gated token in row `row` of this stack's.
+  std::vector<float> hint_of(const GatedToken& gated, const Matrix& input, std::size_t row) const {
+    std::vector<std::size_t> hints = rows_of(gated.hint_group, tokens_[rows_[row]].candidate);
+    for (std::size_t& hint : hints) {
+      hint = static_cast<std::size_t>(std::find(rows_.begin(), rows_.end(), hint) - rows_.begin());
+    }
+    return pooled(input, std::move(hints), gated.hint);
+  }
+  bool is_gated(const GatedToken& gated, std::size_t row) const {
+    return tokens_[rows_[row]].group == static_cast<std::size_t>(gated.group);
+  }
+
+  /// Overwrites what the residual connection made of the gated tokens in `x`.
+  void pass_gate(const GatedToken& gated, const Linear& gate, const Matrix& before, const Matrix& input,
+                 const Matrix& result, Matrix& x) const {
+    for (std::size_t row = 0; row < x.rows; ++row) {
+      if (!is_gated(gated, row)) continue;
+      Matrix joined(1, 3 * x.columns);
+      const std::vector<float> hint = hint_of(gated, input, row);
+      std::copy(hint.begin(), hint.end(), joined[0]);
+      std::copy_n(result[row], x.columns, joined[0] + x.columns);
+      std::copy_n(before[row], x.columns, joined[0] + 2 * x.columns);
+      const Matrix logits = gate(joined);
+      for (std::size_t i = 0; i < x.columns; ++i) {
+        const double share = 1 / (1 + std::exp(-static_cast<double>(logits[0][i])));
+        x[row][i] = static_cast<float>(share * result[row][i] + (1 - share) * before[row][i]);
+      }
+    }
+  }
 
   Matrix gathered() const {
     Matrix own(rows_.size(), x_.columns);
@@ -316,6 +413,12 @@ class States {
     Kept of{parts.key(x_), parts.value(x_)};
     x_ = before;
     Matrix query = parts.query(input);
+    for (std::size_t row = 0; form.gated && row < rows_.size(); ++row) {
+      if (!is_gated(*form.gated, row)) continue;
+      Matrix hint(1, input.columns);
+      hint.values = hint_of(*form.gated, input, row);
+      std::copy_n(parts.gated_query(hint)[0], query.columns, query[row]);
+    }
     std::vector<Token> own;
     for (const std::size_t row : rows_) own.push_back(tokens_[row]);
     switch (form.positions.kind) {
@@ -357,8 +460,16 @@ class RefBackend final : public Backend {
         embedding_projection_(weights.embedding_projection),
         head_dense_(weights.head_dense),
         head_norm_(weights.head_norm, description),
-        head_output_(weights.head_output) {
+        head_output_(weights.head_output),
+        codes_(to_f32(weights.codes)) {
     for (const StackWeights& stack : weights.stacks) stacks_.emplace_back(stack, description);
+    for (const Stack& stack : description.stacks) {
+      for (const Layer& layer : stack.layers) {
+        for (const Attention& attention : layer.attentions) {
+          if (attention.gated) gated_ = attention.gated->group;
+        }
+      }
+    }
     const Plan plan = make_plan(description);
     for (const auto& layers : plan.stacks) {
       for (const GroupPlan& group : layers.back()) together_ = together_ || group.after == Dependence::set;
@@ -374,6 +485,23 @@ class RefBackend final : public Backend {
     const std::size_t count = logits.size(), each = together_ ? std::max<std::size_t>(count, 1) : 1;
     for (std::size_t i = 0; i < count; i += each) {
       run({batch.shared, batch.candidates.subspan(i, each)}, logits.subspan(i, each), nullptr, stop);
+    }
+  }
+
+  void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
+    check_texts(description_, texts, states.size());
+    const auto derived = std::find_if(description_.groups.begin(), description_.groups.end(),
+                                      [](const TokenGroup& group) { return group.derived.has_value(); });
+    const auto group = static_cast<std::int32_t>(derived - description_.groups.begin());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::span<const Segment> candidate(&texts[i], 1);
+      States of = embed({{}, {&candidate, 1}});
+      for (std::size_t s = 0; !is_in(s, group); ++s) run_stack(s, of, nullptr, stop);
+      of.derive(*derived->derived, codes_);
+      for (const std::size_t row : of.rows_of(group, 0)) {
+        std::copy_n(of.x()[row], of.x().columns, states.data());
+        states = states.subspan(of.x().columns);
+      }
     }
   }
 
@@ -408,10 +536,27 @@ class RefBackend final : public Backend {
         tokens.push_back({static_cast<std::size_t>(segment.group), candidate, number, position});
       }
     };
+    const auto hidden = static_cast<std::size_t>(description_.hidden_size);
     for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
       std::size_t number = 0;
       for (const Segment& segment : batch.shared) embed(segment, i, number++);
       for (const Segment& segment : batch.candidates[i]) embed(segment, i, number++);
+      // Tokens of groups without a segment.
+      const auto add = [&](std::int32_t group, std::int32_t count, bool derived) {
+        for (std::int32_t t = 0; t < count; ++t) {
+          tokens.push_back({static_cast<std::size_t>(group), i, number, t, derived});
+        }
+        states.resize(states.size() + static_cast<std::size_t>(count) * hidden);
+        ++number;
+      };
+      for (std::int32_t group = 0; group < static_cast<std::int32_t>(description_.groups.size()); ++group) {
+        const std::optional<Derivation>& derived = description_.groups[static_cast<std::size_t>(group)].derived;
+        const auto is_given = [&](const Segment& segment) { return segment.group == group; };
+        if (derived && std::none_of(batch.candidates[i].begin(), batch.candidates[i].end(), is_given)) {
+          add(group, derived->tokens, true);
+        }
+      }
+      if (gated_) add(*gated_, 1, false);
     }
     Matrix x(tokens.size(), static_cast<std::size_t>(description_.hidden_size));
     x.values = std::move(states);
@@ -422,15 +567,28 @@ class RefBackend final : public Backend {
   void run(const ScoringBatch& batch, std::span<float> logits, HiddenStates* kept, const StopSignal& stop) const {
     States states = embed(batch);
     for (std::size_t s = 0; s < stacks_.size(); ++s) {
-      states.start_stack(s);
-      for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
-        stop.throw_if_due("scoring the candidates");
-        states.run(layer, stacks_[s].layers[layer]);
-        if (kept != nullptr) kept->layers.push_back(by_segment(states));
+      for (const std::int32_t group : description_.stacks[s].groups) {
+        const std::optional<Derivation>& derived = description_.groups[static_cast<std::size_t>(group)].derived;
+        if (derived) states.derive(*derived, codes_);
       }
-      states.end_stack(stacks_[s].final_norm);
+      run_stack(s, states, kept, stop);
     }
     for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = head(states, i);
+  }
+
+  bool is_in(std::size_t stack, std::int32_t group) const {
+    const std::vector<std::int32_t>& groups = description_.stacks[stack].groups;
+    return std::count(groups.begin(), groups.end(), group) > 0;
+  }
+
+  void run_stack(std::size_t s, States& states, HiddenStates* kept, const StopSignal& stop) const {
+    states.start_stack(s);
+    for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
+      stop.throw_if_due("scoring the candidates");
+      states.run(layer, stacks_[s].layers[layer]);
+      if (kept != nullptr) kept->layers.push_back(by_segment(states));
+    }
+    states.end_stack(stacks_[s].final_norm);
   }
 
   static std::vector<std::vector<float>> by_segment(const States& states) {
@@ -445,27 +603,27 @@ class RefBackend final : public Backend {
   float head(const States& states, std::size_t candidate) const {
     const Head& form = description_.head;
     const Matrix& x = states.x();
-    std::vector<double> sum(x.columns);
-    std::size_t count = 0;
-    for (std::size_t row = 0; row < x.rows; ++row) {
-      const Token& token = states.tokens()[row];
-      const auto group = static_cast<std::int32_t>(token.group);
-      if (token.candidate != candidate || std::count(form.groups.begin(), form.groups.end(), group) == 0) continue;
-      for (std::size_t i = 0; i < x.columns; ++i) sum[i] += x[row][i];
-      ++count;
-    }
-    if (count == 0) {
-      throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate), "has no token of the head's groups",
-                  "give every candidate's input such a segment");
-    }
-    Matrix pooled(1, x.columns);
-    for (std::size_t i = 0; i < x.columns; ++i) {
-      pooled[0][i] = static_cast<float>(sum[i] / static_cast<double>(count) * form.scale);
-    }
-    if (form.dense) pooled = head_dense_(pooled);
-    activate(pooled, form.activation);
-    if (form.norm) head_norm_(pooled);
-    const Matrix outputs = head_output_(pooled);
+    const auto pool = [&](const std::vector<std::int32_t>& groups, Pooling pooling) {
+      std::vector<std::size_t> rows;
+      for (const std::int32_t group : groups) {
+        const std::vector<std::size_t> more = states.rows_of(group, candidate);
+        rows.insert(rows.end(), more.begin(), more.end());
+      }
+      if (rows.empty()) {
+        throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate), "has no token of the head's groups",
+                    "give every candidate's input such a segment");
+      }
+      Matrix result(1, x.columns);
+      result.values = pooled(x, std::move(rows), pooling);
+      return result;
+    };
+    Matrix state = pool(form.groups, form.pooling);
+    for (float& value : state.values) value = static_cast<float>(value * form.scale);
+    if (form.dense) state = head_dense_(state);
+    activate(state, form.activation);
+    if (form.norm) head_norm_(state);
+    if (form.dot_with) return static_cast<float>(dot(state[0], pool({*form.dot_with}, Pooling::mean)[0], x.columns));
+    const Matrix outputs = head_output_(state);
     if (form.outputs == 1) return outputs[0][0];
     const double highest = *std::max_element(outputs.values.begin(), outputs.values.end());
     double total = 0;
@@ -482,7 +640,9 @@ class RefBackend final : public Backend {
   Linear head_dense_;
   Norm head_norm_;
   Linear head_output_;
-  bool together_ = false;  // a score depends on all candidates
+  std::vector<float> codes_;           // [tokens][hidden] of a group derived by codes
+  std::optional<std::int32_t> gated_;  // the group of gated tokens
+  bool together_ = false;              // a score depends on all candidates
 };
 
 }  // namespace

@@ -166,6 +166,58 @@ TEST(Plan, OnlyKeysOfTheQueryAreNeededWhereACandidateReadsThem) {
   EXPECT_TRUE(plan.computed_once(1));
 }
 
+// The whole of it: the text's context derives from its first tokens, and a gated token gathers what it finds in the
+// query.
+EncoderDescription mix_encoder() {
+  EncoderDescription description =
+      encoder(mix_encoder_groups(Derivation::Kind::first_tokens, 2), mix_encoder_text_views(), 4);
+  description.stacks[0].groups = {kQuery, kDocument};
+  Attention interaction = seeing(mix_encoder_interaction_views());
+  interaction.keys_of_layer = 2;
+  interaction.gated = GatedToken{kCls, kContext, Pooling::mean};
+  description.stacks.push_back({{kContext, kCls}, {{{interaction}, {.size = 8}}}});
+  description.head = {.groups = {kContext}, .dot_with = kCls};
+  return description;
+}
+
+TEST(Plan, AMixEncodersContextDependsOnTheCandidateAlone) {
+  const Plan plan = make_plan(mix_encoder());
+  EXPECT_EQ(needs(plan.stacks[0][1]), "nssn");
+  EXPECT_EQ(needs(plan.stacks[0][2]), "nksn");  // of the query only keys; the text until the end
+  EXPECT_EQ(needs(plan.stacks[0][3]), "nnsn");
+  EXPECT_EQ(after(plan.stacks[0][3]), "-qcc");
+  EXPECT_EQ(needs(plan.stacks[1][0]), "snns");
+  EXPECT_EQ(plan.stacks[1][0][kContext].before, Dependence::candidate);
+  EXPECT_EQ(plan.stacks[1][0][kCls].before, Dependence::nothing);
+  EXPECT_EQ(after(plan.stacks[1][0]), "pqcp");
+  EXPECT_TRUE(plan.computed_once(kQuery));
+}
+
+TEST(Plan, AGatedTokenDependsOnItsHint) {
+  EncoderDescription description = mix_encoder();
+  description.stacks[1].layers[0].attentions[0].views[kCls] = {};  // sees nothing
+  description.head = {.groups = {kCls}};                           // nothing else reads the context
+  const Plan plan = make_plan(description);
+  EXPECT_EQ(plan.stacks[1][0][kCls].after, Dependence::candidate);
+  EXPECT_EQ(needs(plan.stacks[1][0]), "snnk");
+  EXPECT_EQ(needs(plan.stacks[0][3]), "nnsn");
+}
+
+TEST(Plan, ImpossibleMixEncodersAreRefused) {
+  const auto refuse = [](const std::string& words, const auto& spoil) {
+    EncoderDescription description = mix_encoder();
+    spoil(description);
+    expect_error(ErrorKind::invalid_data, {words}, [&] { make_plan(description); });
+  };
+  refuse("must derive at least one token", [](auto& d) { d.groups[kContext].derived->tokens = 0; });
+  refuse("of an earlier stack", [](auto& d) { d.groups[kContext].derived->group = kCls; });
+  refuse("no group 4", [](auto& d) { d.groups[kContext].derived->group = 4; });
+  refuse("belong to the layer's stack",
+         [](auto& d) { d.stacks[1].layers[0].attentions[0].gated->hint_group = kQuery; });
+  refuse("no group 7", [](auto& d) { d.stacks[1].layers[0].attentions[0].gated->group = 7; });
+  refuse("no group 9", [](auto& d) { d.head.dot_with = 9; });
+}
+
 // MIR: passages of one document are the candidates of a batch, and pivots see those of other passages.
 TEST(Plan, ViewsAcrossCandidatesDependOnTheirSet) {
   std::vector<TokenGroup> groups = cross_encoder_groups();

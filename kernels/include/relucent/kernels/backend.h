@@ -33,7 +33,8 @@ struct ScoringBatch {
 
 /// All hidden states of one candidate. For tests and diagnosis; not optimized.
 struct HiddenStates {
-  /// [layers of all stacks][segments][tokens * hidden]: after each layer; the shared segments come first.
+  /// [layers of all stacks][segments][tokens * hidden]: after each layer; the shared segments come first. Groups that
+  /// need no segment come last: a derived one, if the candidate has none, then the gated token.
   std::vector<std::vector<std::vector<float>>> layers;
   float logit = 0;
 };
@@ -84,6 +85,11 @@ class RELUCENT_API Backend {
     score(batch, logits, stop);
     return {};
   }
+
+  /// Computes the states of the derived group (TokenGroup::derived) for each text, a segment of the group it derives
+  /// from: `states` has [texts][tokens][hidden] numbers. score() takes them in the text's place and gives the same
+  /// bits. Throws Error as score() does; `unsupported` if the description has no derived group or this backend cannot.
+  virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const;
 
   /// The states of the batch's only candidate.
   virtual HiddenStates hidden_states(const ScoringBatch& batch) const = 0;

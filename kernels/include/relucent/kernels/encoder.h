@@ -25,12 +25,27 @@ constexpr Dependence operator|(Dependence a, Dependence b) {
 }
 constexpr bool within(Dependence a, Dependence b) { return (a | b) == b; }
 
+/// A candidate's tokens of one group as a function of those of another: few states that stand for all of a text.
+struct Derivation {
+  enum class Kind {
+    first_tokens,  ///< the first ones
+    codes,         ///< for each of some learnt codes c: sum_i softmax_i(c . x_i) x_i over the tokens' states x_i
+  };
+  Kind kind = Kind::first_tokens;
+  std::int32_t group = 0;   ///< of an earlier stack, whose last states are taken
+  std::int32_t tokens = 0;  ///< how many
+
+  friend bool operator==(const Derivation&, const Derivation&) = default;
+};
+
 /// Tokens that see, and are seen, alike: [CLS], the query, the document, the starts of sentences, a decoder's token.
 struct TokenGroup {
   std::string name;
   /// What its ids and positions depend on. `nothing` and `query`: its segments are shared by the batch's candidates.
   /// A document whose positions follow the query depends on the pair.
   Dependence input = Dependence::nothing;
+  /// If set, a candidate has a segment of the group it derives from, or else one of these states, computed earlier.
+  std::optional<Derivation> derived = std::nullopt;
 
   friend bool operator==(const TokenGroup&, const TokenGroup&) = default;
 };
@@ -75,6 +90,24 @@ enum class NormKind {
 /// Where a sub-block f normalizes. after: x <- norm(x + f(x)); before: x <- x + f(norm(x)); none: x <- x + f(x).
 enum class NormPlacement { after, before, none };
 
+/// What some tokens of one candidate give together.
+enum class Pooling {
+  mean,
+  last,          ///< the last token
+  all_but_last,  ///< the mean of the others, or the only token
+};
+
+/// A group of one token per candidate that has no segments, starts as zero, and gathers by a gate what a candidate
+/// makes it look for in other groups. Its query is a projection of its own of a hint. With f the attention's result,
+/// x <- g f + (1 - g) x takes the residual connection's place, where g = sigmoid(gate([hint; f; x])).
+struct GatedToken {
+  std::int32_t group = 0;
+  std::int32_t hint_group = 0;  ///< whose inputs to the sub-block are pooled to the hint
+  Pooling hint = Pooling::mean;
+
+  friend bool operator==(const GatedToken&, const GatedToken&) = default;
+};
+
 /// Multi-head attention. A token's keys and values are projections of the sub-block's input, or, for groups of other
 /// stacks, of that stack's output.
 struct Attention {
@@ -86,6 +119,7 @@ struct Attention {
   Views views = {};
   /// If set, groups of earlier stacks show the keys and values that this layer of their own stack computes.
   std::optional<std::int32_t> keys_of_layer = std::nullopt;
+  std::optional<GatedToken> gated = std::nullopt;
 
   friend bool operator==(const Attention&, const Attention&) = default;
 };
@@ -116,15 +150,18 @@ struct Stack {
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
-/// From the last states to the score: the mean of some groups' tokens, times `scale`; dense, activation and norm, if
-/// present; and the output rows.
+/// From the last states to the score: some groups' tokens pooled, times `scale`; dense, activation and norm, if
+/// present; and the output rows, or the product with another group's token.
 struct Head {
   std::vector<std::int32_t> groups = {};
+  Pooling pooling = Pooling::mean;
   double scale = 1;
   bool dense = false;
   Activation activation = Activation::none;
   bool norm = false;
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
+  /// If set, there are no output rows: the score is the dot product with the mean of this group's tokens.
+  std::optional<std::int32_t> dot_with = std::nullopt;
 
   friend bool operator==(const Head&, const Head&) = default;
 };
@@ -165,6 +202,15 @@ struct AttentionPattern {
 /// The groups C, Q and D, whose indices are:
 inline constexpr std::int32_t kCls = 0, kQuery = 1, kDocument = 2;
 RELUCENT_API std::vector<TokenGroup> cross_encoder_groups();
+/// Those of a MixEncoder: in the place of [CLS] the gated token; the query and the candidate's text, which pass through
+/// the first stack; and the candidate's context, the few states derived from its text (kDocument) that pass through the
+/// second stack.
+inline constexpr std::int32_t kContext = 3;
+RELUCENT_API std::vector<TokenGroup> mix_encoder_groups(Derivation::Kind kind, std::int32_t tokens);
+/// In its first stack the query and the text see themselves. In its second one the context sees the query and itself,
+/// the gated token the query.
+RELUCENT_API Views mix_encoder_text_views();
+RELUCENT_API Views mix_encoder_interaction_views();
 RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
 enum class DataType { f32, f16, bf16 };
@@ -203,6 +249,8 @@ struct AttentionWeights {
   LinearWeights query, key, value;  ///< [heads * head_size, hidden]
   LinearWeights output;             ///< [hidden, heads * head_size]
   TensorView relative_bias;         ///< [buckets, heads] with relative buckets; layers may share one
+  LinearWeights gated_query;        ///< of a gated token, like `query`
+  LinearWeights gate;               ///< of a gated token: [hidden, 3 hidden]; layers may share one
 };
 
 struct FeedForwardWeights {
@@ -230,6 +278,7 @@ struct EncoderWeights {
   TensorView token_type_embeddings;  ///< [token_types, embedding]
   NormWeights embedding_norm;
   LinearWeights embedding_projection;  ///< [hidden, embedding]
+  TensorView codes;                    ///< [tokens, hidden] of a group derived by codes
   std::vector<StackWeights> stacks;
   LinearWeights head_dense;  ///< [hidden, hidden]
   NormWeights head_norm;
