@@ -21,6 +21,11 @@ std::int32_t shortest_input_of(const FamilyConfiguration& configuration, const T
   return static_cast<std::int32_t>(InputTemplate(configuration.input, tokenizer).special_tokens()) + 1;
 }
 
+/// Ids that stand for text.
+std::int32_t words_of(const FamilyConfiguration& configuration) {
+  return configuration.description.vocabulary_size - configuration.special_ids;
+}
+
 void check_folder(const fs::path& folder) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
@@ -78,6 +83,9 @@ Json stand_in(const std::string& key, const JsonFile& config) {
             "RobertaForSequenceClassification",    "XLMRobertaForSequenceClassification",
             "ModernBertForSequenceClassification", "T5ForConditionalGeneration"};
   }
+  if (key == "mix_strategy") return "context_codes";
+  if (key == "interaction_layers") return Json::array({0});
+  if (key == "query_max_length" || key == "candidate_max_length") return 3;
   if (key == "max_position_embeddings") return 1 << 20;
   if (key == "hidden_size") {
     const Json* heads = config.find("num_attention_heads");
@@ -120,8 +128,7 @@ void read_configuration(CheckpointParts& parts, FaultList& faults) {
 /// The tokenizer and, if that is as it should be, the ids that the head compares.
 std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
   const FamilyConfiguration& configuration = *parts.configuration;
-  LoadedTokenizer loaded =
-      load_tokenizer(parts.folder, configuration.description.vocabulary_size, parts.family->model_type);
+  LoadedTokenizer loaded = load_tokenizer(parts.folder, words_of(configuration), parts.family->model_type);
   parts.tokenizer = std::move(loaded.tokenizer);
   parts.max_length = std::min(configuration.max_tokens, loaded.model_max_length.value_or(configuration.max_tokens));
   check_template(configuration.input, *parts.tokenizer, parts.folder);
@@ -179,8 +186,7 @@ CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
   const JsonFile config = JsonFile::read(folder / "config.json");
   const Family& family = find_family(config);
   const FamilyConfiguration configuration = family.read_configuration(config);
-  return {load_tokenizer(folder, configuration.description.vocabulary_size, family.model_type).tokenizer,
-          configuration.max_tokens};
+  return {load_tokenizer(folder, words_of(configuration), family.model_type).tokenizer, configuration.max_tokens};
 }
 
 }  // namespace relucent

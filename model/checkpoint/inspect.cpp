@@ -39,9 +39,13 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   info.architecture = parts.configuration->architecture;
   info.description = parts.configuration->description;
   info.max_positions = parts.configuration->max_tokens;
+  if (const auto& mix = parts.configuration->mix) {
+    info.query_max_length = mix->query_max_length;
+    info.candidate_max_length = mix->candidate_max_length;
+  }
   info.ignored_keys = parts.configuration->ignored_keys;
   std::erase_if(info.ignored_keys, is_activation_key);
-  if (info.description.head.outputs > 1) return;
+  if (info.description.head.outputs > 1 || info.description.head.dot_with) return;
   StatedActivation activation = read_stated_activation(parts.folder, *parts.config);
   info.activation = std::move(activation.name);
   info.activation_source = std::move(activation.source);

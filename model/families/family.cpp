@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/families/bert.h"
+#include "model/families/mixencoder.h"
 #include "model/families/modernbert.h"
 #include "model/families/t5.h"
 #include "relucent/error.h"
@@ -11,7 +12,7 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,    &kElectraFamily, &kModernBertFamily,
+constexpr std::array kFamilies{&kBertFamily,    &kElectraFamily, &kMixEncoderFamily, &kModernBertFamily,
                                &kRobertaFamily, &kT5Family,      &kXlmRobertaFamily};
 
 }  // namespace

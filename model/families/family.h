@@ -29,6 +29,11 @@ struct Biases {
   bool attention = true, feed_forward = true, norm = true, head = true;
 };
 
+/// What a MixEncoder's config.json says besides its description.
+struct MixForm {
+  std::int32_t query_max_length = 0, candidate_max_length = 0;  ///< tokens, with [CLS] and [SEP]
+};
+
 /// What a model family reads from config.json.
 struct FamilyConfiguration {
   std::string architecture;
@@ -36,6 +41,9 @@ struct FamilyConfiguration {
   InputForm input;
   Biases biases;
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
+  std::optional<MixForm> mix;   ///< of a MixEncoder
+  /// Of the description's vocabulary: the last ids, which stand for no text.
+  std::int32_t special_ids = 0;
   std::vector<std::string> ignored_keys;
 };
 
