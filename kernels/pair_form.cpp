@@ -23,6 +23,7 @@ const char* name_of(Feature feature) {
     case Feature::mix_encoder: return "candidates encoded apart from the query (MixEncoder)";
     case Feature::derived_groups: return "states derived from those of other tokens";
     case Feature::gated_tokens: return "gated tokens";
+    case Feature::exchanges: return "exchanges between the passages of a document (MIR)";
     case Feature::decoder: return "a decoder (T5)";
     case Feature::several_stacks: return "several stacks of layers";
     case Feature::several_attentions: return "several attentions in one layer (a decoder)";
@@ -78,6 +79,7 @@ class FeatureFinder {
     of_groups();
     const bool decoder = is_decoder();
     needs(decoder, Feature::decoder);
+    of_exchanges();
     needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
       of_norms(stack);
@@ -96,7 +98,9 @@ class FeatureFinder {
 
   void of_groups() {
     using Groups = std::vector<std::int32_t>;
-    const std::vector<TokenGroup>& groups = d_.groups;
+    // Groups of pivots come last.
+    std::span<const TokenGroup> groups = d_.groups;
+    while (!groups.empty() && groups.back().pivots_of) groups = groups.first(groups.size() - 1);
     for (const TokenGroup& group : groups) needs(group.derived.has_value(), Feature::derived_groups);
     const auto of_candidate = [&](std::size_t group) { return !within(groups[group].input, Dependence::query); };
     const bool global = groups.size() == kGlobal + 1;
@@ -166,6 +170,34 @@ class FeatureFinder {
     });
   }
 
+  /// Exchanges are of one form: pivots see those of their own group that they are linked with, layers have the sizes of
+  /// the others, all but the last one combine, and the head reads pivots alone.
+  void of_exchanges() {
+    for (const Stack& stack : d_.stacks) {
+      if (stack.exchanges.empty()) continue;
+      needs(true, Feature::exchanges);
+      const auto texts = std::count_if(d_.groups.begin(), d_.groups.end(),
+                                       [](const TokenGroup& group) { return !group.pivots_of.has_value(); });
+      needs(texts != kGlobal, Feature::other_groups);
+      Stack layers{.groups = stack.groups, .layers = {stack.layers.front()}};
+      for (const Exchange& exchange : stack.exchanges) {
+        const Attention& attention = exchange.layer.attentions.front();
+        for (const std::int32_t group : exchange.groups) {
+          needs(view(attention, group, group).kind != View::Kind::linked, Feature::other_groups);
+        }
+        layers.groups = exchange.groups;
+        layers.layers.push_back(exchange.layer);
+        needs(exchange.groups != stack.exchanges.front().groups, Feature::other_groups);
+        needs(!exchange.combines && &exchange != &stack.exchanges.back(), Feature::other_groups);
+        needs(attention.positions.kind != PositionScheme::Kind::none, Feature::other_groups);
+        needs(attention.norm != NormPlacement::after || exchange.layer.feed_forward.norm != NormPlacement::after,
+              Feature::other_groups);
+      }
+      for (const Layer& layer : std::span(layers.layers).subspan(1)) of_layer(layer, layers);
+      needs(d_.stacks.size() > 1, Feature::several_stacks);
+    }
+  }
+
   void of_norms(const Stack& stack) {
     std::size_t before = 0, after = 0, blocks = 0;
     const auto count = [&](NormPlacement placement) {
@@ -179,6 +211,10 @@ class FeatureFinder {
     for (const Layer& layer : stack.layers) {
       for (const Attention& attention : layer.attentions) count(attention.norm);
       count(layer.feed_forward.norm);
+    }
+    for (const Exchange& exchange : stack.exchanges) {
+      count(exchange.layer.attentions.front().norm);
+      count(exchange.layer.feed_forward.norm);
     }
     if (after == blocks && !stack.final_norm) return;
     needs(true, before == blocks && stack.final_norm ? Feature::norm_before : Feature::mixed_norms);
@@ -225,6 +261,9 @@ class FeatureFinder {
           case View::Kind::all: break;
           case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
           case View::Kind::across: needs(true, Feature::view_across); break;
+          case View::Kind::linked:
+            needs(from != to || !d_.groups[static_cast<std::size_t>(to)].pivots_of, Feature::other_groups);
+            break;
         }
       }
     }
@@ -232,6 +271,12 @@ class FeatureFinder {
 
   void of_head() {
     const Head& head = d_.head;
+    if (head.pooling_heads > 0) {  // part of Feature::exchanges
+      needs(head.scale != 1 || head.activation != Activation::none || head.norm || head.outputs != 1 ||
+                head.pooling != Pooling::mean,
+            Feature::other_groups);
+      return;
+    }
     needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
     switch (head.pooling) {
       case Pooling::mean: break;
@@ -405,7 +450,8 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
     to = segment;
   }
   if (pair.cls.tokens() != 1) refuse("[CLS]", "is not one token");
-  if (pair.query.tokens() == 0) refuse("query", "is missing");
+  // Passages have [PSG] in front of them even without a query.
+  if (pair.query.tokens() == 0 && batch.documents.empty()) refuse("query", "is missing");
   bool windowed = false, query_windowed = false;
   for (const Layer& layer : description.stacks.front().layers) {
     const Views& views = layer.attentions.front().views;

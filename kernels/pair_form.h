@@ -27,7 +27,8 @@ enum class Feature {
   mix_encoder,    ///< its whole form: see is_mix_encoder()
   derived_groups,
   gated_tokens,
-  decoder,  ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
+  exchanges,  ///< between candidates: pivots after each layer (MIR), and a head that pools them by attention
+  decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
   keys_of_other_stacks,

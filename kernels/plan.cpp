@@ -56,6 +56,32 @@ void check_gated(const EncoderDescription& d, const Stack& stack, const GatedTok
   }
 }
 
+bool is_pivots(const EncoderDescription& d, std::int32_t group) { return d.groups[index(group)].pivots_of.has_value(); }
+
+/// Pivots must be of groups of the stack that they follow.
+void check_exchanges(const EncoderDescription& d, const Stack& stack) {
+  if (!stack.exchanges.empty() && stack.exchanges.size() != stack.layers.size()) {
+    refuse("a stack needs one exchange per layer, or none");
+  }
+  for (const Exchange& exchange : stack.exchanges) {
+    for (const std::int32_t group : exchange.groups) {
+      check_group(d, group);
+      const auto& of = d.groups[index(group)].pivots_of;
+      if (!of || std::count(stack.groups.begin(), stack.groups.end(), *of) == 0) {
+        refuse(fmt::format("{} are not pivots of the stack's tokens", d.groups[index(group)].name));
+      }
+    }
+    if (exchange.layer.attentions.size() != 1) refuse("an exchange needs one attention");
+    check_views(d, exchange.layer.attentions.front());
+    for (const auto& of_group : exchange.layer.attentions.front().views) {
+      for (std::size_t seen = 0; seen < of_group.size(); ++seen) {
+        const bool pivots = d.groups[seen].pivots_of.has_value();
+        if (of_group[seen].kind != View::Kind::none && !pivots) refuse("pivots can see pivots only");
+      }
+    }
+  }
+}
+
 void check(const EncoderDescription& d) {
   if (d.groups.empty() || d.stacks.empty() || d.head.groups.empty()) {
     refuse("needs at least one group of tokens, one stack of layers and one group for the head");
@@ -65,6 +91,8 @@ void check(const EncoderDescription& d) {
     if (d.stacks[s].layers.empty()) refuse("a stack has no layers");
     for (const std::int32_t group : d.stacks[s].groups) {
       check_group(d, group);
+      if (is_pivots(d, group))
+        refuse(fmt::format("{} are pivots, but pass through layers", d.groups[index(group)].name));
       if (in_stack[index(group)]) refuse(fmt::format("{} is in two stacks", d.groups[index(group)].name));
       in_stack[index(group)] = true;
     }
@@ -82,9 +110,22 @@ void check(const EncoderDescription& d) {
   }
   for (const TokenGroup& group : d.groups) {
     if (group.derived) check_derivation(d, group);
+    if (group.pivots_of) check_group(d, *group.pivots_of);
   }
-  for (const std::int32_t group : d.head.groups) check_group(d, group);
-  if (d.head.dot_with) check_group(d, *d.head.dot_with);
+  bool exchanges = false;
+  for (const Stack& stack : d.stacks) {
+    check_exchanges(d, stack);
+    exchanges = exchanges || !stack.exchanges.empty();
+  }
+  if (exchanges != (d.head.pooling_heads > 0)) refuse("exchanges need a head that pools pivots by attention");
+  for (const std::int32_t group : d.head.groups) {
+    check_group(d, group);
+    if (is_pivots(d, group) != (d.head.pooling_heads > 0)) refuse("the head pools pivots, and only them, by attention");
+  }
+  if (d.head.dot_with) {
+    check_group(d, *d.head.dot_with);
+    if (exchanges) refuse("a head that pools pivots needs output rows");
+  }
 }
 
 class Planner {
@@ -136,7 +177,7 @@ class Planner {
             for_each_seen(attention, index(group), [&](std::size_t seen, View::Kind kind) {
               Dependence& of = now[index(group)];
               of = of | (reads_layer_keys(attention, s, seen) ? keys_seen(attention, seen).before : input[seen]);
-              if (kind == View::Kind::across) of = of | Dependence::set;
+              if (kind == View::Kind::across || kind == View::Kind::linked) of = of | Dependence::set;
             });
           }
           if (const auto& gated = attention.gated) {
@@ -144,8 +185,32 @@ class Planner {
             of = of | input[index(gated->hint_group)];
           }
         }
+        if (const Exchange* exchange = exchange_after(s, l)) depend_on_exchange(*exchange, groups, now);
         for (std::size_t g = 0; g < groups.size(); ++g) groups[g].after = now[g];
       }
+    }
+  }
+
+  const Exchange* exchange_after(std::size_t stack, std::size_t layer) const {
+    const std::vector<Exchange>& exchanges = d_.stacks[stack].exchanges;
+    return exchanges.empty() ? nullptr : &exchanges[layer];
+  }
+  std::size_t source(std::int32_t pivots) const { return index(*d_.groups[index(pivots)].pivots_of); }
+
+  /// Pivots depend on the tokens that they are the means of, and on the pivots that they see; their tokens on them.
+  void depend_on_exchange(const Exchange& exchange, std::vector<GroupPlan>& groups, std::vector<Dependence>& now) {
+    for (const std::int32_t group : exchange.groups) groups[index(group)].before = now[source(group)];
+    for (const std::int32_t group : exchange.groups) {
+      now[index(group)] = groups[index(group)].before;
+      for_each_seen(exchange.layer.attentions.front(), index(group), [&](std::size_t seen, View::Kind kind) {
+        now[index(group)] = now[index(group)] | groups[seen].before;
+        const bool several = kind == View::Kind::linked || kind == View::Kind::across;
+        if (several) now[index(group)] = now[index(group)] | Dependence::set;
+      });
+    }
+    for (const std::int32_t group : exchange.groups) {
+      Dependence& of = now[source(group)];
+      if (exchange.combines) of = of | now[index(group)];
     }
   }
 
@@ -156,11 +221,13 @@ class Planner {
     for (std::size_t s = d_.stacks.size(); s-- > 0;) {
       for (std::size_t l = d_.stacks[s].layers.size(); l-- > 0;) {
         std::vector<GroupPlan>& groups = plan_.stacks[s][l];
+        if (const Exchange* exchange = exchange_after(s, l)) need_exchange(*exchange, groups, live);
         for (const std::int32_t group : d_.stacks[s].groups) {
           if (live[index(group)]) groups[index(group)].need = Need::states;
         }
         for (bool more = true; more;) more = add_needs(s, l);
         for (std::size_t g = 0; g < groups.size(); ++g) {
+          if (d_.groups[g].pivots_of) continue;
           live[g] = groups[g].need != Need::nothing || (live[g] && stack_of_[g] != s);
         }
       }
@@ -168,6 +235,21 @@ class Planner {
         const std::optional<Derivation>& derived = d_.groups[index(group)].derived;
         if (derived && live[index(group)]) live[index(derived->group)] = true;
       }
+    }
+  }
+
+  /// The pivots that are read after an exchange, by the head or by live tokens, and what these see; then their tokens
+  /// are live, and the pivots themselves, which are made anew in each exchange, are not.
+  void need_exchange(const Exchange& exchange, std::vector<GroupPlan>& groups, std::vector<bool>& live) const {
+    for (const std::int32_t group : exchange.groups) {
+      if (!live[index(group)] && !(exchange.combines && live[source(group)])) continue;
+      groups[index(group)].need = Need::states;
+      for_each_seen(exchange.layer.attentions.front(), index(group),
+                    [&](std::size_t seen, View::Kind) { groups[seen].need = std::max(groups[seen].need, Need::keys); });
+    }
+    for (const std::int32_t group : exchange.groups) {
+      live[index(group)] = false;
+      if (groups[index(group)].need != Need::nothing) live[source(group)] = true;
     }
   }
 

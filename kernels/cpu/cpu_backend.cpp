@@ -35,7 +35,11 @@ class CpuBackend final : public Backend {
     check_batch(description_, batch, logits.size());
     const BorrowedWorkspace borrowed(*this);
     if (encoder_->is_mix_encoder()) return cpu::score(*encoder_, mix_batch(batch), workers(), *borrowed, logits, stop);
-    cpu::score(*encoder_, pair_batch(description_, batch), workers(), *borrowed, logits, stop);
+    const PairBatch pairs = pair_batch(description_, batch);
+    if (encoder_->has_exchanges()) {
+      return cpu::score_documents(*encoder_, pairs, batch.documents, workers(), *borrowed, logits, stop);
+    }
+    cpu::score(*encoder_, pairs, workers(), *borrowed, logits, stop);
   }
 
   void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
@@ -118,6 +122,7 @@ bool supports(Feature feature) {
     case Feature::no_embedding_norm:
     case Feature::global_tokens:
     case Feature::mix_encoder:
+    case Feature::exchanges:
     case Feature::decoder:
     case Feature::rms_norm:
     case Feature::relative_positions:

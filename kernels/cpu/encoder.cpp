@@ -1,5 +1,7 @@
 #include "kernels/cpu/encoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/cpu/schedule.h"
@@ -34,7 +36,7 @@ Encoder::Group Encoder::layout(const Segment& cls, const Segment& query, std::sp
   group.query = query.tokens();
   group.query_in_group = query_in_group;
   group.cls_position = cls.positions.front();
-  group.query_position = query.positions.front();
+  group.query_position = query.positions.empty() ? group.cls_position + 1 : query.positions.front();
   for (const Candidate& candidate : candidates) {
     group.tokens += group.tokens_of(group.sequences.emplace_back(Sequence{candidate, group.tokens}));
   }
@@ -123,13 +125,11 @@ void Encoder::embed(const Segment& cls, const Segment& query, const Group& group
   embed(tokens, team);
 }
 
-template <typename Attend>
 void Encoder::block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const {
   attend_heads(layer, group, team, attend);
   after_heads(layer.after, group.vectors, team);
 }
 
-template <typename Attend>
 void Encoder::attend_heads(const Layer& layer, const Group& group, Team& team, const Attend& attend) const {
   const std::size_t panel = kernels_.panel, rows = padded(width_);
   Workspace& of_group = team.group;
@@ -346,8 +346,10 @@ void Encoder::pool(const Group& group, const float* x, float* states, std::size_
 }
 
 HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
-  if (has_decoder()) {
-    throw Error(ErrorKind::unsupported, "CPU backend", "does not show the hidden states of an encoder with a decoder",
+  if (has_decoder() || has_exchanges()) {
+    throw Error(ErrorKind::unsupported, "CPU backend",
+                fmt::format("does not show the hidden states of an encoder with {}",
+                            has_decoder() ? "a decoder" : "exchanges between passages"),
                 "use device = \"ref\"");
   }
   const std::size_t query = pair.query.tokens();

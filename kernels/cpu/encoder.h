@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -44,6 +45,8 @@ struct Workspace {
   std::vector<float> turns;   // per theta: cosines, then sines, [positions][head size / 2]
   std::vector<float> biases;  // per table of relative positions: [heads][distances, see Encoder::biases_of()]
   std::size_t positions = 0;  // that turns and biases are made for
+
+  std::unique_ptr<Workspace> pivots;  // for the group of a group's pivots
 
   // For a worker, or for a group whose workers share the features (after_heads_by_features).
   Buffer<float> wide;    // activation [intermediate] of some panels; of embeddings before their projection
@@ -146,7 +149,18 @@ class Encoder {
   void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,
                 Workspace& workspace, const StopSignal& stop) const;
 
-  /// Computes every block for every token. Throws Error `unsupported` with a decoder.
+  /// A document: some candidates of a batch, its passages, and their pivots.
+  struct Document {
+    std::span<const Candidate> passages;
+    std::span<const Pivots> pivots;
+  };
+  bool has_exchanges() const noexcept { return !exchanges_.empty(); }
+  /// Computes all blocks of some documents' passages, with the exchanges between them, and writes the documents'
+  /// logits.
+  void score_documents(const Segment& cls_token, const Segment& query, std::span<const Document> documents,
+                       std::span<float> logits, Team& team, const StopSignal& stop) const;
+
+  /// Computes every block for every token. Throws Error `unsupported` with a decoder or exchanges.
   HiddenStates hidden_states(const PairBatch& pair, Workspace& workspace) const;
 
  private:
@@ -205,6 +219,21 @@ class Encoder {
     Pooling hint;
     AfterHeads after;
   };
+  /// The layer of pivots that follows a block, and what their tokens take up of it.
+  struct ExchangeLayer {
+    Layer layer;
+    PackedLinear combine;  // of a token and its pivot; without features: the tokens stay as they are
+  };
+  /// What a group of pivots adds to a score, as a function of their states g_n alone: per head i,
+  /// sum_n softmax_n(g_n . u_i) (g_n . z_i), with u_i = W_K,i^T (W_Q vector)_i and z_i = W_V,i^T (W_O^T r)_i, where
+  /// r = W_dense^T w_output. (The head of MIR is linear but for the softmax.)
+  struct FoldedPooling {
+    std::vector<float> vectors;  // [hidden][2 heads]: of all u_i, then of all z_i
+    double bias = 0;             // of a group that is not empty
+  };
+  /// Pivots of some documents: a sequence per document and group that has any.
+  struct PivotGroup;
+
   /// A group in the workspace's panels.
   struct Group {
     std::vector<Sequence> sequences;
@@ -260,13 +289,12 @@ class Encoder {
   /// The number of vectors in the panels [first_panel, first_panel + count).
   std::size_t vectors_of(std::size_t first_panel, std::size_t count, std::size_t vectors) const;
 
+  /// Fills a head's output for a chunk from the chunk's queries, keys and values, which start at its first panel.
+  using Attend = std::function<void(const Chunk& chunk, std::size_t head, const float* values, float* output,
+                                    std::size_t stride, Workspace& own)>;
   /// Computes a whole block on the group's x, whose operand is already packed; packs the operand of the next block.
-  /// `attend(chunk, head, values, output, stride, own)` fills a head's output for a chunk from the chunk's queries,
-  /// keys and values, which start at its first panel.
-  template <typename Attend>
   void block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// Its first half: the heads' output, as the group's context.
-  template <typename Attend>
   void attend_heads(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// The rest of the block. The workers share the panels, or the features if there are too few panels.
   void after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const;
@@ -297,6 +325,15 @@ class Encoder {
   /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x; see encode().
   void last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
                       const QueryStates* shared, float* cls, Workspace& workspace) const;
+  PivotGroup pivots_of(const Group& group, std::span<const Document> documents) const;
+  void fold_head(const EncoderWeights& weights);
+  /// Computes the pivots' states, the activation of the pivots' workspace, from those of their tokens.
+  void exchange(const ExchangeLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const;
+  void attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output, std::size_t stride,
+                     Workspace& own) const;
+  void combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const;
+  /// What a sequence of pivots adds to its document's score.
+  double pool_pivots(const FoldedPooling& pooling, const Sequence& pivots, const float* x, Workspace& own) const;
   /// The decoder's output for some candidates, in workspace.cls.
   void decode(const Segment& token, std::span<const Encoded::States> states, const QueryStates* shared,
               Workspace& workspace) const;
@@ -349,6 +386,9 @@ class Encoder {
   std::vector<Layer> layers_;
   OneTokenHeads last_;
   std::optional<AfterHeads> after_last_heads_;  // unless the last layer's are used
+  std::vector<ExchangeLayer> exchanges_;        // one per block, or none
+  std::vector<FoldedPooling> head_pooling_;     // [groups of the head]
+  double folded_bias_ = 0;                      // of every document's score
   std::vector<DecoderLayer> decoder_;
   NormParameters decoder_norm_;  // after its last layer
   std::vector<InteractionLayer> interaction_;

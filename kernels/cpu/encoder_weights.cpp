@@ -120,7 +120,8 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   };
   if (description.embedding_norm) embedding_norm_ = norm(weights.embedding_norm);
   if (embedding_ != hidden_) embedding_projection_ = linear(Arithmetic::fp32, weights.embedding_projection);
-  if (description.head.dense) head_dense_ = linear(Arithmetic::fp32, weights.head_dense);
+  if (description.head.dense && weights.head_pooling.empty())
+    head_dense_ = linear(Arithmetic::fp32, weights.head_dense);
   if (description.head.norm) head_norm_ = norm(weights.head_norm);
   const std::size_t wide = PairForm(description).intermediate_size;
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
@@ -168,6 +169,19 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
         break;
     }
   }
+  const std::vector<Exchange>& exchanges = description.stacks.front().exchanges;
+  for (std::size_t i = 0; i < exchanges.size(); ++i) {
+    const ExchangeWeights& from = weights.stacks.front().exchanges[i];
+    const AttentionWeights& attention = from.layer.attentions.front();
+    ExchangeLayer& to = exchanges_.emplace_back();
+    to.layer = {pack_heads(projection_arithmetic_, kernels.layout, attention, heads_, head_size_, hidden_),
+                after_heads(arithmetic, from.layer, exchanges[i].layer.feed_forward), Views(), std::nullopt,
+                std::nullopt};
+    // It makes the next block's input: 8 bits would lose more accuracy than they save time.
+    const Arithmetic how = arithmetic == Arithmetic::int8 ? Arithmetic::fp32 : projection_arithmetic_;
+    if (exchanges[i].combines) to.combine = linear(how, from.combine);
+  }
+  if (has_exchanges()) fold_head(weights);
   // Makes the norm after a block's sub-block the one before the next sub-block.
   const auto shift_norms = [&](AfterHeads& after, const LayerWeights& from, NormParameters& next,
                                const NormWeights& next_norm) {

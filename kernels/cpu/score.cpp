@@ -12,11 +12,12 @@ namespace relucent::cpu {
 namespace {
 
 // Longest first, so that no worker finishes last with a long document.
-std::vector<std::size_t> longest_first(std::span<const Segment> documents) {
-  std::vector<std::size_t> order(documents.size());
+template <typename TokensOf>
+std::vector<std::size_t> longest_first(std::size_t count, const TokensOf& tokens_of) {
+  std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return documents[a].tokens() > documents[b].tokens(); });
+                   [&](std::size_t a, std::size_t b) { return tokens_of(a) > tokens_of(b); });
   return order;
 }
 
@@ -46,7 +47,8 @@ void score(const Encoder& encoder, const PairBatch& batch, const Workers& worker
 
   const QueryStates* const of_query = shared ? &*shared : nullptr;
 
-  const std::vector<std::size_t> order = longest_first(batch.documents);
+  const std::vector<std::size_t> order =
+      longest_first(batch.documents.size(), [&](std::size_t i) { return batch.documents[i].tokens(); });
   std::vector<std::size_t> tokens;
   std::vector<Candidate> candidates;
   for (const std::size_t i : order) {
@@ -79,7 +81,7 @@ void encode(const Encoder& encoder, std::span<const Segment> texts, const Worker
             std::span<float> contexts, const StopSignal& stop) {
   if (texts.empty()) return;
   Team everybody{group_memory, workers.count, workers.run};
-  const std::vector<std::size_t> order = longest_first(texts);
+  const std::vector<std::size_t> order = longest_first(texts.size(), [&](std::size_t i) { return texts[i].tokens(); });
   std::vector<std::size_t> tokens;
   std::vector<Candidate> candidates;
   for (const std::size_t i : order) {
@@ -122,6 +124,37 @@ void score(const Encoder& encoder, const MixBatch& batch, const Workers& workers
     const std::size_t first = index * together, count = std::min(together, logits.size() - first);
     encoder.interact(query, std::span(contexts).subspan(first, count), logits.subspan(first, count), own, stop);
   });
+}
+
+void score_documents(const Encoder& encoder, const PairBatch& batch, std::span<const DocumentPassages> documents,
+                     const Workers& workers, Workspace& group_memory, std::span<float> logits, const StopSignal& stop) {
+  Team everybody{group_memory, workers.count, workers.run};
+  std::vector<Candidate> passages;
+  for (const Segment& passage : batch.documents) passages.push_back({passage});
+  std::vector<Encoder::Document> all;
+  std::vector<std::size_t> sizes;
+  std::size_t first = 0;
+  for (const DocumentPassages& document : documents) {
+    all.push_back({std::span(passages).subspan(first, document.candidates), document.pivots});
+    first += document.candidates;
+    std::size_t& size = sizes.emplace_back();
+    for (const Candidate& passage : all.back().passages) {
+      size += encoder.tokens(batch.query.tokens(), passage.document.tokens());
+    }
+  }
+  const std::vector<std::size_t> order = longest_first(all.size(), [&](std::size_t i) { return sizes[i]; });
+  std::vector<Encoder::Document> ordered;
+  std::vector<std::size_t> tokens;
+  for (const std::size_t i : order) {
+    ordered.push_back(all[i]);
+    tokens.push_back(sizes[i]);
+  }
+  std::vector<float> in_order(order.size());
+  share_documents(tokens, encoder.group_tokens(), workers, everybody, [&](const Schedule::Run& run, Team& team) {
+    encoder.score_documents(batch.cls, batch.query, std::span(ordered).subspan(run.first, run.count),
+                            std::span(in_order).subspan(run.first, run.count), team, stop);
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) logits[order[i]] = in_order[i];
 }
 
 }  // namespace relucent::cpu

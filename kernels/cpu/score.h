@@ -29,4 +29,8 @@ void score(const Encoder& encoder, const MixBatch& batch, const Workers& workers
 void encode(const Encoder& encoder, std::span<const Segment> texts, const Workers& workers, Workspace& group,
             std::span<float> contexts, const StopSignal& stop);
 
+/// The same for an encoder with exchanges: a logit per document of the batch.
+void score_documents(const Encoder& encoder, const PairBatch& batch, std::span<const DocumentPassages> documents,
+                     const Workers& workers, Workspace& group, std::span<float> logits, const StopSignal& stop);
+
 }  // namespace relucent::cpu

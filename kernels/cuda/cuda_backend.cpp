@@ -50,6 +50,7 @@ bool supports(Feature feature) {
     case Feature::mix_encoder:
     case Feature::derived_groups:
     case Feature::gated_tokens:
+    case Feature::exchanges:
     case Feature::decoder:
     case Feature::several_stacks:
     case Feature::several_attentions:

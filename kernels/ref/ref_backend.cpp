@@ -156,20 +156,47 @@ struct LayerParts {
   }
 };
 
-struct StackParts {
-  std::vector<LayerParts> layers;
-  Norm final_norm;
+struct ExchangeParts {
+  EncoderDescription description;  // the exchange's layer as an encoder of pivots
+  LayerParts layer;
+  Linear combine;
 
-  StackParts(const StackWeights& w, const EncoderDescription& d) : final_norm(w.final_norm, d) {
-    for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
+  ExchangeParts(const ExchangeWeights& w, const Exchange& form, const EncoderDescription& d)
+      : description(d), layer(w.layer, d), combine(w.combine) {
+    description.stacks = {{form.groups, {form.layer}}};
   }
 };
 
-/// One token of one candidate. Shared tokens are computed for every candidate.
+struct StackParts {
+  std::vector<LayerParts> layers;
+  Norm final_norm;
+  std::vector<ExchangeParts> exchanges;
+
+  StackParts(const StackWeights& w, const Stack& form, const EncoderDescription& d) : final_norm(w.final_norm, d) {
+    for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
+    for (std::size_t i = 0; i < w.exchanges.size(); ++i) exchanges.emplace_back(w.exchanges[i], form.exchanges[i], d);
+  }
+};
+
+/// What pools a group's tokens by attention: the query is the same for all documents.
+struct PoolingParts {
+  Matrix query;  // one row
+  Linear key, value, output;
+
+  explicit PoolingParts(const PoolingWeights& w) : key(w.key), value(w.value), output(w.output) {
+    Matrix vector(1, static_cast<std::size_t>(w.vector.shape.front()));
+    vector.values = w.vector.to_f32();
+    query = Linear(w.query)(vector);
+  }
+};
+
+/// One token of one candidate, or a pivot. Shared tokens are computed for every candidate.
 struct Token {
   std::size_t group = 0, candidate = 0, segment = 0;
   std::int32_t position = 0;
-  bool derived = false;  // not given: States::derive() gives its states
+  bool derived = false;                       // not given: States::derive() gives its states
+  std::int32_t number = 0;                    // of a pivot
+  std::span<const std::int32_t> linked = {};  // what a pivot sees of its group
 };
 
 bool sees(const Token& from, const Token& to, const Views& views) {
@@ -181,6 +208,8 @@ bool sees(const Token& from, const Token& to, const Views& views) {
     case View::Kind::all: return together;
     case View::Kind::window: return together && std::abs(from.position - to.position) <= view.window;
     case View::Kind::across: return true;
+    case View::Kind::linked:
+      return from.group == to.group && std::binary_search(from.linked.begin(), from.linked.end(), to.number);
   }
   return false;
 }
@@ -351,6 +380,7 @@ class States {
   }
 
   const Matrix& x() const { return x_; }
+  Matrix& x() { return x_; }
   const std::vector<Token>& tokens() const { return tokens_; }
   /// The rows of a candidate's tokens of a group.
   std::vector<std::size_t> rows_of(std::int32_t group, std::size_t candidate) const {
@@ -449,6 +479,60 @@ class States {
   std::size_t stack_ = 0;
 };
 
+/// The pivots of a document and the rows of its states that each is the mean of.
+struct PivotRows {
+  std::vector<Token> pivots;
+  std::vector<std::vector<std::size_t>> rows;
+
+  PivotRows(const EncoderDescription& description, const DocumentPassages& document, const std::vector<Token>& tokens) {
+    // [candidates][groups][tokens]
+    std::vector<std::vector<std::vector<std::size_t>>> places(
+        document.candidates, std::vector<std::vector<std::size_t>>(description.groups.size()));
+    for (std::size_t row = 0; row < tokens.size(); ++row)
+      places[tokens[row].candidate][tokens[row].group].push_back(row);
+    for (const Pivots& of_group : document.pivots) {
+      const auto group = static_cast<std::size_t>(of_group.group);
+      const auto source = static_cast<std::size_t>(*description.groups[group].pivots_of);
+      for (std::size_t i = 0; i < of_group.pivots.size(); ++i) {
+        const Pivots::Pivot& pivot = of_group.pivots[i];
+        pivots.push_back({.group = group,
+                          .number = static_cast<std::int32_t>(i),
+                          .linked = of_group.seen.subspan(pivot.first_seen, pivot.seen)});
+        std::vector<std::size_t>& of_pivot = rows.emplace_back();
+        for (const std::int32_t token : of_group.tokens.subspan(pivot.first_token, pivot.tokens)) {
+          of_pivot.push_back(places[pivot.candidate][source][static_cast<std::size_t>(token)]);
+        }
+      }
+    }
+  }
+
+  /// The means of the tokens' states.
+  Matrix gather(const Matrix& x) const {
+    Matrix means(pivots.size(), x.columns);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t column = 0; column < x.columns; ++column) {
+        double sum = 0;
+        for (const std::size_t row : rows[i]) sum += x[row][column];
+        means[i][column] = static_cast<float>(sum / static_cast<double>(rows[i].size()));
+      }
+    }
+    return means;
+  }
+
+  /// Every token takes up its pivot's state.
+  void combine(Matrix& x, const Matrix& states, const Linear& with) const {
+    Matrix both(1, 2 * x.columns);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (const std::size_t row : rows[i]) {
+        std::copy_n(x[row], x.columns, both[0]);
+        std::copy_n(states[i], x.columns, both[0] + x.columns);
+        const Matrix combined = with(both);
+        std::copy_n(combined[0], x.columns, x[row]);
+      }
+    }
+  }
+};
+
 class RefBackend final : public Backend {
  public:
   RefBackend(const EncoderDescription& description, const EncoderWeights& weights)
@@ -462,7 +546,10 @@ class RefBackend final : public Backend {
         head_norm_(weights.head_norm, description),
         head_output_(weights.head_output),
         codes_(to_f32(weights.codes)) {
-    for (const StackWeights& stack : weights.stacks) stacks_.emplace_back(stack, description);
+    for (std::size_t s = 0; s < weights.stacks.size(); ++s) {
+      stacks_.emplace_back(weights.stacks[s], description.stacks[s], description);
+    }
+    for (const PoolingWeights& pooling : weights.head_pooling) head_pooling_.emplace_back(pooling);
     for (const Stack& stack : description.stacks) {
       for (const Layer& layer : stack.layers) {
         for (const Attention& attention : layer.attentions) {
@@ -482,6 +569,14 @@ class RefBackend final : public Backend {
 
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < batch.documents.size(); ++i) {
+      const DocumentPassages& document = batch.documents[i];
+      logits[i] =
+          run_document({batch.shared, batch.candidates.subspan(first, document.candidates)}, document, nullptr, stop);
+      first += document.candidates;
+    }
+    if (!batch.documents.empty()) return;
     const std::size_t count = logits.size(), each = together_ ? std::max<std::size_t>(count, 1) : 1;
     for (std::size_t i = 0; i < count; i += each) {
       run({batch.shared, batch.candidates.subspan(i, each)}, logits.subspan(i, each), nullptr, stop);
@@ -508,7 +603,11 @@ class RefBackend final : public Backend {
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
     check_batch(description_, batch, 1);
     HiddenStates states;
-    run(batch, {&states.logit, 1}, &states, {});
+    if (batch.documents.empty()) {
+      run(batch, {&states.logit, 1}, &states, {});
+    } else {
+      states.logit = run_document(batch, batch.documents.front(), &states, {});
+    }
     return states;
   }
 
@@ -566,14 +665,75 @@ class RefBackend final : public Backend {
   /// Computes candidates together; `kept` receives the states of a single one.
   void run(const ScoringBatch& batch, std::span<float> logits, HiddenStates* kept, const StopSignal& stop) const {
     States states = embed(batch);
+    run_stacks(states, kept, stop);
+    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = head(states, i);
+  }
+
+  /// What happens between a layer of a stack and the next one.
+  using AfterLayer = std::function<void(std::size_t stack, std::size_t layer)>;
+
+  void run_stacks(States& states, HiddenStates* kept, const StopSignal& stop, const AfterLayer& after = {}) const {
     for (std::size_t s = 0; s < stacks_.size(); ++s) {
       for (const std::int32_t group : description_.stacks[s].groups) {
         const std::optional<Derivation>& derived = description_.groups[static_cast<std::size_t>(group)].derived;
         if (derived) states.derive(*derived, codes_);
       }
-      run_stack(s, states, kept, stop);
+      run_stack(s, states, kept, stop, after);
     }
-    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = head(states, i);
+  }
+
+  /// Computes the passages of one document together.
+  float run_document(const ScoringBatch& batch, const DocumentPassages& document, HiddenStates* kept,
+                     const StopSignal& stop) const {
+    States states = embed(batch);
+    const PivotRows pivots(description_, document, states.tokens());
+    Matrix of_pivots;
+    run_stacks(states, kept, stop, [&](std::size_t s, std::size_t layer) {
+      if (stacks_[s].exchanges.empty()) return;
+      const ExchangeParts& parts = stacks_[s].exchanges[layer];
+      States exchanged(parts.description, pivots.gather(states.x()), pivots.pivots);
+      exchanged.start_stack(0);
+      exchanged.run(0, parts.layer);
+      of_pivots = exchanged.x();
+      if (description_.stacks[s].exchanges[layer].combines) pivots.combine(states.x(), of_pivots, parts.combine);
+      if (kept != nullptr) {
+        std::vector<std::vector<float>>& groups = kept->pivots.emplace_back();
+        for (const Pivots& of_group : document.pivots)
+          groups.push_back(rows_of(of_pivots, pivots, of_group.group).values);
+      }
+    });
+    const Head& form = description_.head;
+    Matrix pooled(1, 0);
+    for (std::size_t i = 0; i < form.groups.size(); ++i) {
+      const Matrix one = pool(rows_of(of_pivots, pivots, form.groups[i]), head_pooling_[i]);
+      if (kept != nullptr) kept->pooled.push_back(one.values);
+      pooled.values.insert(pooled.values.end(), one.values.begin(), one.values.end());
+    }
+    pooled.columns = pooled.values.size();
+    return output_of(transformed(std::move(pooled)));
+  }
+
+  /// The states of one group's pivots.
+  static Matrix rows_of(const Matrix& states, const PivotRows& pivots, std::int32_t group) {
+    Matrix rows(0, states.columns);
+    for (std::size_t i = 0; i < states.rows; ++i) {
+      if (pivots.pivots[i].group != static_cast<std::size_t>(group)) continue;
+      rows.values.insert(rows.values.end(), states[i], states[i] + states.columns);
+      ++rows.rows;
+    }
+    return rows;
+  }
+
+  /// One row: a group's tokens pooled by attention.
+  Matrix pool(const Matrix& states, const PoolingParts& parts) const {
+    if (states.rows == 0) return {1, static_cast<std::size_t>(description_.hidden_size)};
+    Attention form;
+    form.heads = description_.head.pooling_heads;
+    form.head_size = description_.hidden_size / form.heads;
+    form.scale = 1;
+    form.views = {{{View::Kind::all}}};
+    const std::vector<Token> tokens(states.rows);
+    return parts.output(attend(parts.query, {Token()}, parts.key(states), parts.value(states), tokens, form, {}));
   }
 
   bool is_in(std::size_t stack, std::int32_t group) const {
@@ -581,11 +741,13 @@ class RefBackend final : public Backend {
     return std::count(groups.begin(), groups.end(), group) > 0;
   }
 
-  void run_stack(std::size_t s, States& states, HiddenStates* kept, const StopSignal& stop) const {
+  void run_stack(std::size_t s, States& states, HiddenStates* kept, const StopSignal& stop,
+                 const AfterLayer& after = {}) const {
     states.start_stack(s);
     for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
       stop.throw_if_due("scoring the candidates");
       states.run(layer, stacks_[s].layers[layer]);
+      if (after) after(s, layer);
       if (kept != nullptr) kept->layers.push_back(by_segment(states));
     }
     states.end_stack(stacks_[s].final_norm);
@@ -593,9 +755,13 @@ class RefBackend final : public Backend {
 
   static std::vector<std::vector<float>> by_segment(const States& states) {
     std::vector<std::vector<float>> segments;
-    for (std::size_t row = 0; row < states.tokens().size(); ++row) {
-      segments.resize(states.tokens()[row].segment + 1);
+    std::size_t row = 0;
+    for (const Token& token : states.tokens()) {
+      const bool same = row > 0 && states.tokens()[row - 1].segment == token.segment &&
+                        states.tokens()[row - 1].candidate == token.candidate;
+      if (!same) segments.emplace_back();
       segments.back().insert(segments.back().end(), states.x()[row], states.x()[row] + states.x().columns);
+      ++row;
     }
     return segments;
   }
@@ -619,10 +785,22 @@ class RefBackend final : public Backend {
     };
     Matrix state = pool(form.groups, form.pooling);
     for (float& value : state.values) value = static_cast<float>(value * form.scale);
+    state = transformed(std::move(state));
+    if (form.dot_with) return static_cast<float>(dot(state[0], pool({*form.dot_with}, Pooling::mean)[0], x.columns));
+    return output_of(state);
+  }
+
+  /// What follows the pooled states, up to the output rows.
+  Matrix transformed(Matrix state) const {
+    const Head& form = description_.head;
     if (form.dense) state = head_dense_(state);
     activate(state, form.activation);
     if (form.norm) head_norm_(state);
-    if (form.dot_with) return static_cast<float>(dot(state[0], pool({*form.dot_with}, Pooling::mean)[0], x.columns));
+    return state;
+  }
+
+  float output_of(const Matrix& state) const {
+    const Head& form = description_.head;
     const Matrix outputs = head_output_(state);
     if (form.outputs == 1) return outputs[0][0];
     const double highest = *std::max_element(outputs.values.begin(), outputs.values.end());
@@ -637,6 +815,7 @@ class RefBackend final : public Backend {
   Norm embedding_norm_;
   Linear embedding_projection_;
   std::vector<StackParts> stacks_;
+  std::vector<PoolingParts> head_pooling_;
   Linear head_dense_;
   Norm head_norm_;
   Linear head_output_;

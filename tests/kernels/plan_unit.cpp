@@ -218,7 +218,7 @@ TEST(Plan, ImpossibleMixEncodersAreRefused) {
   refuse("no group 9", [](auto& d) { d.head.dot_with = 9; });
 }
 
-// MIR: passages of one document are the candidates of a batch, and pivots see those of other passages.
+// Tokens that see those of other candidates of the batch.
 TEST(Plan, ViewsAcrossCandidatesDependOnTheirSet) {
   std::vector<TokenGroup> groups = cross_encoder_groups();
   groups[0].name = "passage token";
@@ -229,6 +229,65 @@ TEST(Plan, ViewsAcrossCandidatesDependOnTheirSet) {
   EXPECT_EQ(after(plan.stacks[0][1]), "sqp");
   EXPECT_EQ(after(plan.stacks[0][2]), "sqs");
   EXPECT_TRUE(plan.computed_once(kQuery));
+}
+
+/// MIR: C, Q and D of each passage, and pivots of C and of D that see those of their kind in all passages.
+EncoderDescription passages() {
+  EncoderDescription description = encoder(cross_encoder_groups(), views_of({}));
+  description.groups.push_back({.name = "passages", .input = Dependence::pair, .pivots_of = kCls});
+  description.groups.push_back({.name = "mentions", .input = Dependence::pair, .pivots_of = kDocument});
+  constexpr View linked{View::Kind::linked};
+  Exchange exchange{{3, 4}, description.stacks[0].layers[0]};
+  exchange.layer.attentions[0].views = {
+      {}, {}, {}, {kNone, kNone, kNone, linked, kNone}, {kNone, kNone, kNone, kNone, linked}};
+  for (Layer& layer : description.stacks[0].layers) {
+    for (std::vector<View>& views : layer.attentions[0].views) views.resize(5);
+  }
+  description.stacks[0].exchanges.assign(3, exchange);
+  description.stacks[0].exchanges.back().combines = false;
+  description.head = {.groups = {3, 4}, .pooling_heads = 2, .dense = true};
+  return description;
+}
+
+TEST(Plan, ExchangesMakeTokensDependOnAllPassages) {
+  const Plan plan = make_plan(passages());
+  EXPECT_EQ(after(plan.stacks[0][0]), "spsss");  // the query hears of other passages a layer later
+  EXPECT_EQ(after(plan.stacks[0][1]), "sssss");
+  EXPECT_EQ(plan.stacks[0][0][3].before, Dependence::pair);
+  EXPECT_EQ(plan.stacks[0][1][3].before, Dependence::set);
+  EXPECT_EQ(needs(plan.stacks[0][1]), "sssss");
+  EXPECT_EQ(needs(plan.stacks[0][2]), "sksss");  // of the last layer only the pivots are read
+  EXPECT_FALSE(plan.computed_once(kQuery));
+}
+
+TEST(Plan, PivotsThatNobodyReadsAreNotNeeded) {
+  EncoderDescription description = passages();
+  description.head.groups = {3};
+  EXPECT_EQ(needs(make_plan(description).stacks[0][2]), "skksn");
+  EXPECT_EQ(needs(make_plan(description).stacks[0][1]), "sssss");
+  for (Exchange& exchange : description.stacks[0].exchanges) exchange.combines = false;
+  const Plan plan = make_plan(description);
+  EXPECT_EQ(needs(plan.stacks[0][1]), "sssnn");
+  EXPECT_EQ(after(plan.stacks[0][2]), "pppss");
+}
+
+TEST(Plan, ImpossibleExchangesAreRefused) {
+  const auto refuse = [](const std::string& words, const auto& spoil) {
+    EncoderDescription description = passages();
+    spoil(description);
+    expect_error(ErrorKind::invalid_data, {words}, [&] { make_plan(description); });
+  };
+  refuse("one exchange per layer", [](auto& d) { d.stacks[0].exchanges.pop_back(); });
+  refuse("not pivots of the stack's tokens", [](auto& d) { d.stacks[0].exchanges[0].groups = {2}; });
+  refuse("not pivots of the stack's tokens", [](auto& d) { d.groups[3].pivots_of = 4; });
+  refuse("no group 9", [](auto& d) { d.groups[3].pivots_of = 9; });
+  refuse("pass through layers", [](auto& d) { d.stacks[0].groups.push_back(3); });
+  refuse("see pivots only",
+         [](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].views[3][2] = {View::Kind::all}; });
+  refuse("one attention", [](auto& d) { d.stacks[0].exchanges[0].layer.attentions.clear(); });
+  refuse("by attention", [](auto& d) { d.head.pooling_heads = 0; });
+  refuse("by attention", [](auto& d) { d.head.groups = {kCls}; });
+  refuse("need a head", [](auto& d) { d.stacks[0].exchanges.clear(); });
 }
 
 TEST(Plan, ImpossibleDescriptionsAreRefused) {

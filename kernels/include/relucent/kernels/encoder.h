@@ -18,7 +18,7 @@ enum class Dependence : std::uint8_t {
   query = 1,      ///< the query alone: computed once per query
   candidate = 2,  ///< the candidate alone: could be computed before any query arrives
   pair = 3,
-  set = 7,  ///< the query and all candidates of the batch
+  set = 7,  ///< the query and several candidates: all of the batch, or those of one document
 };
 constexpr Dependence operator|(Dependence a, Dependence b) {
   return static_cast<Dependence>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
@@ -46,6 +46,9 @@ struct TokenGroup {
   Dependence input = Dependence::nothing;
   /// If set, a candidate has a segment of the group it derives from, or else one of these states, computed earlier.
   std::optional<Derivation> derived = std::nullopt;
+  /// If set, the tokens are pivots: each one's state is the mean of some tokens' states of this group in one candidate.
+  /// They have no segments, and pass through exchanges instead of layers; ScoringBatch::documents has them.
+  std::optional<std::int32_t> pivots_of = std::nullopt;
 
   friend bool operator==(const TokenGroup&, const TokenGroup&) = default;
 };
@@ -57,6 +60,7 @@ struct View {
     all,
     window,  ///< the tokens whose position differs by at most `window`
     across,  ///< all tokens of the group in all candidates of the batch
+    linked,  ///< of a pivot: the group's pivots that the batch names, in any candidate of the same document
   };
   Kind kind = Kind::none;
   std::int32_t window = 0;  ///< 0: the token at the same position, itself
@@ -141,11 +145,22 @@ struct Layer {
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
+/// What may follow a layer: pivots of its groups pass through a layer of their own, in which they see those of other
+/// candidates, and every token of a pivot takes up the result: x <- W [x; pivot].
+struct Exchange {
+  std::vector<std::int32_t> groups;  ///< of pivots
+  Layer layer;
+  bool combines = true;  ///< otherwise no token changes; the head may read the pivots
+
+  friend bool operator==(const Exchange&, const Exchange&) = default;
+};
+
 /// Layers that some groups pass through together. Stacks run in order; a later one may attend to an earlier one.
 struct Stack {
   std::vector<std::int32_t> groups;
   std::vector<Layer> layers;
   bool final_norm = false;
+  std::vector<Exchange> exchanges = {};  ///< none, or one per layer
 
   friend bool operator==(const Stack&, const Stack&) = default;
 };
@@ -155,6 +170,10 @@ struct Stack {
 struct Head {
   std::vector<std::int32_t> groups = {};
   Pooling pooling = Pooling::mean;
+  /// If not 0, `groups` are of pivots, and so many heads of attention pool each of them; they share the hidden size.
+  /// Per group, with its own weights and states g_n: o = W_O [o_1; ...], o_i = sum_n softmax_n((W_K g_n)_i . (W_Q
+  /// vector)_i) (W_V g_n)_i; 0 for a group without tokens. Then `dense` is [hidden, groups * hidden].
+  std::int32_t pooling_heads = 0;
   double scale = 1;
   bool dense = false;
   Activation activation = Activation::none;
@@ -265,9 +284,21 @@ struct LayerWeights {
   FeedForwardWeights feed_forward;
 };
 
+struct ExchangeWeights {
+  LayerWeights layer;
+  LinearWeights combine;  ///< [hidden, 2 hidden], of the token and the pivot; absent if the exchange does not combine
+};
+
 struct StackWeights {
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
+  std::vector<ExchangeWeights> exchanges = {};
+};
+
+/// What pools a group's tokens by attention.
+struct PoolingWeights {
+  TensorView vector;                        ///< [hidden]
+  LinearWeights query, key, value, output;  ///< [hidden, hidden]
 };
 
 /// All tensors of an encoder and its head, in the form of its description. Backends copy or convert what they need at
@@ -280,7 +311,8 @@ struct EncoderWeights {
   LinearWeights embedding_projection;  ///< [hidden, embedding]
   TensorView codes;                    ///< [tokens, hidden] of a group derived by codes
   std::vector<StackWeights> stacks;
-  LinearWeights head_dense;  ///< [hidden, hidden]
+  std::vector<PoolingWeights> head_pooling = {};  ///< one per group of the head, if it has pooling heads
+  LinearWeights head_dense;                       ///< [hidden, hidden]; see Head::pooling_heads
   NormWeights head_norm;
   LinearWeights head_output;            ///< [outputs, hidden]
   std::shared_ptr<const void> storage;  ///< keeps the views' memory alive
