@@ -299,6 +299,7 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
     if (shared != within(of.input, Dependence::query)) {
       throw Error(ErrorKind::usage, of.name, fmt::format("must {}be a shared segment", shared ? "not " : ""));
     }
+    if (of.pivots_of) throw Error(ErrorKind::usage, of.name, "are pivots, which have no segments");
     const std::string name = shared ? of.name : fmt::format("{} {}", of.name, candidate);
     check_segment(description, segment, name);
     check_derivable(description, segment, name);
@@ -312,17 +313,18 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
   }
   if (!documents && batch.documents.empty()) return;
   std::size_t first = 0;
-  for (std::size_t i = 0; i < batch.documents.size(); ++i) {
+  bool runs = documents;
+  for (std::size_t i = 0; runs && i < batch.documents.size(); ++i) {
     const DocumentPassages& document = batch.documents[i];
-    if (!documents || document.candidates == 0 || document.candidates > batch.candidates.size() - first) break;
+    runs = document.candidates > 0 && document.candidates <= batch.candidates.size() - first;
+    if (!runs) break;
     const auto passages = batch.candidates.subspan(first, document.candidates);
     check_document(description, batch, document, passages, fmt::format("document {}", i));
     first += document.candidates;
   }
-  if (!documents || first != batch.candidates.size()) {
-    throw Error(ErrorKind::usage, "batch",
-                "its documents are not runs of its candidates, which they must be for an "
-                "encoder with exchanges, and for no other");
+  if (!runs || first != batch.candidates.size()) {
+    throw Error(ErrorKind::usage, "batch", "its documents are not runs of its candidates",
+                "give an encoder with exchanges such documents, and no other encoder any");
   }
 }
 

@@ -9,6 +9,7 @@
 #include "model/families/attention_keys.h"
 #include "model/input/tokenized_batch.h"
 #include "model/tokenizer/load_tokenizer.h"
+#include "model/tokenizer/wordpiece.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -81,7 +82,8 @@ Json stand_in(const std::string& key, const JsonFile& config) {
   if (key == "architectures") {
     return {"BertForSequenceClassification",       "ElectraForSequenceClassification",
             "RobertaForSequenceClassification",    "XLMRobertaForSequenceClassification",
-            "ModernBertForSequenceClassification", "T5ForConditionalGeneration"};
+            "ModernBertForSequenceClassification", "T5ForConditionalGeneration",
+            "MirForSequenceClassification"};
   }
   if (key == "mix_strategy") return "context_codes";
   if (key == "interaction_layers") return Json::array({0});
@@ -130,6 +132,15 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
   const FamilyConfiguration& configuration = *parts.configuration;
   LoadedTokenizer loaded = load_tokenizer(parts.folder, words_of(configuration), parts.family->model_type);
   parts.tokenizer = std::move(loaded.tokenizer);
+  if (configuration.passages) {
+    if (dynamic_cast<const WordPieceTokenizer*>(parts.tokenizer.get()) == nullptr) {
+      throw Error(ErrorKind::unsupported, parts.folder.string(),
+                  "the model's passages need BERT's uncased WordPiece, but the tokenizer is another one",
+                  "use a checkpoint with vocab.txt and without do_lower_case = false");
+    }
+    parts.max_length = configuration.max_tokens;
+    return {};
+  }
   parts.max_length = std::min(configuration.max_tokens, loaded.model_max_length.value_or(configuration.max_tokens));
   check_template(configuration.input, *parts.tokenizer, parts.folder);
   return output_ids(configuration.input, *parts.tokenizer, parts.folder);
@@ -166,7 +177,7 @@ CheckpointParts read_parts(const fs::path& folder, FaultList& faults) {
     parts.used = reader.used();
     if (!reader.failed()) parts.weights = std::move(weights);
   }
-  if (tokenizes) faults.attempt([&] { check_length(parts); });
+  if (tokenizes && !parts.configuration->passages) faults.attempt([&] { check_length(parts); });
   return parts;
 }
 

@@ -15,15 +15,17 @@ namespace {
 WeightMemory estimate_memory(const EncoderDescription& description, std::uint64_t parameters) {
   const auto hidden = static_cast<std::uint64_t>(description.hidden_size);
   std::uint64_t matrices = 0, last = 0;
-  for (const Stack& stack : description.stacks) {
-    for (const Layer& layer : stack.layers) {
-      last = (layer.feed_forward.gated ? 3U : 2U) * hidden * static_cast<std::uint64_t>(layer.feed_forward.size);
-      for (const Attention& attention : layer.attentions) {
-        last +=
-            4 * hidden * static_cast<std::uint64_t>(attention.heads) * static_cast<std::uint64_t>(attention.head_size);
-      }
-      matrices += last;
+  const auto add = [&](const Layer& layer) {
+    last = (layer.feed_forward.gated ? 3U : 2U) * hidden * static_cast<std::uint64_t>(layer.feed_forward.size);
+    for (const Attention& attention : layer.attentions) {
+      last +=
+          4 * hidden * static_cast<std::uint64_t>(attention.heads) * static_cast<std::uint64_t>(attention.head_size);
     }
+    matrices += last;
+  };
+  for (const Stack& stack : description.stacks) {
+    for (const Exchange& exchange : stack.exchanges) add(exchange.layer);
+    for (const Layer& layer : stack.layers) add(layer);
   }
   // The CPU keeps embeddings in fp32, and the last block's matrices a second time, in int8 in fp32.
   const std::uint64_t others = 4 * (parameters - std::min(matrices, parameters));

@@ -8,6 +8,7 @@
 
 #include "model/families/tensor_reader.h"
 #include "model/formats/json_file.h"
+#include "model/graphs/document_graph.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {
@@ -22,6 +23,13 @@ struct InputForm {
   /// If set, the first group is not [CLS] but the token with this id that a decoder starts with, apart from the text.
   std::optional<std::int32_t> decoder_start;
   std::vector<std::string> outputs;  ///< words of the vocabulary whose outputs the head compares
+};
+
+/// How MIR reads a query and a document: in passages [PSG] query ([SNT] pieces of a sentence)+.
+struct PassageForm {
+  GraphSettings graphs;
+  std::int32_t max_query_tokens = 30;
+  std::int32_t passage_token = 0, sentence_token = 0;  ///< ids of [PSG] and [SNT]
 };
 
 /// Which weights of a family have biases.
@@ -39,6 +47,7 @@ struct FamilyConfiguration {
   std::string architecture;
   EncoderDescription description;
   InputForm input;
+  std::optional<PassageForm> passages;  ///< if set, the input is not `input` but this: the model scores with graphs
   Biases biases;
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::optional<MixForm> mix;   ///< of a MixEncoder
