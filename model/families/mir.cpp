@@ -35,9 +35,10 @@ PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& de
   // Every piece may start a sentence, and so have a token before it.
   const std::int64_t longest = std::int64_t{1} + form.max_query_tokens + 2 * std::int64_t{graphs.window};
   if (longest > description.max_positions) {
-    file.fail("max_position_embeddings",
-              fmt::format("{} is less than the {} that a passage may need: 1 + max_query_tokens + 2 * passage_window",
-                          description.max_positions, longest),
+    file.fail("passage_window",
+              fmt::format("a passage may need {} positions, 1 + max_query_tokens + 2 * passage_window, but "
+                          "max_position_embeddings is {}",
+                          longest, description.max_positions),
               "choose a smaller passage_window");
   }
   const auto token = [&](std::string_view key) {

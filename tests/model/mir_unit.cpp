@@ -1,6 +1,7 @@
 // MIR's checkpoints: what is read, what is refused, and what its scores depend on.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -141,6 +142,79 @@ TEST_F(Mir, RefusesTensorsThatDoNotFit) {
     std::mt19937 random(1);
     tiny.add_f32(random, "bert.encoder.layer.2.combine.weight", {8, 16});
   });
+}
+
+/// Passages of 8 pieces in place of the tiny BERT's 64 positions; [PAD] and [MASK] are unused.
+MirInit tiny_settings(std::uint64_t seed = 1) {
+  MirInit settings;
+  settings.window = 8;
+  settings.stride = 6;
+  settings.passage_token = 0;
+  settings.sentence_token = 4;
+  settings.seed = seed;
+  return settings;
+}
+
+TEST_F(Mir, StartsFromABert) {
+  const TinyCheckpoint bert;
+  bert.write(folder_ / "bert");
+  init_mir(folder_ / "bert", folder_ / "made", tiny_settings());
+  const CheckpointCheck check = check_checkpoint(folder_ / "made", on("cpu"));
+  EXPECT_TRUE(check.problems.empty()) << check.problems.front().what();
+  const SafetensorsFile file = SafetensorsFile::open(folder_ / "made" / "model.safetensors");
+  const auto values = [&](const std::string& name) { return file.view(*file.find(name)).to_f32(); };
+  const auto floats = [&](const std::string& name) {
+    const std::string& bytes = bert.tensors.at(name).bytes;
+    std::vector<float> numbers(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    return numbers;
+  };
+  for (const auto& [name, tensor] : bert.tensors) {
+    if (!name.starts_with("bert.encoder.")) continue;
+    EXPECT_EQ(values(name), floats(name)) << name;
+  }
+  // Tokens of passages and sentences are [CLS] and [SEP] at first; the other rows stay.
+  std::vector<float> words = floats("bert.embeddings.word_embeddings.weight");
+  std::copy_n(words.data() + 2 * 8, 8, words.data());
+  std::copy_n(words.data() + 3 * 8, 8, words.data() + 4 * 8);
+  EXPECT_EQ(values("bert.embeddings.word_embeddings.weight"), words);
+  const std::string inter = "bert.encoder.layer.1.inter.";
+  EXPECT_EQ(values(inter + "output.LayerNorm.weight"), std::vector<float>(8, 1));
+  EXPECT_EQ(values(inter + "attention.output.LayerNorm.bias"), std::vector<float>(8, 0));
+  EXPECT_EQ(values(inter + "intermediate.dense.bias"), std::vector<float>(12, 0));
+  double squares = 0;
+  for (const float value : values(inter + "intermediate.dense.weight")) squares += value * value;
+  EXPECT_NEAR(std::sqrt(squares / 96), 0.02, 0.006);
+  const std::vector<float> combine = values("bert.encoder.layer.0.combine.weight");
+  for (std::size_t row = 0; row < 8; ++row) {
+    for (std::size_t column = 0; column < 8; ++column) {
+      EXPECT_EQ(combine[row * 16 + column], row == column ? 1.0F : 0.0F);
+      EXPECT_NE(combine[row * 16 + 8 + column], 0);
+    }
+  }
+  EXPECT_EQ(file.find("bert.encoder.layer.1.combine.weight"), nullptr);
+  const auto bytes = [&](const char* name) { return read_file(folder_ / name / "model.safetensors"); };
+  init_mir(folder_ / "bert", folder_ / "again", tiny_settings());
+  init_mir(folder_ / "bert", folder_ / "other", tiny_settings(2));
+  EXPECT_EQ(bytes("made"), bytes("again"));
+  EXPECT_NE(bytes("made"), bytes("other"));
+}
+
+TEST_F(Mir, StartsFromNothingElse) {
+  TinyCheckpoint().write(folder_ / "bert");
+  const auto refuse = [&](ErrorKind kind, const ErrorTexts& texts, const std::string& from, const auto& spoil) {
+    MirInit settings = tiny_settings();
+    spoil(settings);
+    expect_error(kind, texts, [&] { init_mir(folder_ / from, folder_ / "new", settings); });
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+  };
+  refuse(ErrorKind::usage, {"max_position_embeddings", "passage_window"}, "bert", [](auto& s) { s.window = 30; });
+  refuse(ErrorKind::usage, {"passage_stride"}, "bert", [](auto& s) { s.stride = 9; });
+  refuse(ErrorKind::usage, {"snt_token_id"}, "bert", [](auto& s) { s.sentence_token = 1000; });
+  refuse(ErrorKind::invalid_data, {"[unused1]", "vocab.txt"}, "bert", [](auto& s) { s.sentence_token.reset(); });
+  folder(TinyMir());
+  refuse(ErrorKind::unsupported, {"is mir"}, "mir", [](auto&) {});
+  expect_error(ErrorKind::usage, {"bert"}, [&] { init_mir(folder_ / "bert", folder_ / "bert", tiny_settings()); });
 }
 
 TEST_F(Mir, IsNoCrossEncoderAndNoneIsMir) {

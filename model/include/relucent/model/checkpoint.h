@@ -102,6 +102,22 @@ struct MixEncoderInit {
 RELUCENT_API void init_mix_encoder(const std::filesystem::path& from, const std::filesystem::path& to,
                                    const MixEncoderInit& settings = {});
 
+/// What init_mir() makes of a BERT.
+struct MirInit {
+  std::int32_t window = 128, stride = 96;  ///< of passages, in pieces
+  std::int32_t max_document_tokens = 2048;
+  /// Ids of unused entries of the vocabulary; unset: [unused0] and [unused1].
+  std::optional<std::int32_t> passage_token = std::nullopt, sentence_token = std::nullopt;
+  std::uint64_t seed = 1;
+};
+
+/// Writes a MIR as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any head),
+/// random layers between passages, whose part in the tokens is random, too, and a random head; the tokens of passages
+/// and sentences start as [CLS] and [SEP]. Until it is trained it ranks at random. The folder is created atomically and
+/// loads. Throws Error as init_mix_encoder() does.
+RELUCENT_API void init_mir(const std::filesystem::path& from, const std::filesystem::path& to,
+                           const MirInit& settings = {});
+
 /// "f32", "f16" or "bf16" (any case); throws Error of kind `usage` for anything else.
 RELUCENT_API DataType parse_data_type(const std::string& name);
 RELUCENT_API const char* to_string(DataType type) noexcept;
