@@ -178,12 +178,16 @@ class FeatureFinder {
       needs(true, Feature::exchanges);
       const auto texts = std::count_if(d_.groups.begin(), d_.groups.end(),
                                        [](const TokenGroup& group) { return !group.pivots_of.has_value(); });
-      needs(texts != kGlobal, Feature::other_groups);
+      const std::size_t pivots = d_.groups.size() - static_cast<std::size_t>(texts);
+      needs(texts != kGlobal || stack.exchanges.front().groups.size() != pivots, Feature::other_groups);
       Stack layers{.groups = stack.groups, .layers = {stack.layers.front()}};
       for (const Exchange& exchange : stack.exchanges) {
         const Attention& attention = exchange.layer.attentions.front();
-        for (const std::int32_t group : exchange.groups) {
-          needs(view(attention, group, group).kind != View::Kind::linked, Feature::other_groups);
+        for (const std::int32_t from : exchange.groups) {
+          for (const std::int32_t to : exchange.groups) {
+            const View::Kind wanted = from == to ? View::Kind::linked : View::Kind::none;
+            needs(view(attention, from, to).kind != wanted, Feature::other_groups);
+          }
         }
         layers.groups = exchange.groups;
         layers.layers.push_back(exchange.layer);

@@ -276,6 +276,26 @@ TEST_F(Mir, WhatPivotsExchangeDependsOnAllPassages) {
   EXPECT_FALSE(plan.computed_once(kQuery));
 }
 
+TEST_F(Mir, ExchangesOfOtherFormsRunOnTheReferenceAlone) {
+  const Checkpoint checkpoint = read_checkpoint(folder(TinyMir()));
+  const auto refuse = [&](const auto& spoil) {
+    EncoderDescription description = checkpoint.configuration.description;
+    spoil(description);
+    expect_error(ErrorKind::unsupported, {"CPU backend"},
+                 [&] { create_backend(description, checkpoint.weights.weights, on("cpu")); });
+    EXPECT_NE(create_backend(description, checkpoint.weights.weights, on("ref")), nullptr);
+  };
+  const auto views = [](EncoderDescription& d) -> Views& { return d.stacks[0].exchanges[0].layer.attentions[0].views; };
+  refuse([&](auto& d) { views(d)[kTokenPivots][kSentencePivots] = {View::Kind::all}; });
+  refuse([&](auto& d) { views(d)[kTokenPivots][kSentencePivots] = {View::Kind::linked}; });
+  refuse([&](auto& d) { views(d)[kTokenPivots][kTokenPivots] = {View::Kind::all}; });
+  refuse([&](auto& d) { d.stacks[0].exchanges[0].combines = false; });
+  refuse([&](auto& d) { d.stacks[0].exchanges[1].groups.pop_back(); });
+  refuse([&](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].norm = NormPlacement::before; });
+  refuse([&](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].scale = 1; });
+  refuse([&](auto& d) { d.head.activation = Activation::tanh; });
+}
+
 TEST_F(Mir, RefusesPivotsThatTheDocumentDoesNotHave) {
   const Checkpoint checkpoint = read_checkpoint(folder(TinyMir()));
   const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, on("cpu"));
