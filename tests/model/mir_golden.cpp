@@ -173,10 +173,14 @@ std::vector<MirDevice> devices() {
   std::vector<MirDevice> all{{"ref", "", Precision::fp32, 2e-5}};
   const cpu::VectorLevels levels = cpu::available_vector_kernels();
   for (std::size_t i = 0; i < levels.count; ++i) all.push_back({"cpu", levels.levels[i]->name, Precision::fp32, 2e-5});
+  // These weights are far rougher than trained ones.
+  all.push_back({"cpu", "", Precision::bf16, 0.2});
+  all.push_back({"cpu", "", Precision::int8, 0.6});
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Devices, MirGolden, ::testing::ValuesIn(devices()), [](const auto& test) {
-  return test.param.name + (test.param.instruction_set.empty() ? "" : "_" + test.param.instruction_set);
+  return test.param.name + "_" + to_string(test.param.precision) +
+         (test.param.instruction_set.empty() ? "" : "_" + test.param.instruction_set);
 });
 
 TEST(MirStates, AreThoseOfTheReference) {
