@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "relucent/error.h"
@@ -43,6 +45,10 @@ void check_attention(const std::string& name, const Attention& attention, const 
   check_linear(name + "key", weights.key, width, hidden);
   check_linear(name + "value", weights.value, width, hidden);
   check_linear(name + "attention output", weights.output, hidden, width);
+  if (attention.gated) {
+    check_linear(name + "gated query", weights.gated_query, width, hidden);
+    check_linear(name + "gate", weights.gate, hidden, 3 * std::int64_t{hidden});
+  }
   if (attention.norm != NormPlacement::none) check_norm(name + "attention norm", weights.norm, hidden);
   switch (attention.positions.kind) {
     case PositionScheme::Kind::none: break;
@@ -69,6 +75,16 @@ void check_feed_forward(const std::string& name, const FeedForward& feed_forward
   if (feed_forward.gated) check_linear(name + "gate", weights.gate, feed_forward.size, hidden);
   check_linear(name + "output", weights.out, hidden, feed_forward.size);
   if (feed_forward.norm != NormPlacement::none) check_norm(name + "output norm", weights.norm, hidden);
+}
+
+void check_layer(const std::string& name, const Layer& layer, const LayerWeights& weights, std::int32_t hidden) {
+  if (weights.attentions.size() != layer.attentions.size()) {
+    refuse_description("needs one set of weights per attention");
+  }
+  for (std::size_t a = 0; a < layer.attentions.size(); ++a) {
+    check_attention(name, layer.attentions[a], weights.attentions[a], hidden);
+  }
+  check_feed_forward(name, layer.feed_forward, weights.feed_forward, hidden);
 }
 
 /// Checks one segment; `name` is for messages.
@@ -102,6 +118,80 @@ void check_segment(const EncoderDescription& d, const Segment& segment, const st
   }
 }
 
+/// Checks that a group which takes a segment's first tokens finds enough of them.
+void check_derivable(const EncoderDescription& d, const Segment& segment, const std::string& name) {
+  for (const TokenGroup& group : d.groups) {
+    if (!group.derived || group.derived->group != segment.group) continue;
+    const auto wanted = static_cast<std::size_t>(group.derived->tokens);
+    if (group.derived->kind != Derivation::Kind::first_tokens || segment.tokens() >= wanted) continue;
+    throw Error(ErrorKind::usage, name,
+                fmt::format("has {} tokens, but {} states derive from it", segment.tokens(), wanted));
+  }
+}
+
+/// The groups of pivots of a description.
+std::vector<std::int32_t> pivot_groups(const EncoderDescription& d) {
+  std::vector<std::int32_t> groups;
+  for (std::size_t g = 0; g < d.groups.size(); ++g) {
+    if (d.groups[g].pivots_of) groups.push_back(static_cast<std::int32_t>(g));
+  }
+  return groups;
+}
+
+/// Checks the pivots of a document whose candidates are `passages`.
+void check_document(const EncoderDescription& d, const ScoringBatch& batch, const DocumentPassages& document,
+                    std::span<const std::span<const Segment>> passages, const std::string& name) {
+  const auto refuse = [&](const std::string& problem) { throw Error(ErrorKind::usage, name, problem); };
+  const std::vector<std::int32_t> groups = pivot_groups(d);
+  std::vector<std::int32_t> given;
+  // [candidates][groups]: whether a token has a pivot already
+  std::vector<std::vector<std::vector<bool>>> taken(passages.size(), std::vector<std::vector<bool>>(d.groups.size()));
+  for (std::size_t i = 0; i < passages.size(); ++i) {
+    for (const std::span<const Segment> segments : {batch.shared, passages[i]}) {
+      for (const Segment& segment : segments) {
+        std::vector<bool>& of = taken[i][static_cast<std::size_t>(segment.group)];
+        of.resize(of.size() + segment.tokens());
+      }
+    }
+  }
+  for (const Pivots& pivots : document.pivots) {
+    given.push_back(pivots.group);
+    if (std::count(groups.begin(), groups.end(), pivots.group) == 0)
+      refuse(fmt::format("has pivots of the unknown group {}", pivots.group));
+    const auto source = static_cast<std::size_t>(*d.groups[static_cast<std::size_t>(pivots.group)].pivots_of);
+    for (std::size_t i = 0; i < pivots.pivots.size(); ++i) {
+      const Pivots::Pivot& pivot = pivots.pivots[i];
+      const auto range_of = [](const auto& list, std::size_t first, std::size_t count) {
+        return first <= list.size() && count <= list.size() - first ? list.subspan(first, count) : list.first(0);
+      };
+      const auto tokens = range_of(pivots.tokens, pivot.first_token, pivot.tokens);
+      const auto seen = range_of(pivots.seen, pivot.first_seen, pivot.seen);
+      const auto number = static_cast<std::int32_t>(i);
+      if (pivot.candidate >= passages.size() || tokens.empty() ||
+          !std::binary_search(seen.begin(), seen.end(), number) ||
+          std::adjacent_find(seen.begin(), seen.end(), std::greater_equal<>()) != seen.end() || seen.front() < 0 ||
+          static_cast<std::size_t>(seen.back()) >= pivots.pivots.size()) {
+        refuse(fmt::format("pivot {} of group {} is not in the document or does not see itself", i, pivots.group));
+      }
+      for (const std::int32_t token : tokens) {
+        std::vector<bool>& of = taken[pivot.candidate][source];
+        const auto place = static_cast<std::size_t>(token);
+        if (token < 0 || place >= of.size() || of[place]) {
+          refuse(fmt::format("token {} of candidate {} does not exist or has two pivots", token, pivot.candidate));
+        }
+        of[place] = true;
+      }
+    }
+  }
+  std::sort(given.begin(), given.end());
+  if (given != groups) refuse("does not have each group of pivots once");
+}
+
+/// Whether the description scores documents.
+bool has_exchanges(const EncoderDescription& d) {
+  return std::any_of(d.stacks.begin(), d.stacks.end(), [](const Stack& stack) { return !stack.exchanges.empty(); });
+}
+
 }  // namespace
 
 void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
@@ -123,35 +213,81 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   if (d.embedding_size != d.hidden_size) {
     check_linear("embedding projection", w.embedding_projection, d.hidden_size, d.embedding_size);
   }
+  for (const TokenGroup& group : d.groups) {
+    if (group.derived && group.derived->kind == Derivation::Kind::codes) {
+      check_shape("codes", w.codes, {group.derived->tokens, d.hidden_size});
+    }
+  }
   if (w.stacks.size() != d.stacks.size()) refuse_description("needs one set of weights per stack");
   for (std::size_t s = 0; s < d.stacks.size(); ++s) {
     const Stack& stack = d.stacks[s];
     if (w.stacks[s].layers.size() != stack.layers.size()) refuse_description("needs one set of weights per layer");
     const std::string of_stack = d.stacks.size() > 1 ? fmt::format("stack {} ", s) : "";
     for (std::size_t i = 0; i < stack.layers.size(); ++i) {
-      const std::string name = fmt::format("{}layer {} ", of_stack, i);
-      const Layer& layer = stack.layers[i];
-      const LayerWeights& weights = w.stacks[s].layers[i];
-      if (weights.attentions.size() != layer.attentions.size()) {
-        refuse_description("needs one set of weights per attention");
-      }
-      for (std::size_t a = 0; a < layer.attentions.size(); ++a) {
-        check_attention(name, layer.attentions[a], weights.attentions[a], d.hidden_size);
-      }
-      check_feed_forward(name, layer.feed_forward, weights.feed_forward, d.hidden_size);
+      check_layer(fmt::format("{}layer {} ", of_stack, i), stack.layers[i], w.stacks[s].layers[i], d.hidden_size);
     }
     if (stack.final_norm) check_norm(of_stack + "final norm", w.stacks[s].final_norm, d.hidden_size);
+    if (w.stacks[s].exchanges.size() != stack.exchanges.size())
+      refuse_description("needs one set of weights per exchange");
+    for (std::size_t i = 0; i < stack.exchanges.size(); ++i) {
+      const std::string name = fmt::format("{}exchange {} ", of_stack, i);
+      const Exchange& exchange = stack.exchanges[i];
+      const ExchangeWeights& weights = w.stacks[s].exchanges[i];
+      check_layer(name, exchange.layer, weights.layer, d.hidden_size);
+      if (exchange.combines) check_linear(name + "combine", weights.combine, d.hidden_size, 2 * d.hidden_size);
+    }
   }
   if (d.head.outputs < 1) refuse_description("the head needs at least one output");
-  if (d.head.dense) check_linear("pooler", w.head_dense, d.hidden_size, d.hidden_size);
+  std::int64_t pooled = d.hidden_size;
+  if (d.head.pooling_heads != 0) {
+    if (d.head.pooling_heads < 0 || d.hidden_size % d.head.pooling_heads != 0 || !d.head.dense) {
+      refuse_description("the head's pooling heads must share the hidden size, and need a dense layer");
+    }
+    if (w.head_pooling.size() != d.head.groups.size()) refuse_description("needs one set of weights per pooled group");
+    for (std::size_t i = 0; i < w.head_pooling.size(); ++i) {
+      const std::string name = fmt::format("pooling of {} ", d.groups[static_cast<std::size_t>(d.head.groups[i])].name);
+      const PoolingWeights& weights = w.head_pooling[i];
+      check_shape(name + "vector", weights.vector, {d.hidden_size});
+      check_linear(name + "query", weights.query, d.hidden_size, d.hidden_size);
+      check_linear(name + "key", weights.key, d.hidden_size, d.hidden_size);
+      check_linear(name + "value", weights.value, d.hidden_size, d.hidden_size);
+      check_linear(name + "output", weights.output, d.hidden_size, d.hidden_size);
+    }
+    pooled *= static_cast<std::int64_t>(d.head.groups.size());
+  }
+  if (d.head.dense) check_linear("pooler", w.head_dense, d.hidden_size, pooled);
   if (d.head.norm) check_norm("head norm", w.head_norm, d.hidden_size);
-  check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
+  if (!d.head.dot_with) check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
+}
+
+void check_texts(const EncoderDescription& description, std::span<const Segment> texts, std::size_t states) {
+  const auto derived = std::find_if(description.groups.begin(), description.groups.end(),
+                                    [](const TokenGroup& group) { return group.derived.has_value(); });
+  if (derived == description.groups.end()) {
+    throw Error(ErrorKind::unsupported, "encoder description", "has no states that could be computed before a query",
+                "use a MixEncoder's checkpoint");
+  }
+  const std::size_t each =
+      static_cast<std::size_t>(derived->derived->tokens) * static_cast<std::size_t>(description.hidden_size);
+  if (states != texts.size() * each) {
+    throw Error(ErrorKind::usage, "texts",
+                fmt::format("are {}, but there is room for {} states of {} numbers", texts.size(), states, each));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string name = fmt::format("text {}", i);
+    if (texts[i].group != derived->derived->group) {
+      throw Error(ErrorKind::usage, name, fmt::format("is of the wrong group {}", texts[i].group));
+    }
+    check_segment(description, texts[i], name);
+    check_derivable(description, texts[i], name);
+  }
 }
 
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
-  if (logits != batch.candidates.size()) {
+  const bool documents = has_exchanges(description);
+  if (const std::size_t count = documents ? batch.documents.size() : batch.candidates.size(); logits != count) {
     throw Error(ErrorKind::usage, "batch",
-                fmt::format("has {} candidates but room for {} logits", batch.candidates.size(), logits));
+                fmt::format("has {} {} but room for {} logits", count, documents ? "documents" : "candidates", logits));
   }
   const auto check = [&](const Segment& segment, bool shared, std::size_t candidate) {
     const std::string place = shared ? "shared" : fmt::format("of candidate {}", candidate);
@@ -163,11 +299,32 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
     if (shared != within(of.input, Dependence::query)) {
       throw Error(ErrorKind::usage, of.name, fmt::format("must {}be a shared segment", shared ? "not " : ""));
     }
-    check_segment(description, segment, shared ? of.name : fmt::format("{} {}", of.name, candidate));
+    if (of.pivots_of) throw Error(ErrorKind::usage, of.name, "are pivots, which have no segments");
+    const std::string name = shared ? of.name : fmt::format("{} {}", of.name, candidate);
+    check_segment(description, segment, name);
+    check_derivable(description, segment, name);
+    if (of.derived && (segment.states.empty() || segment.tokens() != static_cast<std::size_t>(of.derived->tokens))) {
+      throw Error(ErrorKind::usage, name, fmt::format("must be given as {} states", of.derived->tokens));
+    }
   };
   for (const Segment& segment : batch.shared) check(segment, true, 0);
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
     for (const Segment& segment : batch.candidates[i]) check(segment, false, i);
+  }
+  if (!documents && batch.documents.empty()) return;
+  std::size_t first = 0;
+  bool runs = documents;
+  for (std::size_t i = 0; runs && i < batch.documents.size(); ++i) {
+    const DocumentPassages& document = batch.documents[i];
+    runs = document.candidates > 0 && document.candidates <= batch.candidates.size() - first;
+    if (!runs) break;
+    const auto passages = batch.candidates.subspan(first, document.candidates);
+    check_document(description, batch, document, passages, fmt::format("document {}", i));
+    first += document.candidates;
+  }
+  if (!runs || first != batch.candidates.size()) {
+    throw Error(ErrorKind::usage, "batch", "its documents are not runs of its candidates",
+                "give an encoder with exchanges such documents, and no other encoder any");
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "relucent/kernels/backend.h"
 
@@ -13,5 +14,9 @@ void check_weights(const EncoderDescription& description, const EncoderWeights& 
 /// Throws Error `usage` for input that Backend::score rejects: an empty segment or one in the wrong place; an id, a
 /// position or a token type outside its table; or a number of `logits` other than one per candidate.
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits);
+
+/// Throws Error for input that Backend::encode rejects, and `unsupported` if no group derives from texts. `states`: how
+/// many numbers there is room for.
+void check_texts(const EncoderDescription& description, std::span<const Segment> texts, std::size_t states);
 
 }  // namespace relucent

@@ -20,6 +20,10 @@ const char* name_of(Feature feature) {
     case Feature::no_embedding_norm: return "embeddings without a norm";
     case Feature::global_tokens: return "tokens of the document that see all of it (starts of sentences)";
     case Feature::other_groups: return "groups of tokens other than [CLS], query and document";
+    case Feature::mix_encoder: return "candidates encoded apart from the query (MixEncoder)";
+    case Feature::derived_groups: return "states derived from those of other tokens";
+    case Feature::gated_tokens: return "gated tokens";
+    case Feature::exchanges: return "exchanges between the passages of a document (MIR)";
     case Feature::decoder: return "a decoder (T5)";
     case Feature::several_stacks: return "several stacks of layers";
     case Feature::several_attentions: return "several attentions in one layer (a decoder)";
@@ -42,11 +46,13 @@ const char* name_of(Feature feature) {
     case Feature::tanh: return "a feed-forward with tanh";
     case Feature::gated_feed_forward: return "a gated feed-forward";
     case Feature::head_of_other_groups: return "a head on tokens other than [CLS]";
+    case Feature::head_pooling: return "a head that pools otherwise than by the mean";
     case Feature::head_scale: return "a scale in the head";
     case Feature::no_head_dense: return "a head without a dense layer";
     case Feature::head_activation: return "a head with an activation other than tanh";
     case Feature::head_norm: return "a head with a norm";
     case Feature::several_outputs: return "a head with several outputs";
+    case Feature::dot_head: return "a head that multiplies the states of two groups";
   }
   return "";
 }
@@ -65,9 +71,15 @@ class FeatureFinder {
       case NormKind::layer: break;
       case NormKind::rms: needs(true, Feature::rms_norm); break;
     }
+    if (is_mix_encoder(d_)) {
+      needs(true, Feature::mix_encoder);
+      for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
+      return;
+    }
     of_groups();
     const bool decoder = is_decoder();
     needs(decoder, Feature::decoder);
+    of_exchanges();
     needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
       of_norms(stack);
@@ -86,7 +98,10 @@ class FeatureFinder {
 
   void of_groups() {
     using Groups = std::vector<std::int32_t>;
-    const std::vector<TokenGroup>& groups = d_.groups;
+    // Groups of pivots come last.
+    std::span<const TokenGroup> groups = d_.groups;
+    while (!groups.empty() && groups.back().pivots_of) groups = groups.first(groups.size() - 1);
+    for (const TokenGroup& group : groups) needs(group.derived.has_value(), Feature::derived_groups);
     const auto of_candidate = [&](std::size_t group) { return !within(groups[group].input, Dependence::query); };
     const bool global = groups.size() == kGlobal + 1;
     const bool pair = (groups.size() == kGlobal || (global && of_candidate(kGlobal))) &&
@@ -155,6 +170,38 @@ class FeatureFinder {
     });
   }
 
+  /// Exchanges are of one form: pivots see those of their own group that they are linked with, layers have the sizes of
+  /// the others, all but the last one combine, and the head reads pivots alone.
+  void of_exchanges() {
+    for (const Stack& stack : d_.stacks) {
+      if (stack.exchanges.empty()) continue;
+      needs(true, Feature::exchanges);
+      const auto texts = std::count_if(d_.groups.begin(), d_.groups.end(),
+                                       [](const TokenGroup& group) { return !group.pivots_of.has_value(); });
+      const std::size_t pivots = d_.groups.size() - static_cast<std::size_t>(texts);
+      needs(texts != kGlobal || stack.exchanges.front().groups.size() != pivots, Feature::other_groups);
+      Stack layers{.groups = stack.groups, .layers = {stack.layers.front()}};
+      for (const Exchange& exchange : stack.exchanges) {
+        const Attention& attention = exchange.layer.attentions.front();
+        for (const std::int32_t from : exchange.groups) {
+          for (const std::int32_t to : exchange.groups) {
+            const View::Kind wanted = from == to ? View::Kind::linked : View::Kind::none;
+            needs(view(attention, from, to).kind != wanted, Feature::other_groups);
+          }
+        }
+        layers.groups = exchange.groups;
+        layers.layers.push_back(exchange.layer);
+        needs(exchange.groups != stack.exchanges.front().groups, Feature::other_groups);
+        needs(!exchange.combines && &exchange != &stack.exchanges.back(), Feature::other_groups);
+        needs(attention.positions.kind != PositionScheme::Kind::none, Feature::other_groups);
+        needs(attention.norm != NormPlacement::after || exchange.layer.feed_forward.norm != NormPlacement::after,
+              Feature::other_groups);
+      }
+      for (const Layer& layer : std::span(layers.layers).subspan(1)) of_layer(layer, layers);
+      needs(d_.stacks.size() > 1, Feature::several_stacks);
+    }
+  }
+
   void of_norms(const Stack& stack) {
     std::size_t before = 0, after = 0, blocks = 0;
     const auto count = [&](NormPlacement placement) {
@@ -168,6 +215,10 @@ class FeatureFinder {
     for (const Layer& layer : stack.layers) {
       for (const Attention& attention : layer.attentions) count(attention.norm);
       count(layer.feed_forward.norm);
+    }
+    for (const Exchange& exchange : stack.exchanges) {
+      count(exchange.layer.attentions.front().norm);
+      count(exchange.layer.feed_forward.norm);
     }
     if (after == blocks && !stack.final_norm) return;
     needs(true, before == blocks && stack.final_norm ? Feature::norm_before : Feature::mixed_norms);
@@ -201,6 +252,7 @@ class FeatureFinder {
     needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
     needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size)), Feature::attention_scale);
     needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
+    needs(attention.gated.has_value(), Feature::gated_tokens);
     switch (attention.positions.kind) {
       case PositionScheme::Kind::none: break;
       case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
@@ -213,6 +265,9 @@ class FeatureFinder {
           case View::Kind::all: break;
           case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
           case View::Kind::across: needs(true, Feature::view_across); break;
+          case View::Kind::linked:
+            needs(from != to || !d_.groups[static_cast<std::size_t>(to)].pivots_of, Feature::other_groups);
+            break;
         }
       }
     }
@@ -220,7 +275,18 @@ class FeatureFinder {
 
   void of_head() {
     const Head& head = d_.head;
+    if (head.pooling_heads > 0) {  // part of Feature::exchanges
+      needs(head.scale != 1 || head.activation != Activation::none || head.norm || head.outputs != 1 ||
+                head.pooling != Pooling::mean,
+            Feature::other_groups);
+      return;
+    }
     needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
+    switch (head.pooling) {
+      case Pooling::mean: break;
+      case Pooling::last:
+      case Pooling::all_but_last: needs(true, Feature::head_pooling); break;
+    }
     needs(head.scale != 1, Feature::head_scale);
     needs(!head.dense, Feature::no_head_dense);
     switch (head.activation) {
@@ -233,6 +299,7 @@ class FeatureFinder {
     }
     needs(head.norm, Feature::head_norm);
     needs(head.outputs != 1, Feature::several_outputs);
+    needs(head.dot_with.has_value(), Feature::dot_head);
   }
 
   const EncoderDescription& d_;
@@ -282,6 +349,65 @@ void merge(const Segment& text, const Segment& globals, PairBatch& to) {
 
 }  // namespace
 
+bool is_mix_encoder(const EncoderDescription& d) {
+  using Groups = std::vector<std::int32_t>;
+  if (d.stacks.size() != 2 || d.groups.size() != kContext + 1 || d.stacks[0].final_norm || d.stacks[1].final_norm ||
+      d.stacks[0].groups != Groups{kQuery, kDocument} || d.stacks[1].groups != Groups{kContext, kCls} ||
+      d.norm_kind != NormKind::layer) {
+    return false;
+  }
+  const std::optional<Derivation>& context = d.groups[kContext].derived;
+  if (!context || context->tokens > kMostContext || d.groups[kCls].input != Dependence::nothing ||
+      d.groups[kQuery].input != Dependence::query || d.groups[kDocument].input != Dependence::candidate) {
+    return false;
+  }
+  const Layer& first = d.stacks[0].layers.front();
+  if (first.attentions.size() != 1) return false;
+  const Attention& like = first.attentions.front();
+  const Attention of_text{
+      .heads = like.heads, .head_size = like.head_size, .scale = like.scale, .views = mix_encoder_text_views()};
+  const FeedForward feed_forward{.size = first.feed_forward.size, .activation = first.feed_forward.activation};
+  const auto is = [&](const Layer& layer, const Attention& attention) {
+    return layer.attentions == std::vector<Attention>{attention} && layer.feed_forward == feed_forward;
+  };
+  for (const Layer& layer : d.stacks[0].layers) {
+    if (!is(layer, of_text)) return false;
+  }
+  for (const Layer& layer : d.stacks[1].layers) {
+    if (layer.attentions.size() != 1) return false;
+    const Attention& attention = layer.attentions.front();
+    if (!attention.gated || !attention.keys_of_layer) return false;
+    Attention wanted = of_text;
+    wanted.views = mix_encoder_interaction_views();
+    wanted.keys_of_layer = attention.keys_of_layer;
+    wanted.gated = GatedToken{kCls, kContext, attention.gated->hint};
+    if (!is(layer, wanted)) return false;
+  }
+  const Head& head = d.head;
+  return head.groups == Groups{kContext} && head.dot_with == kCls && head.scale == 1 && !head.dense && !head.norm &&
+         head.activation == Activation::none;
+}
+
+MixBatch mix_batch(const ScoringBatch& batch) {
+  MixBatch mix;
+  const auto refuse = [](const std::string& place, const std::string& problem) {
+    throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
+  };
+  if (batch.shared.size() != 1 || batch.shared.front().group != kQuery || !batch.shared.front().states.empty()) {
+    refuse("batch", "must share one segment of token ids, the query");
+  }
+  mix.query = batch.shared.front();
+  for (const std::span<const Segment> candidate : batch.candidates) {
+    const bool one = candidate.size() == 1;
+    const Segment segment = one ? candidate.front() : Segment();
+    if (!one || (segment.group == kDocument ? !segment.states.empty() : segment.group != kContext)) {
+      refuse(fmt::format("candidate {}", mix.candidates.size()), "must be one text or the states of one context");
+    }
+    mix.candidates.push_back(segment);
+  }
+  return mix;
+}
+
 std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
 
 void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature),
@@ -328,7 +454,8 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
     to = segment;
   }
   if (pair.cls.tokens() != 1) refuse("[CLS]", "is not one token");
-  if (pair.query.tokens() == 0) refuse("query", "is missing");
+  // Passages have [PSG] in front of them even without a query.
+  if (pair.query.tokens() == 0 && batch.documents.empty()) refuse("query", "is missing");
   bool windowed = false, query_windowed = false;
   for (const Layer& layer : description.stacks.front().layers) {
     const Views& views = layer.attentions.front().views;

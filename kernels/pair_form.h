@@ -24,7 +24,11 @@ enum class Feature {
   no_embedding_norm,
   global_tokens,  ///< the group kGlobal
   other_groups,   ///< not C, Q and D
-  decoder,  ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
+  mix_encoder,    ///< its whole form: see is_mix_encoder()
+  derived_groups,
+  gated_tokens,
+  exchanges,  ///< between candidates: pivots after each layer (MIR), and a head that pools them by attention
+  decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
   keys_of_other_stacks,
@@ -46,12 +50,22 @@ enum class Feature {
   tanh,
   gated_feed_forward,
   head_of_other_groups,  ///< than [CLS]
+  head_pooling,          ///< other than the mean
   head_scale,
   no_head_dense,
   head_activation,  ///< other than tanh
   head_norm,
   several_outputs,
+  dot_head,
 };
+
+/// The context of a candidate has at most so many states in the fast paths.
+inline constexpr std::int32_t kMostContext = 16;
+
+/// Whether a description is a MixEncoder's: BERT's layers over the query and the candidate's text, each by itself;
+/// layers of the same sizes in which the candidate's context sees keys of the query, and a gated token, too; and the
+/// dot product of both.
+bool is_mix_encoder(const EncoderDescription& description);
 
 /// The features that `description` needs. Throws whatever make_plan throws.
 std::vector<Feature> features_of(const EncoderDescription& description);
@@ -80,6 +94,15 @@ struct PairBatch {
       {};  ///< [documents]: the places in the document of its kGlobal tokens
   std::vector<std::vector<std::int32_t>> merged = {};  ///< what the segments of such documents refer to
 };
+
+/// A batch for a MixEncoder: the query, and per candidate its text or its context's states.
+struct MixBatch {
+  Segment query;
+  std::vector<Segment> candidates;
+};
+
+/// Throws Error `unsupported` for segments of other forms.
+MixBatch mix_batch(const ScoringBatch& batch);
 
 /// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q, and per candidate one
 /// of group D and at most one of kGlobal, all with ids, and the positions of segments whose distances matter are

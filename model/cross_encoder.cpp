@@ -234,6 +234,15 @@ PairScores CrossEncoder::score(std::string_view query, std::span<const std::stri
 std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::path& checkpoint,
                                                        const CrossEncoderOptions& options) {
   Checkpoint read = read_checkpoint(checkpoint);
+  if (read.configuration.mix) {
+    throw Error(ErrorKind::unsupported, checkpoint.string(), "is a MixEncoder, not a cross-encoder",
+                "load it with MixEncoder::load, or name it as [rescorer] model");
+  }
+  if (read.configuration.passages) {
+    throw Error(ErrorKind::unsupported, checkpoint.string(),
+                "is no cross-encoder: its passages exchange information along graphs of each document",
+                "use a cross-encoder's checkpoint");
+  }
   check_options(options, read);
   std::string warning;
   if (options.pattern) {

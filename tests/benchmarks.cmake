@@ -16,6 +16,12 @@ target_include_directories(cores_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(cores_benchmark PRIVATE relucent_kernels GTest::gtest)
 set_target_properties(cores_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
+add_executable(mir_benchmark benchmarks/mir_benchmark.cpp)
+relucent_target(mir_benchmark)
+target_include_directories(mir_benchmark PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(mir_benchmark PRIVATE relucent_model nlohmann_json::nlohmann_json)
+set_target_properties(mir_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
 # The comparison with other libraries, as far as it needs none of them.
 add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/peers_settings.py)
 set_tests_properties(peers_settings PROPERTIES LABELS "cli" TIMEOUT 60)

@@ -5,6 +5,7 @@ endfunction()
 
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES kernels/agreement_property.cpp)
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES kernels/determinism_property.cpp)
+relucent_kernels_test(kernels_mix_encoder LABELS property threads kernels SOURCES kernels/mix_encoder_property.cpp)
 relucent_kernels_test(kernels_soak LABELS property kernels SOURCES kernels/soak_property.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
   SOURCES kernels/description_unit.cpp kernels/levels_unit.cpp kernels/plan_unit.cpp kernels/product_unit.cpp

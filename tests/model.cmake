@@ -7,6 +7,8 @@ endfunction()
 
 relucent_model_test(model_golden LABELS golden model
   SOURCES model/families_golden.cpp model/tokenizer_golden.cpp model/sparse_golden.cpp)
+relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)
+relucent_model_test(model_mir LABELS golden model threads SOURCES model/mir_golden.cpp model/mir_unit.cpp)
 relucent_model_test(model_tokenizers_golden LABELS golden model SOURCES model/tokenizers_golden.cpp)
 if(RELUCENT_SANITIZE)
   # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the
@@ -16,7 +18,8 @@ endif()
 # Thousands of real passages through the bundled model: apart, so that slow builds can leave it out.
 relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES model/trained_golden.cpp)
 relucent_model_test(model_tests LABELS unit property model
-  SOURCES model/bert_config_unit.cpp model/check_unit.cpp model/formats_unit.cpp model/rewrite_unit.cpp
+  SOURCES model/bert_config_unit.cpp model/check_unit.cpp model/formats_unit.cpp model/mix_encoder_unit.cpp
+          model/rewrite_unit.cpp
           model/wordpiece_unit.cpp model/cross_encoder_property.cpp
           model/fp16_range_property.cpp model/passages_property.cpp model/wordpiece_property.cpp)
 relucent_model_test(model_fault_tests LABELS fault model SOURCES model/load_fault.cpp)

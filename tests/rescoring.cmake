@@ -3,7 +3,8 @@ relucent_test(rescoring_combine_tests LABELS unit property plugin
               SOURCES plugin/rescoring/combine_unit.cpp
                       plugin/rescoring/combine_property.cpp
                       plugin/rescoring/candidates_unit.cpp
-              LIBRARIES relucent_plugin_core)
+                      plugin/rescoring/mix_encoder_unit.cpp
+              LIBRARIES relucent_plugin_core nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
               SOURCES plugin/rescoring/passages_unit.cpp

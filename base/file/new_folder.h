@@ -35,6 +35,8 @@ class NewFolder {
   };
 
   void copy(const std::filesystem::path& file);  ///< under its own name
+  /// Where the folder is until publish().
+  const std::filesystem::path& draft() const noexcept { return draft_; }
   void publish();
 
  private:

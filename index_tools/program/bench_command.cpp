@@ -9,6 +9,7 @@
 
 #include "index_tools/benchmarks/bm25_benchmark.h"
 #include "index_tools/benchmarks/index_benchmark.h"
+#include "index_tools/benchmarks/mix_encoder_benchmark.h"
 #include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/model_sweep.h"
 #include "index_tools/benchmarks/pipeline_benchmark.h"
@@ -22,6 +23,7 @@ namespace {
 
 struct Options {
   benchmarks::ModelBenchmark model;
+  benchmarks::MixEncoderBenchmark mix;
   benchmarks::Bm25Benchmark bm25;
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
@@ -96,6 +98,47 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       } else {
         benchmarks::report(std::cout, benchmarks::run(settings), options->json);
       }
+      return ExitCode::ok;
+    };
+  });
+}
+
+void add_mix_encoder_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand(
+      "mixencoder", "Time a MixEncoder: texts as they are indexed, and a query against stored candidates");
+  command->footer(
+      "Examples:\n"
+      "  relucent bench mixencoder --model my-mixencoder\n"
+      "  relucent bench mixencoder --model my-mixencoder --cross-encoder bert-cross-encoder --candidates 10,1000");
+  auto& mix = options->mix;
+  command->add_option("--model", mix.model, "Directory of a MixEncoder's checkpoint")->required();
+  command->add_option("--cross-encoder", mix.cross_encoder, "Directory of a cross-encoder to compare with");
+  command->add_option("--device", options->device, "auto | ref | cpu")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--threads", mix.backend.threads, "0: every core this process may use")->capture_default_str();
+  command->add_option("--candidates", mix.candidates, "Numbers of stored candidates per query")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--cross-candidates", mix.cross_candidates, "Candidates per query of the cross-encoder")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--texts", mix.texts, "Texts to encode at a time")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--tokens", mix.tokens, "Tokens of query and text, special tokens included")
+      ->capture_default_str();
+  command->add_option("--query-tokens", mix.query_tokens, "Word pieces of the query")->capture_default_str();
+  command->add_option("--runs", mix.runs, "Timed runs after one warm-up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "Print a JSON array");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      auto& settings = options->mix;
+      settings.backend.device = parse_device(options->device);
+      settings.backend.precision = parse_precision(options->precision);
+      benchmarks::report(std::cout, benchmarks::run(settings), options->json);
       return ExitCode::ok;
     };
   });
@@ -192,11 +235,12 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
 }  // namespace
 
 void add_bench(CLI::App& program, Action& chosen) {
-  CLI::App* bench = program.add_subcommand("bench", "Time the model, BM25, indexing or whole searches");
+  CLI::App* bench = program.add_subcommand("bench", "Time the models, BM25, indexing or whole searches");
   bench->require_subcommand(1);
   bench->footer("Example:\n  relucent bench model --candidates 100 --tokens 174");
   const auto options = std::make_shared<Options>();
   add_model_benchmark(*bench, chosen, options);
+  add_mix_encoder_benchmark(*bench, chosen, options);
   add_bm25_benchmark(*bench, chosen, options);
   add_index_benchmark(*bench, chosen, options);
   add_pipeline_benchmark(*bench, chosen, options);

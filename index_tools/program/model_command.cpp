@@ -21,9 +21,11 @@ namespace relucent::program {
 namespace {
 
 struct ModelOptions {
-  std::string folder, from, to, device = "auto", precision = "auto", type;
+  std::string folder, from, to, device = "auto", precision = "auto", type, kind;
   int positions = 0, trained_rows = 0, threads = 0;
   bool json = false, tensors = false, devices = false;
+  MixEncoderInit mix;
+  char strategy = 'S';
 };
 
 std::filesystem::path chosen_folder(const ModelOptions& options) {
@@ -49,10 +51,31 @@ std::string window_of(const CheckpointInfo& info) {
   return other == windows.end() ? windows.front() : join(windows);
 }
 
+bool is_mix_encoder(const CheckpointInfo& info) { return info.description.head.dot_with.has_value(); }
+
 std::size_t layers_of(const CheckpointInfo& info) {
   std::size_t layers = 0;
   for (const Stack& stack : info.description.stacks) layers += stack.layers.size();
+  return is_mix_encoder(info) ? info.description.stacks.front().layers.size() : layers;
+}
+
+/// The layers whose keys a MixEncoder's interaction reads.
+std::vector<std::int32_t> interaction_of(const CheckpointInfo& info) {
+  std::vector<std::int32_t> layers;
+  for (const Layer& layer : info.description.stacks.back().layers) {
+    layers.push_back(layer.attentions.front().keys_of_layer.value_or(0));
+  }
   return layers;
+}
+
+/// "1 vector per candidate from special tokens, layers 11, mean pooling"
+std::string describe_interaction(const CheckpointInfo& info) {
+  const Derivation& derived = *info.description.groups[kContext].derived;
+  return fmt::format("{} {} per candidate from {}, interaction in {} {}, {} pooling", derived.tokens,
+                     derived.tokens == 1 ? "vector" : "vectors",
+                     derived.kind == Derivation::Kind::codes ? "context codes" : "special tokens",
+                     interaction_of(info).size() == 1 ? "layer" : "layers", join(interaction_of(info)),
+                     info.description.head.pooling == Pooling::mean ? "mean" : "split");
 }
 
 std::int32_t heads_of(const CheckpointInfo& info) {
@@ -61,6 +84,7 @@ std::int32_t heads_of(const CheckpointInfo& info) {
 
 /// The groups that groups of the first stack do not see: "query -> document".
 std::vector<std::string> blind_spots(const CheckpointInfo& info) {
+  if (is_mix_encoder(info)) return {};  // query and candidate are encoded apart
   const Stack& stack = info.description.stacks.front();
   const Views& views = stack.layers.front().attentions.front().views;
   std::vector<std::string> spots;
@@ -91,6 +115,16 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                  {"activation", info.activation},
                  {"activation_source", info.activation_source}});
   }
+  if (is_described(info) && is_mix_encoder(info)) {
+    const Derivation& derived = *info.description.groups[kContext].derived;
+    json["mixencoder"] = {{"strategy", derived.kind == Derivation::Kind::codes ? "context_codes" : "special_tokens"},
+                          {"context", derived.tokens},
+                          {"interaction_layers", interaction_of(info)},
+                          {"pooling", info.description.head.pooling == Pooling::mean ? "mean" : "split"},
+                          {"query_max_length", info.query_max_length},
+                          {"candidate_max_length", info.candidate_max_length},
+                          {"bytes_per_document", std::int64_t{4} * derived.tokens * info.description.hidden_size}};
+  }
   json.update({{"tokenizer", info.tokenizer},
                {"tokenizer_entries", info.vocabulary},
                {"max_length", info.max_length},
@@ -116,6 +150,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 }
 
 std::string describe_score(const CheckpointInfo& info) {
+  if (is_mix_encoder(info)) return "dot product";
   if (info.activation.empty()) return "log-probability of \"true\" against \"false\"";
   const std::string as = info.activation == "identity" ? ", as sentence-transformers prints it"
                                                        : "; sentence-transformers prints its " + info.activation;
@@ -129,13 +164,23 @@ void print(const CheckpointInfo& info, bool tensors) {
     line("architecture") << info.architecture << " (" << info.model_type << ")\n";
     line("size") << layers_of(info) << " layers, hidden " << info.description.hidden_size << ", " << heads_of(info)
                  << " heads, " << index_tools::with_commas(info.parameters) << " parameters\n";
-    line("attention window") << window_of(info) << "\n";
+    if (is_mix_encoder(info)) {
+      line("candidates") << describe_interaction(info) << "\n";
+      line("lengths") << "queries of at most " << info.query_max_length << " tokens, candidates of at most "
+                      << info.candidate_max_length << "\n";
+    } else {
+      line("attention window") << window_of(info) << "\n";
+    }
     if (const auto spots = blind_spots(info); !spots.empty()) line("no attention") << join(spots) << "\n";
   }
   if (!info.tokenizer.empty()) {
-    line("input") << "at most " << info.max_length << " tokens";
-    if (info.max_positions > info.max_length) std::cout << ", up to " << info.max_positions << " if max_length says so";
-    std::cout << "\n";
+    if (info.candidate_max_length == 0) {
+      line("input") << "at most " << info.max_length << " tokens";
+      if (info.max_positions > info.max_length) {
+        std::cout << ", up to " << info.max_positions << " if max_length says so";
+      }
+      std::cout << "\n";
+    }
     line("tokenizer") << info.tokenizer << "\n";
     line("vocabulary") << info.description.vocabulary_size << " rows\n";
   }
@@ -324,10 +369,50 @@ void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpt
   });
 }
 
+void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
+  CLI::App* command = model.add_subcommand("init", "Make a checkpoint as its training starts, from a BERT");
+  command->add_option("TO", options->to, "New directory")->required();
+  command->add_option("--from", options->from, "Directory of a BERT (model_type bert), with any head or none")
+      ->required();
+  command->add_option("--as", options->kind, "mixencoder")->required()->check(CLI::IsMember({"mixencoder"}));
+  MixEncoderInit& mix = options->mix;
+  command
+      ->add_option("--strategy", options->strategy,
+                   "Where a candidate's vectors come from: S, special tokens before its words; C, learnt codes")
+      ->capture_default_str()
+      ->check(CLI::IsMember({'S', 'C'}));
+  command->add_option("--vectors", mix.context, "Vectors per candidate, 1 to 16")->capture_default_str();
+  command
+      ->add_option("--layers", mix.interaction_layers,
+                   "Layers of the encoder, from 0, at which candidates see the query: \"9,10,11\" (default: the last)")
+      ->delimiter(',');
+  command->add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"mean", "split"}));
+  command->add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
+      ->capture_default_str();
+  command->add_option("--candidate-length", mix.candidate_max_length, "Tokens of a candidate, with [CLS] and [SEP]")
+      ->capture_default_str();
+  command->add_option("--seed", mix.seed, "Of the random values")->capture_default_str();
+  command->footer(
+      "The new weights are copies of the BERT's layers and random values: until the checkpoint is trained, it ranks "
+      "at\n"
+      "random.\n\nExample:\n  relucent model init --from bert-base-uncased --as mixencoder --layers 9,10,11 "
+      "my-mixencoder");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      options->mix.strategy = options->strategy == 'S' ? "special_tokens" : "context_codes";
+      init_mix_encoder(options->from, options->to, options->mix);
+      std::cout << "Wrote " << options->to << ", an untrained MixEncoder: it ranks at random until it is trained\n";
+      return ok;
+    };
+  });
+}
+
 }  // namespace
 
 void add_model(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("model", "Inspect, check, extend or convert a checkpoint");
+  CLI::App* command = program.add_subcommand("model", "Inspect, check, extend, convert or initialize a checkpoint");
   command->require_subcommand(1);
   command->footer("Example:\n  relucent model check");
   auto options = std::make_shared<ModelOptions>();
@@ -335,6 +420,7 @@ void add_model(CLI::App& program, Action& chosen) {
   add_check(*command, chosen, options);
   add_extend(*command, chosen, options);
   add_convert(*command, chosen, options);
+  add_init(*command, chosen, options);
 }
 
 }  // namespace relucent::program

@@ -90,7 +90,7 @@ void Encoder::attend_chunk(const Views& views, const Group& group, const Chunk& 
       }
     };
     if (group.cls > 0) attend(kCls);
-    if (group.query_in_group) attend(kQuery);
+    if (group.query_in_group && group.query > 0) attend(kQuery);
     attend(kDocument);
     if (globals.empty()) continue;
     attend(kGlobal);

@@ -33,12 +33,19 @@ class CpuBackend final : public Backend {
 
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
-    const PairBatch pairs = pair_batch(description_, batch);
     const BorrowedWorkspace borrowed(*this);
-    const Workers workers{workspaces_.size(), [this](std::size_t count, const Team::Work& work) {
-                            pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
-                          }};
-    cpu::score(*encoder_, pairs, workers, *borrowed, logits, stop);
+    if (encoder_->is_mix_encoder()) return cpu::score(*encoder_, mix_batch(batch), workers(), *borrowed, logits, stop);
+    const PairBatch pairs = pair_batch(description_, batch);
+    if (encoder_->has_exchanges()) {
+      return cpu::score_documents(*encoder_, pairs, batch.documents, workers(), *borrowed, logits, stop);
+    }
+    cpu::score(*encoder_, pairs, workers(), *borrowed, logits, stop);
+  }
+
+  void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
+    check_texts(description_, texts, states.size());
+    const BorrowedWorkspace borrowed(*this);
+    cpu::encode(*encoder_, texts, workers(), *borrowed, states, stop);
   }
 
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
@@ -75,6 +82,12 @@ class CpuBackend final : public Backend {
     std::unique_ptr<Workspace> workspace_;
   };
 
+  Workers workers() const {
+    return {workspaces_.size(), [this](std::size_t count, const Team::Work& work) {
+              pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
+            }};
+  }
+
   // A worker does one task at a time, so each has one workspace.
   Workspace& workspace(int worker) const { return workspaces_[static_cast<std::size_t>(worker)]; }
 
@@ -108,12 +121,18 @@ bool supports(Feature feature) {
     case Feature::several_outputs:
     case Feature::no_embedding_norm:
     case Feature::global_tokens:
+    case Feature::mix_encoder:
+    case Feature::exchanges:
     case Feature::decoder:
     case Feature::rms_norm:
     case Feature::relative_positions:
     case Feature::attention_scale:
     case Feature::attention_width:
     case Feature::head_scale: return true;
+    case Feature::derived_groups:
+    case Feature::gated_tokens:
+    case Feature::head_pooling:
+    case Feature::dot_head:
     case Feature::other_groups:
     case Feature::several_stacks:
     case Feature::several_attentions:

@@ -1,5 +1,7 @@
 #include "kernels/cpu/encoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/cpu/schedule.h"
@@ -30,11 +32,11 @@ OperandOut Encoder::operand(Arithmetic arithmetic, std::size_t features, std::si
 Encoder::Group Encoder::layout(const Segment& cls, const Segment& query, std::span<const Candidate> candidates,
                                bool query_in_group) const {
   Group group;
-  group.cls = has_decoder() ? 0 : 1;
+  group.cls = cls_apart() ? 0 : 1;
   group.query = query.tokens();
   group.query_in_group = query_in_group;
   group.cls_position = cls.positions.front();
-  group.query_position = query.positions.front();
+  group.query_position = query.positions.empty() ? group.cls_position + 1 : query.positions.front();
   for (const Candidate& candidate : candidates) {
     group.tokens += group.tokens_of(group.sequences.emplace_back(Sequence{candidate, group.tokens}));
   }
@@ -123,8 +125,12 @@ void Encoder::embed(const Segment& cls, const Segment& query, const Group& group
   embed(tokens, team);
 }
 
-template <typename Attend>
 void Encoder::block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const {
+  attend_heads(layer, group, team, attend);
+  after_heads(layer.after, group.vectors, team);
+}
+
+void Encoder::attend_heads(const Layer& layer, const Group& group, Team& team, const Attend& attend) const {
   const std::size_t panel = kernels_.panel, rows = padded(width_);
   Workspace& of_group = team.group;
   float* context = of_group.context.grow(panels(group.vectors) * rows * panel);
@@ -180,7 +186,6 @@ void Encoder::block(const Layer& layer, const Group& group, Team& team, const At
       }
     }
   });
-  after_heads(layer.after, group.vectors, team);
 }
 
 QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSignal& stop) const {
@@ -195,31 +200,38 @@ QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSi
   std::vector<EmbeddingRows> tokens;
   for (std::size_t i = 0; i < query.tokens(); ++i) tokens.push_back(embedding(query, i));
   embed(tokens, team);
-  for (std::size_t i = 0; i < whole_layers(); ++i) {
+  const std::size_t end = is_mix_encoder() ? interaction_.back().keys_of + 1 : whole_layers();
+  for (std::size_t i = 0; i < end; ++i) {
     stop.throw_if_due("encoding the query");
+    // The interaction reads only keys and values of its last layer.
+    const bool only_keys = is_mix_encoder() && i + 1 == end;
     Buffer<float>& kept = states.heads.emplace_back();
     kept.grow(heads_ * 2 * head_size_ * states.stride);
-    block(layers_[i], group, team,
-          [&](const Chunk&, std::size_t head, const float* rows, float* output, std::size_t stride, Workspace& own) {
-            float* to = kept.data() + head * 2 * head_size_ * states.stride;
-            for (std::size_t d = 0; d < 2 * head_size_; ++d) {
-              std::copy_n(rows + (head_size_ + d) * stride, query.tokens(), to + d * states.stride);
-            }
-            own.scores.grow((query.tokens() + 2 * kReach + 8) * kernels_.lanes);
-            Attention a;
-            a.query = rows;
-            a.output = output;
-            a.query_stride = a.output_stride = stride;
-            a.tokens = query.tokens();
-            a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.tokens()};
-            a.segment_count = 1;
-            a.biases = biases_of(layers_[i], head, team.group);
-            a.head_size = head_size_;
-            a.scale = scale_;
-            a.scores = own.scores.data();
-            kernels_.attend(a);
-          });
+    const auto attend = [&](const Chunk&, std::size_t head, const float* rows, float* output, std::size_t stride,
+                            Workspace& own) {
+      float* to = kept.data() + head * 2 * head_size_ * states.stride;
+      for (std::size_t d = 0; d < 2 * head_size_; ++d) {
+        std::copy_n(rows + (head_size_ + d) * stride, query.tokens(), to + d * states.stride);
+      }
+      if (only_keys) return;
+      own.scores.grow((query.tokens() + 2 * kReach + 8) * kernels_.lanes);
+      Attention a;
+      a.query = rows;
+      a.output = output;
+      a.query_stride = a.output_stride = stride;
+      a.tokens = query.tokens();
+      a.segments[0] = {to, to + head_size_ * states.stride, states.stride, query.tokens()};
+      a.segment_count = 1;
+      a.biases = biases_of(layers_[i], head, team.group);
+      a.head_size = head_size_;
+      a.scale = scale_;
+      a.scores = own.scores.data();
+      kernels_.attend(a);
+    };
+    attend_heads(layers_[i], group, team, attend);
+    if (!only_keys) after_heads(layers_[i].after, group.vectors, team);
   }
+  if (is_mix_encoder()) return states;
   if (!last_is_short_) finish_states(team.group.x.data(), group.vectors);
   states.last.grow(hidden_ * states.stride);
   copy_tokens(team.group.x.data(), hidden_, 0, query.tokens(), states.last.data(), states.stride);
@@ -240,6 +252,8 @@ void Encoder::copy_tokens(const float* activation, std::size_t features, std::si
 void Encoder::prepare(Encoded& encoded, std::size_t candidates) const {
   if (has_decoder()) {
     encoded.states.resize(std::max(encoded.states.size(), candidates));
+  } else if (is_mix_encoder()) {
+    encoded.cls.resize(candidates * context_size());
   } else {
     encoded.cls.resize(candidates * 2 * hidden_);
   }
@@ -248,7 +262,7 @@ void Encoder::prepare(Encoded& encoded, std::size_t candidates) const {
 void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<const Candidate> candidates,
                      const QueryStates* shared, Encoded& out, std::size_t first_candidate, Team& team,
                      const StopSignal& stop) const {
-  const Group group = layout(cls_token, query, candidates, shared == nullptr);
+  const Group group = layout(cls_token, query, candidates, shared == nullptr && !is_mix_encoder());
   embed(cls_token, query, group, team);
   prepare_positions(positions_of(group), team.group);
   fill_rotations(cls_token, query, group, team.group);
@@ -272,6 +286,12 @@ void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<c
               [&](std::size_t first, std::size_t count, Workspace&) {
                 finish_states(x + first * padded(hidden_) * kernels_.panel, vectors_of(first, count, group.vectors));
               });
+  }
+  if (is_mix_encoder()) {
+    team.each(group.sequences.size(), [&](std::size_t index, Workspace& own) {
+      derive(group, group.sequences[index], x, out.cls.data() + (first_candidate + index) * context_size(), own);
+    });
+    return;
   }
   if (has_decoder()) {
     team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
@@ -326,8 +346,10 @@ void Encoder::pool(const Group& group, const float* x, float* states, std::size_
 }
 
 HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
-  if (has_decoder()) {
-    throw Error(ErrorKind::unsupported, "CPU backend", "does not show the hidden states of an encoder with a decoder",
+  if (has_decoder() || has_exchanges()) {
+    throw Error(ErrorKind::unsupported, "CPU backend",
+                fmt::format("does not show the hidden states of an encoder with {}",
+                            has_decoder() ? "a decoder" : "exchanges between passages"),
                 "use device = \"ref\"");
   }
   const std::size_t query = pair.query.tokens();

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,6 +23,7 @@ struct Encoded {
   /// Without a decoder: per candidate [CLS]'s input to the last block and then its context there, [2 hidden]; unless
   /// the last block computes only [CLS], the state that the head takes.
   std::vector<float> cls;
+  /// Of a MixEncoder: per candidate its context, [tokens][hidden], also in `cls`.
   /// With a decoder: per candidate the states that leave the first stack, [hidden][stride].
   struct States {
     std::size_t tokens = 0, stride = 0, query = 0;  // the first `query` tokens are the query's
@@ -43,6 +45,8 @@ struct Workspace {
   std::vector<float> turns;   // per theta: cosines, then sines, [positions][head size / 2]
   std::vector<float> biases;  // per table of relative positions: [heads][distances, see Encoder::biases_of()]
   std::size_t positions = 0;  // that turns and biases are made for
+
+  std::unique_ptr<Workspace> pivots;  // for the group of a group's pivots
 
   // For a worker, or for a group whose workers share the features (after_heads_by_features).
   Buffer<float> wide;    // activation [intermediate] of some panels; of embeddings before their projection
@@ -103,18 +107,22 @@ struct Sequence {
 /// x_k = W_V sum_k p_k x_k). So it reads each token twice, and its matrix products take only [CLS] tokens, those of
 /// many sequences at once. T5's decoder is a row of such blocks: it computes one token per candidate, and reads each
 /// state of the first stack twice per layer.
+///
+/// A MixEncoder's text is such a sequence without [CLS] and query, of which encode() leaves the context. interact()
+/// computes the second stack for many candidates: 2 H^2 (12 k + 13) operations per layer, candidate and k states.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
           const VectorKernels& kernels);
 
   /// Whether Q's states are the same for all candidates, and are computed once.
-  bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || has_decoder()); }
+  bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || cls_apart()); }
+  /// Of a MixEncoder, as far as the interaction reads it.
   QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
   std::size_t tokens(std::size_t query, std::size_t document) const {
-    return (has_decoder() ? 0 : 1) + (shares_query() ? 0 : query) + document;
+    return (cls_apart() ? 0 : 1) + (shares_query() ? 0 : query) + document;
   }
   /// Candidates that may be kept as Encoded at a time: with a decoder, which keeps all of their tokens, not all.
   std::size_t most_encoded() const noexcept { return has_decoder() ? 64 : static_cast<std::size_t>(-1); }
@@ -132,7 +140,27 @@ class Encoder {
   /// Tokens that a worker's own group should have at most.
   std::size_t group_tokens() const noexcept { return kernels_.group_tokens; }
 
-  /// Computes every block for every token. Throws Error `unsupported` with a decoder.
+  bool is_mix_encoder() const noexcept { return !interaction_.empty(); }
+  /// Numbers in the context of one text.
+  std::size_t context_size() const noexcept { return context_tokens_ * hidden_; }
+  /// Of how many of `count` candidates one worker should compute the interaction at a time.
+  std::size_t candidates_together(std::size_t count, std::size_t workers) const;
+  /// Writes the scores of candidates, given their contexts, to a query.
+  void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,
+                Workspace& workspace, const StopSignal& stop) const;
+
+  /// A document: some candidates of a batch, its passages, and their pivots.
+  struct Document {
+    std::span<const Candidate> passages;
+    std::span<const Pivots> pivots;
+  };
+  bool has_exchanges() const noexcept { return !exchanges_.empty(); }
+  /// Computes all blocks of some documents' passages, with the exchanges between them, and writes the documents'
+  /// logits.
+  void score_documents(const Segment& cls_token, const Segment& query, std::span<const Document> documents,
+                       std::span<float> logits, Team& team, const StopSignal& stop) const;
+
+  /// Computes every block for every token. Throws Error `unsupported` with a decoder or exchanges.
   HiddenStates hidden_states(const PairBatch& pair, Workspace& workspace) const;
 
  private:
@@ -182,6 +210,30 @@ class Encoder {
     AfterHeads after;
     bool sees_query = true, sees_document = true;
   };
+  /// A layer in which the context of a candidate and its gated token see the query.
+  struct InteractionLayer {
+    std::size_t keys_of;  // layer of the first stack
+    PackedLinear heads;   // of the context, as in Layer
+    PackedLinear gated_query;
+    PackedLinear gate[3];  // of the hint, with the bias; of the attention's result; of the token so far
+    Pooling hint;
+    AfterHeads after;
+  };
+  /// The layer of pivots that follows a block, and what their tokens take up of it.
+  struct ExchangeLayer {
+    Layer layer;
+    PackedLinear combine;  // of a token and its pivot; without features: the tokens stay as they are
+  };
+  /// What a group of pivots adds to a score, as a function of their states g_n alone: per head i,
+  /// sum_n softmax_n(g_n . u_i) (g_n . z_i), with u_i = W_K,i^T (W_Q vector)_i and z_i = W_V,i^T (W_O^T r)_i, where
+  /// r = W_dense^T w_output. (The head of MIR is linear but for the softmax.)
+  struct FoldedPooling {
+    std::vector<float> vectors;  // [hidden][2 heads]: of all u_i, then of all z_i
+    double bias = 0;             // of a group that is not empty
+  };
+  /// Pivots of some documents: a sequence per document and group that has any.
+  struct PivotGroup;
+
   /// A group in the workspace's panels.
   struct Group {
     std::vector<Sequence> sequences;
@@ -237,11 +289,13 @@ class Encoder {
   /// The number of vectors in the panels [first_panel, first_panel + count).
   std::size_t vectors_of(std::size_t first_panel, std::size_t count, std::size_t vectors) const;
 
+  /// Fills a head's output for a chunk from the chunk's queries, keys and values, which start at its first panel.
+  using Attend = std::function<void(const Chunk& chunk, std::size_t head, const float* values, float* output,
+                                    std::size_t stride, Workspace& own)>;
   /// Computes a whole block on the group's x, whose operand is already packed; packs the operand of the next block.
-  /// `attend(chunk, head, values, output, stride, own)` fills a head's output for a chunk from the chunk's queries,
-  /// keys and values, which start at its first panel.
-  template <typename Attend>
   void block(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
+  /// Its first half: the heads' output, as the group's context.
+  void attend_heads(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// The rest of the block. The workers share the panels, or the features if there are too few panels.
   void after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
@@ -271,9 +325,24 @@ class Encoder {
   /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x; see encode().
   void last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
                       const QueryStates* shared, float* cls, Workspace& workspace) const;
+  PivotGroup pivots_of(const Group& group, std::span<const Document> documents) const;
+  void fold_head(const EncoderWeights& weights);
+  /// Computes the pivots' states, the activation of the pivots' workspace, from those of their tokens.
+  void exchange(const ExchangeLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const;
+  void attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output, std::size_t stride,
+                     Workspace& own) const;
+  void combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const;
+  /// What a sequence of pivots adds to its document's score.
+  double pool_pivots(const FoldedPooling& pooling, const Sequence& pivots, const float* x, Workspace& own) const;
   /// The decoder's output for some candidates, in workspace.cls.
   void decode(const Segment& token, std::span<const Encoded::States> states, const QueryStates* shared,
               Workspace& workspace) const;
+  /// The context that derives from a sequence of a group whose activation is x: [tokens][hidden].
+  void derive(const Group& group, const Sequence& sequence, const float* x, float* context, Workspace& workspace) const;
+  /// The heads' output in an interaction, [heads * head size] of `context`: of the context's tokens, which are the
+  /// operand, and of the gated tokens, whose queries are an activation. Each takes `block` vectors per token.
+  void attend_query(const InteractionLayer& layer, const QueryStates& query, const OperandOut& tokens,
+                    const float* gated_queries, std::size_t block, float* context, Workspace& workspace) const;
   /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
   /// activation: feature f of panel p at out + (p * features + f) * panel.
   void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
@@ -293,6 +362,8 @@ class Encoder {
   OperandOut operand(Arithmetic arithmetic, std::size_t features, std::size_t vectors, Buffer<float>& units,
                      Buffer<float>& token_scales) const;
   bool has_decoder() const noexcept { return !decoder_.empty(); }
+  /// Whether what stands in the place of [CLS] passes through a stack of its own.
+  bool cls_apart() const noexcept { return description_.stacks.size() > 1; }
   std::size_t whole_layers() const { return layers_.size() - (last_is_short_ ? 1 : 0); }
   std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
 
@@ -315,8 +386,14 @@ class Encoder {
   std::vector<Layer> layers_;
   OneTokenHeads last_;
   std::optional<AfterHeads> after_last_heads_;  // unless the last layer's are used
+  std::vector<ExchangeLayer> exchanges_;        // one per block, or none
+  std::vector<FoldedPooling> head_pooling_;     // [groups of the head]
+  double folded_bias_ = 0;                      // of every document's score
   std::vector<DecoderLayer> decoder_;
-  NormParameters decoder_norm_;                     // after its last layer
+  NormParameters decoder_norm_;  // after its last layer
+  std::vector<InteractionLayer> interaction_;
+  std::size_t context_tokens_ = 0;
+  std::vector<float> codes_;                        // [hidden][context tokens]; empty: the first tokens
   PackedLinear embedding_projection_, head_dense_;  // without features: none
   NormParameters head_norm_;
   std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]

@@ -107,8 +107,8 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       word_(weights.word_embeddings.to_f32()),
       position_(table(description.max_positions > 0, weights.position_embeddings, embedding_)),
       token_type_(table(description.token_types > 0, weights.token_type_embeddings, embedding_)),
-      head_output_(weights.head_output.weight.to_f32()),
-      head_bias_(weights.head_output.bias_to_f32()) {
+      head_output_(description.head.dot_with ? std::vector<float>() : weights.head_output.weight.to_f32()),
+      head_bias_(description.head.dot_with ? std::vector<float>() : weights.head_output.bias_to_f32()) {
   const auto norm = [](const NormWeights& from) {
     return from.gamma.data == nullptr ? NormParameters() : NormParameters{from.gamma.to_f32(), from.beta_to_f32(), {}};
   };
@@ -120,18 +120,19 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   };
   if (description.embedding_norm) embedding_norm_ = norm(weights.embedding_norm);
   if (embedding_ != hidden_) embedding_projection_ = linear(Arithmetic::fp32, weights.embedding_projection);
-  if (description.head.dense) head_dense_ = linear(Arithmetic::fp32, weights.head_dense);
+  if (description.head.dense && weights.head_pooling.empty())
+    head_dense_ = linear(Arithmetic::fp32, weights.head_dense);
   if (description.head.norm) head_norm_ = norm(weights.head_norm);
   const std::size_t wide = PairForm(description).intermediate_size;
   const auto parts = [&](Arithmetic how, const LinearWeights& from, const std::vector<float>& bias) {
     return pack_parts(how, kernels, from.weight.to_f32(), bias, wide);
   };
   // After a layer's last attention.
-  const auto after_heads = [&](Arithmetic how, const LayerWeights& from, const FeedForward& form) {
+  const auto after_heads = [&](Arithmetic how, const LayerWeights& from, const FeedForward& form, bool adds = true) {
     const AttentionWeights& attention = from.attentions.back();
     const FeedForwardWeights& feed_forward = from.feed_forward;
     // Tiles add to a block's input what they sum of products of bf16; the bias is left to the norm behind.
-    const bool bias_in_norm = kernels.layout == WeightLayout::tiles && how == Arithmetic::bf16;
+    const bool bias_in_norm = adds && kernels.layout == WeightLayout::tiles && how == Arithmetic::bf16;
     const std::vector<float> none;
     AfterHeads result{linear(how, attention.output, !bias_in_norm),
                       linear(how, feed_forward.in),
@@ -168,6 +169,19 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
         break;
     }
   }
+  const std::vector<Exchange>& exchanges = description.stacks.front().exchanges;
+  for (std::size_t i = 0; i < exchanges.size(); ++i) {
+    const ExchangeWeights& from = weights.stacks.front().exchanges[i];
+    const AttentionWeights& attention = from.layer.attentions.front();
+    ExchangeLayer& to = exchanges_.emplace_back();
+    to.layer = {pack_heads(projection_arithmetic_, kernels.layout, attention, heads_, head_size_, hidden_),
+                after_heads(arithmetic, from.layer, exchanges[i].layer.feed_forward), Views(), std::nullopt,
+                std::nullopt};
+    // It makes the next block's input: 8 bits would lose more accuracy than they save time.
+    const Arithmetic how = arithmetic == Arithmetic::int8 ? Arithmetic::fp32 : projection_arithmetic_;
+    if (exchanges[i].combines) to.combine = linear(how, from.combine);
+  }
+  if (has_exchanges()) fold_head(weights);
   // Makes the norm after a block's sub-block the one before the next sub-block.
   const auto shift_norms = [&](AfterHeads& after, const LayerWeights& from, NormParameters& next,
                                const NormWeights& next_norm) {
@@ -213,6 +227,29 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
   if (last_is_short_) {
     if (last != arithmetic) after_last_heads_ = after_heads(last, of_layers.back(), forms.back().feed_forward);
     last_ = one_token_heads(of_layers.back().attentions.front());
+  }
+  if (relucent::is_mix_encoder(description)) {
+    const Derivation& derived = *description.groups[kContext].derived;
+    context_tokens_ = static_cast<std::size_t>(derived.tokens);
+    if (derived.kind == Derivation::Kind::codes) codes_ = transposed(weights.codes.to_f32(), hidden_);
+    for (std::size_t i = 0; i < description.stacks.back().layers.size(); ++i) {
+      const relucent::Layer& form = description.stacks.back().layers[i];
+      const LayerWeights& from = weights.stacks.back().layers[i];
+      const AttentionWeights& attention = from.attentions.front();
+      const std::vector<float> gate = transposed(attention.gate.weight.to_f32(), 3 * hidden_);  // [3 hidden, hidden]
+      const auto part_of_gate = [&](std::size_t part, std::vector<float> bias) {
+        return PackedLinear(last, kernels.layout, transposed(rows_of(gate, hidden_, part * hidden_, hidden_), hidden_),
+                            std::move(bias), hidden_);
+      };
+      // The attention's result passes the gate, and is not added to the block's input.
+      interaction_.push_back({static_cast<std::size_t>(*form.attentions.front().keys_of_layer),
+                              pack_heads(last, kernels.layout, attention, heads_, head_size_, hidden_),
+                              linear(last, attention.gated_query),
+                              {part_of_gate(0, attention.gate.bias_to_f32()), part_of_gate(1, {}), part_of_gate(2, {})},
+                              form.attentions.front().gated->hint,
+                              after_heads(last, from, form.feed_forward, false)});
+    }
+    return;
   }
   if (description.stacks.size() == 1) return;
   const std::vector<LayerWeights>& of_decoder = weights.stacks.back().layers;

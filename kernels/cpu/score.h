@@ -21,4 +21,16 @@ struct Workers {
 void score(const Encoder& encoder, const PairBatch& batch, const Workers& workers, Workspace& group,
            std::span<float> logits, const StopSignal& stop);
 
+/// The same for a MixEncoder. Texts among the candidates are encoded first.
+void score(const Encoder& encoder, const MixBatch& batch, const Workers& workers, Workspace& group,
+           std::span<float> logits, const StopSignal& stop);
+
+/// Writes the contexts of texts, in their order: [texts][Encoder::context_size()].
+void encode(const Encoder& encoder, std::span<const Segment> texts, const Workers& workers, Workspace& group,
+            std::span<float> contexts, const StopSignal& stop);
+
+/// The same for an encoder with exchanges: a logit per document of the batch.
+void score_documents(const Encoder& encoder, const PairBatch& batch, std::span<const DocumentPassages> documents,
+                     const Workers& workers, Workspace& group, std::span<float> logits, const StopSignal& stop);
+
 }  // namespace relucent::cpu

@@ -98,6 +98,9 @@ struct OperandOut {
 
 constexpr std::size_t kNoWindow = static_cast<std::size_t>(-1);
 
+/// Runs of keys that a token may see besides a band: the query's, and those of a MixEncoder's context one by one.
+constexpr std::size_t kMostSegments = 17;
+
 /// Keys and values that tokens attend to: dimension d of key j at keys[d * stride + j].
 struct Keys {
   const float* keys = nullptr;
@@ -120,7 +123,7 @@ struct Attention {
   std::size_t output_stride = 0;
   std::size_t tokens = 0;
 
-  Keys segments[3];
+  Keys segments[kMostSegments];
   std::size_t segment_count = 0;
   /// Key j of the band belongs to token j; token i sees it if |i - j| <= window. `count` is `tokens`, or 0 for no band.
   /// kReach keys before the first and after the last must be readable, and finite.

@@ -47,6 +47,10 @@ bool supports(Feature feature) {
     case Feature::head_norm:
     case Feature::several_outputs: return true;
     case Feature::other_groups:
+    case Feature::mix_encoder:
+    case Feature::derived_groups:
+    case Feature::gated_tokens:
+    case Feature::exchanges:
     case Feature::decoder:
     case Feature::several_stacks:
     case Feature::several_attentions:
@@ -59,7 +63,9 @@ bool supports(Feature feature) {
     case Feature::attention_width:
     case Feature::blind_group:
     case Feature::view_across:
-    case Feature::head_scale: return false;
+    case Feature::head_pooling:
+    case Feature::head_scale:
+    case Feature::dot_head: return false;
   }
   return false;
 }

@@ -99,28 +99,23 @@ void activate(Matrix& x, Activation activation) {
   for (float& value : x.values) value = relucent::activate(value, activation);
 }
 
-/// x <- x + f(x) with a norm after or before f. `f` takes and returns rows of x.
-template <typename Work>
-void sub_block(Matrix& x, NormPlacement placement, const Norm& norm, const Work& f) {
-  switch (placement) {
-    case NormPlacement::none: add(x, f(x)); break;
-    case NormPlacement::before: {
-      Matrix input = x;
-      norm(input);
-      add(x, f(input));
-      break;
-    }
-    case NormPlacement::after:
-      add(x, f(x));
-      norm(x);
-      break;
-  }
+/// x <- x + f(x) with a norm after or before f. `f` takes and returns rows of x. `join(x, input, f(input))` replaces
+/// the addition.
+template <typename Work, typename Join>
+void sub_block(Matrix& x, NormPlacement placement, const Norm& norm, const Work& f, const Join& join) {
+  Matrix input = x;
+  if (placement == NormPlacement::before) norm(input);
+  join(x, input, f(input));
+  if (placement == NormPlacement::after) norm(x);
 }
+
+void add_result(Matrix& x, const Matrix&, const Matrix& result) { add(x, result); }
 
 struct AttentionParts {
   Norm norm;
   Linear query, key, value, output;
   std::vector<float> relative_bias;  // [buckets, heads]
+  Linear gated_query, gate;
 
   AttentionParts(const AttentionWeights& w, const EncoderDescription& d)
       : norm(w.norm, d),
@@ -128,7 +123,9 @@ struct AttentionParts {
         key(w.key),
         value(w.value),
         output(w.output),
-        relative_bias(to_f32(w.relative_bias)) {}
+        relative_bias(to_f32(w.relative_bias)),
+        gated_query(w.gated_query),
+        gate(w.gate) {}
 };
 
 struct FeedForwardParts {
@@ -159,19 +156,47 @@ struct LayerParts {
   }
 };
 
-struct StackParts {
-  std::vector<LayerParts> layers;
-  Norm final_norm;
+struct ExchangeParts {
+  EncoderDescription description;  // the exchange's layer as an encoder of pivots
+  LayerParts layer;
+  Linear combine;
 
-  StackParts(const StackWeights& w, const EncoderDescription& d) : final_norm(w.final_norm, d) {
-    for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
+  ExchangeParts(const ExchangeWeights& w, const Exchange& form, const EncoderDescription& d)
+      : description(d), layer(w.layer, d), combine(w.combine) {
+    description.stacks = {{form.groups, {form.layer}}};
   }
 };
 
-/// One token of one candidate. Shared tokens are computed for every candidate.
+struct StackParts {
+  std::vector<LayerParts> layers;
+  Norm final_norm;
+  std::vector<ExchangeParts> exchanges;
+
+  StackParts(const StackWeights& w, const Stack& form, const EncoderDescription& d) : final_norm(w.final_norm, d) {
+    for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
+    for (std::size_t i = 0; i < w.exchanges.size(); ++i) exchanges.emplace_back(w.exchanges[i], form.exchanges[i], d);
+  }
+};
+
+/// What pools a group's tokens by attention: the query is the same for all documents.
+struct PoolingParts {
+  Matrix query;  // one row
+  Linear key, value, output;
+
+  explicit PoolingParts(const PoolingWeights& w) : key(w.key), value(w.value), output(w.output) {
+    Matrix vector(1, static_cast<std::size_t>(w.vector.shape.front()));
+    vector.values = w.vector.to_f32();
+    query = Linear(w.query)(vector);
+  }
+};
+
+/// One token of one candidate, or a pivot. Shared tokens are computed for every candidate.
 struct Token {
   std::size_t group = 0, candidate = 0, segment = 0;
   std::int32_t position = 0;
+  bool derived = false;                       // not given: States::derive() gives its states
+  std::int32_t number = 0;                    // of a pivot
+  std::span<const std::int32_t> linked = {};  // what a pivot sees of its group
 };
 
 bool sees(const Token& from, const Token& to, const Views& views) {
@@ -183,6 +208,8 @@ bool sees(const Token& from, const Token& to, const Views& views) {
     case View::Kind::all: return together;
     case View::Kind::window: return together && std::abs(from.position - to.position) <= view.window;
     case View::Kind::across: return true;
+    case View::Kind::linked:
+      return from.group == to.group && std::binary_search(from.linked.begin(), from.linked.end(), to.number);
   }
   return false;
 }
@@ -250,6 +277,44 @@ Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matr
   return context;
 }
 
+/// The row that some rows of x give together.
+std::vector<float> pooled(const Matrix& x, std::vector<std::size_t> rows, Pooling pooling) {
+  switch (pooling) {
+    case Pooling::mean: break;
+    case Pooling::last: rows = {rows.back()}; break;
+    case Pooling::all_but_last:
+      if (rows.size() > 1) rows.pop_back();
+      break;
+  }
+  std::vector<float> result(x.columns);
+  for (std::size_t i = 0; i < x.columns; ++i) {
+    double sum = 0;
+    for (const std::size_t row : rows) sum += x[row][i];
+    result[i] = static_cast<float>(sum / static_cast<double>(rows.size()));
+  }
+  return result;
+}
+
+double dot(const float* a, const float* b, std::size_t size) {
+  double sum = 0;
+  for (std::size_t i = 0; i < size; ++i) sum += static_cast<double>(a[i]) * b[i];
+  return sum;
+}
+
+/// What Derivation::Kind::codes says, for one code.
+void apply_code(const float* code, const Matrix& x, std::span<const std::size_t> rows, float* result) {
+  std::vector<double> weights, sums(x.columns);
+  for (const std::size_t row : rows) weights.push_back(dot(code, x[row], x.columns));
+  const double highest = *std::max_element(weights.begin(), weights.end());
+  double total = 0;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double share = std::exp(weights[k] - highest);
+    total += share;
+    for (std::size_t i = 0; i < x.columns; ++i) sums[i] += share * x[rows[k]][i];
+  }
+  for (std::size_t i = 0; i < x.columns; ++i) result[i] = static_cast<float>(sums[i] / total);
+}
+
 /// The states of all tokens of some candidates on their way through the stacks.
 class States {
  public:
@@ -276,12 +341,21 @@ class States {
     const Layer& form = d_.stacks[stack_].layers[layer];
     Matrix own = gathered();
     for (std::size_t a = 0; a < form.attentions.size(); ++a) {
-      sub_block(own, form.attentions[a].norm, parts.attentions[a].norm, [&](const Matrix& input) {
-        return attention(input, form.attentions[a], parts.attentions[a], a == 0 ? &kept_[stack_][layer] : nullptr);
-      });
+      const Attention& attended = form.attentions[a];
+      sub_block(
+          own, attended.norm, parts.attentions[a].norm,
+          [&](const Matrix& input) {
+            return attention(input, attended, parts.attentions[a], a == 0 ? &kept_[stack_][layer] : nullptr);
+          },
+          [&](Matrix& x, const Matrix& input, Matrix result) {
+            const Matrix before = x;
+            add(x, result);
+            if (attended.gated) pass_gate(*attended.gated, parts.attentions[a].gate, before, input, result, x);
+          });
     }
-    sub_block(own, form.feed_forward.norm, parts.feed_forward.norm,
-              [&](const Matrix& input) { return parts.feed_forward(input, form.feed_forward); });
+    sub_block(
+        own, form.feed_forward.norm, parts.feed_forward.norm,
+        [&](const Matrix& input) { return parts.feed_forward(input, form.feed_forward); }, add_result);
     scatter(own);
   }
 
@@ -292,13 +366,66 @@ class States {
     scatter(own);
   }
 
+  /// Fills the tokens of a derived group that have no states of their own.
+  void derive(const Derivation& derivation, const std::vector<float>& codes) {
+    for (std::size_t row = 0; row < tokens_.size(); ++row) {
+      if (!tokens_[row].derived) continue;
+      const std::vector<std::size_t> from = rows_of(derivation.group, tokens_[row].candidate);
+      const auto number = static_cast<std::size_t>(tokens_[row].position);
+      switch (derivation.kind) {
+        case Derivation::Kind::first_tokens: std::copy_n(x_[from.at(number)], x_.columns, x_[row]); break;
+        case Derivation::Kind::codes: apply_code(codes.data() + number * x_.columns, x_, from, x_[row]); break;
+      }
+    }
+  }
+
   const Matrix& x() const { return x_; }
+  Matrix& x() { return x_; }
   const std::vector<Token>& tokens() const { return tokens_; }
+  /// The rows of a candidate's tokens of a group.
+  std::vector<std::size_t> rows_of(std::int32_t group, std::size_t candidate) const {
+    std::vector<std::size_t> rows;
+    for (std::size_t row = 0; row < tokens_.size(); ++row) {
+      const Token& token = tokens_[row];
+      if (token.group == static_cast<std::size_t>(group) && token.candidate == candidate) rows.push_back(row);
+    }
+    return rows;
+  }
 
  private:
   struct Kept {
     Matrix key, value;
   };
+
+  /// The hint of the gated token in row `row` of this stack's.
+  std::vector<float> hint_of(const GatedToken& gated, const Matrix& input, std::size_t row) const {
+    std::vector<std::size_t> hints = rows_of(gated.hint_group, tokens_[rows_[row]].candidate);
+    for (std::size_t& hint : hints) {
+      hint = static_cast<std::size_t>(std::find(rows_.begin(), rows_.end(), hint) - rows_.begin());
+    }
+    return pooled(input, std::move(hints), gated.hint);
+  }
+  bool is_gated(const GatedToken& gated, std::size_t row) const {
+    return tokens_[rows_[row]].group == static_cast<std::size_t>(gated.group);
+  }
+
+  /// Overwrites what the residual connection made of the gated tokens in `x`.
+  void pass_gate(const GatedToken& gated, const Linear& gate, const Matrix& before, const Matrix& input,
+                 const Matrix& result, Matrix& x) const {
+    for (std::size_t row = 0; row < x.rows; ++row) {
+      if (!is_gated(gated, row)) continue;
+      Matrix joined(1, 3 * x.columns);
+      const std::vector<float> hint = hint_of(gated, input, row);
+      std::copy(hint.begin(), hint.end(), joined[0]);
+      std::copy_n(result[row], x.columns, joined[0] + x.columns);
+      std::copy_n(before[row], x.columns, joined[0] + 2 * x.columns);
+      const Matrix logits = gate(joined);
+      for (std::size_t i = 0; i < x.columns; ++i) {
+        const double share = 1 / (1 + std::exp(-static_cast<double>(logits[0][i])));
+        x[row][i] = static_cast<float>(share * result[row][i] + (1 - share) * before[row][i]);
+      }
+    }
+  }
 
   Matrix gathered() const {
     Matrix own(rows_.size(), x_.columns);
@@ -316,6 +443,12 @@ class States {
     Kept of{parts.key(x_), parts.value(x_)};
     x_ = before;
     Matrix query = parts.query(input);
+    for (std::size_t row = 0; form.gated && row < rows_.size(); ++row) {
+      if (!is_gated(*form.gated, row)) continue;
+      Matrix hint(1, input.columns);
+      hint.values = hint_of(*form.gated, input, row);
+      std::copy_n(parts.gated_query(hint)[0], query.columns, query[row]);
+    }
     std::vector<Token> own;
     for (const std::size_t row : rows_) own.push_back(tokens_[row]);
     switch (form.positions.kind) {
@@ -346,6 +479,60 @@ class States {
   std::size_t stack_ = 0;
 };
 
+/// The pivots of a document and the rows of its states that each is the mean of.
+struct PivotRows {
+  std::vector<Token> pivots;
+  std::vector<std::vector<std::size_t>> rows;
+
+  PivotRows(const EncoderDescription& description, const DocumentPassages& document, const std::vector<Token>& tokens) {
+    // [candidates][groups][tokens]
+    std::vector<std::vector<std::vector<std::size_t>>> places(
+        document.candidates, std::vector<std::vector<std::size_t>>(description.groups.size()));
+    for (std::size_t row = 0; row < tokens.size(); ++row)
+      places[tokens[row].candidate][tokens[row].group].push_back(row);
+    for (const Pivots& of_group : document.pivots) {
+      const auto group = static_cast<std::size_t>(of_group.group);
+      const auto source = static_cast<std::size_t>(*description.groups[group].pivots_of);
+      for (std::size_t i = 0; i < of_group.pivots.size(); ++i) {
+        const Pivots::Pivot& pivot = of_group.pivots[i];
+        pivots.push_back({.group = group,
+                          .number = static_cast<std::int32_t>(i),
+                          .linked = of_group.seen.subspan(pivot.first_seen, pivot.seen)});
+        std::vector<std::size_t>& of_pivot = rows.emplace_back();
+        for (const std::int32_t token : of_group.tokens.subspan(pivot.first_token, pivot.tokens)) {
+          of_pivot.push_back(places[pivot.candidate][source][static_cast<std::size_t>(token)]);
+        }
+      }
+    }
+  }
+
+  /// The means of the tokens' states.
+  Matrix gather(const Matrix& x) const {
+    Matrix means(pivots.size(), x.columns);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t column = 0; column < x.columns; ++column) {
+        double sum = 0;
+        for (const std::size_t row : rows[i]) sum += x[row][column];
+        means[i][column] = static_cast<float>(sum / static_cast<double>(rows[i].size()));
+      }
+    }
+    return means;
+  }
+
+  /// Every token takes up its pivot's state.
+  void combine(Matrix& x, const Matrix& states, const Linear& with) const {
+    Matrix both(1, 2 * x.columns);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (const std::size_t row : rows[i]) {
+        std::copy_n(x[row], x.columns, both[0]);
+        std::copy_n(states[i], x.columns, both[0] + x.columns);
+        const Matrix combined = with(both);
+        std::copy_n(combined[0], x.columns, x[row]);
+      }
+    }
+  }
+};
+
 class RefBackend final : public Backend {
  public:
   RefBackend(const EncoderDescription& description, const EncoderWeights& weights)
@@ -357,8 +544,19 @@ class RefBackend final : public Backend {
         embedding_projection_(weights.embedding_projection),
         head_dense_(weights.head_dense),
         head_norm_(weights.head_norm, description),
-        head_output_(weights.head_output) {
-    for (const StackWeights& stack : weights.stacks) stacks_.emplace_back(stack, description);
+        head_output_(weights.head_output),
+        codes_(to_f32(weights.codes)) {
+    for (std::size_t s = 0; s < weights.stacks.size(); ++s) {
+      stacks_.emplace_back(weights.stacks[s], description.stacks[s], description);
+    }
+    for (const PoolingWeights& pooling : weights.head_pooling) head_pooling_.emplace_back(pooling);
+    for (const Stack& stack : description.stacks) {
+      for (const Layer& layer : stack.layers) {
+        for (const Attention& attention : layer.attentions) {
+          if (attention.gated) gated_ = attention.gated->group;
+        }
+      }
+    }
     const Plan plan = make_plan(description);
     for (const auto& layers : plan.stacks) {
       for (const GroupPlan& group : layers.back()) together_ = together_ || group.after == Dependence::set;
@@ -371,16 +569,45 @@ class RefBackend final : public Backend {
 
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < batch.documents.size(); ++i) {
+      const DocumentPassages& document = batch.documents[i];
+      logits[i] =
+          run_document({batch.shared, batch.candidates.subspan(first, document.candidates)}, document, nullptr, stop);
+      first += document.candidates;
+    }
+    if (!batch.documents.empty()) return;
     const std::size_t count = logits.size(), each = together_ ? std::max<std::size_t>(count, 1) : 1;
     for (std::size_t i = 0; i < count; i += each) {
       run({batch.shared, batch.candidates.subspan(i, each)}, logits.subspan(i, each), nullptr, stop);
     }
   }
 
+  void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
+    check_texts(description_, texts, states.size());
+    const auto derived = std::find_if(description_.groups.begin(), description_.groups.end(),
+                                      [](const TokenGroup& group) { return group.derived.has_value(); });
+    const auto group = static_cast<std::int32_t>(derived - description_.groups.begin());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::span<const Segment> candidate(&texts[i], 1);
+      States of = embed({{}, {&candidate, 1}});
+      for (std::size_t s = 0; !is_in(s, group); ++s) run_stack(s, of, nullptr, stop);
+      of.derive(*derived->derived, codes_);
+      for (const std::size_t row : of.rows_of(group, 0)) {
+        std::copy_n(of.x()[row], of.x().columns, states.data());
+        states = states.subspan(of.x().columns);
+      }
+    }
+  }
+
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
     check_batch(description_, batch, 1);
     HiddenStates states;
-    run(batch, {&states.logit, 1}, &states, {});
+    if (batch.documents.empty()) {
+      run(batch, {&states.logit, 1}, &states, {});
+    } else {
+      states.logit = run_document(batch, batch.documents.front(), &states, {});
+    }
     return states;
   }
 
@@ -408,10 +635,27 @@ class RefBackend final : public Backend {
         tokens.push_back({static_cast<std::size_t>(segment.group), candidate, number, position});
       }
     };
+    const auto hidden = static_cast<std::size_t>(description_.hidden_size);
     for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
       std::size_t number = 0;
       for (const Segment& segment : batch.shared) embed(segment, i, number++);
       for (const Segment& segment : batch.candidates[i]) embed(segment, i, number++);
+      // Tokens of groups without a segment.
+      const auto add = [&](std::int32_t group, std::int32_t count, bool derived) {
+        for (std::int32_t t = 0; t < count; ++t) {
+          tokens.push_back({static_cast<std::size_t>(group), i, number, t, derived});
+        }
+        states.resize(states.size() + static_cast<std::size_t>(count) * hidden);
+        ++number;
+      };
+      for (std::int32_t group = 0; group < static_cast<std::int32_t>(description_.groups.size()); ++group) {
+        const std::optional<Derivation>& derived = description_.groups[static_cast<std::size_t>(group)].derived;
+        const auto is_given = [&](const Segment& segment) { return segment.group == group; };
+        if (derived && std::none_of(batch.candidates[i].begin(), batch.candidates[i].end(), is_given)) {
+          add(group, derived->tokens, true);
+        }
+      }
+      if (gated_) add(*gated_, 1, false);
     }
     Matrix x(tokens.size(), static_cast<std::size_t>(description_.hidden_size));
     x.values = std::move(states);
@@ -421,23 +665,103 @@ class RefBackend final : public Backend {
   /// Computes candidates together; `kept` receives the states of a single one.
   void run(const ScoringBatch& batch, std::span<float> logits, HiddenStates* kept, const StopSignal& stop) const {
     States states = embed(batch);
-    for (std::size_t s = 0; s < stacks_.size(); ++s) {
-      states.start_stack(s);
-      for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
-        stop.throw_if_due("scoring the candidates");
-        states.run(layer, stacks_[s].layers[layer]);
-        if (kept != nullptr) kept->layers.push_back(by_segment(states));
-      }
-      states.end_stack(stacks_[s].final_norm);
-    }
+    run_stacks(states, kept, stop);
     for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = head(states, i);
+  }
+
+  /// What happens between a layer of a stack and the next one.
+  using AfterLayer = std::function<void(std::size_t stack, std::size_t layer)>;
+
+  void run_stacks(States& states, HiddenStates* kept, const StopSignal& stop, const AfterLayer& after = {}) const {
+    for (std::size_t s = 0; s < stacks_.size(); ++s) {
+      for (const std::int32_t group : description_.stacks[s].groups) {
+        const std::optional<Derivation>& derived = description_.groups[static_cast<std::size_t>(group)].derived;
+        if (derived) states.derive(*derived, codes_);
+      }
+      run_stack(s, states, kept, stop, after);
+    }
+  }
+
+  /// Computes the passages of one document together.
+  float run_document(const ScoringBatch& batch, const DocumentPassages& document, HiddenStates* kept,
+                     const StopSignal& stop) const {
+    States states = embed(batch);
+    const PivotRows pivots(description_, document, states.tokens());
+    Matrix of_pivots;
+    run_stacks(states, kept, stop, [&](std::size_t s, std::size_t layer) {
+      if (stacks_[s].exchanges.empty()) return;
+      const ExchangeParts& parts = stacks_[s].exchanges[layer];
+      States exchanged(parts.description, pivots.gather(states.x()), pivots.pivots);
+      exchanged.start_stack(0);
+      exchanged.run(0, parts.layer);
+      of_pivots = exchanged.x();
+      if (description_.stacks[s].exchanges[layer].combines) pivots.combine(states.x(), of_pivots, parts.combine);
+      if (kept != nullptr) {
+        std::vector<std::vector<float>>& groups = kept->pivots.emplace_back();
+        for (const Pivots& of_group : document.pivots)
+          groups.push_back(rows_of(of_pivots, pivots, of_group.group).values);
+      }
+    });
+    const Head& form = description_.head;
+    Matrix pooled(1, 0);
+    for (std::size_t i = 0; i < form.groups.size(); ++i) {
+      const Matrix one = pool(rows_of(of_pivots, pivots, form.groups[i]), head_pooling_[i]);
+      if (kept != nullptr) kept->pooled.push_back(one.values);
+      pooled.values.insert(pooled.values.end(), one.values.begin(), one.values.end());
+    }
+    pooled.columns = pooled.values.size();
+    return output_of(transformed(std::move(pooled)));
+  }
+
+  /// The states of one group's pivots.
+  static Matrix rows_of(const Matrix& states, const PivotRows& pivots, std::int32_t group) {
+    Matrix rows(0, states.columns);
+    for (std::size_t i = 0; i < states.rows; ++i) {
+      if (pivots.pivots[i].group != static_cast<std::size_t>(group)) continue;
+      rows.values.insert(rows.values.end(), states[i], states[i] + states.columns);
+      ++rows.rows;
+    }
+    return rows;
+  }
+
+  /// One row: a group's tokens pooled by attention.
+  Matrix pool(const Matrix& states, const PoolingParts& parts) const {
+    if (states.rows == 0) return {1, static_cast<std::size_t>(description_.hidden_size)};
+    Attention form;
+    form.heads = description_.head.pooling_heads;
+    form.head_size = description_.hidden_size / form.heads;
+    form.scale = 1;
+    form.views = {{{View::Kind::all}}};
+    const std::vector<Token> tokens(states.rows);
+    return parts.output(attend(parts.query, {Token()}, parts.key(states), parts.value(states), tokens, form, {}));
+  }
+
+  bool is_in(std::size_t stack, std::int32_t group) const {
+    const std::vector<std::int32_t>& groups = description_.stacks[stack].groups;
+    return std::count(groups.begin(), groups.end(), group) > 0;
+  }
+
+  void run_stack(std::size_t s, States& states, HiddenStates* kept, const StopSignal& stop,
+                 const AfterLayer& after = {}) const {
+    states.start_stack(s);
+    for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
+      stop.throw_if_due("scoring the candidates");
+      states.run(layer, stacks_[s].layers[layer]);
+      if (after) after(s, layer);
+      if (kept != nullptr) kept->layers.push_back(by_segment(states));
+    }
+    states.end_stack(stacks_[s].final_norm);
   }
 
   static std::vector<std::vector<float>> by_segment(const States& states) {
     std::vector<std::vector<float>> segments;
-    for (std::size_t row = 0; row < states.tokens().size(); ++row) {
-      segments.resize(states.tokens()[row].segment + 1);
+    std::size_t row = 0;
+    for (const Token& token : states.tokens()) {
+      const bool same = row > 0 && states.tokens()[row - 1].segment == token.segment &&
+                        states.tokens()[row - 1].candidate == token.candidate;
+      if (!same) segments.emplace_back();
       segments.back().insert(segments.back().end(), states.x()[row], states.x()[row] + states.x().columns);
+      ++row;
     }
     return segments;
   }
@@ -445,27 +769,39 @@ class RefBackend final : public Backend {
   float head(const States& states, std::size_t candidate) const {
     const Head& form = description_.head;
     const Matrix& x = states.x();
-    std::vector<double> sum(x.columns);
-    std::size_t count = 0;
-    for (std::size_t row = 0; row < x.rows; ++row) {
-      const Token& token = states.tokens()[row];
-      const auto group = static_cast<std::int32_t>(token.group);
-      if (token.candidate != candidate || std::count(form.groups.begin(), form.groups.end(), group) == 0) continue;
-      for (std::size_t i = 0; i < x.columns; ++i) sum[i] += x[row][i];
-      ++count;
-    }
-    if (count == 0) {
-      throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate), "has no token of the head's groups",
-                  "give every candidate's input such a segment");
-    }
-    Matrix pooled(1, x.columns);
-    for (std::size_t i = 0; i < x.columns; ++i) {
-      pooled[0][i] = static_cast<float>(sum[i] / static_cast<double>(count) * form.scale);
-    }
-    if (form.dense) pooled = head_dense_(pooled);
-    activate(pooled, form.activation);
-    if (form.norm) head_norm_(pooled);
-    const Matrix outputs = head_output_(pooled);
+    const auto pool = [&](const std::vector<std::int32_t>& groups, Pooling pooling) {
+      std::vector<std::size_t> rows;
+      for (const std::int32_t group : groups) {
+        const std::vector<std::size_t> more = states.rows_of(group, candidate);
+        rows.insert(rows.end(), more.begin(), more.end());
+      }
+      if (rows.empty()) {
+        throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate), "has no token of the head's groups",
+                    "give every candidate's input such a segment");
+      }
+      Matrix result(1, x.columns);
+      result.values = pooled(x, std::move(rows), pooling);
+      return result;
+    };
+    Matrix state = pool(form.groups, form.pooling);
+    for (float& value : state.values) value = static_cast<float>(value * form.scale);
+    state = transformed(std::move(state));
+    if (form.dot_with) return static_cast<float>(dot(state[0], pool({*form.dot_with}, Pooling::mean)[0], x.columns));
+    return output_of(state);
+  }
+
+  /// What follows the pooled states, up to the output rows.
+  Matrix transformed(Matrix state) const {
+    const Head& form = description_.head;
+    if (form.dense) state = head_dense_(state);
+    activate(state, form.activation);
+    if (form.norm) head_norm_(state);
+    return state;
+  }
+
+  float output_of(const Matrix& state) const {
+    const Head& form = description_.head;
+    const Matrix outputs = head_output_(state);
     if (form.outputs == 1) return outputs[0][0];
     const double highest = *std::max_element(outputs.values.begin(), outputs.values.end());
     double total = 0;
@@ -479,10 +815,13 @@ class RefBackend final : public Backend {
   Norm embedding_norm_;
   Linear embedding_projection_;
   std::vector<StackParts> stacks_;
+  std::vector<PoolingParts> head_pooling_;
   Linear head_dense_;
   Norm head_norm_;
   Linear head_output_;
-  bool together_ = false;  // a score depends on all candidates
+  std::vector<float> codes_;           // [tokens][hidden] of a group derived by codes
+  std::optional<std::int32_t> gated_;  // the group of gated tokens
+  bool together_ = false;              // a score depends on all candidates
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/inspect.h"
+#include "model/input/mix_input.h"
 #include "model/input/tokenized_batch.h"
+#include "model/mir/passage_batch.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 
@@ -35,10 +37,64 @@ std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoi
   return ids;
 }
 
-/// Scores a short pair, the longest input, and an empty document, twice.
+/// Scores a batch twice.
+void try_batch(const Checkpoint& checkpoint, const Backend& backend, const ScoringBatch& batch,
+               CheckpointCheck& check) {
+  check.logits.resize(batch.documents.empty() ? batch.candidates.size() : batch.documents.size());
+  backend.score(batch, check.logits);
+  std::vector<float> again(check.logits.size());
+  backend.score(batch, again);
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    if (!std::isfinite(check.logits[i])) {
+      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(), "the model's score is not a finite number",
+                  kDamaged);
+    }
+    if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
+      throw Error(ErrorKind::internal, checkpoint.folder.string(), "the same input gave two different scores",
+                  "please report it");
+    }
+  }
+}
+
+/// A short candidate, the longest one and an empty one against the longest query.
+void try_mix_inputs(const Checkpoint& checkpoint, const Backend& backend, CheckpointCheck& check) {
+  const MixInput input(checkpoint.configuration, *checkpoint.tokenizer);
+  const std::vector<std::int32_t> query = input.query(trial_ids(input.query_words(), checkpoint));
+  std::vector<std::vector<std::int32_t>> texts;
+  for (const std::size_t words :
+       {std::min<std::size_t>(20, input.candidate_words()), input.candidate_words(), std::size_t{0}}) {
+    texts.push_back(input.candidate(trial_ids(words, checkpoint)));
+  }
+  std::vector<Segment> segments;
+  for (const auto& text : texts) segments.push_back(input.segment(kDocument, text));
+  std::vector<std::span<const Segment>> candidates;
+  for (const Segment& segment : segments) candidates.emplace_back(&segment, 1);
+  const Segment shared[] = {input.segment(kQuery, query)};
+  try_batch(checkpoint, backend, {shared, candidates}, check);
+}
+
+/// For a model of passages: a short document, and one of two passages of which each piece starts a sentence.
+void try_documents(const Checkpoint& checkpoint, const Backend& backend, CheckpointCheck& check) {
+  const PassageForm& form = *checkpoint.configuration.passages;
+  PassageBatch batch(form, trial_ids(static_cast<std::size_t>(std::min(form.max_query_tokens, 6)), checkpoint));
+  for (const std::int32_t size : {20, form.graphs.window + 1}) {
+    DocumentGraph graph;
+    graph.pieces = std::min(size, form.graphs.max_document_tokens);
+    graph.sentence_starts.assign(static_cast<std::size_t>(graph.pieces), size > 20);
+    graph.sentence_starts.front() = true;
+    graph.mentions = {{0, 1, 0}};
+    if (graph.pieces > form.graphs.window) graph.passage_links = {{0, 1}};
+    batch.add(trial_ids(graph.sentence_starts.size(), checkpoint), graph);
+  }
+  try_batch(checkpoint, backend, batch.batch(), check);
+}
+
+/// Scores a short pair, the longest input, and an empty document.
 void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, CheckpointCheck& check) {
   const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
   check.backend = backend->info();
+  if (checkpoint.configuration.mix) return try_mix_inputs(checkpoint, *backend, check);
+  if (checkpoint.configuration.passages) return try_documents(checkpoint, *backend, check);
   const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
   const auto pieces = static_cast<std::size_t>(checkpoint.configuration.max_tokens) - input.special_tokens();
   const std::size_t query_pieces = std::min<std::size_t>(6, pieces), room = pieces - query_pieces;
@@ -50,21 +106,7 @@ void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, Che
   const std::vector<Segment> shared = tokenized.shared_segments();
   const std::vector<std::vector<Segment>> documents = tokenized.candidates();
   const std::vector<std::span<const Segment>> candidates(documents.begin(), documents.end());
-  const ScoringBatch batch{shared, candidates};
-  check.logits.resize(documents.size());
-  backend->score(batch, check.logits);
-  std::vector<float> again(documents.size());
-  backend->score(batch, again);
-  for (std::size_t i = 0; i < again.size(); ++i) {
-    if (!std::isfinite(check.logits[i])) {
-      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(), "the model's score is not a finite number",
-                  kDamaged);
-    }
-    if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
-      throw Error(ErrorKind::internal, checkpoint.folder.string(), "the same input gave two different scores",
-                  "please report it");
-    }
-  }
+  try_batch(checkpoint, *backend, {shared, candidates}, check);
 }
 
 }  // namespace

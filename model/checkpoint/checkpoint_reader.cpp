@@ -9,6 +9,7 @@
 #include "model/families/attention_keys.h"
 #include "model/input/tokenized_batch.h"
 #include "model/tokenizer/load_tokenizer.h"
+#include "model/tokenizer/wordpiece.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -19,6 +20,11 @@ using Json = nlohmann::ordered_json;
 
 std::int32_t shortest_input_of(const FamilyConfiguration& configuration, const Tokenizer& tokenizer) {
   return static_cast<std::int32_t>(InputTemplate(configuration.input, tokenizer).special_tokens()) + 1;
+}
+
+/// Ids that stand for text.
+std::int32_t words_of(const FamilyConfiguration& configuration) {
+  return configuration.description.vocabulary_size - configuration.special_ids;
 }
 
 void check_folder(const fs::path& folder) {
@@ -76,8 +82,12 @@ Json stand_in(const std::string& key, const JsonFile& config) {
   if (key == "architectures") {
     return {"BertForSequenceClassification",       "ElectraForSequenceClassification",
             "RobertaForSequenceClassification",    "XLMRobertaForSequenceClassification",
-            "ModernBertForSequenceClassification", "T5ForConditionalGeneration"};
+            "ModernBertForSequenceClassification", "T5ForConditionalGeneration",
+            "MirForSequenceClassification"};
   }
+  if (key == "mix_strategy") return "context_codes";
+  if (key == "interaction_layers") return Json::array({0});
+  if (key == "query_max_length" || key == "candidate_max_length") return 3;
   if (key == "max_position_embeddings") return 1 << 20;
   if (key == "hidden_size") {
     const Json* heads = config.find("num_attention_heads");
@@ -120,9 +130,17 @@ void read_configuration(CheckpointParts& parts, FaultList& faults) {
 /// The tokenizer and, if that is as it should be, the ids that the head compares.
 std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
   const FamilyConfiguration& configuration = *parts.configuration;
-  LoadedTokenizer loaded =
-      load_tokenizer(parts.folder, configuration.description.vocabulary_size, parts.family->model_type);
+  LoadedTokenizer loaded = load_tokenizer(parts.folder, words_of(configuration), parts.family->model_type);
   parts.tokenizer = std::move(loaded.tokenizer);
+  if (configuration.passages) {
+    if (dynamic_cast<const WordPieceTokenizer*>(parts.tokenizer.get()) == nullptr) {
+      throw Error(ErrorKind::unsupported, parts.folder.string(),
+                  "the model's passages need BERT's uncased WordPiece, but the tokenizer is another one",
+                  "use a checkpoint with vocab.txt and without do_lower_case = false");
+    }
+    parts.max_length = configuration.max_tokens;
+    return {};
+  }
   parts.max_length = std::min(configuration.max_tokens, loaded.model_max_length.value_or(configuration.max_tokens));
   check_template(configuration.input, *parts.tokenizer, parts.folder);
   return output_ids(configuration.input, *parts.tokenizer, parts.folder);
@@ -159,7 +177,7 @@ CheckpointParts read_parts(const fs::path& folder, FaultList& faults) {
     parts.used = reader.used();
     if (!reader.failed()) parts.weights = std::move(weights);
   }
-  if (tokenizes) faults.attempt([&] { check_length(parts); });
+  if (tokenizes && !parts.configuration->passages) faults.attempt([&] { check_length(parts); });
   return parts;
 }
 
@@ -179,8 +197,7 @@ CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
   const JsonFile config = JsonFile::read(folder / "config.json");
   const Family& family = find_family(config);
   const FamilyConfiguration configuration = family.read_configuration(config);
-  return {load_tokenizer(folder, configuration.description.vocabulary_size, family.model_type).tokenizer,
-          configuration.max_tokens};
+  return {load_tokenizer(folder, words_of(configuration), family.model_type).tokenizer, configuration.max_tokens};
 }
 
 }  // namespace relucent

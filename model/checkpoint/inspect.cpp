@@ -15,15 +15,17 @@ namespace {
 WeightMemory estimate_memory(const EncoderDescription& description, std::uint64_t parameters) {
   const auto hidden = static_cast<std::uint64_t>(description.hidden_size);
   std::uint64_t matrices = 0, last = 0;
-  for (const Stack& stack : description.stacks) {
-    for (const Layer& layer : stack.layers) {
-      last = (layer.feed_forward.gated ? 3U : 2U) * hidden * static_cast<std::uint64_t>(layer.feed_forward.size);
-      for (const Attention& attention : layer.attentions) {
-        last +=
-            4 * hidden * static_cast<std::uint64_t>(attention.heads) * static_cast<std::uint64_t>(attention.head_size);
-      }
-      matrices += last;
+  const auto add = [&](const Layer& layer) {
+    last = (layer.feed_forward.gated ? 3U : 2U) * hidden * static_cast<std::uint64_t>(layer.feed_forward.size);
+    for (const Attention& attention : layer.attentions) {
+      last +=
+          4 * hidden * static_cast<std::uint64_t>(attention.heads) * static_cast<std::uint64_t>(attention.head_size);
     }
+    matrices += last;
+  };
+  for (const Stack& stack : description.stacks) {
+    for (const Exchange& exchange : stack.exchanges) add(exchange.layer);
+    for (const Layer& layer : stack.layers) add(layer);
   }
   // The CPU keeps embeddings in fp32, and the last block's matrices a second time, in int8 in fp32.
   const std::uint64_t others = 4 * (parameters - std::min(matrices, parameters));
@@ -39,9 +41,13 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   info.architecture = parts.configuration->architecture;
   info.description = parts.configuration->description;
   info.max_positions = parts.configuration->max_tokens;
+  if (const auto& mix = parts.configuration->mix) {
+    info.query_max_length = mix->query_max_length;
+    info.candidate_max_length = mix->candidate_max_length;
+  }
   info.ignored_keys = parts.configuration->ignored_keys;
   std::erase_if(info.ignored_keys, is_activation_key);
-  if (info.description.head.outputs > 1) return;
+  if (info.description.head.outputs > 1 || info.description.head.dot_with) return;
   StatedActivation activation = read_stated_activation(parts.folder, *parts.config);
   info.activation = std::move(activation.name);
   info.activation_source = std::move(activation.source);

@@ -4,7 +4,7 @@
 
 #include "base/file/new_folder.h"
 #include "model/checkpoint/weight_files.h"
-#include "relucent/error.h"
+#include "model/formats/safetensors_writer.h"
 
 namespace relucent {
 namespace {
@@ -12,65 +12,22 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct Output {
-  const SafetensorsEntry* old;
-  const TensorChange* change;  // null: unchanged
-  const std::string& type() const { return change != nullptr ? change->type : old->type; }
-  const std::vector<std::uint64_t>& shape() const { return change != nullptr ? change->shape : old->shape; }
-  std::uint64_t bytes() const {
-    std::uint64_t product = safetensors_element_size(type()).value_or(0);
-    for (const std::uint64_t size : shape()) product *= size;
-    return product;
-  }
-};
-
-std::vector<Output> plan(const SafetensorsFile& file, const CheckpointChanges& changes) {
-  std::vector<Output> outputs;
+void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes, const NewFolder& folder) {
+  std::vector<NewTensor> tensors;
   for (const SafetensorsEntry& entry : file.entries()) {
     const auto& left_out = changes.tensors_left_out;
     if (std::find(left_out.begin(), left_out.end(), entry.name) != left_out.end()) continue;
     const auto change = changes.tensors.find(entry.name);
-    outputs.push_back({&entry, change == changes.tensors.end() ? nullptr : &change->second});
-  }
-  return outputs;
-}
-
-/// The header, preceded by its length and padded with spaces so that the data begins at a multiple of 8 bytes.
-std::string header(const std::vector<Output>& outputs, const std::map<std::string, std::string>& metadata) {
-  Json json = Json::object();
-  if (!metadata.empty()) json["__metadata__"] = metadata;
-  std::uint64_t reached = 0;
-  for (const Output& output : outputs) {
-    const std::uint64_t end = reached + output.bytes();
-    json[output.old->name] = {{"dtype", output.type()}, {"shape", output.shape()}, {"data_offsets", {reached, end}}};
-    reached = end;
-  }
-  std::string text = json.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::string length;
-  for (int i = 0; i < 8; ++i) length += static_cast<char>(text.size() >> (8 * i) & 0xFF);
-  return length + text;
-}
-
-void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes, NewFolder& folder) {
-  const std::vector<Output> outputs = plan(file, changes);
-  NewFolder::File out(folder, "model.safetensors");
-  out.write(header(outputs, file.metadata()));
-  for (const Output& output : outputs) {
-    if (output.change == nullptr || !output.change->bytes) {
-      out.write(file.data(*output.old));
-      continue;
+    NewTensor tensor{entry.name, entry.type, entry.shape,
+                     [&file, &entry](const NewTensor::Write& write) { write(file.data(entry)); }};
+    if (change != changes.tensors.end()) {
+      tensor.type = change->second.type;
+      tensor.shape = change->second.shape;
+      if (change->second.bytes) tensor.bytes = change->second.bytes;
     }
-    std::uint64_t written = 0;
-    output.change->bytes([&](std::span<const std::byte> part) {
-      written += part.size();
-      out.write(part);
-    });
-    if (written != output.bytes()) {
-      throw Error(ErrorKind::internal, output.old->name, "the new tensor's size does not match its shape");
-    }
+    tensors.push_back(std::move(tensor));
   }
-  out.finish();
+  write_safetensors(tensors, file.metadata(), folder);
 }
 
 void write_json(Json object, const std::map<std::string, Json>& changes, std::string_view name, NewFolder& folder) {

@@ -10,6 +10,7 @@
 
 #include "model/formats/json_file.h"
 #include "model/formats/safetensors.h"
+#include "model/formats/safetensors_writer.h"
 
 namespace relucent {
 
@@ -17,7 +18,7 @@ namespace relucent {
 struct TensorChange {
   std::string type;
   std::vector<std::uint64_t> shape;
-  using Write = std::function<void(std::span<const std::byte>)>;
+  using Write = NewTensor::Write;
   /// Computes the bytes when they are written, in parts. Null: keep the old tensor's bytes.
   std::function<void(const Write& write)> bytes;
 };

@@ -56,6 +56,62 @@ void check_supported_features(ConfigReader& config) {
   }
 }
 
+}  // namespace
+
+std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& description) {
+  check_supported_features(config);
+  description.vocabulary_size = config.size("vocab_size", 1 << 24);
+  description.embedding_size = description.hidden_size = config.size("hidden_size", 1 << 16);
+  description.max_positions = config.size("max_position_embeddings", 1 << 20);
+  description.token_types = config.size_or("type_vocab_size", 1 << 16, 2);
+  description.norm_epsilon = static_cast<float>(config.positive("layer_norm_eps", 1e-12));
+  const Attention attention = config.attention("num_attention_heads", description.hidden_size);
+  const FeedForward feed_forward{.size = config.size("intermediate_size", 1 << 20),
+                                 .activation = config.activation("hidden_act", "gelu")};
+  return {static_cast<std::size_t>(config.size("num_hidden_layers", 1024)), Layer{{attention}, feed_forward}};
+}
+
+void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,
+                          const EncoderDescription& description, FamilyWeights& result) {
+  const std::int64_t embedding = description.embedding_size;
+  const std::string embeddings = prefix + "embeddings.";
+  EncoderWeights& weights = result.weights;
+  weights.word_embeddings = reader.matrix(embeddings + "word_embeddings.weight", vocabulary, embedding);
+  result.position_table = embeddings + "position_embeddings.weight";
+  result.per_position = {embeddings + "position_ids"};
+  weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, embedding);
+  weights.token_type_embeddings =
+      reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, embedding);
+  weights.embedding_norm = reader.norm(embeddings + "LayerNorm", embedding);
+}
+
+LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner) {
+  LayerWeights out;
+  AttentionWeights& attention = out.attentions.emplace_back();
+  attention.query = reader.linear(layer + "attention.self.query", hidden, hidden);
+  attention.key = reader.linear(layer + "attention.self.key", hidden, hidden);
+  attention.value = reader.linear(layer + "attention.self.value", hidden, hidden);
+  attention.output = reader.linear(layer + "attention.output.dense", hidden, hidden);
+  attention.norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
+  out.feed_forward.in = reader.linear(layer + "intermediate.dense", inner, hidden);
+  out.feed_forward.out = reader.linear(layer + "output.dense", hidden, inner);
+  out.feed_forward.norm = reader.norm(layer + "output.LayerNorm", hidden);
+  return out;
+}
+
+StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description) {
+  const std::vector<Layer>& layers = description.stacks.front().layers;
+  StackWeights stack;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    stack.layers.push_back(read_bert_layer(reader, fmt::format("{}encoder.layer.{}.", prefix, i),
+                                           description.hidden_size, layers.front().feed_forward.size));
+  }
+  reader.refuse_more(prefix + "encoder.layer.", layers.size());
+  return stack;
+}
+
+namespace {
+
 template <const Variant& variant>
 FamilyConfiguration read_configuration(const JsonFile& file) {
   ConfigReader config(file);
@@ -63,16 +119,11 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   const std::size_t known = variant.architectures[1].empty() ? 1 : 2;
   result.architecture = config.architecture(std::span(variant.architectures).first(known));
   config.require_one_label();
-  check_supported_features(config);
 
   EncoderDescription& description = result.description;
   description.groups = cross_encoder_groups();
-  description.vocabulary_size = config.size("vocab_size", 1 << 24);
-  description.hidden_size = config.size("hidden_size", 1 << 16);
-  description.embedding_size =
-      variant.small_embeddings ? config.size_or("embedding_size", 1 << 16, 128) : description.hidden_size;
-  description.max_positions = config.size("max_position_embeddings", 1 << 20);
-  description.token_types = config.size_or("type_vocab_size", 1 << 16, 2);
+  std::vector<Layer> layers = read_bert_form(config, description);
+  if (variant.small_embeddings) description.embedding_size = config.size_or("embedding_size", 1 << 16, 128);
   result.max_tokens = description.max_positions;
   if (variant.positions_after_padding) {
     result.input.separators = 2;
@@ -86,13 +137,8 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
     file.fail("type_vocab_size", "is 1, but documents have token type 1",
               "set token_type_embedding to false if the model was trained without token types");
   }
-  description.norm_epsilon = static_cast<float>(config.positive("layer_norm_eps", 1e-12));
-  Attention attention = config.attention("num_attention_heads", description.hidden_size);
-  attention.views = views_of(config.pattern());
-  const FeedForward feed_forward{.size = config.size("intermediate_size", 1 << 20),
-                                 .activation = config.activation("hidden_act", "gelu")};
-  const auto layers = static_cast<std::size_t>(config.size("num_hidden_layers", 1024));
-  description.stacks = {{{kCls, kQuery, kDocument}, std::vector<Layer>(layers, {{attention}, feed_forward})}};
+  for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
+  description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
   description.head = {.groups = {kCls}, .dense = true, .activation = variant.head_activation};
   result.ignored_keys = config.unread_keys();
   return result;
@@ -102,38 +148,15 @@ template <const Variant& variant>
 FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                            std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;
-  const std::vector<Layer>& layers = description.stacks.front().layers;
-  const std::int64_t hidden = description.hidden_size, inner = layers.front().feed_forward.size;
-  const std::int64_t embedding = description.embedding_size;
-  const std::string prefix(variant.prefix), embeddings = prefix + "embeddings.";
+  const std::int64_t hidden = description.hidden_size, embedding = description.embedding_size;
+  const std::string prefix(variant.prefix);
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
-  weights.word_embeddings =
-      reader.matrix(embeddings + "word_embeddings.weight", description.vocabulary_size, embedding);
-  result.position_table = embeddings + "position_embeddings.weight";
-  result.per_position = {embeddings + "position_ids"};
-  weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, embedding);
-  weights.token_type_embeddings =
-      reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, embedding);
-  weights.embedding_norm = reader.norm(embeddings + "LayerNorm", embedding);
+  read_bert_embeddings(reader, prefix, description.vocabulary_size, description, result);
   if (embedding != hidden) {
     weights.embedding_projection = reader.linear(prefix + "embeddings_project", hidden, embedding);
   }
-  StackWeights& stack = weights.stacks.emplace_back();
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::string layer = fmt::format("{}encoder.layer.{}.", prefix, i);
-    LayerWeights& out = stack.layers.emplace_back();
-    AttentionWeights& attention = out.attentions.emplace_back();
-    attention.query = reader.linear(layer + "attention.self.query", hidden, hidden);
-    attention.key = reader.linear(layer + "attention.self.key", hidden, hidden);
-    attention.value = reader.linear(layer + "attention.self.value", hidden, hidden);
-    attention.output = reader.linear(layer + "attention.output.dense", hidden, hidden);
-    attention.norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
-    out.feed_forward.in = reader.linear(layer + "intermediate.dense", inner, hidden);
-    out.feed_forward.out = reader.linear(layer + "output.dense", hidden, inner);
-    out.feed_forward.norm = reader.norm(layer + "output.LayerNorm", hidden);
-  }
-  reader.refuse_more(prefix + "encoder.layer.", layers.size());
+  weights.stacks = {read_bert_layers(reader, prefix, description)};
   weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
   weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
   weights.storage = reader.file().storage();

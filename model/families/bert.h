@@ -1,7 +1,10 @@
 #pragma once
 
 #include <array>
+#include <string>
+#include <vector>
 
+#include "model/families/config_reader.h"
 #include "model/families/family.h"
 
 namespace relucent {
@@ -10,5 +13,20 @@ namespace relucent {
 /// ListformerModelForSequenceClassification; and its relatives, which differ in names, positions, types and head. Each
 /// may have a sparse pattern.
 extern const Family kBertFamily, kElectraFamily, kRobertaFamily, kXlmRobertaFamily;
+
+// What other families take from BERT.
+
+/// Reads sizes into `description`; returns the layers, without views.
+std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& description);
+
+/// Reads the tables and the norm PREFIXembeddings.*; `vocabulary`: rows of the table of words.
+void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,
+                          const EncoderDescription& description, FamilyWeights& weights);
+
+/// Reads the layer `layer`attention.self.query.weight and so on.
+LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner);
+
+/// Reads the layers PREFIXencoder.layer.N.* of the description's first stack, and refuses more of them.
+StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description);
 
 }  // namespace relucent

@@ -77,6 +77,10 @@ std::int32_t ConfigReader::size_or(std::string_view key, std::int64_t most, std:
   return static_cast<std::int32_t>(config_.integer(note(key), 1, most).value_or(usual));
 }
 
+std::int32_t ConfigReader::integer_or(std::string_view key, std::int64_t least, std::int64_t most, std::int32_t usual) {
+  return static_cast<std::int32_t>(config_.integer(note(key), least, most).value_or(usual));
+}
+
 bool ConfigReader::flag(std::string_view key, bool usual) { return config_.boolean(note(key)).value_or(usual); }
 
 std::string ConfigReader::text(std::string_view key, const std::string& usual) {

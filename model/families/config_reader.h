@@ -28,6 +28,8 @@ class ConfigReader {
   /// A required size of at least 1.
   std::int32_t size(std::string_view key, std::int64_t most);
   std::int32_t size_or(std::string_view key, std::int64_t most, std::int32_t usual);
+  /// From `least` to `most`.
+  std::int32_t integer_or(std::string_view key, std::int64_t least, std::int64_t most, std::int32_t usual);
   bool flag(std::string_view key, bool usual);
   std::string text(std::string_view key, const std::string& usual);
   double positive(std::string_view key, double usual);

@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 #include "model/families/bert.h"
+#include "model/families/mir.h"
+#include "model/families/mixencoder.h"
 #include "model/families/modernbert.h"
 #include "model/families/t5.h"
 #include "relucent/error.h"
@@ -11,8 +13,8 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,    &kElectraFamily, &kModernBertFamily,
-                               &kRobertaFamily, &kT5Family,      &kXlmRobertaFamily};
+constexpr std::array kFamilies{&kBertFamily,       &kElectraFamily, &kMirFamily, &kMixEncoderFamily,
+                               &kModernBertFamily, &kRobertaFamily, &kT5Family,  &kXlmRobertaFamily};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "model/families/tensor_reader.h"
 #include "model/formats/json_file.h"
+#include "model/graphs/document_graph.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {
@@ -24,9 +25,21 @@ struct InputForm {
   std::vector<std::string> outputs;  ///< words of the vocabulary whose outputs the head compares
 };
 
+/// How MIR reads a query and a document: in passages [PSG] query ([SNT] pieces of a sentence)+.
+struct PassageForm {
+  GraphSettings graphs;
+  std::int32_t max_query_tokens = 30;
+  std::int32_t passage_token = 0, sentence_token = 0;  ///< ids of [PSG] and [SNT]
+};
+
 /// Which weights of a family have biases.
 struct Biases {
   bool attention = true, feed_forward = true, norm = true, head = true;
+};
+
+/// What a MixEncoder's config.json says besides its description.
+struct MixForm {
+  std::int32_t query_max_length = 0, candidate_max_length = 0;  ///< tokens, with [CLS] and [SEP]
 };
 
 /// What a model family reads from config.json.
@@ -34,8 +47,12 @@ struct FamilyConfiguration {
   std::string architecture;
   EncoderDescription description;
   InputForm input;
+  std::optional<PassageForm> passages;  ///< if set, the input is not `input` but this: the model scores with graphs
   Biases biases;
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
+  std::optional<MixForm> mix;   ///< of a MixEncoder
+  /// Of the description's vocabulary: the last ids, which stand for no text.
+  std::int32_t special_ids = 0;
   std::vector<std::string> ignored_keys;
 };
 

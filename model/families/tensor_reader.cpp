@@ -55,13 +55,17 @@ NormWeights TensorReader::norm(const std::string& name, std::int64_t size, bool 
 
 void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) {
   const std::string beyond = fmt::format("{}{}.", prefix, layers);
+  refuse_tensors([&](std::string_view name) { return name.starts_with(beyond); },
+                 fmt::format("config.json states {} layers, but the file has more", layers));
+}
+
+void TensorReader::refuse_tensors(const std::function<bool(std::string_view name)>& unwanted,
+                                  const std::string& problem) {
   for (const SafetensorsEntry& entry : file_.entries()) {
-    if (entry.name.starts_with(beyond)) {
-      return refuse(Error(ErrorKind::invalid_data,
-                          fmt::format("{}, tensor {}", file_.path_of(entry).string(), entry.name),
-                          fmt::format("config.json states {} layers, but the file has more", layers),
-                          "use config.json and model.safetensors of the same model"));
-    }
+    if (!unwanted(entry.name)) continue;
+    return refuse(Error(ErrorKind::invalid_data,
+                        fmt::format("{}, tensor {}", file_.path_of(entry).string(), entry.name), problem,
+                        "use config.json and model.safetensors of the same model"));
   }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/families/fault_list.h"
@@ -30,6 +32,9 @@ class TensorReader {
   /// Throws Error `invalid_data` if the file has a tensor PREFIX.N.* of a layer N = `layers`, beyond those that
   /// config.json states: one of the two files belongs to another model.
   void refuse_more(const std::string& prefix, std::size_t layers);
+
+  /// Throws Error `invalid_data` with `problem` for the first tensor whose name `unwanted` accepts.
+  void refuse_tensors(const std::function<bool(std::string_view name)>& unwanted, const std::string& problem);
 
   /// Names of all tensors taken so far.
   const std::vector<std::string>& used() const noexcept { return used_; }

@@ -2,6 +2,7 @@
 
 #include <unicode/brkiter.h>
 #include <unicode/utext.h>
+#include <unicode/utf16.h>
 
 #include <algorithm>
 #include <limits>
@@ -36,15 +37,18 @@ const icu::BreakIterator& prototype() {
 
 }  // namespace
 
-struct SentenceReader::Rules {
+/// ICU's rules with the text that they are applied to.
+struct SentenceRules {
   std::unique_ptr<icu::BreakIterator> iterator{prototype().clone()};
   UText text = UTEXT_INITIALIZER;
 
-  Rules() = default;
-  Rules(const Rules&) = delete;
-  Rules& operator=(const Rules&) = delete;
-  ~Rules() { utext_close(&text); }
+  SentenceRules() = default;
+  SentenceRules(const SentenceRules&) = delete;
+  SentenceRules& operator=(const SentenceRules&) = delete;
+  ~SentenceRules() { utext_close(&text); }
 };
+
+struct SentenceReader::Rules : SentenceRules {};
 
 SentenceReader::SentenceReader(std::string_view text, const StopSignal& stop)
     : text_(text), stop_(stop), rules_(std::make_unique<Rules>()) {}
@@ -83,6 +87,56 @@ TextRange SentenceReader::next() {
   at_ = ends_.back();
   ends_.pop_back();
   return sentence;
+}
+
+namespace {
+
+bool is_line_break(char16_t c) { return c == u'\n' || c == u'\r' || c == u'\u0085' || c == u'\u2028'; }
+
+/// Replaces the runs of white space with a single line break.
+void join_wrapped_lines(std::u16string& units) {
+  for (std::size_t begin = 0; begin < units.size();) {
+    std::size_t end = begin, breaks = 0;
+    for (; end < units.size() && (units[end] == u'\t' || units[end] == u' ' || is_line_break(units[end])); ++end) {
+      const bool second_half = units[end] == u'\n' && end > begin && units[end - 1] == u'\r';
+      if (is_line_break(units[end]) && !second_half) ++breaks;
+    }
+    if (breaks == 1) std::fill(units.begin() + begin, units.begin() + end, u' ');
+    begin = std::max(end, begin + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::size_t> sentence_boundaries(std::string_view text, std::size_t end) {
+  std::u16string units;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = next_code_point(text, at);
+    if (U_IS_BMP(c)) {
+      units.push_back(static_cast<char16_t>(c));
+    } else {
+      units.push_back(U16_LEAD(c));
+      units.push_back(U16_TRAIL(c));
+    }
+  }
+  join_wrapped_lines(units);
+  SentenceRules rules;
+  UErrorCode status = U_ZERO_ERROR;
+  // ICU's places are 32-bit numbers.
+  const auto size = std::min<std::size_t>(units.size(), std::numeric_limits<std::int32_t>::max());
+  utext_openUChars(&rules.text, units.data(), static_cast<std::int64_t>(size), &status);
+  require_success(status);
+  rules.iterator->setText(&rules.text, status);
+  require_success(status);
+  std::vector<std::size_t> boundaries;
+  std::size_t unit = 0, code_points = 0;
+  while (code_points < end) {
+    const std::int32_t next = rules.iterator->next();
+    if (next == icu::BreakIterator::DONE || static_cast<std::size_t>(next) >= size) break;
+    for (; unit < static_cast<std::size_t>(next); ++unit) code_points += U16_IS_TRAIL(units[unit]) ? 0 : 1;
+    boundaries.push_back(code_points);
+  }
+  return boundaries;
 }
 
 std::vector<std::size_t> encode_sentences(const Tokenizer& tokenizer, std::string_view text, std::size_t limit,

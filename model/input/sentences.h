@@ -37,6 +37,12 @@ class SentenceReader {
   std::size_t at_ = 0;             ///< where the next sentence begins
 };
 
+/// Where sentences begin inside a text, in code points, up to the first such place from `end` on: ICU's boundaries
+/// without a language (UAX #29). A lone line break ends no sentence, as texts may be wrapped: in each run of tabs,
+/// spaces and line breaks (LF, CR, U+0085, U+2028; CR LF is one) with exactly one break, all characters count as
+/// spaces.
+std::vector<std::size_t> sentence_boundaries(std::string_view text, std::size_t end);
+
 /// Appends the ids of the text's sentences, tokenized one by one and each behind the id `start`, if given, until there
 /// are more than `limit`. Returns how many ids there were after each sentence. Throws Error when `stop` is due.
 std::vector<std::size_t> encode_sentences(const Tokenizer& tokenizer, std::string_view text, std::size_t limit,

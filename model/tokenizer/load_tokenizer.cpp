@@ -61,15 +61,17 @@ void check_size(const std::vector<std::string>& entries, const fs::path& path, s
   }
 }
 
-/// BERT's tokenizer with the vocabulary of a vocab.txt.
+/// BERT's tokenizer with the vocabulary of a vocab.txt. Without `pairs` it needs neither [CLS] nor [SEP].
 std::unique_ptr<const Tokenizer> read_vocabulary_tokenizer(const fs::path& path, std::int32_t vocabulary_size,
-                                                           const JsonFile* settings) {
+                                                           bool pairs, const JsonFile* settings) {
   WordPieceVocabulary vocabulary;
   vocabulary.entries = read_vocabulary_lines(path);
   check_size(vocabulary.entries, path, vocabulary_size);
   vocabulary.source = path.filename().string();
-  vocabulary.cls = find_entry(vocabulary.entries, special_token(settings, "cls_token", "[CLS]"), path);
-  vocabulary.sep = find_entry(vocabulary.entries, special_token(settings, "sep_token", "[SEP]"), path);
+  if (pairs) {
+    vocabulary.cls = find_entry(vocabulary.entries, special_token(settings, "cls_token", "[CLS]"), path);
+    vocabulary.sep = find_entry(vocabulary.entries, special_token(settings, "sep_token", "[SEP]"), path);
+  }
   const auto sentence = std::find(vocabulary.entries.begin(), vocabulary.entries.end(), "[SOS]");
   if (sentence != vocabulary.entries.end()) {
     vocabulary.sentence = static_cast<std::int32_t>(sentence - vocabulary.entries.begin());
@@ -99,7 +101,7 @@ LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_s
   LoadedTokenizer result;
   fs::path path = folder / "vocab.txt";
   if (fs::exists(path)) {
-    result.tokenizer = read_vocabulary_tokenizer(path, vocabulary_size, settings);
+    result.tokenizer = read_vocabulary_tokenizer(path, vocabulary_size, model_type != "mir", settings);
   } else if (path = folder / "tokenizer.json"; fs::exists(path)) {
     result.tokenizer = read_tokenizer_json(path, model_type, settings);
   } else if (path = sentencepiece_model(folder); !path.empty()) {

@@ -59,11 +59,55 @@ class WordPieceTokenizer::Word {
   std::size_t characters_ = 0;
 };
 
+/// A word whose characters remember which code point of the text they come from.
+class WordPieceTokenizer::PlacedWord {
+ public:
+  explicit PlacedWord(std::vector<CodePoints>& places) : places_(places) {}
+
+  /// The code points that follow come from this one of the text.
+  void set_place(std::size_t place) noexcept { place_ = place; }
+  void add(char32_t c) {
+    if (characters_ == 0) first_ = place_;
+    last_ = place_;
+    if (characters_++ < kMaxWordLength) {
+      append_utf8(c, text_);
+      origins_.resize(text_.size(), place_);
+    }
+  }
+  bool empty() const noexcept { return characters_ == 0; }
+  bool too_long() const noexcept { return characters_ > kMaxWordLength; }
+  std::string_view text() const noexcept { return text_; }
+  /// Where the pieces end; none of an unknown word.
+  std::vector<std::size_t>& ends() noexcept { return ends_; }
+
+  /// Writes the places of the word's pieces and starts the next word.
+  void finish() {
+    if (ends_.empty()) places_.push_back({first_, last_ + 1});
+    std::size_t begin = 0;
+    for (const std::size_t end : ends_) {
+      places_.push_back({origins_[begin], origins_[end - 1] + 1});
+      begin = end;
+    }
+    text_.clear();
+    origins_.clear();
+    ends_.clear();
+    characters_ = 0;
+  }
+
+ private:
+  std::vector<CodePoints>& places_;
+  std::string text_;
+  std::vector<std::size_t> origins_, ends_;  // origins: of each byte
+  std::size_t place_ = 0, first_ = 0, last_ = 0, characters_ = 0;
+};
+
 WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
     : unicode_(UnicodeTable::instance()),
       model_(vocabulary.entries, vocabulary.unknown, kContinuationPrefix, kMaxWordLength),
       words_(make_word_table(vocabulary.entries, model_.trie())),
-      pair_{{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}, vocabulary.sentence},
+      pair_(vocabulary.cls < 0
+                ? PairTemplate()
+                : PairTemplate{{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}, vocabulary.sentence}),
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
       fingerprint_(fingerprint_of(vocabulary)),
       source_(std::move(vocabulary.source)) {
@@ -89,8 +133,19 @@ void WordPieceTokenizer::flush(Word& word, std::vector<std::int32_t>& ids) const
   word.clear();
 }
 
+void WordPieceTokenizer::flush(PlacedWord& word, std::vector<std::int32_t>& ids) const {
+  if (word.empty()) return;
+  if (word.too_long()) {
+    ids.push_back(model_.unknown());
+  } else {
+    model_.split(word.text(), ids, &word.ends());
+  }
+  word.finish();
+}
+
 /// Handles everything but letters.
-void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, Word& word,
+template <typename AnyWord>
+void WordPieceTokenizer::add_other(char32_t c, CharacterAction action, AnyWord& word,
                                    std::vector<std::int32_t>& ids) const {
   switch (action.kind) {
     case CharacterKind::letter: word.add(action.value); return;
@@ -163,6 +218,29 @@ bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::v
   }
   flush(word, ids);
   if (ids.size() <= most) return false;
+  ids.resize(most);
+  return true;
+}
+
+bool WordPieceTokenizer::encode_with_places(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+                                            std::vector<CodePoints>& places, const StopSignal& stop) const {
+  const std::size_t most = ids.size() + limit;
+  PlacedWord word(places);
+  std::size_t place = 0;
+  for (std::size_t at = 0; at < text.size() && ids.size() <= most; ++place) {
+    if (place % kBytesBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
+    const char32_t c = next_code_point(text, at);
+    const CharacterAction action = unicode_.look_up(c);
+    word.set_place(place);
+    if (action.kind == CharacterKind::letter) {
+      word.add(action.value);
+    } else {
+      add_other(c, action, word, ids);
+    }
+  }
+  flush(word, ids);
+  if (ids.size() <= most) return false;
+  places.resize(places.size() - (ids.size() - most));
   ids.resize(most);
   return true;
 }

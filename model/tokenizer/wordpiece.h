@@ -18,21 +18,33 @@ namespace relucent {
 /// A WordPiece vocabulary and its source.
 struct WordPieceVocabulary {
   std::vector<std::string> entries;  ///< by id; an empty one never matches a text
-  std::int32_t cls = -1, sep = -1, unknown = -1;
+  std::int32_t cls = -1, sep = -1;   ///< -1: it has no template for pairs
+  std::int32_t unknown = -1;
   std::string source;                         ///< the file's name
   std::optional<std::int32_t> sentence = {};  ///< [SOS]
+};
+
+/// Code points [begin, end) of a text, counted from 0; a malformed sequence counts as one.
+struct CodePoints {
+  std::size_t begin = 0, end = 0;
+
+  friend constexpr bool operator==(const CodePoints&, const CodePoints&) = default;
 };
 
 /// BERT's uncased WordPiece: the same ids as Hugging Face's tokenizer for every string.
 class WordPieceTokenizer final : public Tokenizer {
  public:
-  /// The caller has checked `vocabulary`: the three ids are entries, the total size is at most
+  /// The caller has checked `vocabulary`: the ids are entries, the total size is at most
   /// VocabularyTrie::kMaxBytes.
   explicit WordPieceTokenizer(WordPieceVocabulary vocabulary);
 
   using Tokenizer::encode;
   bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
               const StopSignal& stop) const override;
+  /// The same, and appends each piece's place: from the first to one past the last code point that left a character in
+  /// the piece; of an unknown piece its whole word.
+  bool encode_with_places(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
+                          std::vector<CodePoints>& places, const StopSignal& stop = {}) const;
   const PairTemplate& pair_template() const noexcept override { return pair_; }
   std::int32_t vocabulary_size() const noexcept override { return size_; }
   std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
@@ -40,11 +52,14 @@ class WordPieceTokenizer final : public Tokenizer {
 
  private:
   class Word;
+  class PlacedWord;
 
   std::size_t add_plain_words(std::string_view text, std::size_t at, std::size_t most,
                               std::vector<std::int32_t>& ids) const;
   void flush(Word& word, std::vector<std::int32_t>& ids) const;
-  void add_other(char32_t c, CharacterAction action, Word& word, std::vector<std::int32_t>& ids) const;
+  void flush(PlacedWord& word, std::vector<std::int32_t>& ids) const;
+  template <typename AnyWord>
+  void add_other(char32_t c, CharacterAction action, AnyWord& word, std::vector<std::int32_t>& ids) const;
 
   const UnicodeTable& unicode_;
   WordPieceModel model_;

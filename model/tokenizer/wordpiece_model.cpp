@@ -23,8 +23,10 @@ void WordPieceModel::encode(std::string_view word, std::vector<std::int32_t>& id
   }
 }
 
-void WordPieceModel::split(std::string_view text, std::vector<std::int32_t>& ids) const {
+void WordPieceModel::split(std::string_view text, std::vector<std::int32_t>& ids,
+                           std::vector<std::size_t>* ends) const {
   const std::size_t before = ids.size();
+  if (ends != nullptr) ends->clear();
   bool known = true;
   for (std::size_t begin = 0; known && begin < text.size();) {
     std::uint32_t node = begin == 0 ? VocabularyTrie::kRoot : continuation_;
@@ -40,9 +42,11 @@ void WordPieceModel::split(std::string_view text, std::vector<std::int32_t>& ids
     }
     known = best >= 0;
     if (known) ids.push_back(best);
+    if (ends != nullptr) ends->push_back(best_end);
     begin = best_end;
   }
   if (!known) {
+    if (ends != nullptr) ends->clear();
     ids.resize(before);
     ids.push_back(unknown_);
   }

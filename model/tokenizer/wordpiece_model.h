@@ -18,8 +18,9 @@ class WordPieceModel final : public TokenModel {
                  std::size_t max_characters);
 
   void encode(std::string_view word, std::vector<std::int32_t>& ids) const override;
-  /// The same without counting the characters.
-  void split(std::string_view word, std::vector<std::int32_t>& ids) const;
+  /// The same without counting the characters. Replaces `ends`, if given, with where each piece ends in the word, or
+  /// with nothing if the word is unknown.
+  void split(std::string_view word, std::vector<std::int32_t>& ids, std::vector<std::size_t>* ends = nullptr) const;
 
   const VocabularyTrie& trie() const noexcept { return trie_; }
   std::int32_t unknown() const noexcept { return unknown_; }

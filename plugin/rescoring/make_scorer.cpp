@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "plugin/rescoring/cross_encoder_scorer.h"
+#include "plugin/rescoring/mix_encoder_scorer.h"
 #include "relucent/error.h"
+#include "relucent/model/mix_encoder.h"
 #include "relucent/scorer.h"
 
 namespace relucent {
@@ -64,10 +66,21 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   return std::shared_ptr<const Scorer>(made);
 }
 
+/// Whether [rescorer] model names a MixEncoder. Loading a folder that cannot be read says what is wrong with it.
+bool is_mix_encoder(const RescorerConfig& config) {
+  if (config.model.empty()) return false;
+  try {
+    return checkpoint_model_type(config.model) == "mixencoder";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config) {
-  return config.module == kBuiltIn ? make_cross_encoder_scorer(config) : load_module(config);
+  if (config.module != kBuiltIn) return load_module(config);
+  return is_mix_encoder(config) ? make_mix_encoder_scorer(config) : make_cross_encoder_scorer(config);
 }
 
 }  // namespace relucent

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace relucent {
-namespace {
-
-constexpr std::string_view kWhiteSpace = " \t\r\n\f\v";
-
-}  // namespace
 
 bool is_blank(std::string_view text, const StopSignal& stop) {
   constexpr std::size_t piece = 64 << 10;

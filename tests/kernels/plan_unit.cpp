@@ -166,7 +166,59 @@ TEST(Plan, OnlyKeysOfTheQueryAreNeededWhereACandidateReadsThem) {
   EXPECT_TRUE(plan.computed_once(1));
 }
 
-// MIR: passages of one document are the candidates of a batch, and pivots see those of other passages.
+// The whole of it: the text's context derives from its first tokens, and a gated token gathers what it finds in the
+// query.
+EncoderDescription mix_encoder() {
+  EncoderDescription description =
+      encoder(mix_encoder_groups(Derivation::Kind::first_tokens, 2), mix_encoder_text_views(), 4);
+  description.stacks[0].groups = {kQuery, kDocument};
+  Attention interaction = seeing(mix_encoder_interaction_views());
+  interaction.keys_of_layer = 2;
+  interaction.gated = GatedToken{kCls, kContext, Pooling::mean};
+  description.stacks.push_back({{kContext, kCls}, {{{interaction}, {.size = 8}}}});
+  description.head = {.groups = {kContext}, .dot_with = kCls};
+  return description;
+}
+
+TEST(Plan, AMixEncodersContextDependsOnTheCandidateAlone) {
+  const Plan plan = make_plan(mix_encoder());
+  EXPECT_EQ(needs(plan.stacks[0][1]), "nssn");
+  EXPECT_EQ(needs(plan.stacks[0][2]), "nksn");  // of the query only keys; the text until the end
+  EXPECT_EQ(needs(plan.stacks[0][3]), "nnsn");
+  EXPECT_EQ(after(plan.stacks[0][3]), "-qcc");
+  EXPECT_EQ(needs(plan.stacks[1][0]), "snns");
+  EXPECT_EQ(plan.stacks[1][0][kContext].before, Dependence::candidate);
+  EXPECT_EQ(plan.stacks[1][0][kCls].before, Dependence::nothing);
+  EXPECT_EQ(after(plan.stacks[1][0]), "pqcp");
+  EXPECT_TRUE(plan.computed_once(kQuery));
+}
+
+TEST(Plan, AGatedTokenDependsOnItsHint) {
+  EncoderDescription description = mix_encoder();
+  description.stacks[1].layers[0].attentions[0].views[kCls] = {};  // sees nothing
+  description.head = {.groups = {kCls}};                           // nothing else reads the context
+  const Plan plan = make_plan(description);
+  EXPECT_EQ(plan.stacks[1][0][kCls].after, Dependence::candidate);
+  EXPECT_EQ(needs(plan.stacks[1][0]), "snnk");
+  EXPECT_EQ(needs(plan.stacks[0][3]), "nnsn");
+}
+
+TEST(Plan, ImpossibleMixEncodersAreRefused) {
+  const auto refuse = [](const std::string& words, const auto& spoil) {
+    EncoderDescription description = mix_encoder();
+    spoil(description);
+    expect_error(ErrorKind::invalid_data, {words}, [&] { make_plan(description); });
+  };
+  refuse("must derive at least one token", [](auto& d) { d.groups[kContext].derived->tokens = 0; });
+  refuse("of an earlier stack", [](auto& d) { d.groups[kContext].derived->group = kCls; });
+  refuse("no group 4", [](auto& d) { d.groups[kContext].derived->group = 4; });
+  refuse("belong to the layer's stack",
+         [](auto& d) { d.stacks[1].layers[0].attentions[0].gated->hint_group = kQuery; });
+  refuse("no group 7", [](auto& d) { d.stacks[1].layers[0].attentions[0].gated->group = 7; });
+  refuse("no group 9", [](auto& d) { d.head.dot_with = 9; });
+}
+
+// Tokens that see those of other candidates of the batch.
 TEST(Plan, ViewsAcrossCandidatesDependOnTheirSet) {
   std::vector<TokenGroup> groups = cross_encoder_groups();
   groups[0].name = "passage token";
@@ -177,6 +229,65 @@ TEST(Plan, ViewsAcrossCandidatesDependOnTheirSet) {
   EXPECT_EQ(after(plan.stacks[0][1]), "sqp");
   EXPECT_EQ(after(plan.stacks[0][2]), "sqs");
   EXPECT_TRUE(plan.computed_once(kQuery));
+}
+
+/// MIR: C, Q and D of each passage, and pivots of C and of D that see those of their kind in all passages.
+EncoderDescription passages() {
+  EncoderDescription description = encoder(cross_encoder_groups(), views_of({}));
+  description.groups.push_back({.name = "passages", .input = Dependence::pair, .pivots_of = kCls});
+  description.groups.push_back({.name = "mentions", .input = Dependence::pair, .pivots_of = kDocument});
+  constexpr View linked{View::Kind::linked};
+  Exchange exchange{{3, 4}, description.stacks[0].layers[0]};
+  exchange.layer.attentions[0].views = {
+      {}, {}, {}, {kNone, kNone, kNone, linked, kNone}, {kNone, kNone, kNone, kNone, linked}};
+  for (Layer& layer : description.stacks[0].layers) {
+    for (std::vector<View>& views : layer.attentions[0].views) views.resize(5);
+  }
+  description.stacks[0].exchanges.assign(3, exchange);
+  description.stacks[0].exchanges.back().combines = false;
+  description.head = {.groups = {3, 4}, .pooling_heads = 2, .dense = true};
+  return description;
+}
+
+TEST(Plan, ExchangesMakeTokensDependOnAllPassages) {
+  const Plan plan = make_plan(passages());
+  EXPECT_EQ(after(plan.stacks[0][0]), "spsss");  // the query hears of other passages a layer later
+  EXPECT_EQ(after(plan.stacks[0][1]), "sssss");
+  EXPECT_EQ(plan.stacks[0][0][3].before, Dependence::pair);
+  EXPECT_EQ(plan.stacks[0][1][3].before, Dependence::set);
+  EXPECT_EQ(needs(plan.stacks[0][1]), "sssss");
+  EXPECT_EQ(needs(plan.stacks[0][2]), "sksss");  // of the last layer only the pivots are read
+  EXPECT_FALSE(plan.computed_once(kQuery));
+}
+
+TEST(Plan, PivotsThatNobodyReadsAreNotNeeded) {
+  EncoderDescription description = passages();
+  description.head.groups = {3};
+  EXPECT_EQ(needs(make_plan(description).stacks[0][2]), "skksn");
+  EXPECT_EQ(needs(make_plan(description).stacks[0][1]), "sssss");
+  for (Exchange& exchange : description.stacks[0].exchanges) exchange.combines = false;
+  const Plan plan = make_plan(description);
+  EXPECT_EQ(needs(plan.stacks[0][1]), "sssnn");
+  EXPECT_EQ(after(plan.stacks[0][2]), "pppss");
+}
+
+TEST(Plan, ImpossibleExchangesAreRefused) {
+  const auto refuse = [](const std::string& words, const auto& spoil) {
+    EncoderDescription description = passages();
+    spoil(description);
+    expect_error(ErrorKind::invalid_data, {words}, [&] { make_plan(description); });
+  };
+  refuse("one exchange per layer", [](auto& d) { d.stacks[0].exchanges.pop_back(); });
+  refuse("not pivots of the stack's tokens", [](auto& d) { d.stacks[0].exchanges[0].groups = {2}; });
+  refuse("not pivots of the stack's tokens", [](auto& d) { d.groups[3].pivots_of = 4; });
+  refuse("no group 9", [](auto& d) { d.groups[3].pivots_of = 9; });
+  refuse("pass through layers", [](auto& d) { d.stacks[0].groups.push_back(3); });
+  refuse("see pivots only",
+         [](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].views[3][2] = {View::Kind::all}; });
+  refuse("one attention", [](auto& d) { d.stacks[0].exchanges[0].layer.attentions.clear(); });
+  refuse("by attention", [](auto& d) { d.head.pooling_heads = 0; });
+  refuse("by attention", [](auto& d) { d.head.groups = {kCls}; });
+  refuse("need a head", [](auto& d) { d.stacks[0].exchanges.clear(); });
 }
 
 TEST(Plan, ImpossibleDescriptionsAreRefused) {

@@ -67,7 +67,7 @@ TEST_F(Check, ProblemsOfAllFilesAreFoundAtOnce) {
     std::memcpy(checkpoint.tensors[name].bytes.data() + 12, &nan, sizeof nan);
   }
   checkpoint.write(folder);
-  found({"key is_decoder: decoders", "key query_doc_attention: is 1, not true or false", "key hidden_act: unknown",
+  found({"key is_decoder: decoders", "key hidden_act: unknown", "key query_doc_attention: is 1, not true or false",
          "key doc_cls_atention: unknown attention key", "vocab.txt: the vocabulary has 56 entries",
          "tensor bert.encoder.layer.0.output.dense.bias: is missing",
          "tensor bert.encoder.layer.1.output.dense.bias: has the shape [2, 4]",

@@ -141,6 +141,36 @@ class RandomModel {
     if (std::find(pooled.begin(), pooled.end(), kDocument) != pooled.end()) pooled.push_back(global);
   }
 
+  /// Makes of it a MixEncoder whose candidates have `context` states and read the keys of these layers.
+  void make_mix_encoder(Derivation::Kind kind, std::int32_t context, const std::vector<std::int32_t>& keys_of,
+                        Pooling hint, Pooling pooling) {
+    const std::int64_t hidden = description.hidden_size;
+    description.groups = mix_encoder_groups(kind, context);
+    Layer interaction = layers().front();
+    for (Layer& layer : layers()) layer.attentions.front().views = mix_encoder_text_views();
+    description.stacks = {{{kQuery, kDocument}, layers()}, {{kContext, kCls}, {}}};
+    weights.stacks.resize(2);
+    weights.codes = tensor({context, hidden}, 1);
+    const LinearWeights gate = linear(hidden, 3 * hidden, 2);
+    for (const std::int32_t layer : keys_of) {
+      Attention& attention = interaction.attentions.front();
+      attention.views = mix_encoder_interaction_views();
+      attention.keys_of_layer = layer;
+      attention.gated = GatedToken{kCls, kContext, hint};
+      description.stacks.back().layers.push_back(interaction);
+      LayerWeights& of = weights.stacks.back().layers.emplace_back();
+      AttentionWeights& self = of.attentions.emplace_back();
+      for (LinearWeights* each : {&self.query, &self.key, &self.gated_query}) *each = linear(hidden, hidden, 1.5F);
+      self.value = linear(hidden, hidden);
+      self.output = linear(hidden, hidden);
+      self.norm = norm(hidden);
+      self.gate = gate;
+      const std::int64_t inner = interaction.feed_forward.size;
+      of.feed_forward = {norm(hidden), linear(inner, hidden), {}, linear(hidden, inner)};
+    }
+    description.head = {.groups = {kContext}, .pooling = pooling, .dot_with = kCls};
+  }
+
   std::unique_ptr<Backend> on(const BackendOptions& options) const {
     return create_backend(description, weights, options);
   }

@@ -15,6 +15,7 @@ from program_support import PROGRAM, ProgramTest, main, run
 COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config", "bench"]
 NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"],
           ["run", "convert"], ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"],
+          ["model", "init"], ["bench", "mixencoder"],
           ["config", "show"], ["config", "check"], ["bench", "model"], ["bench", "bm25"], ["bench", "pipeline"]]
 
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n3 0 x 1\n"
@@ -229,6 +230,48 @@ class Model(ProgramTest):
         self.expect(run("model", "convert", wide, joined), 0)
         self.assertEqual((joined / "model.safetensors").read_bytes(), (wide / "model.safetensors").read_bytes())
         self.expect_error(2, "f8", arguments=["model", "convert", bundled, self.folder / "new", "--type", "f8"])
+
+    def test_a_mixencoder_is_made_described_checked_timed_and_reranks(self):
+        bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
+        mixed = self.folder / "mixed"
+        making = ["model", "init", "--from", bundled, "--as", "mixencoder", mixed]
+        made = self.expect(run(*making, "--layers", "3,5", "--vectors", 2, "--pooling", "split"), 0)
+        self.assertIn("ranks at random until it is trained", made.stdout)
+        self.expect_error(2, "mixed", arguments=making)
+        self.expect_error(2, "contains 6, but the model has the layers 0 to 5",
+                          arguments=making[:-1] + [self.folder / "other", "--layers", 6])
+        self.assertFalse((self.folder / "other").exists())
+        found = json.loads(self.expect(run("model", "check", mixed, "--device", "cpu", "--json"), 0).stdout)
+        self.assertEqual((found["model_type"], found["layers"], found["usable"]), ("mixencoder", 6, True))
+        self.assertEqual(found["mixencoder"], {
+            "strategy": "special_tokens", "context": 2, "interaction_layers": [3, 5], "pooling": "split",
+            "query_max_length": 32, "candidate_max_length": 180, "bytes_per_document": 8 * 384})
+        text = self.expect(run("model", "info", mixed), 0).stdout
+        self.assertIn("2 vectors per candidate from special tokens, interaction in layers 3, 5, split pooling", text)
+        self.assertIn("dot product", text)
+
+        records = [{"qid": "1", "query": "a question", "docno": name, "text": text, "rank": rank, "score": -rank}
+                   for rank, (name, text) in enumerate([("a", "one text"), ("b", "another"), ("c", "one text")])]
+        candidates, scores = self.folder / "rerank.jsonl", self.folder / "scores.tsv"
+        candidates.write_text("".join(json.dumps(record) + "\n" for record in records))
+        reranking = ["rerank", "--input", candidates, "--output", scores, "--model", mixed, "--device", "cpu"]
+        result = self.expect(run(*reranking), 0)
+        self.assertIn("MixEncoder", result.stderr)
+        rows = [line.split("\t") for line in scores.read_text().splitlines()]
+        self.assertEqual([row[1] for row in rows], ["a", "b", "c"])
+        self.assertEqual(rows[0][2], rows[2][2])
+        self.assertNotEqual(rows[0][2], rows[1][2])
+        self.expect_error(2, "[rescorer] attention_window", "does not apply to a MixEncoder",
+                          arguments=reranking + ["--attention-window", 4])
+
+        timed = json.loads(self.expect(run(
+            "bench", "mixencoder", "--model", mixed, "--cross-encoder", bundled, "--candidates", "1,20", "--runs", 1,
+            "--texts", 2, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device", "cpu", "--json"),
+            0).stdout)
+        self.assertEqual([row["name"].split()[0] for row in timed],
+                         ["encode", "mixencoder", "mixencoder", "cross-encoder"])
+        self.assertEqual(timed[0]["bytes_per_text"], 8 * 384)
+        self.assertGreater(timed[3]["times_mixencoder_20"], 1)
 
     def test_mistakes(self):
         self.expect_error(1, self.folder / "absent", arguments=["model", "info", self.folder / "absent"])

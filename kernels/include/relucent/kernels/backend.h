@@ -25,16 +25,44 @@ struct Segment {
   std::size_t tokens() const noexcept { return positions.size(); }
 };
 
+/// The pivots of one group (TokenGroup::pivots_of) in a document.
+struct Pivots {
+  struct Pivot {
+    std::size_t candidate = 0;                ///< number among the document's
+    std::size_t first_token = 0, tokens = 0;  ///< a range of Pivots::tokens, not empty
+    std::size_t first_seen = 0, seen = 0;     ///< a range of Pivots::seen; pivots may share one
+  };
+  std::int32_t group = 0;
+  std::span<const Pivot> pivots;
+  /// Places among the candidate's tokens of the group that the pivots are of. No two pivots of a document share a
+  /// token.
+  std::span<const std::int32_t> tokens;
+  std::span<const std::int32_t>
+      seen;  ///< numbers of pivots of this group; each pivot's ascend and have the pivot itself
+};
+
+/// A document in several candidates of a batch, its passages.
+struct DocumentPassages {
+  std::size_t candidates = 0;      ///< at least 1
+  std::span<const Pivots> pivots;  ///< one per group of pivots
+};
+
 /// A query and its candidates. What the spans refer to must stay valid while the batch is in use.
 struct ScoringBatch {
   std::span<const Segment> shared;                       ///< part of every candidate's input: [CLS], the query
   std::span<const std::span<const Segment>> candidates;  ///< the rest of each candidate's input: the document
+  /// For a description with exchanges, which scores documents: runs of the candidates, in their order.
+  std::span<const DocumentPassages> documents = {};
 };
 
-/// All hidden states of one candidate. For tests and diagnosis; not optimized.
+/// All hidden states of one candidate, or of one document's. For tests and diagnosis; not optimized.
 struct HiddenStates {
-  /// [layers of all stacks][segments][tokens * hidden]: after each layer; the shared segments come first.
+  /// [layers of all stacks][segments][tokens * hidden]: after each layer and what follows it; of each candidate the
+  /// shared segments come first. Groups that need no segment come last: a derived one, if the candidate has none, then
+  /// the gated token.
   std::vector<std::vector<std::vector<float>>> layers;
+  std::vector<std::vector<std::vector<float>>> pivots;  ///< [exchanges][groups][pivots * hidden]: after each exchange
+  std::vector<std::vector<float>> pooled;               ///< [groups of a head with pooling heads][hidden]
   float logit = 0;
 };
 
@@ -64,15 +92,15 @@ struct BackendOptions {
 };
 
 /// Scores batches with one encoder's weights. Thread-safe: any number of threads may call score() concurrently.
-/// A candidate's logit depends only on the query and itself (unless a view reaches across): the bits do not change with
-/// the rest of the batch, the order or the number of threads.
+/// A candidate's logit depends only on the query and itself (unless a view reaches across), a document's on the query
+/// and its passages: the bits do not change with the rest of the batch, the order or the number of threads.
 class RELUCENT_API Backend {
  public:
   virtual ~Backend() = default;
 
   virtual const BackendInfo& info() const noexcept = 0;
 
-  /// Writes one raw logit per candidate, in the given order. logits.size() == batch.candidates.size().
+  /// Writes one raw logit per candidate, or per document if the description has exchanges, in the given order.
   /// Throws Error: `usage` for an id, position or token type outside its table, an empty segment or one in the wrong
   /// place; `unsupported` for segments that this backend cannot run; `deadline` or `interrupted` when `stop` is due.
   /// The contents of `logits` are then unspecified.
@@ -85,7 +113,12 @@ class RELUCENT_API Backend {
     return {};
   }
 
-  /// The states of the batch's only candidate.
+  /// Computes the states of the derived group (TokenGroup::derived) for each text, a segment of the group it derives
+  /// from: `states` has [texts][tokens][hidden] numbers. score() takes them in the text's place and gives the same
+  /// bits. Throws Error as score() does; `unsupported` if the description has no derived group or this backend cannot.
+  virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const;
+
+  /// The states of the batch's only candidate or document.
   virtual HiddenStates hidden_states(const ScoringBatch& batch) const = 0;
 };
 

@@ -18,12 +18,25 @@ enum class Dependence : std::uint8_t {
   query = 1,      ///< the query alone: computed once per query
   candidate = 2,  ///< the candidate alone: could be computed before any query arrives
   pair = 3,
-  set = 7,  ///< the query and all candidates of the batch
+  set = 7,  ///< the query and several candidates: all of the batch, or those of one document
 };
 constexpr Dependence operator|(Dependence a, Dependence b) {
   return static_cast<Dependence>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
 }
 constexpr bool within(Dependence a, Dependence b) { return (a | b) == b; }
+
+/// A candidate's tokens of one group as a function of those of another: few states that stand for all of a text.
+struct Derivation {
+  enum class Kind {
+    first_tokens,  ///< the first ones
+    codes,         ///< for each of some learnt codes c: sum_i softmax_i(c . x_i) x_i over the tokens' states x_i
+  };
+  Kind kind = Kind::first_tokens;
+  std::int32_t group = 0;   ///< of an earlier stack, whose last states are taken
+  std::int32_t tokens = 0;  ///< how many
+
+  friend bool operator==(const Derivation&, const Derivation&) = default;
+};
 
 /// Tokens that see, and are seen, alike: [CLS], the query, the document, the starts of sentences, a decoder's token.
 struct TokenGroup {
@@ -31,6 +44,11 @@ struct TokenGroup {
   /// What its ids and positions depend on. `nothing` and `query`: its segments are shared by the batch's candidates.
   /// A document whose positions follow the query depends on the pair.
   Dependence input = Dependence::nothing;
+  /// If set, a candidate has a segment of the group it derives from, or else one of these states, computed earlier.
+  std::optional<Derivation> derived = std::nullopt;
+  /// If set, the tokens are pivots: each one's state is the mean of some tokens' states of this group in one candidate.
+  /// They have no segments, and pass through exchanges instead of layers; ScoringBatch::documents has them.
+  std::optional<std::int32_t> pivots_of = std::nullopt;
 
   friend bool operator==(const TokenGroup&, const TokenGroup&) = default;
 };
@@ -42,6 +60,7 @@ struct View {
     all,
     window,  ///< the tokens whose position differs by at most `window`
     across,  ///< all tokens of the group in all candidates of the batch
+    linked,  ///< of a pivot: the group's pivots that the batch names, in any candidate of the same document
   };
   Kind kind = Kind::none;
   std::int32_t window = 0;  ///< 0: the token at the same position, itself
@@ -75,6 +94,24 @@ enum class NormKind {
 /// Where a sub-block f normalizes. after: x <- norm(x + f(x)); before: x <- x + f(norm(x)); none: x <- x + f(x).
 enum class NormPlacement { after, before, none };
 
+/// What some tokens of one candidate give together.
+enum class Pooling {
+  mean,
+  last,          ///< the last token
+  all_but_last,  ///< the mean of the others, or the only token
+};
+
+/// A group of one token per candidate that has no segments, starts as zero, and gathers by a gate what a candidate
+/// makes it look for in other groups. Its query is a projection of its own of a hint. With f the attention's result,
+/// x <- g f + (1 - g) x takes the residual connection's place, where g = sigmoid(gate([hint; f; x])).
+struct GatedToken {
+  std::int32_t group = 0;
+  std::int32_t hint_group = 0;  ///< whose inputs to the sub-block are pooled to the hint
+  Pooling hint = Pooling::mean;
+
+  friend bool operator==(const GatedToken&, const GatedToken&) = default;
+};
+
 /// Multi-head attention. A token's keys and values are projections of the sub-block's input, or, for groups of other
 /// stacks, of that stack's output.
 struct Attention {
@@ -86,6 +123,7 @@ struct Attention {
   Views views = {};
   /// If set, groups of earlier stacks show the keys and values that this layer of their own stack computes.
   std::optional<std::int32_t> keys_of_layer = std::nullopt;
+  std::optional<GatedToken> gated = std::nullopt;
 
   friend bool operator==(const Attention&, const Attention&) = default;
 };
@@ -107,24 +145,42 @@ struct Layer {
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
+/// What may follow a layer: pivots of its groups pass through a layer of their own, in which they see those of other
+/// candidates, and every token of a pivot takes up the result: x <- W [x; pivot].
+struct Exchange {
+  std::vector<std::int32_t> groups;  ///< of pivots
+  Layer layer;
+  bool combines = true;  ///< otherwise no token changes; the head may read the pivots
+
+  friend bool operator==(const Exchange&, const Exchange&) = default;
+};
+
 /// Layers that some groups pass through together. Stacks run in order; a later one may attend to an earlier one.
 struct Stack {
   std::vector<std::int32_t> groups;
   std::vector<Layer> layers;
   bool final_norm = false;
+  std::vector<Exchange> exchanges = {};  ///< none, or one per layer
 
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
-/// From the last states to the score: the mean of some groups' tokens, times `scale`; dense, activation and norm, if
-/// present; and the output rows.
+/// From the last states to the score: some groups' tokens pooled, times `scale`; dense, activation and norm, if
+/// present; and the output rows, or the product with another group's token.
 struct Head {
   std::vector<std::int32_t> groups = {};
+  Pooling pooling = Pooling::mean;
+  /// If not 0, `groups` are of pivots, and so many heads of attention pool each of them; they share the hidden size.
+  /// Per group, with its own weights and states g_n: o = W_O [o_1; ...], o_i = sum_n softmax_n((W_K g_n)_i . (W_Q
+  /// vector)_i) (W_V g_n)_i; 0 for a group without tokens. Then `dense` is [hidden, groups * hidden].
+  std::int32_t pooling_heads = 0;
   double scale = 1;
   bool dense = false;
   Activation activation = Activation::none;
   bool norm = false;
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
+  /// If set, there are no output rows: the score is the dot product with the mean of this group's tokens.
+  std::optional<std::int32_t> dot_with = std::nullopt;
 
   friend bool operator==(const Head&, const Head&) = default;
 };
@@ -165,6 +221,15 @@ struct AttentionPattern {
 /// The groups C, Q and D, whose indices are:
 inline constexpr std::int32_t kCls = 0, kQuery = 1, kDocument = 2;
 RELUCENT_API std::vector<TokenGroup> cross_encoder_groups();
+/// Those of a MixEncoder: in the place of [CLS] the gated token; the query and the candidate's text, which pass through
+/// the first stack; and the candidate's context, the few states derived from its text (kDocument) that pass through the
+/// second stack.
+inline constexpr std::int32_t kContext = 3;
+RELUCENT_API std::vector<TokenGroup> mix_encoder_groups(Derivation::Kind kind, std::int32_t tokens);
+/// In its first stack the query and the text see themselves. In its second one the context sees the query and itself,
+/// the gated token the query.
+RELUCENT_API Views mix_encoder_text_views();
+RELUCENT_API Views mix_encoder_interaction_views();
 RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
 enum class DataType { f32, f16, bf16 };
@@ -203,6 +268,8 @@ struct AttentionWeights {
   LinearWeights query, key, value;  ///< [heads * head_size, hidden]
   LinearWeights output;             ///< [hidden, heads * head_size]
   TensorView relative_bias;         ///< [buckets, heads] with relative buckets; layers may share one
+  LinearWeights gated_query;        ///< of a gated token, like `query`
+  LinearWeights gate;               ///< of a gated token: [hidden, 3 hidden]; layers may share one
 };
 
 struct FeedForwardWeights {
@@ -217,9 +284,21 @@ struct LayerWeights {
   FeedForwardWeights feed_forward;
 };
 
+struct ExchangeWeights {
+  LayerWeights layer;
+  LinearWeights combine;  ///< [hidden, 2 hidden], of the token and the pivot; absent if the exchange does not combine
+};
+
 struct StackWeights {
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
+  std::vector<ExchangeWeights> exchanges = {};
+};
+
+/// What pools a group's tokens by attention.
+struct PoolingWeights {
+  TensorView vector;                        ///< [hidden]
+  LinearWeights query, key, value, output;  ///< [hidden, hidden]
 };
 
 /// All tensors of an encoder and its head, in the form of its description. Backends copy or convert what they need at
@@ -230,8 +309,10 @@ struct EncoderWeights {
   TensorView token_type_embeddings;  ///< [token_types, embedding]
   NormWeights embedding_norm;
   LinearWeights embedding_projection;  ///< [hidden, embedding]
+  TensorView codes;                    ///< [tokens, hidden] of a group derived by codes
   std::vector<StackWeights> stacks;
-  LinearWeights head_dense;  ///< [hidden, hidden]
+  std::vector<PoolingWeights> head_pooling = {};  ///< one per group of the head, if it has pooling heads
+  LinearWeights head_dense;                       ///< [hidden, hidden]; see Head::pooling_heads
   NormWeights head_norm;
   LinearWeights head_output;            ///< [outputs, hidden]
   std::shared_ptr<const void> storage;  ///< keeps the views' memory alive

@@ -29,7 +29,8 @@ struct GroupPlan {
 /// - `after` within `query` wherever a group is needed: computed once per query (computed_once());
 /// - the last layer of a cross-encoder needs the states of [CLS] and the keys of everything else: one row per candidate
 ///   passes through it, and its key and value projections can move out of the sums over tokens;
-/// - `after` within `candidate`: the states could be computed when a document is indexed.
+/// - `after` within `candidate`: the states could be computed when a document is indexed;
+/// - where only `keys` of the query are needed, its encoding ends: later layers need nothing.
 struct Plan {
   std::vector<std::vector<std::vector<GroupPlan>>> stacks;  ///< [stack][layer][group], also groups of other stacks
 
@@ -37,8 +38,8 @@ struct Plan {
   RELUCENT_API bool computed_once(std::int32_t group) const;
 };
 
-/// Throws Error `invalid_data` for a description without groups, layers or a head, or with a group, view or layer that
-/// does not exist.
+/// Throws Error `invalid_data` for a description without groups, layers or a head, with a group, view or layer that
+/// does not exist, or with a derived group or a gated token in the wrong stack.
 RELUCENT_API Plan make_plan(const EncoderDescription& description);
 
 }  // namespace relucent

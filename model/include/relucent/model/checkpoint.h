@@ -37,8 +37,10 @@ struct CheckpointInfo {
   std::int32_t vocabulary = 0;     ///< entries of the tokenizer; the model's: description.vocabulary_size
   std::int32_t max_length = 0;     ///< tokens of the whole input, unless a caller asks for more or less
   std::int32_t max_positions = 0;  ///< the most that a caller can ask for
+  /// Of a MixEncoder: tokens of a query and of a candidate, with [CLS] and [SEP]; otherwise 0.
+  std::int32_t query_max_length = 0, candidate_max_length = 0;
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
-  /// name. Empty if the score is no logit but a log-probability (T5).
+  /// name. Empty if the score is no logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;
   std::string activation_source;          ///< the file and key that state it, or "default"
   std::uint64_t parameters = 0;           ///< elements of the used tensors
@@ -81,6 +83,40 @@ RELUCENT_API void extend_positions(const std::filesystem::path& from, const std:
 /// if `to` cannot be written; and whatever inspect_checkpoint throws.
 RELUCENT_API void convert_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to,
                                      std::optional<DataType> type);
+
+/// What init_mix_encoder() makes of a BERT. Words as in config.json.
+struct MixEncoderInit {
+  std::string strategy = "special_tokens";                         ///< or "context_codes"
+  std::int32_t context = 1;                                        ///< vectors per candidate, 1 to 16
+  std::vector<std::int32_t> interaction_layers;                    ///< from 0, ascending; empty: the last layer
+  std::string pooling = "mean";                                    ///< or "split"
+  std::int32_t query_max_length = 32, candidate_max_length = 180;  ///< tokens, with [CLS] and [SEP]
+  std::uint64_t seed = 1;
+};
+
+/// Writes a MixEncoder as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any
+/// head), interaction layers that are copies of its layers, and random values, the same for a seed, for the gate and
+/// the special tokens or codes. Until it is trained it ranks at random. The folder is created atomically and loads.
+/// Throws Error: `usage` if `to` exists or a setting does not fit; `unsupported` if `from` is no BERT; `io`,
+/// `invalid_data`.
+RELUCENT_API void init_mix_encoder(const std::filesystem::path& from, const std::filesystem::path& to,
+                                   const MixEncoderInit& settings = {});
+
+/// What init_mir() makes of a BERT.
+struct MirInit {
+  std::int32_t window = 128, stride = 96;  ///< of passages, in pieces
+  std::int32_t max_document_tokens = 2048;
+  /// Ids of unused entries of the vocabulary; unset: [unused0] and [unused1].
+  std::optional<std::int32_t> passage_token = std::nullopt, sentence_token = std::nullopt;
+  std::uint64_t seed = 1;
+};
+
+/// Writes a MIR as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any head),
+/// random layers between passages, whose part in the tokens is random, too, and a random head; the tokens of passages
+/// and sentences start as [CLS] and [SEP]. Until it is trained it ranks at random. The folder is created atomically and
+/// loads. Throws Error as init_mix_encoder() does.
+RELUCENT_API void init_mir(const std::filesystem::path& from, const std::filesystem::path& to,
+                           const MirInit& settings = {});
 
 /// "f32", "f16" or "bf16" (any case); throws Error of kind `usage` for anything else.
 RELUCENT_API DataType parse_data_type(const std::string& name);

@@ -1,0 +1,97 @@
+#include "index_tools/benchmarks/mix_encoder_benchmark.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "index_tools/benchmarks/generated_texts.h"
+#include "relucent/kernels/peak.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+#include "relucent/model/mix_encoder.h"
+#include "relucent/times.h"
+
+namespace relucent::benchmarks {
+namespace {
+
+double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+/// Twice the multiply-adds of the interaction with one candidate.
+double operations_of_interaction(const EncoderDescription& d, int query_tokens) {
+  const double hidden = d.hidden_size, context = d.groups[kContext].derived->tokens;
+  double sum = 0, gates = 2;  // at first the gated token is zero
+  for (const Layer& layer : d.stacks.back().layers) {
+    const double tail = hidden * hidden + 2 * hidden * layer.feed_forward.size;
+    const double heads = hidden * (query_tokens * (2 * context + 2) + 2 * context * context);
+    sum += context * (3 * hidden * hidden + tail) + (1 + gates) * hidden * hidden + tail + heads;
+    gates = 3;
+  }
+  return 2 * sum;
+}
+
+}  // namespace
+
+std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
+  const auto model = MixEncoder::load(settings.model, settings.backend);
+  const EncoderDescription description = inspect_checkpoint(settings.model).description;
+  const GeneratedTexts texts = generate_texts(settings.model, settings.texts, settings.tokens, settings.query_tokens);
+  const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
+  const BackendInfo& backend = model->backend();
+  const std::string where =
+      fmt::format("{} {} {}", backend.device, to_string(backend.precision), backend.instruction_set);
+  const auto timed = [&](const auto& work) {
+    work();  // a warm-up
+    std::vector<std::chrono::nanoseconds> times;
+    for (int i = 0; i < settings.runs; ++i) times.push_back(time_of(work));
+    return times;
+  };
+
+  std::vector<Measurement> rows;
+  const std::size_t size = static_cast<std::size_t>(model->rows()) * static_cast<std::size_t>(model->hidden());
+  std::vector<float> states(views.size() * size);
+  Measurement encoding = summarize(fmt::format("encode {} {}x{}", where, views.size(), settings.tokens),
+                                   timed([&] { model->encode(views, states); }));
+  encoding.figures = {{"texts_per_s", static_cast<double>(views.size()) / in_seconds(encoding.median)},
+                      {"bytes_per_text", static_cast<double>(4 * size)},
+                      {"threads", backend.threads}};
+  rows.push_back(std::move(encoding));
+
+  const double peak = 1e-9 * measured_peak(backend);
+  for (const int count : settings.candidates) {
+    std::vector<MixCandidate> candidates;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      candidates.push_back({"", std::span<const float>(states).subspan(i % views.size() * size, size)});
+    }
+    Measurement row =
+        summarize(fmt::format("mixencoder {} {}", where, count), timed([&] { model->score(texts.query, candidates); }));
+    const double per_candidate = in_seconds(row.median) / count;
+    const double rate = 1e-9 * operations_of_interaction(description, settings.query_tokens + 2) / per_candidate;
+    row.figures = {{"us_per_candidate", 1e6 * per_candidate}, {"gflop_per_s", rate}};
+    if (peak > 0) row.figures.emplace_back("share_of_peak", rate / peak);
+    rows.push_back(std::move(row));
+  }
+  if (settings.cross_encoder.empty()) return rows;
+
+  CrossEncoderOptions options;
+  options.backend = settings.backend;
+  options.max_length = settings.tokens;
+  const auto cross_encoder = CrossEncoder::load(settings.cross_encoder, options);
+  const auto count = static_cast<std::size_t>(settings.cross_candidates);
+  std::vector<std::string_view> pairs;
+  for (std::size_t i = 0; i < count; ++i) pairs.push_back(views[i % views.size()]);
+  Measurement row = summarize(fmt::format("cross-encoder {} {}x{}", where, count, settings.tokens),
+                              timed([&] { cross_encoder->score(texts.query, pairs); }));
+  const double of_pair = in_seconds(row.median) / static_cast<double>(count);
+  row.figures = {{"us_per_candidate", 1e6 * of_pair}};
+  for (std::size_t i = 0; i < settings.candidates.size(); ++i) {
+    const double mixed = in_seconds(rows[1 + i].median) / settings.candidates[i];
+    row.figures.emplace_back(fmt::format("times_mixencoder_{}", settings.candidates[i]), of_pair / mixed);
+  }
+  rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace relucent::benchmarks

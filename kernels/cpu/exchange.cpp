@@ -1,0 +1,270 @@
+// Exchanges between the passages of a document (MIR): pivots, their layers, and the head that reads them.
+#include <algorithm>
+
+#include "kernels/cpu/encoder.h"
+
+namespace relucent::cpu {
+
+struct Encoder::PivotGroup {
+  Group group;
+  std::vector<std::int32_t> positions;  // what the sequences' segments refer to
+  /// Pivots of a sequence that see the same pivots of it.
+  struct Run {
+    std::vector<std::size_t> pivots;     // numbers in the sequence
+    std::span<const std::int32_t> seen;  // likewise
+  };
+  std::vector<std::vector<Run>> runs;  // [sequences]
+  std::vector<std::size_t> document;   // [sequences]: its number
+  std::vector<std::size_t> pooling;    // [sequences]: number of its group in the head
+  std::vector<std::size_t> first;      // [pivots + 1]: of the pivot's tokens
+  std::vector<std::size_t> tokens;     // places in the group of passages
+  std::vector<std::size_t> pivot_of;   // [tokens]
+};
+
+Encoder::PivotGroup Encoder::pivots_of(const Group& passages, std::span<const Document> documents) const {
+  PivotGroup result;
+  result.group.cls = 0;
+  std::size_t most = 0;
+  for (const Document& document : documents) {
+    for (const Pivots& pivots : document.pivots) most = std::max(most, pivots.pivots.size());
+  }
+  result.positions.resize(most);
+  const std::vector<std::int32_t>& heads = description_.head.groups;
+  std::size_t first_passage = 0;
+  for (std::size_t number = 0; number < documents.size(); ++number) {
+    for (const Pivots& of_group : documents[number].pivots) {
+      if (of_group.pivots.empty()) continue;
+      const bool of_cls = *description_.groups[static_cast<std::size_t>(of_group.group)].pivots_of == kCls;
+      const bool of_query = *description_.groups[static_cast<std::size_t>(of_group.group)].pivots_of == kQuery;
+      Sequence& sequence = result.group.sequences.emplace_back();
+      sequence.first = result.group.tokens;
+      sequence.candidate.document.positions = std::span(result.positions).first(of_group.pivots.size());
+      result.document.push_back(number);
+      result.pooling.push_back(
+          static_cast<std::size_t>(std::find(heads.begin(), heads.end(), of_group.group) - heads.begin()));
+      std::vector<PivotGroup::Run>& runs = result.runs.emplace_back();
+      for (std::size_t i = 0; i < of_group.pivots.size(); ++i) {
+        const Pivots::Pivot& pivot = of_group.pivots[i];
+        const Sequence& passage = passages.sequences[first_passage + pivot.candidate];
+        const std::size_t start =
+            of_cls ? passage.first : (of_query ? passage.first + passages.cls : passages.first_document(passage));
+        result.first.push_back(result.tokens.size());
+        for (const std::int32_t token : of_group.tokens.subspan(pivot.first_token, pivot.tokens)) {
+          result.tokens.push_back(start + static_cast<std::size_t>(token));
+          result.pivot_of.push_back(sequence.first + i);
+        }
+        const auto seen = of_group.seen.subspan(pivot.first_seen, pivot.seen);
+        const auto same = std::find_if(runs.begin(), runs.end(), [&](const PivotGroup::Run& run) {
+          return std::equal(run.seen.begin(), run.seen.end(), seen.begin(), seen.end());
+        });
+        (same == runs.end() ? runs.emplace_back(PivotGroup::Run{{}, seen}) : *same).pivots.push_back(i);
+      }
+      result.group.tokens += of_group.pivots.size();
+    }
+    first_passage += documents[number].passages.size();
+  }
+  result.first.push_back(result.tokens.size());
+  result.group.vectors = whole_vectors(result.group.tokens);
+  return result;
+}
+
+void Encoder::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output,
+                            std::size_t stride, Workspace& own) const {
+  const std::size_t before = chunk.first_panel * kernels_.panel;
+  const auto whole = [&](std::size_t count) { return whole_vectors(count) * kernels_.lanes; };
+  for (const Sequence& sequence : chunk.sequences) {
+    const std::size_t first = sequence.first - before;
+    const auto number = static_cast<std::size_t>(&sequence - pivots.group.sequences.data());
+    for (const PivotGroup::Run& run : pivots.runs[number]) {
+      // Queries, keys, values and outputs side by side.
+      const std::size_t count = run.pivots.size(), keys = run.seen.size();
+      const std::size_t query_stride = whole(count), key_stride = whole(keys);
+      float* const query = own.globals.grow(2 * head_size_ * (query_stride + key_stride));
+      float* const result = query + head_size_ * query_stride;
+      float* const key = result + head_size_ * query_stride;
+      float* const value = key + head_size_ * key_stride;
+      for (std::size_t d = 0; d < head_size_; ++d) {
+        const float* const from = rows + d * stride + first;
+        for (std::size_t i = 0; i < count; ++i) query[d * query_stride + i] = from[run.pivots[i]];
+        for (std::size_t k = 0; k < keys; ++k) {
+          const auto seen = static_cast<std::size_t>(run.seen[k]);
+          key[d * key_stride + k] = from[head_size_ * stride + seen];
+          value[d * key_stride + k] = from[2 * head_size_ * stride + seen];
+        }
+      }
+      Attention a;
+      a.query = query;
+      a.output = result;
+      a.query_stride = a.output_stride = query_stride;
+      a.tokens = count;
+      a.segments[0] = {key, value, key_stride, keys};
+      a.segment_count = 1;
+      a.head_size = head_size_;
+      a.scale = scale_;
+      a.scores = own.scores.grow((keys + 4 * kReach + 8) * kernels_.lanes);
+      (count == 1 ? kernels_.attend_one : kernels_.attend)(a);
+      for (std::size_t d = 0; d < head_size_; ++d) {
+        for (std::size_t i = 0; i < count; ++i) {
+          output[d * stride + first + run.pivots[i]] = result[d * query_stride + i];
+        }
+      }
+    }
+  }
+}
+
+void Encoder::exchange(const ExchangeLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const {
+  const std::size_t panel = kernels_.panel, vectors = pivots.group.vectors, all_panels = panels(vectors);
+  const float* const x = team.group.x.data();
+  Team of_pivots{*team.group.pivots, team.workers, team.each};
+  Workspace& w = of_pivots.group;
+  float* const states = w.x.grow(all_panels * padded(hidden_) * panel);
+  const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
+  share_out(of_pivots, all_panels, all_panels, [&](std::size_t first, std::size_t count, Workspace&) {
+    std::vector<float> mean(hidden_);
+    const std::size_t end = std::min(pivots.group.tokens, (first + count) * panel);
+    for (std::size_t pivot = first * panel; pivot < end; ++pivot) {
+      std::fill(mean.begin(), mean.end(), 0.0F);
+      for (std::size_t i = pivots.first[pivot]; i < pivots.first[pivot + 1]; ++i) {
+        const float* const from = place(x, hidden_, pivots.tokens[i]);
+        for (std::size_t f = 0; f < hidden_; ++f) mean[f] += from[f * panel];
+      }
+      const auto tokens = static_cast<float>(pivots.first[pivot + 1] - pivots.first[pivot]);
+      for (float& value : mean) value /= tokens;
+      put_token(mean.data(), states, hidden_, pivot);
+    }
+    kernels_.pack(states + first * padded(hidden_) * panel, hidden_, vectors_of(first, count, vectors),
+                  from_panel(out, hidden_, first));
+  });
+  block(layer.layer, pivots.group, of_pivots,
+        [&](const Chunk& chunk, std::size_t, const float* rows, float* output, std::size_t stride, Workspace& own) {
+          attend_pivots(pivots, chunk, rows, output, stride, own);
+        });
+  if (layer.combine.features() > 0) combine(layer.combine, pivots, group, team);
+}
+
+void Encoder::combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const {
+  const std::size_t panel = kernels_.panel, vectors = whole_vectors(pivots.tokens.size()), all_panels = panels(vectors);
+  Workspace& w = *team.group.pivots;
+  float* const x = team.group.x.data();
+  const float* const states = w.x.data();
+  float* const both = w.wide.grow(all_panels * padded(2 * hidden_) * panel);
+  float* const combined = w.gate.grow(all_panels * padded(hidden_) * panel);
+  share_out(team, all_panels, kernels_.panels_together, [&](std::size_t first, std::size_t count, Workspace& own) {
+    const std::size_t end = std::min(pivots.tokens.size(), (first + count) * panel);
+    std::vector<float> values(2 * hidden_);
+    for (std::size_t i = first * panel; i < end; ++i) {
+      copy_tokens(x, hidden_, pivots.tokens[i], 1, values.data(), 1);
+      copy_tokens(states, hidden_, pivots.pivot_of[i], 1, values.data() + hidden_, 1);
+      put_token(values.data(), both, 2 * hidden_, i);
+    }
+    multiply(linear, both + first * padded(2 * hidden_) * panel, 2 * hidden_, vectors_of(first, count, vectors),
+             Product::Output::store, combined + first * padded(hidden_) * panel, hidden_, own);
+    for (std::size_t i = first * panel; i < end; ++i) {
+      copy_tokens(combined, hidden_, i, 1, values.data(), 1);
+      put_token(values.data(), x, hidden_, pivots.tokens[i]);
+    }
+  });
+  const OperandOut next{projection_arithmetic_, team.group.operand.data(), team.group.token_scales.data()};
+  share_out(team, panels(group.vectors), panels(group.vectors), [&](std::size_t first, std::size_t count, Workspace&) {
+    kernels_.pack(x + first * padded(hidden_) * panel, hidden_, vectors_of(first, count, group.vectors),
+                  from_panel(next, hidden_, first));
+  });
+}
+
+void Encoder::fold_head(const EncoderWeights& weights) {
+  using Numbers = std::vector<double>;
+  const auto heads = static_cast<std::size_t>(description_.head.pooling_heads), size = hidden_ / heads;
+  // W^T v over rows [first, first + v.size()) and columns [column, column + hidden) of a matrix.
+  const auto transposed = [&](const std::vector<float>& matrix, std::size_t columns, std::size_t column,
+                              std::size_t first, std::span<const double> v) {
+    Numbers result(hidden_);
+    for (std::size_t row = 0; row < v.size(); ++row) {
+      for (std::size_t f = 0; f < hidden_; ++f) result[f] += v[row] * matrix[(first + row) * columns + column + f];
+    }
+    return result;
+  };
+  const auto dot = [](std::span<const double> a, const std::vector<float>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  };
+  const std::vector<float> dense = weights.head_dense.weight.to_f32();
+  const Numbers output(head_output_.begin(), head_output_.end());
+  const std::size_t groups = weights.head_pooling.size();
+  folded_bias_ = head_bias_.front() + dot(output, weights.head_dense.bias_to_f32());
+  for (std::size_t g = 0; g < groups; ++g) {
+    const PoolingWeights& from = weights.head_pooling[g];
+    const std::vector<float> vector = from.vector.to_f32(), query = from.query.weight.to_f32(),
+                             key = from.key.weight.to_f32(), value = from.value.weight.to_f32(),
+                             query_bias = from.query.bias_to_f32();
+    Numbers q(hidden_);
+    for (std::size_t row = 0; row < hidden_; ++row) {
+      q[row] = query_bias[row];
+      for (std::size_t f = 0; f < hidden_; ++f) q[row] += static_cast<double>(query[row * hidden_ + f]) * vector[f];
+    }
+    const Numbers r = transposed(dense, groups * hidden_, g * hidden_, 0, output);
+    const Numbers s = transposed(from.output.weight.to_f32(), hidden_, 0, 0, r);
+    FoldedPooling& to = head_pooling_.emplace_back();
+    // The keys' bias adds the same to every product and cancels in the softmax, whose shares of the values' add up
+    // to 1.
+    to.bias = dot(r, from.output.bias_to_f32()) + dot(s, from.value.bias_to_f32());
+    to.vectors.resize(hidden_ * 2 * heads);
+    for (std::size_t head = 0; head < heads; ++head) {
+      const Numbers u = transposed(key, hidden_, 0, head * size, std::span(q).subspan(head * size, size));
+      const Numbers z = transposed(value, hidden_, 0, head * size, std::span(s).subspan(head * size, size));
+      for (std::size_t f = 0; f < hidden_; ++f) {
+        to.vectors[f * 2 * heads + head] = static_cast<float>(u[f]);
+        to.vectors[f * 2 * heads + heads + head] = static_cast<float>(z[f]);
+      }
+    }
+  }
+}
+
+double Encoder::pool_pivots(const FoldedPooling& pooling, const Sequence& pivots, const float* x,
+                            Workspace& own) const {
+  const std::size_t count = pivots.document().tokens(), stride = whole_vectors(count) * kernels_.lanes;
+  const auto heads = static_cast<std::size_t>(description_.head.pooling_heads);
+  float* const rows = own.rows.grow(hidden_ * stride);
+  copy_tokens(x, hidden_, pivots.first, count, rows, stride);
+  float* const products = own.scores.grow(2 * heads * stride);
+  kernels_.token_products({rows, stride, hidden_, count}, pooling.vectors.data(), 2 * heads, products, stride);
+  double sum = pooling.bias;
+  for (std::size_t head = 0; head < heads; ++head) {
+    float* const shares = products + head * stride;
+    const float* const values = products + (heads + head) * stride;
+    kernels_.softmax(shares, count);
+    for (std::size_t n = 0; n < count; ++n) sum += static_cast<double>(shares[n]) * values[n];
+  }
+  return sum;
+}
+
+void Encoder::score_documents(const Segment& cls_token, const Segment& query, std::span<const Document> documents,
+                              std::span<float> logits, Team& team, const StopSignal& stop) const {
+  std::vector<Candidate> passages;
+  for (const Document& document : documents) {
+    passages.insert(passages.end(), document.passages.begin(), document.passages.end());
+  }
+  const Group group = layout(cls_token, query, passages, true);
+  const PivotGroup pivots = pivots_of(group, documents);
+  if (!team.group.pivots) team.group.pivots = std::make_unique<Workspace>();
+  embed(cls_token, query, group, team);
+  prepare_positions(positions_of(group), team.group);
+  fill_rotations(cls_token, query, group, team.group);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    stop.throw_if_due("scoring the candidates");
+    block(layers_[i], group, team,
+          [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
+            attend_chunk(layers_[i].views, group, chunk, {}, biases_of(layers_[i], head, team.group), stride, own);
+          });
+    if (pivots.group.tokens > 0) exchange(exchanges_[i], pivots, group, team);
+  }
+  std::vector<double> sums(documents.size(), folded_bias_);
+  for (std::size_t i = 0; i < pivots.runs.size(); ++i) {
+    if (pivots.pooling[i] == head_pooling_.size()) continue;  // the head does not read it
+    sums[pivots.document[i]] += pool_pivots(head_pooling_[pivots.pooling[i]], pivots.group.sequences[i],
+                                            team.group.pivots->x.data(), team.group);
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) logits[i] = static_cast<float>(sums[i]);
+}
+
+}  // namespace relucent::cpu

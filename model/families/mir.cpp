@@ -1,0 +1,135 @@
+#include "model/families/mir.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/families/bert.h"
+#include "model/families/config_reader.h"
+#include "model/families/tensor_reader.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::int64_t kMostNodes = 4096;  // their graph may be a bit per pair
+
+PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& description) {
+  PassageForm form;
+  GraphSettings& graphs = form.graphs;
+  const JsonFile& file = config.file();
+  graphs.window = config.size_or("passage_window", 1 << 16, graphs.window);
+  graphs.stride = config.size_or("passage_stride", 1 << 16, graphs.stride);
+  if (graphs.stride > graphs.window) {
+    file.fail("passage_stride", fmt::format("{} is more than passage_window {}", graphs.stride, graphs.window),
+              "passages may overlap, but leave no gaps");
+  }
+  graphs.max_document_tokens = config.size_or("max_document_tokens", (1 << 16) - 1, graphs.max_document_tokens);
+  form.max_query_tokens = config.integer_or("max_query_tokens", 0, 1 << 16, form.max_query_tokens);
+  graphs.max_sentence_nodes = config.integer_or("max_sentence_nodes", 0, kMostNodes, graphs.max_sentence_nodes);
+  graphs.max_token_nodes = config.integer_or("max_token_nodes", 0, kMostNodes, graphs.max_token_nodes);
+  graphs.max_terms = config.integer_or("max_terms", 0, 1 << 16, graphs.max_terms);
+  graphs.passage_neighbours = config.integer_or("passage_neighbours", 0, 1 << 16, graphs.passage_neighbours);
+  config.find("entity_min_score");
+  graphs.entity_min_score = file.number("entity_min_score").value_or(graphs.entity_min_score);
+  // Every piece may start a sentence, and so have a token before it.
+  const std::int64_t longest = std::int64_t{1} + form.max_query_tokens + 2 * std::int64_t{graphs.window};
+  if (longest > description.max_positions) {
+    file.fail("passage_window",
+              fmt::format("a passage may need {} positions, 1 + max_query_tokens + 2 * passage_window, but "
+                          "max_position_embeddings is {}",
+                          longest, description.max_positions),
+              "choose a smaller passage_window");
+  }
+  const auto token = [&](std::string_view key) {
+    config.find(key);
+    return static_cast<std::int32_t>(file.required_integer(key, 0, description.vocabulary_size - 1));
+  };
+  form.passage_token = token("psg_token_id");
+  form.sentence_token = token("snt_token_id");
+  return form;
+}
+
+FamilyConfiguration read_mir_configuration(const JsonFile& file) {
+  ConfigReader config(file);
+  FamilyConfiguration result;
+  result.architecture = config.architecture(std::array<std::string_view, 1>{"MirForSequenceClassification"});
+  config.require_one_label();
+  if (config.pattern() != AttentionPattern()) {
+    config.unsupported("attention_window_size", "passages with a sparse attention pattern are not supported",
+                       "remove the keys of the pattern");
+  }
+  EncoderDescription& description = result.description;
+  std::vector<Layer> layers = read_bert_form(config, description);
+  if (description.token_types < 2) file.fail("type_vocab_size", "is 1, but documents have token type 1");
+  result.max_tokens = description.max_positions;
+
+  description.groups = cross_encoder_groups();
+  description.groups.push_back({.name = "passage pivots", .input = Dependence::pair, .pivots_of = kCls});
+  description.groups.push_back({.name = "sentence pivots", .input = Dependence::pair, .pivots_of = kDocument});
+  description.groups.push_back({.name = "token pivots", .input = Dependence::pair, .pivots_of = kDocument});
+  const std::size_t groups = description.groups.size();
+  Exchange exchange{{kPassagePivots, kSentencePivots, kTokenPivots}, layers.front()};
+  Views within;
+  within.assign(groups, {});
+  for (std::size_t from = 0; from <= kDocument; ++from) {
+    within[from].resize(groups);
+    for (std::size_t to = 0; to <= kDocument; ++to) within[from][to] = {View::Kind::all};
+  }
+  for (Layer& layer : layers) layer.attentions.front().views = within;
+  Views& between = exchange.layer.attentions.front().views;
+  between.assign(groups, {});
+  for (std::size_t pivots = kPassagePivots; pivots < groups; ++pivots) {
+    between[pivots].resize(groups);
+    between[pivots][pivots] = {View::Kind::linked};
+  }
+  const std::size_t count = layers.size();
+  Stack& stack = description.stacks.emplace_back();
+  stack = {{kCls, kQuery, kDocument}, std::move(layers), false, std::vector<Exchange>(count, exchange)};
+  stack.exchanges.back().combines = false;
+  description.head = {.groups = exchange.groups,
+                      .pooling_heads = exchange.layer.attentions.front().heads,
+                      .dense = true,
+                      .activation = Activation::none};
+  result.passages = read_passage_form(config, description);
+  result.ignored_keys = config.unread_keys();
+  return result;
+}
+
+FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& configuration,
+                               std::span<const std::int32_t>) {
+  const EncoderDescription& description = configuration.description;
+  const Stack& form = description.stacks.front();
+  const std::int64_t hidden = description.hidden_size, inner = form.layers.front().feed_forward.size;
+  FamilyWeights result;
+  EncoderWeights& weights = result.weights;
+  read_bert_embeddings(reader, "bert.", description.vocabulary_size, description, result);
+  weights.stacks = {read_bert_layers(reader, "bert.", description)};
+  for (std::size_t i = 0; i < form.layers.size(); ++i) {
+    const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
+    ExchangeWeights& exchange = weights.stacks.front().exchanges.emplace_back();
+    exchange.layer = read_bert_layer(reader, layer + "inter.", hidden, inner);
+    // The last layer's changes nothing that is read, and may be missing.
+    if (form.exchanges[i].combines) exchange.combine = reader.linear(layer + "combine", hidden, 2 * hidden, false);
+  }
+  for (const char* view : {"passage", "sentence", "token"}) {
+    const std::string name = fmt::format("aggregation.{}.", view);
+    PoolingWeights& pooling = weights.head_pooling.emplace_back();
+    pooling.vector = reader.vector(name + "pooling_vector", hidden);
+    pooling.query = reader.linear(name + "query", hidden, hidden, false);
+    pooling.key = reader.linear(name + "key", hidden, hidden, false);
+    pooling.value = reader.linear(name + "value", hidden, hidden, false);
+    pooling.output = reader.linear(name + "output", hidden, hidden, false);
+  }
+  weights.head_dense = reader.linear("aggregation.combine", hidden, 3 * hidden, false);
+  weights.head_output = reader.linear("classifier", 1, hidden, false);
+  weights.storage = reader.file().storage();
+  result.used = reader.used();
+  return result;
+}
+
+}  // namespace
+
+const Family kMirFamily{"mir", read_mir_configuration, read_mir_weights};
+
+}  // namespace relucent

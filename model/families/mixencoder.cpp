@@ -1,0 +1,170 @@
+#include "model/families/mixencoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "model/families/bert.h"
+#include "model/families/config_reader.h"
+#include "model/families/tensor_reader.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::int64_t kMostContext = 16;  // as many as every backend computes
+constexpr std::int32_t kFewestTokens = 3;  // [CLS], a word, [SEP]
+constexpr const char* kSpecialTokens = "mixencoder.special_tokens.weight";
+constexpr const char* kContextCodes = "mixencoder.context_codes.weight";
+
+std::string required_text(ConfigReader& config, std::string_view key) {
+  std::string value = config.text(key, "");
+  if (value.empty()) config.file().fail(key, "is missing", "add it or download the file again");
+  return value;
+}
+
+Derivation::Kind strategy(ConfigReader& config) {
+  const std::string name = required_text(config, "mix_strategy");
+  if (name == "special_tokens") return Derivation::Kind::first_tokens;
+  if (name == "context_codes") return Derivation::Kind::codes;
+  config.unsupported("mix_strategy", "unknown strategy " + name, "use special_tokens or context_codes");
+}
+
+/// What "mean" and "split" pool: the hint, and the context that the score takes.
+std::pair<Pooling, Pooling> pooling(ConfigReader& config) {
+  const std::string name = config.text("candidate_pooling", "mean");
+  if (name == "mean") return {Pooling::mean, Pooling::mean};
+  if (name == "split") return {Pooling::last, Pooling::all_but_last};
+  config.unsupported("candidate_pooling", "unknown pooling " + name, "use mean or split");
+}
+
+/// The layers of the encoder whose keys and values the interaction reads, from 0, ascending.
+std::vector<std::int32_t> interaction_layers(ConfigReader& config, std::size_t layers) {
+  constexpr std::string_view key = "interaction_layers";
+  const auto* stated = config.find(key);
+  if (stated == nullptr || !stated->is_array() || stated->empty()) {
+    config.file().fail(key, "is not a list of layers", fmt::format("give numbers from 0 to {}", layers - 1));
+  }
+  std::vector<std::int32_t> numbers;
+  for (const auto& layer : *stated) {
+    if (!layer.is_number_integer() || layer < 0 || layer >= layers) {
+      config.file().fail(key,
+                         fmt::format("contains {}, but the model has the layers 0 to {}", layer.dump(), layers - 1));
+    }
+    const auto number = layer.get<std::int32_t>();
+    if (!numbers.empty() && number <= numbers.back()) config.file().fail(key, "is not in ascending order");
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+MixForm lengths(ConfigReader& config, const EncoderDescription& description, std::int32_t special_tokens) {
+  const MixForm form{config.size("query_max_length", description.max_positions),
+                     config.size("candidate_max_length", description.max_positions)};
+  for (const auto& [key, length] : {std::pair("query_max_length", form.query_max_length),
+                                    std::pair("candidate_max_length", form.candidate_max_length)}) {
+    if (length < kFewestTokens) config.file().fail(key, "leaves no room for a word between [CLS] and [SEP]");
+  }
+  // The special tokens take the place of [CLS].
+  const std::int32_t longest = form.candidate_max_length + std::max(0, special_tokens - 1);
+  if (longest > description.max_positions) {
+    config.file().fail("candidate_max_length",
+                       fmt::format("asks for {} positions, {} of them for special tokens, but "
+                                   "max_position_embeddings is {}",
+                                   longest, special_tokens, description.max_positions),
+                       "lower candidate_max_length or num_context_embeddings");
+  }
+  return form;
+}
+
+FamilyConfiguration read_configuration(const JsonFile& file) {
+  ConfigReader config(file);
+  FamilyConfiguration result;
+  result.architecture = "MixEncoder";
+  config.find("architectures");
+  EncoderDescription& description = result.description;
+  std::vector<Layer> layers = read_bert_form(config, description);
+  for (Layer& layer : layers) layer.attentions.front().views = mix_encoder_text_views();
+  const Derivation::Kind kind = strategy(config);
+  const std::int32_t context = config.size("num_context_embeddings", kMostContext);
+  description.groups = mix_encoder_groups(kind, context);
+  const auto [hint, pooled] = pooling(config);
+  std::vector<Layer> interaction;
+  for (const std::int32_t layer : interaction_layers(config, layers.size())) {
+    Attention& attention = interaction.emplace_back(layers.front()).attentions.front();
+    attention.views = mix_encoder_interaction_views();
+    attention.keys_of_layer = layer;
+    attention.gated = GatedToken{kCls, kContext, hint};
+  }
+  if (const std::string score = config.text("mix_score", "dot"); score != "dot") {
+    config.unsupported("mix_score", "unknown score " + score, "use dot");
+  }
+  if (kind == Derivation::Kind::first_tokens) result.special_ids = context;
+  result.mix = lengths(config, description, result.special_ids);
+  result.max_tokens = description.max_positions;
+  description.vocabulary_size += result.special_ids;
+  description.stacks = {{{kQuery, kDocument}, std::move(layers)}, {{kContext, kCls}, std::move(interaction)}};
+  description.head = {.groups = {kContext}, .pooling = pooled, .dot_with = kCls};
+  result.ignored_keys = config.unread_keys();
+  return result;
+}
+
+/// The rows of `first`, then those of `second`, as one table; keeps the file of the other tensors, too.
+void join_rows(TensorView& first, const TensorView& second, std::shared_ptr<const void>& storage) {
+  struct Joined {
+    std::vector<float> rows;
+    std::shared_ptr<const void> file;
+  };
+  const auto joined = std::make_shared<Joined>(Joined{first.to_f32(), storage});
+  const std::vector<float> more = second.to_f32();
+  joined->rows.insert(joined->rows.end(), more.begin(), more.end());
+  first = {DataType::f32,
+           {first.shape[0] + second.shape[0], first.shape[1]},
+           reinterpret_cast<const std::byte*>(joined->rows.data())};
+  storage = joined;
+}
+
+FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& configuration,
+                           std::span<const std::int32_t>) {
+  const EncoderDescription& description = configuration.description;
+  const std::int64_t hidden = description.hidden_size;
+  const std::vector<Layer>& interaction = description.stacks.back().layers;
+  FamilyWeights result;
+  EncoderWeights& weights = result.weights;
+  weights.storage = reader.file().storage();
+  const bool special = configuration.special_ids > 0;
+  const std::int64_t context = description.groups[kContext].derived->tokens;
+  read_bert_embeddings(reader, "bert.", description.vocabulary_size - configuration.special_ids, description, result);
+  const TensorView rows = reader.matrix(special ? kSpecialTokens : kContextCodes, context, hidden);
+  const char* const other = special ? kContextCodes : kSpecialTokens;
+  reader.refuse_tensors([&](std::string_view name) { return name == other; },
+                        "belongs to the other mix_strategy than that of config.json");
+  if (!special) weights.codes = rows;
+  if (special && rows.data != nullptr && weights.word_embeddings.data != nullptr) {
+    join_rows(weights.word_embeddings, rows, weights.storage);
+  }
+  weights.stacks.push_back(read_bert_layers(reader, "bert.", description));
+  const LinearWeights gate = reader.linear("mixencoder.gate", hidden, 3 * hidden);
+  StackWeights& stack = weights.stacks.emplace_back();
+  std::vector<std::string> known;
+  for (const Layer& layer : interaction) {
+    const std::string& prefix =
+        known.emplace_back(fmt::format("mixencoder.layer.{}.", *layer.attentions.front().keys_of_layer));
+    LayerWeights& out = stack.layers.emplace_back(read_bert_layer(reader, prefix, hidden, layer.feed_forward.size));
+    out.attentions.front().gated_query = reader.linear(prefix + "attention.self.compress_query", hidden, hidden);
+    out.attentions.front().gate = gate;
+  }
+  const auto is_extra = [&](std::string_view name) {
+    return name.starts_with("mixencoder.layer.") &&
+           std::none_of(known.begin(), known.end(), [&](const std::string& one) { return name.starts_with(one); });
+  };
+  reader.refuse_tensors(is_extra, "belongs to a layer that config.json's interaction_layers does not list");
+  result.used = reader.used();
+  return result;
+}
+
+}  // namespace
+
+const Family kMixEncoderFamily{"mixencoder", read_configuration, read_weights};
+
+}  // namespace relucent

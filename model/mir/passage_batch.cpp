@@ -1,0 +1,95 @@
+#include "model/mir/passage_batch.h"
+
+#include <numeric>
+
+#include "model/families/mir.h"
+
+namespace relucent {
+
+PassageBatch::PassageBatch(const PassageForm& form, std::span<const std::int32_t> query)
+    : form_(form), query_(query.begin(), query.end()), shared_positions_(1 + query.size()) {
+  std::iota(shared_positions_.begin(), shared_positions_.end(), 0);
+  const std::span<const std::int32_t> positions(shared_positions_);
+  shared_.push_back({kCls, {&form_.passage_token, 1}, positions.first(1), 0});
+  if (!query_.empty()) shared_.push_back({kQuery, query_, positions.subspan(1), 0});
+}
+
+void PassageBatch::PivotList::add(std::size_t candidate, std::span<const std::int32_t> places, const Adjacency& graph) {
+  const std::span<const std::int32_t> sees = graph.seen_by(pivots.size());
+  Pivots::Pivot& pivot = pivots.emplace_back();
+  pivot = {candidate, tokens.size(), places.size(), seen.size(), sees.size()};
+  tokens.insert(tokens.end(), places.begin(), places.end());
+  seen.insert(seen.end(), sees.begin(), sees.end());
+}
+
+void PassageBatch::add(std::span<const Pieces> passages, const PivotGraphs& pivots) {
+  Document& document = documents_.emplace_back();
+  document.passages = passages.size();
+  std::vector<std::vector<std::int32_t>> token_of(passages.size());  // [passages][pieces]: its place in the segment
+  for (std::size_t j = 0; j < passages.size(); ++j) {
+    Passage& passage = passages_.emplace_back();
+    auto start = passages[j].sentence_starts.begin();
+    for (std::size_t i = 0; i < passages[j].ids.size(); ++i) {
+      if (start != passages[j].sentence_starts.end() && *start == static_cast<std::int32_t>(i)) {
+        passage.ids.push_back(form_.sentence_token);
+        ++start;
+      }
+      token_of[j].push_back(static_cast<std::int32_t>(passage.ids.size()));
+      passage.ids.push_back(passages[j].ids[i]);
+    }
+    passage.positions.resize(passage.ids.size());
+    std::iota(passage.positions.begin(), passage.positions.end(), static_cast<std::int32_t>(shared_positions_.size()));
+    passage.segment = {kDocument, passage.ids, passage.positions, 1};
+    constexpr std::int32_t first = 0;
+    document.lists[0].add(j, {&first, 1}, pivots.between_passages);
+  }
+  for (const PivotGraphs::SentenceNode& node : pivots.sentences) {
+    const auto passage = static_cast<std::size_t>(node.passage);
+    const std::int32_t before = token_of[passage][static_cast<std::size_t>(node.piece)] - 1;
+    document.lists[1].add(passage, {&before, 1}, pivots.between_sentences);
+  }
+  for (const PivotGraphs::TokenNode& node : pivots.tokens) {
+    const auto passage = static_cast<std::size_t>(node.passage);
+    document.lists[2].add(
+        passage,
+        std::span(token_of[passage]).subspan(static_cast<std::size_t>(node.first), static_cast<std::size_t>(node.size)),
+        pivots.between_tokens);
+  }
+}
+
+void PassageBatch::add(std::span<const std::int32_t> pieces, const DocumentGraph& graph) {
+  const PivotGraphs pivots = pivot_graphs(form_.graphs, graph);
+  std::vector<std::vector<std::int32_t>> starts;
+  std::vector<Pieces> passages;
+  starts.reserve(pivots.passages.size());
+  for (const auto& passage : pivots.passages) {
+    starts.push_back(sentence_starts(graph, passage));
+    const auto begin = static_cast<std::size_t>(passage.begin), size = static_cast<std::size_t>(passage.end) - begin;
+    passages.push_back({pieces.subspan(begin, size), starts.back()});
+  }
+  add(passages, pivots);
+}
+
+ScoringBatch PassageBatch::batch() {
+  candidates_.clear();
+  for (const Passage& passage : passages_) candidates_.emplace_back(&passage.segment, 1);
+  in_order_.clear();
+  for (Document& document : documents_) {
+    document.pivots.clear();
+    for (std::int32_t view = 0; view < 3; ++view) {
+      const PivotList& list = document.lists[view];
+      document.pivots.push_back({kPassagePivots + view, list.pivots, list.tokens, list.seen});
+    }
+    in_order_.push_back({document.passages, document.pivots});
+  }
+  return {shared_, candidates_, in_order_};
+}
+
+std::vector<std::int32_t> PassageBatch::ids_of(std::size_t passage) const {
+  std::vector<std::int32_t> ids{form_.passage_token};
+  ids.insert(ids.end(), query_.begin(), query_.end());
+  ids.insert(ids.end(), passages_[passage].ids.begin(), passages_[passage].ids.end());
+  return ids;
+}
+
+}  // namespace relucent

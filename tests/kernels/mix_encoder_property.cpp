@@ -1,0 +1,221 @@
+// MixEncoders: every backend computes what the reference computes, and a candidate's bits depend on nothing else.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "kernels/pair_form.h"
+#include "tests/support/kernels_support.h"
+
+namespace relucent::testing {
+namespace {
+
+/// Where and what a MixEncoder's candidates are.
+class MixInputs {
+ public:
+  MixInputs(RandomModel& model, std::size_t query, const std::vector<std::size_t>& lengths)
+      : query_(model.tokens(query)), positions_(model.description.max_positions) {
+    std::iota(positions_.begin(), positions_.end(), 0);
+    for (const std::size_t length : lengths) texts_.push_back(model.tokens(length));
+    context_ = static_cast<std::size_t>(model.description.groups[kContext].derived->tokens);
+    size_ = context_ * static_cast<std::size_t>(model.description.hidden_size);
+  }
+
+  std::vector<float> encoded(const Backend& backend, std::size_t first, std::size_t count) const {
+    std::vector<Segment> segments;
+    for (std::size_t i = first; i < first + count; ++i) segments.push_back(text(i));
+    std::vector<float> states(count * size_, std::nanf(""));
+    backend.encode(segments, states);
+    return states;
+  }
+  /// Of candidates given as texts, or by these states.
+  std::vector<float> scores(const Backend& backend, std::size_t first, std::size_t count,
+                            std::span<const float> states = {}) const {
+    const std::span<const std::int32_t> positions(positions_);
+    const Segment shared[] = {{kQuery, query_, positions.first(query_.size())}};
+    std::vector<Segment> segments;
+    for (std::size_t i = 0; i < count; ++i) {
+      segments.push_back(states.empty()
+                             ? text(first + i)
+                             : Segment{kContext, {}, positions.first(context_), 0, states.subspan(i * size_, size_)});
+    }
+    std::vector<std::span<const Segment>> candidates;
+    for (const Segment& segment : segments) candidates.emplace_back(&segment, 1);
+    std::vector<float> logits(count, std::nanf(""));
+    backend.score({shared, candidates}, logits);
+    return logits;
+  }
+  std::size_t count() const { return texts_.size(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  Segment text(std::size_t i) const {
+    return {kDocument, texts_[i], std::span<const std::int32_t>(positions_).first(texts_[i].size())};
+  }
+
+  std::vector<std::int32_t> query_, positions_;
+  std::vector<std::vector<std::int32_t>> texts_;
+  std::size_t context_ = 0, size_ = 0;
+};
+
+std::vector<std::size_t> lengths(std::size_t count) {
+  std::vector<std::size_t> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = 16 + i * 37 % 90;
+  return all;
+}
+
+class MixEncoders : public OnEveryWay {};
+
+INSTANTIATE_TEST_SUITE_P(Ways, MixEncoders, ::testing::ValuesIn(ways()),
+                         [](const auto& way) { return name_of(way.param); });
+
+struct Form {
+  Derivation::Kind kind;
+  std::int32_t context;
+  std::vector<std::int32_t> keys_of;
+  Pooling hint, pooling;
+};
+
+TEST_P(MixEncoders, ComputeWhatTheReferenceComputes) {
+  const std::vector<Form> forms = {
+      {Derivation::Kind::first_tokens, 1, {2}, Pooling::mean, Pooling::mean},
+      {Derivation::Kind::first_tokens, 3, {0, 2}, Pooling::last, Pooling::all_but_last},
+      {Derivation::Kind::codes, 2, {0, 1, 2}, Pooling::mean, Pooling::mean},
+      {Derivation::Kind::codes, 16, {1}, Pooling::last, Pooling::all_but_last},
+  };
+  for (const Form& form : forms) {
+    for (const std::int32_t hidden : {72, 136}) {
+      RandomModel model({.hidden = hidden, .heads = 4, .intermediate = 100, .layers = 3});
+      model.make_mix_encoder(form.kind, form.context, form.keys_of, form.hint, form.pooling);
+      const MixInputs inputs(model, 7, lengths(5));
+      const auto ref = model.on({Device::ref(), Precision::fp32, 1, ""});
+      const auto backend = model.on(GetParam().options);
+      const bool exact = GetParam().options.precision == Precision::fp32;
+      const std::vector<float> states = inputs.encoded(*ref, 0, inputs.count());
+      EXPECT_LE(furthest(inputs.encoded(*backend, 0, inputs.count()), states), exact ? 2e-5 : 0.5);
+      // A score is a sum over as many features as there are.
+      EXPECT_LE(furthest(inputs.scores(*backend, 0, inputs.count()), inputs.scores(*ref, 0, inputs.count())),
+                GetParam().tolerance * hidden / (exact ? 1 : 4))
+          << form.context << " states, hidden " << hidden;
+    }
+  }
+}
+
+TEST_P(MixEncoders, BitsDependOnNothingElse) {
+  RandomModel model({.hidden = 136, .heads = 4, .intermediate = 200, .layers = 3});
+  model.make_mix_encoder(Derivation::Kind::codes, 2, {1, 2}, Pooling::mean, Pooling::mean);
+  const MixInputs inputs(model, 9, lengths(60));
+  const auto backend = model.on(GetParam().options);
+  const std::vector<float> states = inputs.encoded(*backend, 0, inputs.count());
+  const std::vector<float> scores = inputs.scores(*backend, 0, inputs.count());
+  EXPECT_EQ(inputs.scores(*backend, 0, inputs.count(), states), scores) << "encoded before and now";
+  for (const int threads : {1, 3}) {
+    BackendOptions options = GetParam().options;
+    options.threads = threads;
+    const auto other = model.on(options);
+    EXPECT_EQ(inputs.encoded(*other, 0, inputs.count()), states) << threads;
+    EXPECT_EQ(inputs.scores(*other, 0, inputs.count(), states), scores) << threads;
+  }
+  const std::span<const float> all(states);
+  for (const std::size_t first : {0, 3, 37}) {
+    for (const std::size_t count : {1, 20}) {
+      const auto part = [&](const std::vector<float>& of, std::size_t each) {
+        return std::vector<float>(of.begin() + static_cast<std::ptrdiff_t>(first * each),
+                                  of.begin() + static_cast<std::ptrdiff_t>((first + count) * each));
+      };
+      EXPECT_EQ(inputs.encoded(*backend, first, count), part(states, inputs.size())) << first << ", " << count;
+      EXPECT_EQ(inputs.scores(*backend, first, count, all.subspan(first * inputs.size(), count * inputs.size())),
+                part(scores, 1))
+          << first << ", " << count;
+    }
+  }
+}
+
+class MixEncoderBatch : public ::testing::Test {
+ protected:
+  MixEncoderBatch() {
+    model_.make_mix_encoder(Derivation::Kind::first_tokens, 2, {1}, Pooling::mean, Pooling::mean);
+    std::iota(positions_.begin(), positions_.end(), 0);
+    backends_.push_back(model_.on({Device::ref(), Precision::fp32, 1, ""}));
+    backends_.push_back(model_.on({Device::cpu(), Precision::fp32, 2, ""}));
+  }
+  Segment text(std::size_t tokens) const {
+    return {kDocument, std::span(ids_).first(tokens), std::span(positions_).first(tokens)};
+  }
+  void refuse(ErrorKind kind, const std::string& words, std::span<const Segment> shared, const Segment& candidate) {
+    const std::span<const Segment> candidates[] = {{&candidate, 1}};
+    float logit = 0;
+    for (const auto& backend : backends_) {
+      expect_error(kind, {words}, [&] { backend->score({shared, candidates}, {&logit, 1}); });
+    }
+  }
+
+  RandomModel model_{{}};
+  std::vector<std::int32_t> ids_ = model_.tokens(10), positions_ = std::vector<std::int32_t>(10);
+  std::vector<std::unique_ptr<Backend>> backends_;
+};
+
+TEST_F(MixEncoderBatch, BadInputIsRefusedByName) {
+  const Segment query{kQuery, std::span(ids_).first(3), std::span(positions_).first(3)};
+  const Segment shared[] = {query};
+  const std::vector<float> states(64 * 3);
+  const std::span<const std::int32_t> places(positions_);
+  refuse(ErrorKind::usage, "has 1 tokens, but 2 states derive from it", shared, text(1));
+  refuse(ErrorKind::usage, "must be given as 2 states", shared, {kContext, {}, places.first(3), 0, states});
+  refuse(ErrorKind::usage, "must be given as 2 states", shared, {kContext, std::span(ids_).first(2), places.first(2)});
+  for (const auto& backend : backends_) {
+    std::vector<float> room(2 * 64);
+    const Segment one = text(1), two = text(4);
+    expect_error(ErrorKind::usage, {"has 1 tokens, but 2 states derive from it"}, [&] {
+      backend->encode({&one, 1}, room);
+    });
+    expect_error(ErrorKind::usage, {"room for 127 states of 128 numbers"}, [&] {
+      backend->encode({&two, 1}, std::span(room).first(127));
+    });
+    expect_error(ErrorKind::usage, {"wrong group"}, [&] { backend->encode({&query, 1}, room); });
+  }
+  const RandomModel pairs({});
+  for (const char* device : {"ref", "cpu"}) {
+    const auto backend = pairs.on({parse_device(device), Precision::fp32, 1, ""});
+    expect_error(ErrorKind::unsupported, {"no states that could be computed before a query"},
+                 [&] { backend->encode({}, {}); });
+  }
+}
+
+TEST_F(MixEncoderBatch, TheClockIsLookedAt) {
+  const Segment shared[] = {{kQuery, std::span(ids_).first(3), std::span(positions_).first(3)}};
+  const Segment candidate = text(5);
+  const std::span<const Segment> candidates[] = {{&candidate, 1}};
+  StopSignal late;
+  late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  std::vector<float> room(2 * 64);
+  for (const auto& backend : backends_) {
+    EXPECT_THROW(backend->score({shared, candidates}, std::span(room).first(1), late), Error);
+    EXPECT_THROW(backend->encode({&candidate, 1}, room, late), Error);
+  }
+}
+
+// Nearly a MixEncoder is not taken for one.
+TEST(MixEncoderForm, OtherFormsAreNotTaken) {
+  RandomModel model({});
+  model.make_mix_encoder(Derivation::Kind::first_tokens, 2, {1}, Pooling::mean, Pooling::mean);
+  EXPECT_TRUE(is_mix_encoder(model.description));
+  EXPECT_EQ(features_of(model.description).front(), Feature::mix_encoder);
+  const auto refuse = [&](const char* words, const auto& spoil) {
+    const EncoderDescription whole = model.description;
+    spoil(model.description);
+    EXPECT_FALSE(is_mix_encoder(model.description));
+    expect_error(ErrorKind::unsupported, {words}, [&] { model.on({Device::cpu(), Precision::fp32, 1, ""}); });
+    model.description = whole;
+  };
+  refuse("does not support", [](auto& d) { d.stacks[1].layers[0].attentions[0].scale *= 2; });
+  refuse("does not support",
+         [](auto& d) { d.stacks[1].layers[0].attentions[0].views[kCls][kContext].kind = View::Kind::all; });
+  refuse("does not support", [](auto& d) {
+    d.stacks[0].layers[1].attentions[0].views[kDocument][kDocument] = {View::Kind::window, 3};
+  });
+  refuse("does not support", [](auto& d) { d.head.scale = 2; });
+}
+
+}  // namespace
+}  // namespace relucent::testing

@@ -1,0 +1,230 @@
+// MIR's scores and states against a float64 implementation, on every backend of this machine.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "kernels/cpu/vector_kernels.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "model/families/mir.h"
+#include "model/mir/passage_batch.h"
+#include "relucent/error.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/test_data.h"
+
+namespace relucent::testing {
+namespace {
+
+using nlohmann::json;
+using Numbers = std::vector<std::int32_t>;
+
+/// A case's passages and pivots, whose nodes are given by places in the input.
+struct Case {
+  std::vector<Numbers> ids, starts;
+  PivotGraphs pivots;
+
+  Case(const json& row, std::int32_t query) {
+    for (const json& passage : row["passages"]) {
+      ids.push_back(passage["ids"]);
+      starts.push_back(passage["sentence_starts"]);
+      pivots.passages.push_back({0, static_cast<std::int32_t>(ids.back().size())});
+    }
+    // The input has [PSG], the query, and a token before each sentence's first piece.
+    const auto piece_of = [&](std::size_t passage, std::int32_t place) {
+      std::int32_t before = 0;  // tokens of sentences
+      for (const std::int32_t start : starts[passage]) before += 1 + query + start + before < place ? 1 : 0;
+      return place - 1 - query - before;
+    };
+    for (const json& node : row["s_nodes"]) {
+      const std::size_t passage = node[0];
+      pivots.sentences.push_back({node[0], piece_of(passage, node[1].get<std::int32_t>() + 1)});
+    }
+    for (const json& node : row["t_nodes"]) {
+      const Numbers places = node[1];
+      const std::int32_t first = piece_of(node[0], places.front());
+      pivots.tokens.push_back({node[0], first, static_cast<std::int32_t>(places.size()), 0});
+    }
+    pivots.between_passages = graph_of(row["p2p"]);
+    pivots.between_sentences = graph_of(row["s2s"]);
+    pivots.between_tokens = graph_of(row["t2t"]);
+  }
+
+  std::vector<PassageBatch::Pieces> passages() const {
+    std::vector<PassageBatch::Pieces> all;
+    for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], starts[i]});
+    return all;
+  }
+
+ private:
+  static Adjacency graph_of(const json& lists) {
+    Adjacency graph;
+    for (const json& list : lists) graph.add_node(graph.add_list(list.get<Numbers>()));
+    return graph;
+  }
+};
+
+struct MirDevice {
+  std::string name, instruction_set;
+  Precision precision;
+  double tolerance;
+};
+
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's name
+void PrintTo(const MirDevice& device, std::ostream* out) { *out << device.name << " " << device.instruction_set; }
+
+class MirGolden : public ::testing::TestWithParam<MirDevice> {
+ protected:
+  void SetUp() override { RELUCENT_NEEDS(golden_path("mir/forward.jsonl.gz")); }
+
+  const Checkpoint& checkpoint(const std::string& model) {
+    const auto known = checkpoints_.find(model);
+    if (known != checkpoints_.end()) return known->second;
+    return checkpoints_.emplace(model, read_checkpoint(golden_path("mir/" + model))).first->second;
+  }
+  const Backend& backend(const std::string& model) {
+    std::unique_ptr<Backend>& made = backends_[model];
+    if (!made) {
+      BackendOptions options;
+      options.device = parse_device(GetParam().name);
+      options.precision = GetParam().precision;
+      options.instruction_set = GetParam().instruction_set;
+      options.threads = 2;
+      const Checkpoint& of = checkpoint(model);
+      made = create_backend(of.configuration.description, of.weights.weights, options);
+    }
+    return *made;
+  }
+
+  std::map<std::string, Checkpoint> checkpoints_;
+  std::map<std::string, std::unique_ptr<Backend>> backends_;
+};
+
+double norm_of(const std::vector<std::vector<float>>& rows) {
+  double sum = 0;
+  for (const std::vector<float>& row : rows) {
+    for (const float value : row) sum += static_cast<double>(value) * value;
+  }
+  return std::sqrt(sum);
+}
+
+void expect_first(const json& expected, const std::vector<float>& values, const std::string& what) {
+  ASSERT_GE(values.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values[i], expected[i].get<double>(), 2e-5) << what;
+}
+
+TEST_P(MirGolden, ScoresAreThoseOfTheReference) {
+  std::map<std::string, std::size_t> rows;
+  double greatest = 0;
+  // All documents of a model in one batch, and each alone: the same bits.
+  for_each_line(golden_path("mir/forward.jsonl.gz"), [&](const std::string& line) {
+    const json row = json::parse(line);
+    SCOPED_TRACE(row["id"].get<std::string>());
+    const std::string model = row["model"];
+    const PassageForm& form = *checkpoint(model).configuration.passages;
+    const Numbers query = row["query_ids"];
+    const Case one(row, static_cast<std::int32_t>(query.size()));
+    PassageBatch batch(form, query);
+    batch.add(one.passages(), one.pivots);
+    for (std::size_t i = 0; i < one.ids.size(); ++i) EXPECT_EQ(batch.ids_of(i), row["input_ids"][i].get<Numbers>());
+    float logit = 0;
+    backend(model).score(batch.batch(), {&logit, 1});
+    EXPECT_NEAR(logit, row["score"].get<double>(), GetParam().tolerance);
+    greatest = std::max(greatest, std::abs(logit - row["score"].get<double>()));
+    ++rows[model];
+  });
+  EXPECT_FALSE(rows.empty());
+  std::printf("greatest difference %.2g\n", greatest);
+}
+
+TEST_P(MirGolden, BitsDoNotDependOnTheBatch) {
+  std::map<std::string, std::vector<json>> rows;
+  for_each_line(golden_path("mir/forward.jsonl.gz"), [&](const std::string& line) {
+    json row = json::parse(line);
+    rows[row["model"].get<std::string>() + row["query_ids"].dump()].push_back(std::move(row));
+  });
+  // The query of the first case with the documents of others.
+  std::map<std::string, std::vector<const json*>> by_model;
+  for (const auto& [key, some] : rows) {
+    for (const json& row : some) by_model[row["model"]].push_back(&row);
+  }
+  for (const auto& [model, cases] : by_model) {
+    const PassageForm& form = *checkpoint(model).configuration.passages;
+    const Numbers query = (*cases.front())["query_ids"];
+    PassageBatch together(form, query);
+    std::vector<float> alone;
+    const std::size_t count = std::min<std::size_t>(cases.size(), GetParam().name == "ref" ? 5 : 40);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Case one(*cases[i], static_cast<std::int32_t>((*cases[i])["query_ids"].size()));
+      PassageBatch single(form, query);
+      single.add(one.passages(), one.pivots);
+      together.add(one.passages(), one.pivots);
+      backend(model).score(single.batch(), {&alone.emplace_back(), 1});
+    }
+    std::vector<float> logits(count);
+    backend(model).score(together.batch(), logits);
+    EXPECT_EQ(std::memcmp(logits.data(), alone.data(), count * sizeof(float)), 0) << model;
+  }
+}
+
+std::vector<MirDevice> devices() {
+  std::vector<MirDevice> all{{"ref", "", Precision::fp32, 2e-5}};
+  const cpu::VectorLevels levels = cpu::available_vector_kernels();
+  for (std::size_t i = 0; i < levels.count; ++i) all.push_back({"cpu", levels.levels[i]->name, Precision::fp32, 2e-5});
+  // These weights are far rougher than trained ones.
+  all.push_back({"cpu", "", Precision::bf16, 0.2});
+  all.push_back({"cpu", "", Precision::int8, 0.6});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Devices, MirGolden, ::testing::ValuesIn(devices()), [](const auto& test) {
+  return test.param.name + "_" + to_string(test.param.precision) +
+         (test.param.instruction_set.empty() ? "" : "_" + test.param.instruction_set);
+});
+
+TEST(MirStates, AreThoseOfTheReference) {
+  RELUCENT_NEEDS(golden_path("mir/forward.jsonl.gz"));
+  std::map<std::string, std::unique_ptr<Backend>> backends;
+  std::map<std::string, Checkpoint> checkpoints;
+  for_each_line(golden_path("mir/forward.jsonl.gz"), [&](const std::string& line) {
+    const json row = json::parse(line);
+    SCOPED_TRACE(row["id"].get<std::string>());
+    const std::string model = row["model"];
+    if (!backends[model]) {
+      checkpoints.emplace(model, read_checkpoint(golden_path("mir/" + model)));
+      const Checkpoint& of = checkpoints.at(model);
+      BackendOptions options;
+      options.device = parse_device("ref");
+      backends[model] = create_backend(of.configuration.description, of.weights.weights, options);
+    }
+    const Numbers query = row["query_ids"];
+    const Case one(row, static_cast<std::int32_t>(query.size()));
+    PassageBatch batch(*checkpoints.at(model).configuration.passages, query);
+    batch.add(one.passages(), one.pivots);
+    const HiddenStates states = backends[model]->hidden_states(batch.batch());
+    EXPECT_NEAR(states.logit, row["score"].get<double>(), 2e-5);
+    const json& blocks = row["blocks"];
+    ASSERT_EQ(states.layers.size(), blocks.size());
+    ASSERT_EQ(states.pivots.size(), blocks.size());
+    for (std::size_t l = 0; l < blocks.size(); ++l) {
+      SCOPED_TRACE(l);
+      const json& block = blocks[l];
+      const auto near = [&](const char* key, double value) {
+        EXPECT_NEAR(value, block[key].get<double>(), 1e-5 * (1 + block[key].get<double>())) << key;
+      };
+      near("p", norm_of({states.pivots[l][0]}));
+      near("s", norm_of({states.pivots[l][1]}));
+      near("t", norm_of({states.pivots[l][2]}));
+      expect_first(block["g_first"], states.pivots[l][0], "first passage pivot");
+      near(l + 1 < blocks.size() ? "block" : "intra", norm_of(states.layers[l]));
+    }
+    ASSERT_EQ(states.pooled.size(), 3U);
+    expect_first(row["views"]["passage"], states.pooled[0], "passages");
+    expect_first(row["views"]["sentence"], states.pooled[1], "sentences");
+    expect_first(row["views"]["token"], states.pooled[2], "tokens");
+  });
+}
+
+}  // namespace
+}  // namespace relucent::testing
