@@ -31,8 +31,8 @@ struct Names<Normalize> {
 
 template <>
 struct Names<OnError> {
-  static constexpr std::array<std::pair<OnError, std::string_view>, 2> kAll{
-      {{OnError::first_stage, "first_stage"}, {OnError::fail, "fail"}}};
+  static constexpr std::array<std::pair<OnError, std::string_view>, 3> kAll{
+      {{OnError::first_stage, "first_stage"}, {OnError::previous_stage, "previous_stage"}, {OnError::fail, "fail"}}};
 };
 
 template <>

@@ -94,8 +94,58 @@ void read_key(const Key& key, const toml::node& node, std::string_view name, Con
   key.set(config, value);
 }
 
+/// Where each key of a section (stage 0) or of a stage was written.
+using Places = std::map<std::pair<std::size_t, const Key*>, toml::source_region>;
+
+const Key* find_key(std::string_view section, std::string_view name) {
+  for (const auto& key : schema()) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places) {
+  std::vector<std::string> names;
+  for (const auto& key : schema()) {
+    if (is_key_of_stages(key)) names.push_back(key.name);
+  }
+  Config stage = as_config(config.rescorer);
+  for (const auto& [written, value] : in_order(table)) {
+    const Key* const found = find_key("rescorer", written->str());
+    if (found == nullptr) {
+      fail(name, written->source(), fmt::format("unknown key \"{}\" in [[rescorer.{}]]", written->str(), kStages),
+           did_you_mean(written->str(), names));
+    }
+    if (!is_key_of_stages(*found)) {
+      fail(name, written->source(), fmt::format("{} holds for all stages", found->name),
+           "set it in [rescorer], above the first [[rescorer.stages]]");
+    }
+    read_key(*found, *value, name, stage);
+    places[{config.rescorer.stages.size() + 1, found}] = value->source();
+  }
+  config.rescorer.stages.push_back(std::move(stage.rescorer));
+}
+
+/// Each stage has the values of [rescorer], read before, except for the keys that it sets itself.
+void read_stages(const toml::node& node, std::string_view name, Config& config, Places& places) {
+  const std::string remedy =
+      fmt::format("write [[rescorer.{}]] on a line of its own for each stage, and its keys below it", kStages);
+  const toml::array* const stages = node.as_array();
+  if (stages == nullptr)
+    fail(name, node.source(), fmt::format("{} must be sections, not {}", kStages, type_name(node)), remedy);
+  for (const auto& stage : *stages) {
+    if (!stage.is_table()) {
+      fail(name, stage.source(), fmt::format("a stage must be a section, not {}", type_name(stage)), remedy);
+    }
+    if (config.rescorer.stages.size() == kMaxStages) {
+      fail(name, stage.source(), fmt::format("there are more than {} stages", kMaxStages), "use fewer");
+    }
+    read_stage(*stage.as_table(), name, config, places);
+  }
+}
+
 void read_section(const toml::key& section, const toml::node& node, std::string_view name, Config& config,
-                  std::map<const Key*, toml::source_region>& places) {
+                  Places& places) {
   std::vector<std::string> sections, names;
   for (const auto& key : schema()) {
     if (sections.empty() || sections.back() != key.section) sections.push_back(key.section);
@@ -112,18 +162,21 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
     fail(name, section.source(), fmt::format("{} must be a section, not {}", section.str(), type_name(node)),
          fmt::format("write [{}] on a line of its own and the keys below it", section.str()));
   }
+  const toml::node* stages = nullptr;
   for (const auto& [written, value] : in_order(*table)) {
-    const Key* found = nullptr;
-    for (const auto& key : schema()) {
-      if (key.section == section.str() && key.name == written->str()) found = &key;
+    if (section.str() == "rescorer" && written->str() == kStages) {
+      stages = value;
+      continue;
     }
+    const Key* const found = find_key(section.str(), written->str());
     if (found == nullptr) {
       fail(name, written->source(), fmt::format("unknown key \"{}\" in [{}]", written->str(), section.str()),
            did_you_mean(written->str(), names));
     }
     read_key(*found, *value, name, config);
-    places[found] = value->source();
+    places[{0, found}] = value->source();
   }
+  if (stages != nullptr) read_stages(*stages, name, config, places);
 }
 
 std::string read_file(const std::filesystem::path& file) {
@@ -169,11 +222,12 @@ Config parse_config(std::string_view toml_text, std::string_view name) {
                 "see https://toml.io for the notation");
   }
   Config result;
-  std::map<const config::Key*, toml::source_region> places;
+  config::Places places;
   for (const auto& [section, node] : config::in_order(root))
     config::read_section(*section, *node, name, result, places);
   if (const auto conflict = config::find_conflict(result); conflict.key != nullptr) {
-    const auto place = places.find(conflict.key);
+    auto place = places.find({conflict.stage, conflict.key});
+    if (place == places.end()) place = places.find({0, conflict.key});
     throw Error(ErrorKind::invalid_data,
                 place == places.end() ? std::string(name) : config::place_of(name, place->second), conflict.problem,
                 conflict.remedy);
@@ -184,11 +238,19 @@ Config parse_config(std::string_view toml_text, std::string_view name) {
 Config load_config(const std::filesystem::path& file) {
   Config result = parse_config(config::read_file(file), file.string());
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  for (const auto& key : config::schema()) {
-    if (!key.is_path) continue;
-    const std::string path = std::get<std::string>(key.get(result));
-    if (path.empty() || path == config::kBuiltInModule || std::filesystem::path(path).is_absolute()) continue;
-    key.set(result, (folder / path).lexically_normal().string());
+  const auto resolve = [&](Config& paths_of) {
+    for (const auto& key : config::schema()) {
+      if (!key.is_path) continue;
+      const std::string path = std::get<std::string>(key.get(paths_of));
+      if (path.empty() || path == config::kBuiltInModule || std::filesystem::path(path).is_absolute()) continue;
+      key.set(paths_of, (folder / path).lexically_normal().string());
+    }
+  };
+  resolve(result);
+  for (RescorerConfig& stage : result.rescorer.stages) {
+    Config paths_of = config::as_config(stage);
+    resolve(paths_of);
+    stage = std::move(paths_of.rescorer);
   }
   return result;
 }

@@ -260,8 +260,8 @@ std::vector<Key> make_schema() {
           "Deadline in milliseconds for everything after BM25; after it, on_error decides; 0 is no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),
-          "After a failure or a missed deadline: first_stage returns BM25's order, marked degraded; fail raises the "
-          "error."),
+          "After a failure or a missed deadline: first_stage returns BM25's order, previous_stage that of the stages "
+          "that had finished (BM25's if none had), both marked degraded; fail raises the error."),
       choice_key(
           "rescorer", "long_documents", FIELD(rescorer.long_documents),
           "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
@@ -306,42 +306,96 @@ std::string Key::remedy(const Value& wrong) const {
 std::string_view section_meaning(std::string_view section) {
   if (section == "index") return "The index and its fields.";
   if (section == "first_stage") return "BM25.";
-  if (section == "rescorer") return "The second stage: rescoring BM25's best hits with a cross-encoder.";
+  if (section == "rescorer") {
+    return "The second stage: rescoring BM25's best hits with a cross-encoder; in several steps with "
+           "[[rescorer.stages]].";
+  }
   if (section == "log") return "Log messages; results never go there.";
   return "";
 }
 
-Conflict find_conflict(const Config& config) {
-  const auto key_of = [](std::string_view section, std::string_view name) -> const Key* {
-    for (const auto& key : schema()) {
-      if (key.section == section && key.name == name) return &key;
+bool is_key_of_stages(const Key& key) {
+  static const std::set<std::string_view> of_all_stages = {"enabled", "min_score", "timeout_ms", "on_error",
+                                                           "find_passages"};
+  return key.section == "rescorer" && !of_all_stages.contains(key.name);
+}
+
+Config as_config(const RescorerConfig& stage) {
+  Config config;
+  config.rescorer = stage;
+  config.rescorer.stages.clear();
+  return config;
+}
+
+std::string section_name(const Key& key, std::size_t stage) {
+  return stage == 0 ? key.section : fmt::format("{}.{} {}", key.section, kStages, stage);
+}
+
+namespace {
+
+const Key* key_of(std::string_view section, std::string_view name) {
+  for (const auto& key : schema()) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+Conflict conflict_of_stages(const std::vector<RescorerConfig>& stages) {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Conflict found = find_conflict(as_config(stages[i]));
+    if (i > 0 && stages[i].window > stages[i - 1].window) {
+      found = {key_of("rescorer", "window"), 0,
+               fmt::format("window = {} is above the window of the stage before, {}", stages[i].window,
+                           stages[i - 1].window),
+               "a stage rescores the best hits of the stage before: let the windows become smaller"};
     }
-    return nullptr;
-  };
+    found.stage = i + 1;
+    if (found.key != nullptr) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+Conflict find_conflict(const Config& config) {
   const bool has_window = config.rescorer.attention_window.value_or(-1) >= 0;
   if (config.rescorer.attention_window && config.rescorer.pattern != PatternChoice::checkpoint &&
       has_window != (config.rescorer.pattern != PatternChoice::full)) {
-    return {key_of("rescorer", "attention_window"),
+    return {key_of("rescorer", "attention_window"), 0,
             fmt::format("attention_window = {} contradicts the pattern", *config.rescorer.attention_window),
             "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"};
   }
   if (config.rescorer.stride > config.rescorer.chunk) {
-    return {key_of("rescorer", "stride"),
+    return {key_of("rescorer", "stride"), 0,
             fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
                         config.rescorer.stride, config.rescorer.chunk),
             "set stride to at most chunk"};
   }
   if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
-    return {key_of("index", "text_fields"),
+    return {key_of("index", "text_fields"), 0,
             fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
             "set one of them: text_field for one field, text_fields for several"};
   }
-  return {};
+  return conflict_of_stages(config.rescorer.stages);
 }
 
 }  // namespace relucent::config
 
 namespace relucent {
+
+std::vector<RescorerConfig> RescorerConfig::effective_stages() const {
+  if (stages.empty()) return {*this};
+  std::vector<RescorerConfig> effective = stages;
+  for (RescorerConfig& stage : effective) {
+    stage.enabled = enabled;
+    stage.min_score = &stage == &effective.back() ? min_score : std::nullopt;
+    stage.timeout = timeout;
+    stage.on_error = on_error;
+    stage.find_passages = find_passages;
+    stage.stages.clear();
+  }
+  return effective;
+}
 
 std::string_view to_string(ScoreMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(Normalize value) noexcept { return config::name_of(value); }

@@ -35,6 +35,12 @@ struct Key {
 
 /// Every key, grouped by section, in documentation order.
 const std::vector<Key>& schema();
+/// Whether [[rescorer.stages]] may have this key. The others of [rescorer] hold for all stages.
+bool is_key_of_stages(const Key& key);
+/// The stage as a configuration of its own, for the functions of its keys.
+Config as_config(const RescorerConfig& stage);
+inline constexpr std::string_view kStages = "stages";
+inline constexpr std::size_t kMaxStages = 8;
 /// What a section is for: the comment above it.
 std::string_view section_meaning(std::string_view section);
 /// The built-in module: the only value of [rescorer] module that is not a path.
@@ -46,8 +52,12 @@ std::string to_toml_value(const Value& value);
 /// A violated rule between keys: the offending key's entry and the problem, or nullptr if there is none.
 struct Conflict {
   const Key* key = nullptr;
+  std::size_t stage = 0;  ///< that has the key; 0: not in a stage
   std::string problem, remedy;
 };
 Conflict find_conflict(const Config& config);
+
+/// A section's or a stage's name in messages: "rescorer", "rescorer.stages 2".
+std::string section_name(const Key& key, std::size_t stage);
 
 }  // namespace relucent::config

@@ -53,21 +53,49 @@ std::string to_toml_value(const Value& value) {
 
 }  // namespace config
 
+namespace {
+
+/// "KEY = VALUE", or a comment if it is not set.
+std::string line_of(const config::Key& key, const Config& config) {
+  const config::Value value = key.get(config);
+  if (std::holds_alternative<std::monostate>(value)) return fmt::format("# {} = (unset)\n", key.name);
+  return fmt::format("{} = {}\n", key.name, config::to_toml_value(value));
+}
+
+std::string stages_of(const Config& config) {
+  std::string out;
+  for (std::size_t i = 0; i < config.rescorer.stages.size(); ++i) {
+    out += fmt::format("\n# Stage {} of {}.\n[[rescorer.{}]]\n", i + 1, config.rescorer.stages.size(), config::kStages);
+    for (const auto& key : config::schema()) {
+      if (config::is_key_of_stages(key)) out += line_of(key, config::as_config(config.rescorer.stages[i]));
+    }
+  }
+  return out;
+}
+
+/// Throws Error `usage` naming the key. `stage`: from 1; 0: not a stage.
+void check_values(const Config& config, std::size_t stage) {
+  for (const auto& key : config::schema()) {
+    const config::Value value = key.get(config);
+    if (std::holds_alternative<std::monostate>(value) || key.is_allowed(value)) continue;
+    throw Error(ErrorKind::usage, fmt::format("[{}] {}", config::section_name(key, stage), key.name),
+                config::to_toml_value(value) + " is not allowed", key.remedy(value));
+  }
+}
+
+}  // namespace
+
 std::string to_toml(const Config& config) {
   std::string out, section;
   for (const auto& key : config::schema()) {
     if (key.section != section) {
+      if (section == "rescorer") out += stages_of(config);
       if (!section.empty()) out += '\n';
       section = key.section;
       out += fmt::format("# {}\n[{}]\n", config::section_meaning(section), section);
     }
     out += fmt::format("# {} ({})\n", key.meaning, key.allowed);
-    const config::Value value = key.get(config);
-    if (std::holds_alternative<std::monostate>(value)) {
-      out += fmt::format("# {} = (unset)\n", key.name);
-    } else {
-      out += fmt::format("{} = {}\n", key.name, config::to_toml_value(value));
-    }
+    out += line_of(key, config);
   }
   return out;
 }
@@ -85,17 +113,17 @@ const std::vector<ConfigKey>& config_keys() {
 }
 
 void check_config(const Config& config) {
-  for (const auto& key : config::schema()) {
-    const config::Value value = key.get(config);
-    if (std::holds_alternative<std::monostate>(value)) continue;
-    if (!key.is_allowed(value)) {
-      throw Error(ErrorKind::usage, fmt::format("[{}] {}", key.section, key.name),
-                  config::to_toml_value(value) + " is not allowed", key.remedy(value));
-    }
+  check_values(config, 0);
+  const auto& stages = config.rescorer.stages;
+  for (std::size_t i = 0; i < stages.size(); ++i) check_values(config::as_config(stages[i]), i + 1);
+  if (stages.size() > config::kMaxStages) {
+    throw Error(ErrorKind::usage, fmt::format("[[rescorer.{}]]", config::kStages),
+                fmt::format("there are {} stages", stages.size()), fmt::format("use at most {}", config::kMaxStages));
   }
   if (const auto conflict = config::find_conflict(config); conflict.key != nullptr) {
-    throw Error(ErrorKind::usage, fmt::format("[{}] {}", conflict.key->section, conflict.key->name), conflict.problem,
-                conflict.remedy);
+    throw Error(ErrorKind::usage,
+                fmt::format("[{}] {}", config::section_name(*conflict.key, conflict.stage), conflict.key->name),
+                conflict.problem, conflict.remedy);
   }
 }
 

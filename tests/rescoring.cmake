@@ -4,6 +4,7 @@ relucent_test(rescoring_combine_tests LABELS unit property plugin
                       plugin/rescoring/combine_property.cpp
                       plugin/rescoring/candidates_unit.cpp
                       plugin/rescoring/mix_encoder_unit.cpp
+                      plugin/rescoring/stages_unit.cpp
               LIBRARIES relucent_plugin_core nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
@@ -11,6 +12,7 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       plugin/rescoring/query_unit.cpp
                       plugin/rescoring/rescorer_unit.cpp
                       plugin/rescoring/searcher_unit.cpp
+                      plugin/rescoring/searcher_stages_unit.cpp
                       plugin/rescoring/token_ids_unit.cpp
                       plugin/rescoring/what_changes_unit.cpp
                       plugin/rescoring/words_unit.cpp

@@ -50,6 +50,26 @@ Profile read_profile(const std::string& file) {
   return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }
 
+/// Flags of a single stage, which do not say which of several they mean.
+void refuse_keys_of_stages(const ProfileFlags& flags) {
+  const std::pair<const char*, bool> given[] = {{"--model", flags.model.has_value()},
+                                                {"--pattern", flags.pattern.has_value()},
+                                                {"--attention-window", flags.attention_window.has_value()},
+                                                {"--window", flags.window.has_value()}};
+  for (const auto& [flag, is_given] : given) {
+    if (!is_given) continue;
+    throw Error(ErrorKind::usage, flag, "does not say which of the profile's stages it is for",
+                "set it in the [[rescorer.stages]] of " + flags.config);
+  }
+}
+
+/// How all models are computed.
+void set_computation(const ProfileFlags& flags, RescorerConfig& stage) {
+  if (flags.device) stage.device = parse_device(*flags.device);
+  if (flags.precision) stage.precision = parse_precision(*flags.precision);
+  if (flags.threads) stage.threads = *flags.threads;
+}
+
 }  // namespace
 
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
@@ -78,13 +98,18 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   const Profile profile = read_profile(flags.config);
   Config config = profile.config;
   RescorerConfig& rescorer = config.rescorer;
-  if (whole_window && !states(profile.table, "rescorer", "window")) rescorer.window = kMaxWindow;
+  const bool no_window = !states(profile.table, "rescorer", "window");
+  if (whole_window && no_window) rescorer.window = kMaxWindow;
+  if (!rescorer.stages.empty()) {
+    refuse_keys_of_stages(flags);
+    const toml::node_view first = profile.table["rescorer"]["stages"][0];
+    if (whole_window && no_window && first["window"].node() == nullptr) rescorer.stages.front().window = kMaxWindow;
+  }
   // The commands themselves report degraded answers; the library's log would repeat that on the same terminal.
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = LogLevel::error;
   if (flags.model) rescorer.model = *flags.model;
-  if (flags.device) rescorer.device = parse_device(*flags.device);
-  if (flags.precision) rescorer.precision = parse_precision(*flags.precision);
-  if (flags.threads) rescorer.threads = *flags.threads;
+  set_computation(flags, rescorer);
+  for (RescorerConfig& stage : rescorer.stages) set_computation(flags, stage);
   if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
   if (flags.pattern) rescorer.pattern = parse_pattern(*flags.pattern);
   if (flags.attention_window) rescorer.attention_window = *flags.attention_window;

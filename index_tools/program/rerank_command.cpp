@@ -9,10 +9,12 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/evaluation/rerank_input.h"
@@ -105,7 +107,7 @@ void count(const RescoredCandidates& rescored, Tally& tally) {
   if (rescored.in_first_stage_order) ++tally.in_first_stage_order;
 }
 
-RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const RescorerConfig& config,
+RerankedQuery rerank(std::span<const RescoringStage> stages, const RerankQuery& query, const RescorerConfig& config,
                      const std::stop_token& stop, Tally& tally) {
   StopSignal signal;
   signal.stop = stop;
@@ -115,14 +117,20 @@ RerankedQuery rerank(const Scorer& scorer, const RerankQuery& query, const Resco
   for (const RerankCandidate& candidate : query.candidates) {
     candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
   }
-  RescoredCandidates rescored = rescore_candidates(scorer, query.text, candidates, config, signal);
+  RescoredCandidates rescored = rescore_candidates(stages, query.text, candidates, signal);
   count(rescored, tally);
   RerankedQuery result;
   result.order = std::move(rescored.order);
-  for (const auto& score : rescored.scores) {
+  // One model's scores: those of the last stage, unless it failed.
+  if (rescored.stages.size() < stages.size()) return result;
+  for (const auto& score : rescored.stages.back().scores) {
     result.logits.push_back(score ? std::optional(score->score) : std::nullopt);
   }
   return result;
+}
+
+std::string describe(std::span<const RescoringStage> stages) {
+  return join(stages, ", then ", [](const RescoringStage& stage) { return stage.scorer->describe(); });
 }
 
 void summarize(const RerankInput& input, const std::string& dataset, const Tally& tally, std::chrono::nanoseconds time,
@@ -159,18 +167,22 @@ int run(const RerankOptions& asked) {
 
   const InterruptStop interrupt;
   const RerankInput input = index_tools::read_rerank_input(input_file, format == index_tools::RerankFormat::jsonl);
-  if (config.rescorer.score_mode != ScoreMode::replace && !input.all_scored) {
-    throw Error(ErrorKind::invalid_data, index_tools::input_name(input_file),
-                fmt::format("some records have no \"score\", which score_mode = \"{}\" requires",
-                            to_string(config.rescorer.score_mode)),
-                "add the first stage's scores, or use score_mode = \"replace\"");
+  // Later stages combine with the scores of the stage before.
+  const ScoreMode score_mode = config.rescorer.effective_stages().front().score_mode;
+  if (score_mode != ScoreMode::replace && !input.all_scored) {
+    throw Error(
+        ErrorKind::invalid_data, index_tools::input_name(input_file),
+        fmt::format("some records have no \"score\", which score_mode = \"{}\" requires", to_string(score_mode)),
+        "add the first stage's scores, or use score_mode = \"replace\"");
   }
   // Opened before the long work, to fail early if it is not writable.
   create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
-  const auto scorer = make_scorer(config.rescorer);
-  if (const std::string warning = scorer->warning(); !warning.empty()) {
-    std::cerr << "relucent: note: " << warning << "\n";
+  const std::vector<RescoringStage> stages = make_stages(config.rescorer, make_scorers(config.rescorer));
+  for (const RescoringStage& stage : stages) {
+    if (const std::string warning = stage.scorer->warning(); !warning.empty()) {
+      std::cerr << "relucent: note: " << warning << "\n";
+    }
   }
 
   const auto started = std::chrono::steady_clock::now();
@@ -181,7 +193,7 @@ int run(const RerankOptions& asked) {
     std::int64_t done = 0;
     for (const RerankQuery& query : input.queries) {
       interrupt.throw_if_interrupted("reranking");
-      const RerankedQuery result = rerank(*scorer, query, config.rescorer, interrupt.token(), tally);
+      const RerankedQuery result = rerank(stages, query, config.rescorer, interrupt.token(), tally);
       output.write(index_tools::format_reranked(format, query, result, options.tag));
       done += static_cast<std::int64_t>(query.candidates.size());
       progress.update(done, done);
@@ -189,7 +201,7 @@ int run(const RerankOptions& asked) {
   }
   output.commit();
   const std::chrono::nanoseconds time = time_since(started);
-  if (!options.quiet) summarize(input, dataset, tally, time, scorer->describe(), output_name);
+  if (!options.quiet) summarize(input, dataset, tally, time, describe(stages), output_name);
   if (tally.degraded == 0) return ok;
   std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
             << " queries were not answered as configured, " << tally.in_first_stage_order

@@ -61,7 +61,7 @@ std::string heading(const SearchResult& result) {
                                  result.total_hits == 1 ? "hit" : "hits");
   if (in_first_stage_order(result)) return fmt::format("{} in BM25's order ({})", text, why_not_rescored(result));
   if (result.rescoring) text += fmt::format(", the best {} rescored", result.rescored + result.without_text);
-  if (result.degraded) text += " on the CPU (degraded)";
+  if (result.degraded) text += result.by_earlier_stages ? " (degraded)" : " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
   return text + fmt::format(", {:.0f} ms", in_milliseconds(result.total));
 }
@@ -122,6 +122,21 @@ nlohmann::ordered_json passage_json(const SearchHit& hit) {
           {"text", hit.passage->text}};
 }
 
+nlohmann::ordered_json stages_json(const std::vector<SearchStage>& stages) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const SearchStage& stage : stages) {
+    json.push_back({{"scorer", stage.scorer},
+                    {"rescored", stage.rescored},
+                    {"milliseconds",
+                     {{"fetch", in_milliseconds(stage.times.fetch)},
+                      {"tokenize", in_milliseconds(stage.times.tokenize)},
+                      {"encode", in_milliseconds(stage.times.encode)},
+                      {"device", in_milliseconds(stage.times.device)},
+                      {"combine", in_milliseconds(stage.times.combine)}}}});
+  }
+  return json;
+}
+
 }  // namespace
 
 void print_json(std::ostream& out, const SearchResult& result, const std::string& id) {
@@ -139,6 +154,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   if (!result.reason.empty()) json["reason"] = result.reason;
   if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
   json["hits"] = Json::array();
+  const bool cascade = result.stages.size() > 1;
   for (const SearchHit& hit : result.hits) {
     json["hits"].push_back({{"rank", hit.rank},
                             {"id", hit.id},
@@ -150,8 +166,10 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"truncated", hit.truncated},
                             {"text", hit.text},
                             {"passage", passage_json(hit)}});
+    if (cascade) json["hits"].back()["stage_logits"] = hit.stage_logits;
   }
   const StageTimes& times = result.times;
+  if (cascade) json["stages"] = stages_json(result.stages);
   json["milliseconds"] = {
       {"parse", in_milliseconds(times.parse)},     {"first_stage", in_milliseconds(times.first_stage)},
       {"fetch", in_milliseconds(times.fetch)},     {"tokenize", in_milliseconds(times.tokenize)},
@@ -174,12 +192,21 @@ std::string timings_line(const SearchResult& result) {
   const StageTimes& times = result.times;
   const std::string device =
       times.device.count() > 0 ? fmt::format(" (device {:.2f} ms)", in_milliseconds(times.device)) : "";
-  return fmt::format(
+  std::string line = fmt::format(
       "parse {:.2f} ms, BM25 {:.2f} ms, fetch text {:.2f} ms, tokenize {:.2f} ms, encode {:.2f} ms{}, combine {:.2f} "
       "ms, passages {:.2f} ms, all {:.2f} ms",
       in_milliseconds(times.parse), in_milliseconds(times.first_stage), in_milliseconds(times.fetch),
       in_milliseconds(times.tokenize), in_milliseconds(times.encode), device, in_milliseconds(times.combine),
       in_milliseconds(times.passages), in_milliseconds(result.total));
+  if (result.stages.size() > 1) {
+    for (std::size_t i = 0; i < result.stages.size(); ++i) {
+      const StageTimes& of_stage = result.stages[i].times;
+      line += fmt::format("\n  stage {}: {} hits, fetch text {:.2f} ms, tokenize {:.2f} ms, encode {:.2f} ms", i + 1,
+                          result.stages[i].rescored, in_milliseconds(of_stage.fetch),
+                          in_milliseconds(of_stage.tokenize), in_milliseconds(of_stage.encode));
+    }
+  }
+  return line;
 }
 
 }  // namespace relucent::program

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <type_traits>
 
+#include "base/text.h"
 #include "index_tools/program/snippet.h"
 #include "plugin/index/stored_fields.h"
 #include "plugin/rescoring/model_text.h"
@@ -92,6 +93,11 @@ struct SearchSession::Implementation {
     const std::chrono::nanoseconds parse = result.times.parse;  // of the user's syntax, too
     result.times = rescored->times;
     result.times.parse = parse;
+    for (const StageReport& stage : rescored->stages) {
+      result.stages.push_back({stage.scorer, stage.rescored, stage.times});
+    }
+    result.by_earlier_stages =
+        !result.stages.empty() && result.stages.size() < config.rescorer.effective_stages().size();
   }
 
   /// The id, and the text if one is asked for; of a long one at least the first `end` bytes.
@@ -126,6 +132,7 @@ struct SearchSession::Implementation {
       hit.first_stage_score = rescored->firstStageScore;
       hit.status = name_of(rescored->status);
       hit.logit = rescored->logit;
+      hit.stage_logits = rescored->stageLogits;
       hit.truncated = rescored->truncated;
       if (const auto& passage = rescored->passage) {
         hit.passage = {passage->field, {}, passage->bytes.begin, passage->bytes.end};
@@ -162,7 +169,7 @@ std::vector<std::string> SearchSession::notices() const {
     notices.push_back(bm25->notice());
   }
   if (const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher)) {
-    notices.push_back(rescoring->rescorer().scorer().warning());
+    for (const RescoringStage& stage : rescoring->rescorer().stages()) notices.push_back(stage.scorer->warning());
   }
   std::erase(notices, "");
   return notices;
@@ -171,9 +178,11 @@ std::vector<std::string> SearchSession::notices() const {
 std::string SearchSession::scorer() const {
   const auto searcher = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher);
   if (!searcher) return {};
-  const Scorer& scorer = searcher->rescorer().scorer();
-  const std::string notice = scorer.notice();
-  return scorer.describe() + (notice.empty() ? "" : "; " + notice);
+  const auto line = [](const RescoringStage& stage) {
+    const std::string notice = stage.scorer->notice();
+    return stage.scorer->describe() + (notice.empty() ? "" : "; " + notice);
+  };
+  return join(searcher->rescorer().stages(), "\n", line);
 }
 
 SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts) {

@@ -34,8 +34,16 @@ struct SearchHit {
   double first_stage_score = 0;
   std::string status;  ///< rescored, without_text, beyond_window, not_rescored
   std::optional<float> logit;
+  std::vector<float> stage_logits;  ///< of the stages that scored it, from the first on
   bool truncated = false;
   std::optional<SearchPassage> passage;
+};
+
+/// A stage of the second stage that finished.
+struct SearchStage {
+  std::string scorer;
+  std::int64_t rescored = 0;
+  StageTimes times;
 };
 
 struct SearchResult {
@@ -48,8 +56,10 @@ struct SearchResult {
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   bool query_truncated = false;
   bool degraded = false;
-  std::string reason;  ///< why it is degraded (fallback to the CPU) or in the first stage's order
+  bool by_earlier_stages = false;  ///< a stage failed, and the order is that of the stages before it
+  std::string reason;  ///< why it is degraded (fallback to the CPU, a failed stage) or in the first stage's order
   StageTimes times;
+  std::vector<SearchStage> stages;    ///< at most one unless the profile has [[rescorer.stages]]
   std::chrono::nanoseconds total{0};  ///< from the text to the hits, including reading stored ids and texts
 };
 
@@ -74,7 +84,7 @@ class SearchSession {
   /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.
   std::vector<std::string> notices() const;
-  /// Describes the scorer, its device, and why it does not use a GPU; empty without rescoring.
+  /// Describes each stage's scorer, its device, and why it does not use a GPU; empty without rescoring.
   std::string scorer() const;
 
  private:

@@ -27,10 +27,15 @@ std::optional<CandidateTokens> CandidateTexts::tokens(std::size_t hit) const {
   return CandidateTokens{std::span(token_ids).subspan(place->begin, place->size), place->all};
 }
 
-CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
-                           const IndexConfig& fields, bool with_token_ids, const StopSignal& stop) {
-  std::vector<std::size_t> by_document(hits.size());
-  std::iota(by_document.begin(), by_document.end(), std::size_t{0});
+void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
+                 std::span<const std::size_t> wanted_hits, const IndexConfig& fields, bool with_token_ids,
+                 const StopSignal& stop, CandidateTexts& texts) {
+  texts.fetched.resize(hits.size());
+  std::vector<std::size_t> by_document;
+  for (const std::size_t hit : wanted_hits) {
+    if (!texts.fetched[hit]) by_document.push_back(hit);
+  }
+  if (by_document.empty()) return;
   std::sort(by_document.begin(), by_document.end(),
             [&](std::size_t a, std::size_t b) { return hits[a].document < hits[b].document; });
 
@@ -40,20 +45,19 @@ CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const 
   for (const std::string& name : text_fields) wanted.push_back({to_lucene(name), Values::all_texts});
   if (with_token_ids) wanted.push_back({to_lucene(kTokenIdsField), Values::first_bytes});
   const StoredFields stored(searcher);
-  CandidateTexts result;
-  result.ids.resize(hits.size());
-  result.texts.resize(hits.size());
-  result.parts.resize(hits.size());
-  result.token_places.resize(hits.size());
+  texts.ids.resize(hits.size());
+  texts.texts.resize(hits.size());
+  texts.parts.resize(hits.size());
+  texts.token_places.resize(hits.size());
   for (const std::size_t i : by_document) {
     auto values = stored.read(hits[i].document, wanted, stop);
-    result.ids[i] = std::move(values[0]).value_or("");
+    texts.ids[i] = std::move(values[0]).value_or("");
     ModelText text = join_fields(std::span(values).subspan(1, text_fields.size()), stop);
-    result.texts[i] = std::move(text.text);
-    result.parts[i] = std::move(text.parts);
-    if (with_token_ids) result.token_places[i] = read_tokens(values.back(), result.token_ids);
+    texts.texts[i] = std::move(text.text);
+    texts.parts[i] = std::move(text.parts);
+    if (with_token_ids) texts.token_places[i] = read_tokens(values.back(), texts.token_ids);
+    texts.fetched[i] = true;
   }
-  return result;
 }
 
 }  // namespace relucent

@@ -21,7 +21,7 @@ struct FirstStageHit {
   std::int32_t rank = 0;  ///< from 1
 };
 
-/// Stored fields of hits, in the order of the hits.
+/// Stored fields of hits, by the index of the hit; those of other hits than the fetched ones are empty.
 struct CandidateTexts {
   std::vector<std::string> ids;
   std::vector<std::string> texts;             ///< empty if only white space is stored
@@ -36,12 +36,14 @@ struct CandidateTexts {
   };
   std::vector<std::int32_t> token_ids;  ///< of all hits
   std::vector<std::optional<TokensPlace>> token_places;
+  std::vector<bool> fetched;
 };
 
-/// Reads the id, the text (of all fields_read(), all their values) and, if `with_token_ids`, the token ids of the hits.
-/// Visits documents in number order, which is their order on disk. Throws Error when `stop` is due, and what
-/// StoredFields throws.
-CandidateTexts fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
-                           const IndexConfig& fields, bool with_token_ids, const StopSignal& stop);
+/// Reads the id, the text (of all fields_read(), all their values) and, if `with_token_ids`, the token ids of the
+/// wanted hits, given by their indices, unless `texts` has them already. Visits documents in number order, which is
+/// their order on disk. Throws Error when `stop` is due, and what StoredFields throws.
+void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
+                 std::span<const std::size_t> wanted_hits, const IndexConfig& fields, bool with_token_ids,
+                 const StopSignal& stop, CandidateTexts& texts);
 
 }  // namespace relucent

@@ -6,7 +6,10 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <numeric>
 #include <utility>
+
+#include "plugin/rescoring/cascade.h"
 
 namespace relucent {
 namespace {
@@ -34,42 +37,83 @@ void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   }
 }
 
-void score_window(const Scorer& scorer, std::string_view query, std::span<const Candidate> window,
-                  const StopSignal& stop, RescoredCandidates& result) {
-  std::vector<Candidate> with_text;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < window.size(); ++i) {
-    if (window[i].text.empty()) continue;
-    with_text.push_back(window[i]);
-    places.push_back(i);
+/// Scores the window's candidates that have text. Returns why a fallback scored; empty if none did.
+std::string score_window(const RescoringStage& stage, std::string_view query, std::span<const std::size_t> window,
+                         std::vector<Candidate> candidates, const StopSignal& stop, StageResult& result) {
+  std::vector<std::size_t> places(window.begin(), window.end());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].text.empty()) continue;
+    candidates[count] = candidates[i];
+    places[count++] = window[i];
   }
-  result.scores.resize(window.size());
-  if (with_text.empty()) {
-    result.status = RescoreStatus::no_hit_text;
-    result.reason = fmt::format("none of the {} hits in the rescore window has stored text", window.size());
-    return;
-  }
-  result.status = RescoreStatus::rescored;
-  std::vector<CandidateScore> scores(with_text.size());
+  candidates.resize(count);
+  if (candidates.empty()) return {};
+  std::vector<CandidateScore> scores(count);
   const auto start = Clock::now();
-  ScoringStats account = scorer.timed_score(query, with_text, scores, stop);
+  ScoringStats account = stage.scorer->timed_score(query, candidates, scores, stop);
   result.times.tokenize = account.times.tokenize;
   result.times.encode = time_since(start) - account.times.tokenize;
   result.times.device = account.times.device;
-  result.degraded = !account.fallback.empty();
-  result.reason = std::move(account.fallback);
-  for (std::size_t i = 0; i < places.size(); ++i) result.scores[places[i]] = scores[i];
+  for (std::size_t i = 0; i < count; ++i) result.scores[places[i]] = scores[i];
   // The scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");
+  return std::move(account.fallback);
 }
 
-void combine_scores(std::span<const Candidate> candidates, const CombineRule& rule, RescoredCandidates& result) {
+/// All hits in the order of a stage.
+struct Order {
+  std::vector<std::size_t> hits;
+  std::vector<double> scores;  // by place
+  std::vector<bool> rescored;  // by place
+};
+
+Order first_order(std::span<const double> scores) {
+  Order order{
+      std::vector<std::size_t>(scores.size()), {scores.begin(), scores.end()}, std::vector<bool>(scores.size(), false)};
+  std::iota(order.hits.begin(), order.hits.end(), std::size_t{0});
+  return order;
+}
+
+/// Sets the result's order from the order before and the stage's scores.
+void combine_scores(const Order& before, std::size_t window, const CombineRule& rule, StageResult& result) {
   const auto start = Clock::now();
   std::vector<std::optional<float>> logits;
-  for (const auto& score : result.scores) logits.push_back(score ? std::optional(score->score) : std::nullopt);
-  result.order = rule(first_stage_scores(candidates), logits);
-  require_valid(result.order, candidates.size());
+  logits.reserve(window);
+  for (const std::size_t hit : std::span(before.hits).first(window)) {
+    const auto& score = result.scores[hit];
+    logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  }
+  result.order = rule(before.scores, logits);
+  require_valid(result.order, before.hits.size());
+  for (CombinedHit& hit : result.order) {
+    hit.rescored = hit.rescored || before.rescored[hit.index];
+    hit.index = before.hits[hit.index];
+  }
   result.times.combine = time_since(start);
+}
+
+Order order_of(const StageResult& stage) {
+  Order order;
+  for (const CombinedHit& hit : stage.order) {
+    order.hits.push_back(hit.index);
+    order.scores.push_back(hit.score);
+    order.rescored.push_back(hit.rescored);
+  }
+  return order;
+}
+
+void add(StageTimes& sum, const StageTimes& times) {
+  sum.fetch += times.fetch;
+  sum.tokenize += times.tokenize;
+  sum.encode += times.encode;
+  sum.device += times.device;
+  sum.combine += times.combine;
+}
+
+void append(std::string& reasons, std::string_view reason) {
+  if (!reasons.empty() && !reason.empty()) reasons += "; ";
+  reasons += reason;
 }
 
 /// Turns exceptions of a scorer module or a host's rule into Errors.
@@ -105,35 +149,138 @@ RescoredCandidates first_stage_order(std::span<const double> scores, RescoreStat
   return result;
 }
 
+namespace {
+
+void set_status(RescoredCandidates& result) {
+  const bool any =
+      std::any_of(result.scores.begin(), result.scores.end(), [](const auto& score) { return score.has_value(); });
+  result.status = any ? RescoreStatus::rescored : RescoreStatus::no_hit_text;
+  if (!any) {
+    result.reason = fmt::format("none of the {} hits in the rescore window has stored text", result.scores.size());
+  }
+}
+
+/// The answer if a stage failed; `before`: what the stages before it did.
+RescoredCandidates after_failure(std::span<const RescoringStage> stages, std::size_t failed, const Error& error,
+                                 std::span<const double> scores, RescoredCandidates before) {
+  const OnError on_error = stages[failed].config.on_error;
+  if (error.kind() == ErrorKind::interrupted || on_error == OnError::fail) throw Error(error);
+  std::string reason = stages.size() > 1 ? fmt::format("stage {} of {}: {}", failed + 1, stages.size(), error.what())
+                                         : std::string(error.what());
+  if (!before.reason.empty()) reason += "; before that: " + before.reason;
+  if (on_error == OnError::previous_stage && !before.stages.empty()) {
+    before.order = before.stages.back().order;
+    set_status(before);
+    before.degraded = true;
+    before.reason = std::move(reason);
+    before.failure = error.kind();
+    return before;
+  }
+  RescoredCandidates result = first_stage_order(scores, RescoreStatus::failed, std::move(reason));
+  result.failure = error.kind();
+  result.times = before.times;
+  return result;
+}
+
+}  // namespace
+
+RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, const std::string& query,
+                                     std::span<const double> scores, const CandidateSource& candidates,
+                                     const StopSignal& stop, const CombineRule& combine_rule) {
+  if (scores.empty()) return {};
+  if (is_blank(query)) {
+    return first_stage_order(scores, RescoreStatus::no_query_text, "the query has no text for the model to read");
+  }
+  RescoredCandidates result;
+  Order order = first_order(scores);
+  std::size_t window = scores.size();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const RescoringStage& stage = stages[i];
+    window = std::min({window, order.hits.size(), static_cast<std::size_t>(stage.config.window)});
+    if (i == 0) result.scores.resize(window);
+    const bool last = i + 1 == stages.size();
+    const CombineRule rule = last && combine_rule ? combine_rule : [&](auto earlier, auto logits) {
+      return combine(earlier, logits, stage.config);
+    };
+    StageResult done;
+    done.scores.resize(result.scores.size());
+    std::string fallback;
+    try {
+      with_foreign_exceptions(*stage.scorer, [&] {
+        const std::span hits = std::span(order.hits).first(window);
+        const auto start = Clock::now();
+        std::vector<Candidate> in_window = candidates(i, hits);
+        done.times.fetch = time_since(start);
+        fallback = score_window(stage, query, hits, std::move(in_window), stop, done);
+        combine_scores(order, window, rule, done);
+      });
+    } catch (const Error& error) {
+      add(result.times, done.times);
+      // A device may have failed earlier.
+      append(result.reason, fallback);
+      return after_failure(stages, i, error, scores, std::move(result));
+    }
+    add(result.times, done.times);
+    result.degraded = result.degraded || !fallback.empty();
+    append(result.reason, fallback);
+    for (std::size_t hit = 0; hit < done.scores.size(); ++hit) {
+      if (done.scores[hit]) result.scores[hit] = done.scores[hit];
+    }
+    order = order_of(done);
+    result.stages.push_back(std::move(done));
+  }
+  result.order = result.stages.back().order;
+  set_status(result);
+  return result;
+}
+
+RescoredCandidates rescore_candidates(std::span<const RescoringStage> stages, std::string_view query,
+                                      std::span<const Candidate> candidates, const StopSignal& stop,
+                                      const CombineRule& combine_rule) {
+  const auto by_index = [&](std::size_t, std::span<const std::size_t> hits) {
+    std::vector<Candidate> chosen;
+    chosen.reserve(hits.size());
+    for (const std::size_t hit : hits) chosen.push_back(candidates[hit]);
+    return chosen;
+  };
+  return rescore_in_stages(stages, std::string(query), first_stage_scores(candidates), by_index, stop, combine_rule);
+}
+
 RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view query,
                                       std::span<const Candidate> candidates, const RescorerConfig& config,
                                       const StopSignal& stop, const CombineRule& combine_rule) {
-  if (candidates.empty()) return {};
-  if (is_blank(query)) {
-    return first_stage_order(first_stage_scores(candidates), RescoreStatus::no_query_text,
-                             "the query has no text for the model to read");
+  // Not the owner.
+  const RescoringStage only{std::shared_ptr<const Scorer>(std::shared_ptr<const Scorer>(), &scorer), config};
+  return rescore_candidates(std::span(&only, 1), query, candidates, stop, combine_rule);
+}
+
+std::vector<std::shared_ptr<const Scorer>> make_scorers(const RescorerConfig& config) {
+  std::vector<std::shared_ptr<const Scorer>> scorers;
+  for (const RescorerConfig& stage : config.effective_stages()) scorers.push_back(make_scorer(stage));
+  return scorers;
+}
+
+std::vector<RescoringStage> make_stages(const RescorerConfig& config,
+                                        std::vector<std::shared_ptr<const Scorer>> scorers) {
+  std::vector<RescorerConfig> settings = config.effective_stages();
+  if (settings.size() != scorers.size()) {
+    throw Error(ErrorKind::usage, "Rescorer",
+                fmt::format("there are {} stages, but {} scorers", settings.size(), scorers.size()),
+                "pass one scorer per stage");
   }
-  RescoredCandidates result;
-  const auto window = std::min(candidates.size(), static_cast<std::size_t>(config.window));
-  const CombineRule rule =
-      combine_rule ? combine_rule : [&](auto scores, auto logits) { return combine(scores, logits, config); };
-  try {
-    with_foreign_exceptions(scorer, [&] {
-      score_window(scorer, query, candidates.first(window), stop, result);
-      combine_scores(candidates, rule, result);
-    });
-    return result;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::interrupted || config.on_error == OnError::fail) throw;
-    // A device may have failed earlier.
-    std::string reason = error.what();
-    if (result.degraded) reason += "; before that: " + result.reason;
-    RescoredCandidates failed =
-        first_stage_order(first_stage_scores(candidates), RescoreStatus::failed, std::move(reason));
-    failed.failure = error.kind();
-    failed.times = result.times;
-    return failed;
+  std::vector<RescoringStage> stages;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    if (!scorers[i]) throw Error(ErrorKind::usage, "Rescorer", "the scorer is null", "pass a scorer");
+    stages.push_back({std::move(scorers[i]), std::move(settings[i])});
   }
+  return stages;
+}
+
+std::size_t RescoredCandidates::stage_of(std::size_t candidate) const {
+  std::size_t stage = stages.size();
+  while (stage > 0 && !stages[stage - 1].scores[candidate]) --stage;
+  if (stage == 0) throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate + 1), "no stage scored it");
+  return stage - 1;
 }
 
 const char* to_string(RescoreStatus status) noexcept {

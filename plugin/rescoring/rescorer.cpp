@@ -26,6 +26,9 @@ RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combin
     hit->status = RescoredHit::Status::beyond_window;
   } else if (const auto& score_given = result.rescored.scores[combined.index]) {
     hit->status = RescoredHit::Status::rescored;
+    for (const StageResult& stage : result.rescored.stages) {
+      if (const auto& given = stage.scores[combined.index]) hit->stageLogits.push_back(given->score);
+    }
     hit->logit = score_given->score;
     hit->tokens = score_given->tokens;
     hit->truncated = score_given->truncated;
@@ -37,29 +40,32 @@ RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combin
 
 }  // namespace
 
-Rescorer::Rescorer(const Config& config) : Rescorer(config, make_scorer(config.rescorer)) {}
+Rescorer::Rescorer(const Config& config) : Rescorer(config, make_scorers(config.rescorer)) {}
 
-Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer) {
+Rescorer::Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer)
+    : Rescorer(config, std::vector{std::move(scorer)}) {}
+
+Rescorer::Rescorer(const Config& config, std::vector<std::shared_ptr<const Scorer>> scorers) {
   check_config(config);
-  if (!scorer) throw Error(ErrorKind::usage, "Rescorer", "the scorer is null", "pass a scorer");
   // NOLINTNEXTLINE(modernize-make-unique): an aggregate
-  implementation_.reset(new Implementation{config, std::move(scorer), Log(config.log)});
-  implementation_->log.info(
-      fmt::format("rescoring the best {} hits with {}", config.rescorer.window, implementation_->scorer->describe()));
-  if (const std::string notice = implementation_->scorer->notice(); !notice.empty()) implementation_->log.info(notice);
-  if (const std::string warning = implementation_->scorer->warning(); !warning.empty()) {
-    implementation_->log.warning(warning);
+  implementation_.reset(new Implementation{config, make_stages(config.rescorer, std::move(scorers)), Log(config.log)});
+  for (const RescoringStage& stage : implementation_->stages) {
+    implementation_->log.info(
+        fmt::format("rescoring the best {} hits with {}", stage.config.window, stage.scorer->describe()));
+    if (const std::string notice = stage.scorer->notice(); !notice.empty()) implementation_->log.info(notice);
+    if (const std::string warning = stage.scorer->warning(); !warning.empty()) implementation_->log.warning(warning);
   }
 }
 
 Rescorer::~Rescorer() = default;
 
 const Config& Rescorer::config() const noexcept { return implementation_->config; }
-const Scorer& Rescorer::scorer() const noexcept { return *implementation_->scorer; }
+const Scorer& Rescorer::scorer() const noexcept { return *stages().back().scorer; }
+const std::vector<RescoringStage>& Rescorer::stages() const noexcept { return implementation_->stages; }
 
 std::vector<CombinedHit> Rescorer::combine(std::span<const double> firstStageScores,
                                            std::span<const std::optional<float>> logits) const {
-  return relucent::combine(firstStageScores, logits, config().rescorer);
+  return relucent::combine(firstStageScores, logits, stages().back().config);
 }
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
@@ -105,7 +111,12 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   }
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());
   answer->times = rescored.times;
-  answer->times.fetch = result.fetch;
+  for (std::size_t i = 0; i < rescored.stages.size(); ++i) {
+    const StageResult& stage = rescored.stages[i];
+    const auto scored =
+        std::count_if(stage.scores.begin(), stage.scores.end(), [](const auto& one) { return one.has_value(); });
+    answer->stages.push_back({stages()[i].scorer->describe(), static_cast<std::int32_t>(scored), stage.times});
+  }
   answer->times.passages = passages;
   return answer;
 }

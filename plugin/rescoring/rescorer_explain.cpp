@@ -1,6 +1,7 @@
 #include <Explanation.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -46,23 +47,54 @@ std::string normalized(Normalize how) {
   return how == Normalize::none ? "" : fmt::format(" after {} over the rescore window", to_string(how));
 }
 
-Lucene::ExplanationPtr explain_rescored(const CombinedHit& combined, const CandidateScore& score,
-                                        const Lucene::ExplanationPtr& first_stage, const RescorerConfig& config,
-                                        const Scorer& scorer, const std::string& rank) {
+const CombinedHit& place_of(std::size_t hit, const StageResult& stage) {
+  return *std::find_if(stage.order.begin(), stage.order.end(),
+                       [&](const CombinedHit& combined) { return combined.index == hit; });
+}
+
+/// Of a stage that scored the hit; `before` explains the score that the hit had until then.
+Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const CandidateScore& score,
+                                     const Lucene::ExplanationPtr& before, const RescoringStage& stage,
+                                     const std::string& before_name, const std::string& rank) {
+  const RescorerConfig& config = stage.config;
   const auto root = node(combined.score, fmt::format("combined score, score_mode {}: {}", to_string(config.score_mode),
                                                      formula(config.score_mode)));
   const auto rescored =
       node(combined.rescore_term, fmt::format("rescore_weight {} times the model's score{}",
                                               plain(config.rescore_weight), normalized(config.normalize)));
-  rescored->addDetail(model_part(score, scorer));
+  rescored->addDetail(model_part(score, *stage.scorer));
   root->addDetail(rescored);
   const bool takes_part = config.score_mode != ScoreMode::replace;
-  const auto first = node(combined.first_stage_term,
-                          takes_part ? fmt::format("query_weight {} times the first-stage score{}, {}",
-                                                   plain(config.query_weight), normalized(config.normalize), rank)
-                                     : "the first stage does not count in the score, " + rank);
-  first->addDetail(first_stage);
+  const auto first =
+      node(combined.first_stage_term,
+           takes_part ? fmt::format("query_weight {} times the score of {}{}{}", plain(config.query_weight),
+                                    before_name, normalized(config.normalize), rank)
+                      : fmt::format("{} does not count in the score{}", before_name, rank));
+  first->addDetail(before);
   root->addDetail(first);
+  return root;
+}
+
+/// Of the last stage that scored the hit, with those before it as details.
+Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& combined,
+                                        const RescoredCandidates& rescored, const std::vector<RescoringStage>& stages,
+                                        const Lucene::ExplanationPtr& first_stage, std::int32_t rank) {
+  Lucene::ExplanationPtr explained = first_stage;
+  std::string before = "the first stage", place = fmt::format(", first-stage rank {}", rank);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < rescored.stages.size(); ++i) {
+    const auto& score = rescored.stages[i].scores[hit];
+    if (!score) continue;
+    explained = explain_stage(place_of(hit, rescored.stages[i]), *score, explained, stages[i], before, place);
+    before = fmt::format("stage {}", i + 1);
+    place.clear();
+    last = i;
+  }
+  if (last + 1 == rescored.stages.size()) return explained;
+  const auto root =
+      node(combined.score,
+           fmt::format("score of stage {}, lowered to stay below the hits that stage {} scored", last + 1, last + 2));
+  root->addDetail(explained);
   return root;
 }
 
@@ -97,7 +129,7 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
         return wrapped(
             combined.score,
             fmt::format("first-stage score, lowered to stay below the rescored hits; beyond the rescore window of {}",
-                        config().rescorer.window));
+                        config().rescorer.first_window()));
       }
       if (!result.rescored.scores[i]) {
         return wrapped(
@@ -106,8 +138,7 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
                 "first-stage score, lowered to stay below the rescored hits; no stored text in field \"{}\", {}",
                 join(config().index.fields_read(), "\", \""), rank));
       }
-      return explain_rescored(combined, *result.rescored.scores[i], firstPassExplanation, config().rescorer, scorer(),
-                              rank);
+      return explain_rescored(i, combined, result.rescored, stages(), firstPassExplanation, hit.rank);
     }
     return wrapped(0, "not returned: the combined score is below min_score, " + rank);
   }

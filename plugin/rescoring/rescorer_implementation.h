@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "plugin/log.h"
 #include "plugin/rescoring/second_stage.h"
@@ -11,11 +12,11 @@ namespace relucent {
 
 struct Rescorer::Implementation {
   Config config;
-  std::shared_ptr<const Scorer> scorer;
+  std::vector<RescoringStage> stages;
   Log log;
   mutable Said said = {};
 
-  SecondStage stage() const { return {config, *scorer, log, said}; }
+  SecondStage stage() const { return {config, stages, log, said}; }
 };
 
 }  // namespace relucent

@@ -72,7 +72,7 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   if (n < 1) return BM25Searcher::search(weights.bm25, filter, n);
   const auto start = Clock::now();
   const Lucene::TopDocsPtr first =
-      BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.window));
+      BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.first_window()));
   const std::chrono::nanoseconds first_stage = time_since(start);
 
   const QueryText query = text_of(weights.query, rescorer_->config());
@@ -107,7 +107,7 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   if (!bm25->isMatch()) return bm25;
   // One hit beyond the window determines how far the hits beyond it are lowered.
   const Lucene::TopDocsPtr first =
-      BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.window + 1);
+      BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.first_window() + 1);
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),
                                  [&](const Lucene::ScoreDocPtr& hit) { return hit->doc == document; });
   if (!found) first->scoreDocs.add(Lucene::newLucene<Lucene::ScoreDoc>(document, bm25->getValue()));

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "plugin/index/commit_data.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/rescoring/cascade.h"
 #include "plugin/rescoring/model_text.h"
 #include "plugin/rescoring/restore_words.h"
 #include "relucent/error.h"
@@ -30,8 +31,8 @@ bool has_text(const ModelQuery& query) {
 }
 
 /// Whether the index has token ids that the scorer can use.
-bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher) {
-  const std::uint64_t wanted = stage.scorer.tokenizer();
+bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene::SearcherPtr& searcher) {
+  const std::uint64_t wanted = scorer.tokenizer();
   if (wanted == 0) return false;
   const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
   if (!over_one_reader) return false;
@@ -53,14 +54,10 @@ bool has_token_ids(const SecondStage& stage, const Lucene::SearcherPtr& searcher
   return false;
 }
 
-/// A hit as a candidate; one beyond the rescore window or without stored text has an empty text.
-Candidate candidate_of(const SecondStageResult& result, std::size_t hit) {
-  Candidate candidate{{}, {}, result.hits[hit].score, result.hits[hit].rank};
-  if (hit < result.texts.texts.size()) {
-    candidate.id = result.texts.ids[hit];
-    candidate.text = result.texts.texts[hit];
-    candidate.tokens = result.texts.tokens(hit);
-  }
+/// A hit whose texts were fetched, as a stage's candidate; one without stored text has an empty text.
+Candidate candidate_of(const SecondStageResult& result, std::size_t stage, std::size_t hit) {
+  Candidate candidate{result.texts.ids[hit], result.texts.texts[hit], result.hits[hit].score, result.hits[hit].rank};
+  if (result.use_token_ids[stage]) candidate.tokens = result.texts.tokens(hit);
   return candidate;
 }
 
@@ -74,28 +71,31 @@ RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, 
 RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                                 const CombineRule& combine_rule, SecondStageResult& result) {
   const StopSignal stop = result.stop = deadline_after(stage.config.rescorer.timeout);
-  const auto window = std::min(result.hits.size(), static_cast<std::size_t>(stage.config.rescorer.window));
-  const auto start = Clock::now();
-  try {
+  std::vector<double> scores;
+  scores.reserve(result.hits.size());
+  for (const FirstStageHit& hit : result.hits) scores.push_back(hit.score);
+
+  const auto candidates = [&](std::size_t index, std::span<const std::size_t> hits) {
+    std::vector<Candidate> chosen;
     with_errors("second stage", "rescoring the hits", [&] {
-      result.texts = fetch_texts(searcher, std::span(result.hits).first(window), stage.config.index,
-                                 has_token_ids(stage, searcher), stop);
-      if (!query.stems.empty()) result.query_text = restore_words(query.stems, result.texts.texts, stop);
+      if (index == 0) {
+        for (const RescoringStage& one : stage.stages) {
+          result.use_token_ids.push_back(has_token_ids(stage, *one.scorer, searcher));
+        }
+      }
+      const bool token_ids = std::count(result.use_token_ids.begin(), result.use_token_ids.end(), true) > 0;
+      fetch_texts(searcher, result.hits, hits, stage.config.index, token_ids, stop, result.texts);
+      if (index == 0 && !query.stems.empty()) {
+        result.query_text = restore_words(query.stems, result.texts.texts, stop);
+      }
+      chosen.reserve(hits.size());
+      for (const std::size_t hit : hits) chosen.push_back(candidate_of(result, index, hit));
     });
-  } catch (const Error& error) {
-    if (stage.config.rescorer.on_error == OnError::fail) throw;
-    RescoredCandidates failed = in_first_stage_order(result.hits, RescoreStatus::failed, error.what());
-    failed.failure = error.kind();
-    return failed;
-  }
-  result.fetch = time_since(start);
-  std::vector<Candidate> candidates;
-  candidates.reserve(result.hits.size());
-  for (std::size_t i = 0; i < result.hits.size(); ++i) candidates.push_back(candidate_of(result, i));
-  return rescore_candidates(
-      stage.scorer, result.query_text, candidates, stage.config.rescorer, stop, [&](auto scores, auto logits) {
-        return with_errors("second stage", "rescoring the hits", [&] { return combine_rule(scores, logits); });
-      });
+    return chosen;
+  };
+  return rescore_in_stages(stage.stages, result.query_text, scores, candidates, stop, [&](auto earlier, auto logits) {
+    return with_errors("second stage", "rescoring the hits", [&] { return combine_rule(earlier, logits); });
+  });
 }
 
 void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
@@ -146,10 +146,11 @@ std::optional<HitPassage> SecondStage::passage(const SecondStageResult& result, 
   const RescoredCandidates& rescored = result.rescored;
   if (rescored.in_first_stage_order || hit >= rescored.scores.size() || !rescored.scores[hit]) return std::nullopt;
   if (result.stop.due()) return std::nullopt;
-  const Candidate candidate = candidate_of(result, hit);
+  const std::size_t stage = rescored.stage_of(hit);
+  const Candidate candidate = candidate_of(result, stage, hit);
   std::string problem = "unknown exception";
   try {
-    const auto range = scorer.passage(candidate, *rescored.scores[hit], result.stop);
+    const auto range = stages[stage].scorer->passage(candidate, *rescored.scores[hit], result.stop);
     if (!range) return std::nullopt;
     if (range->begin <= range->end && range->end <= candidate.text.size()) {
       const auto [field, bytes] = place_in_field(candidate.text, result.texts.parts[hit], *range);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,12 +25,12 @@ struct ModelQuery {
 
 /// The second stage's result for one query.
 struct SecondStageResult {
-  std::vector<FirstStageHit> hits;    ///< in first-stage order
-  RescoredCandidates rescored;        ///< its indices are into hits
-  std::string query_text;             ///< as the model got it
-  std::chrono::nanoseconds fetch{0};  ///< time spent reading the stored fields
-  CandidateTexts texts;               ///< of the hits in the rescore window
-  StopSignal stop;                    ///< the deadline
+  std::vector<FirstStageHit> hits;  ///< in first-stage order
+  RescoredCandidates rescored;      ///< its indices are into hits
+  std::string query_text;           ///< as the model got it
+  CandidateTexts texts;             ///< of the hits in the rescore window
+  std::vector<bool> use_token_ids;  ///< by stage: whether its scorer can use the index's
+  StopSignal stop;                  ///< the deadline
 };
 
 /// Messages that a rescorer logs only once.
@@ -44,10 +45,10 @@ struct Said {
   std::set<std::string> reasons_;  ///< the latest ones
 };
 
-/// The second stage of a searcher: stored texts, then rescore_candidates(), under one deadline.
+/// The second stage of a searcher: stored texts, then rescore_in_stages(), under one deadline.
 struct SecondStage {
   const Config& config;
-  const Scorer& scorer;
+  std::span<const RescoringStage> stages;
   const Log& log;
   Said& said;
 

@@ -84,6 +84,17 @@ const Mistake kMistakes[] = {
     {"[index]\ntext_field = \"body\"\ntext_fields = [\"a\"]\n", "3:15", "both set", "set one of them"},
     {"[index]\npath = \"a\\u0000b\"\n", "2:8", "a", "path"},
     {"[rescorer]\nchunk = 10\nstride = 11\n", "3:10", "stride = 11 is above chunk = 10", "at most chunk"},
+    // Stages.
+    {"[[rescorer.stages]]\nwindwo = 3\n", "2:1", "unknown key \"windwo\" in [[rescorer.stages]]", "\"window\""},
+    {"[[rescorer.stages]]\nstages = []\n", "2:1", "unknown key \"stages\"", "known: "},
+    {"[[rescorer.stages]]\n[[rescorer.stages]]\nwindow = \"9\"\n", "3:10", "must be a whole number", "1 to 100000"},
+    {"[[rescorer.stages]]\ntimeout_ms = 3\n", "2:1", "timeout_ms holds for all stages", "set it in [rescorer]"},
+    {"[rescorer.stages]\nwindow = 3\n", "1:1", "stages must be sections, not a section", "[[rescorer.stages]]"},
+    {"[rescorer]\nstages = [1]\n", "2:11", "a stage must be a section, not a whole number", "[[rescorer.stages]]"},
+    {"[[rescorer.stages]]\nwindow = 5\n[[rescorer.stages]]\nwindow = 6\n", "4:10",
+     "window = 6 is above the window of the stage before, 5", "become smaller"},
+    {"[[rescorer.stages]]\nchunk = 10\nstride = 11\n", "3:10", "stride = 11 is above chunk = 10", "at most chunk"},
+    {"[rescorer]\nstages = [{}, {}, {}, {}, {}, {}, {}, {}, {}]\n", "2:43", "more than 8 stages", "fewer"},
     // Not TOML.
     {"[rescorer]\nwindow = \n", "2:10", "", "toml.io"},
     {"[rescorer\n", "1:10", "", "toml.io"},

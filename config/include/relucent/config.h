@@ -16,7 +16,7 @@ namespace relucent {
 
 enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
-enum class OnError { first_stage, fail };
+enum class OnError { first_stage, previous_stage, fail };
 enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 /// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
 enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
@@ -77,6 +77,14 @@ struct RescorerConfig {
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
   std::int32_t top_chunks = 3;  ///< of topk
   bool find_passages = true;    ///< whether hits say which part of their text scored best
+  /// One after another, each on the best hits of the one before; empty: the settings above are the only stage. In a
+  /// stage, `enabled`, `min_score`, `timeout`, `on_error`, `find_passages` and `stages` have no effect.
+  std::vector<RescorerConfig> stages;
+
+  /// The stages as they run, at least one: with the settings above that hold for all, and min_score in the last one.
+  RELUCENT_API std::vector<RescorerConfig> effective_stages() const;
+  /// How many first-stage hits are rescored.
+  std::int32_t first_window() const { return stages.empty() ? window : stages.front().window; }
 
   friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
 };

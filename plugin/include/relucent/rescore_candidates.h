@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,19 +29,44 @@ enum class RescoreStatus {
 /// "rescored", "no_hits", "no_query_text", "no_hit_text", "failed".
 RELUCENT_API const char* to_string(RescoreStatus status) noexcept;
 
+/// A stage of the second stage: what scores, and its settings.
+struct RescoringStage {
+  std::shared_ptr<const Scorer> scorer;
+  RescorerConfig config;  ///< one of RescorerConfig::effective_stages()
+};
+
+/// make_scorer() for each stage. Throws Error.
+RELUCENT_API std::vector<std::shared_ptr<const Scorer>> make_scorers(const RescorerConfig& config);
+/// The stages of `config` with a scorer each. Throws Error `usage` for another number of them or a null one.
+RELUCENT_API std::vector<RescoringStage> make_stages(const RescorerConfig& config,
+                                                     std::vector<std::shared_ptr<const Scorer>> scorers);
+
+/// What a stage did for one query. Indices are those of the candidates.
+struct StageResult {
+  std::vector<std::optional<CandidateScore>> scores;  ///< [first rescore window]; nullopt: not scored by this stage
+  std::vector<CombinedHit> order;                     ///< of all candidates after this stage
+  StageTimes times;                                   ///< fetch, tokenize, encode, device and combine
+};
+
 /// One query's candidates after the second stage.
 struct RescoredCandidates {
-  std::vector<std::optional<CandidateScore>> scores;  ///< [rescore window]; nullopt for a candidate without text
-  std::vector<CombinedHit> order;                     ///< indices into the candidates
+  /// [first rescore window], of the last stage that scored the candidate; nullopt for a candidate without text
+  std::vector<std::optional<CandidateScore>> scores;
+  std::vector<StageResult> stages;  ///< those that finished; none if the order is the first stage's
+  std::vector<CombinedHit> order;   ///< indices into the candidates
   RescoreStatus status = RescoreStatus::no_hits;
   bool in_first_stage_order = false;  ///< nothing was rescored: order and scores are the first stage's
   bool degraded = false;              ///< failed, or not scored by the configured device
   std::string reason;                 ///< why it is degraded or not rescored, with the remedy if there is one
   std::optional<ErrorKind> failure;   ///< the kind of failure if status is `failed`
-  StageTimes times;                   ///< tokenize, encode, device and combine
+  StageTimes times;                   ///< fetch, tokenize, encode, device and combine, of all stages
+
+  /// Which stage gave scores[candidate]: an index into `stages`. Requires that there is a score.
+  RELUCENT_API std::size_t stage_of(std::size_t candidate) const;
 };
 
-/// Turns first-stage scores and logits into an order. The default is combine(); a host may supply its own rule.
+/// Turns the scores of the stage before and the logits of the last stage into an order. The default is combine(); a
+/// host may supply its own rule.
 using CombineRule =
     std::function<std::vector<CombinedHit>(std::span<const double>, std::span<const std::optional<float>>)>;
 
@@ -51,6 +77,15 @@ using CombineRule =
 /// After a failure, a missed deadline or a score that is not finite, returns the first-stage order, marked degraded;
 /// with on_error = fail it throws Error instead. Always throws Error `interrupted` if `stop` was requested.
 /// Thread-safe.
+///
+/// With several stages, each scores the best `window` candidates in the order of the stage before and puts them first;
+/// combine() gets the scores of that order as first-stage scores. So what a later stage scored stands before what it
+/// did not score, and no two scales of scores mix. A failure in any stage is one of the whole: the result is the first
+/// stage's order or, with on_error = previous_stage, that of the stages that finished, marked degraded.
+RELUCENT_API RescoredCandidates rescore_candidates(std::span<const RescoringStage> stages, std::string_view query,
+                                                   std::span<const Candidate> candidates, const StopSignal& stop,
+                                                   const CombineRule& combine_rule = {});
+/// The same with `config` as the only stage, whatever config.stages says.
 RELUCENT_API RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view query,
                                                    std::span<const Candidate> candidates, const RescorerConfig& config,
                                                    const StopSignal& stop, const CombineRule& combine_rule = {});

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "relucent/export.h"
 #include "relucent/rescore_candidates.h"
@@ -39,15 +40,24 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
   double firstStageScore = 0;
   std::int32_t firstStageRank = 0;  ///< from 1
   Status status = Status::not_rescored;
-  std::optional<float> logit;  ///< the scorer's raw score if status is `rescored`
-  std::int32_t tokens = 0;     ///< of the model's input; 0 if the scorer does not count them
-  bool truncated = false;      ///< the model did not see the end of the text
+  std::optional<float> logit;  ///< the scorer's raw score if status is `rescored`; with several stages the last one's
+  /// The raw scores of the stages that scored it, from the first on; the last one is `logit`.
+  std::vector<float> stageLogits;
+  std::int32_t tokens = 0;  ///< of the model's input; 0 if the scorer does not count them
+  bool truncated = false;   ///< the model did not see the end of the text
   /// The part of the text that gave the score: the chunk with the greatest logit, or what the model read of a text in
   /// one piece. Absent if status is not `rescored`, the scorer does not know it, the deadline came first, or
   /// `[rescorer] find_passages` is false.
   std::optional<HitPassage> passage;
 };
 using RescoredHitPtr = boost::shared_ptr<RescoredHit>;
+
+/// What one stage of the second stage did.
+struct StageReport {
+  std::string scorer;         ///< Scorer::describe()
+  std::int32_t rescored = 0;  ///< hits that it scored
+  StageTimes times;           ///< fetch, tokenize, encode, device and combine
+};
 
 /// Source of the query text that the model read.
 enum class QueryTextSource {
@@ -68,7 +78,8 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   RescoreStatus status = RescoreStatus::no_hits;
 
   /// The search did not run as configured. Either a GPU failed and the CPU scored instead (then `rescored` is above 0),
-  /// or the second stage failed or missed its deadline, and all hits have first-stage order and scores.
+  /// or the second stage failed or missed its deadline, and all hits have first-stage order and scores; with on_error =
+  /// previous_stage those of the stages that finished, if any did (then `rescored` is above 0, too).
   bool degraded = false;
   /// Why the result is degraded or not rescored, with the remedy if there is one; otherwise empty. Also empty without
   /// hits.
@@ -83,8 +94,10 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   bool queryTruncated = false;     ///< the model did not see the end of the query
   std::int32_t belowMinScore = 0;  ///< hits dropped by min_score, among those this search collected
 
-  /// `parse` is known if RescoringQueryParser or makeTextQuery() made the query, `first_stage` if a RescoringSearcher
-  /// searched.
+  std::vector<StageReport> stages;  ///< those that finished: one, unless [[rescorer.stages]] names several
+
+  /// The sum over all stages. `parse` is known if RescoringQueryParser or makeTextQuery() made the query, `first_stage`
+  /// if a RescoringSearcher searched.
   StageTimes times;
 };
 using RescoredTopDocsPtr = boost::shared_ptr<RescoredTopDocs>;

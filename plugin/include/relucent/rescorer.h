@@ -26,10 +26,12 @@ struct ModelQuery;
 /// Rescorer. Thread-safe.
 class RELUCENT_API Rescorer {
  public:
-  /// Creates the scorer selected by `config`. Throws Error.
+  /// Creates the scorers selected by `config`. Throws Error.
   explicit Rescorer(const Config& config);
   /// Uses the caller's scorer.
   Rescorer(const Config& config, std::shared_ptr<const Scorer> scorer);
+  /// Uses the caller's scorers, one per stage.
+  Rescorer(const Config& config, std::vector<std::shared_ptr<const Scorer>> scorers);
   virtual ~Rescorer();
 
   /// Rescores the first `[rescorer] window` hits of firstPass against queryText (UTF-8) and returns the best n of all
@@ -47,11 +49,13 @@ class RELUCENT_API Rescorer {
                                  std::int32_t document) const;
 
   const Config& config() const noexcept;
-  const Scorer& scorer() const noexcept;
+  const Scorer& scorer() const noexcept;                       ///< the last stage's
+  const std::vector<RescoringStage>& stages() const noexcept;  ///< at least one
 
  protected:
   /// Orders the hits. The default is relucent::combine with [rescorer]. An override must keep its contract: each index
-  /// at most once, scores that never increase.
+  /// at most once, scores that never increase. With several stages, the last one's order: earlier stages use
+  /// relucent::combine, and the scores of the order that they gave are the first-stage scores here.
   virtual std::vector<CombinedHit> combine(std::span<const double> firstStageScores,
                                            std::span<const std::optional<float>> logits) const;
 

@@ -169,6 +169,23 @@ class Rerank(ProgramTest):
         self.input = self.write("few.jsonl", "".join(lines.splitlines(keepends=True)[:3]))
         self.rerank(output)
 
+    def test_several_stages(self):
+        more = "".join(record("3", EGG, f"m{i}", f"Boil {'an egg ' * i}", i, 20.0 - i) for i in range(1, 7))
+        self.input = self.write("more.jsonl", more)
+        profile = self.write("stages.toml", '[[rescorer.stages]]\npattern = "full"\n[[rescorer.stages]]\nwindow = 2\n')
+        single = self.write("single.toml", '[rescorer]\npattern = "full"\n')
+        both, first = self.folder / "both.tsv", self.folder / "first.tsv"
+        self.rerank(both, "--config", profile)
+        self.rerank(first, "--config", single)
+        # The last stage's logits alone; the first one has every candidate in its window.
+        best = sorted(self.columns(first), key=lambda line: -float(line[2]))[:2]
+        self.assertEqual({line[1] for line in self.columns(both)}, {line[1] for line in best})
+        run_file = self.folder / "both.run"
+        self.rerank(run_file, "--config", profile)
+        lines = self.columns(run_file)
+        self.assertEqual({line[2] for line in lines[:2]}, {line[1] for line in best})
+        self.assertEqual(len(lines), 6)
+
     def test_the_same_bytes_again(self):
         first, second = self.folder / "a.run", self.folder / "b.run"
         self.rerank(first, "--threads", "1")

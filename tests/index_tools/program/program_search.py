@@ -341,6 +341,34 @@ class Search(ProgramTest):
         self.assertEqual(self.hits(QUESTION)["status"], "rescored")
         self.assertEqual(self.hits("xyzzyplugh")["status"], "no_hits")
 
+    def test_several_stages_put_what_a_later_one_scored_first(self):
+        profile = self.write("stages.toml", '[rescorer]\nprecision = "fp32"\n'
+                                            '[[rescorer.stages]]\nwindow = 20\npattern = "full"\n'
+                                            '[[rescorer.stages]]\nwindow = 5\n')
+        first = self.write("first.toml", '[rescorer]\nprecision = "fp32"\nwindow = 20\npattern = "full"\n')
+        second = self.write("second.toml", '[rescorer]\nprecision = "fp32"\nwindow = 100\n')
+        found = self.hits(QUESTION, "--hits", "30", "--config", profile)
+        by_first = self.hits(QUESTION, "--hits", "30", "--config", first)["hits"]
+        logits = {hit["id"]: hit["logit"] for hit in self.hits(QUESTION, "--hits", "100", "--config", second)["hits"]}
+        best = [hit["id"] for hit in by_first[:5]]
+        self.assertEqual([hit["id"] for hit in found["hits"]],
+                         sorted(best, key=lambda name: -logits[name]) + [hit["id"] for hit in by_first[5:]])
+        earlier = {hit["id"]: hit["logit"] for hit in by_first}
+        for place, hit in enumerate(found["hits"]):
+            expected = [earlier[hit["id"]]] if place < 20 else []
+            self.assertEqual(hit["stage_logits"], expected + ([logits[hit["id"]]] if place < 5 else []))
+        scores = [hit["score"] for hit in found["hits"]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual([stage["rescored"] for stage in found["stages"]], [20, 5])
+        for stage in found["stages"]:
+            self.assertGreater(stage["milliseconds"]["encode"], 0)
+        self.assertNotIn("stages", self.hits(QUESTION, "--config", first))
+        timings = self.search(QUESTION, "--config", profile, "--timings").stderr
+        self.assertIn("stage 1: 20 hits", timings)
+        self.assertIn("stage 2: 5 hits", timings)
+        self.expect_error(2, "--window", "does not say which of the profile's stages",
+                          arguments=("search", "--index", self.index, "--config", profile, "--window", "9", QUESTION))
+
     def test_mistakes(self):
         search = ["search", "--index", self.index]
         self.expect_error(2, "empty", arguments=[*search, "  "])

@@ -2,6 +2,8 @@
 // before its deadline, and must say so itself instead of handing its result on.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "plugin/index/stored_fields.h"
 #include "plugin/rescoring/candidate_texts.h"
 #include "relucent/rescore_query.h"
@@ -37,22 +39,29 @@ std::string megabytes(std::size_t count, const std::string& words) {
   return text;
 }
 
+CandidateTexts texts_of(const Lucene::SearcherPtr& searcher, const std::vector<FirstStageHit>& hits,
+                        const StopSignal& stop) {
+  std::vector<std::size_t> all(hits.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  CandidateTexts texts;
+  fetch_texts(searcher, hits, all, IndexConfig{}, false, stop, texts);
+  return texts;
+}
+
 TEST(RescoringDeadlines, AreSeenWhileOneLongTextIsRead) {
   const SmallIndex index({{"long", megabytes(32, "bread keeps fresh in a paper bag; "), "word"}});
   const auto searcher = bm25_searcher(index);
   const std::vector<FirstStageHit> hits = {{0, 1.0, 1}};
-  EXPECT_EQ(stopped([&] { fetch_texts(searcher, hits, IndexConfig{}, false, in_a_millisecond()); }),
-            "reading the stored texts ran out of time");
+  EXPECT_EQ(stopped([&] { texts_of(searcher, hits, in_a_millisecond()); }), "reading the stored texts ran out of time");
   // And all of it is read without a deadline.
-  const auto whole = fetch_texts(searcher, hits, IndexConfig{}, false, {});
+  const auto whole = texts_of(searcher, hits, {});
   EXPECT_EQ(whole.texts[0], megabytes(32, "bread keeps fresh in a paper bag; "));
   EXPECT_EQ(whole.ids[0], "long");
 }
 
 TEST(RescoringDeadlines, AreSeenWhileWhiteSpaceIsSteppedOver) {
   const SmallIndex index({{"blank", megabytes(4, " \t\n\r"), "word"}});
-  const auto texts =
-      fetch_texts(bm25_searcher(index), std::vector<FirstStageHit>{{0, 1.0, 1}}, IndexConfig{}, false, {});
+  const auto texts = texts_of(bm25_searcher(index), {{0, 1.0, 1}}, {});
   EXPECT_EQ(texts.texts[0], "");
 }
 
@@ -81,7 +90,7 @@ TEST(RescoringDeadlines, TextsReadInPiecesAreTheOnesThatWereStored) {
   const SmallIndex index(documents);
   std::vector<FirstStageHit> hits;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(documents.size()); ++i) hits.push_back({i, 1.0, i + 1});
-  const auto texts = fetch_texts(bm25_searcher(index), hits, IndexConfig{}, false, {});
+  const auto texts = texts_of(bm25_searcher(index), hits, {});
   for (std::size_t i = 0; i < documents.size(); ++i) {
     EXPECT_EQ(texts.ids[i], documents[i].id);
     EXPECT_TRUE(texts.texts[i] == *documents[i].text) << i;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "relucent/rescore_candidates.h"
+
+namespace relucent {
+
+/// Provides candidates [hits] by their indices, as the stage with this index reads them. Throws Error.
+using CandidateSource = std::function<std::vector<Candidate>(std::size_t stage, std::span<const std::size_t> hits)>;
+
+/// rescore_candidates() with candidates that are fetched when a stage needs them.
+///
+/// @param scores  [hits] of the first stage
+/// @param stages  at least one
+/// @param query   read after the first call of `candidates`, which may set it
+RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, const std::string& query,
+                                     std::span<const double> scores, const CandidateSource& candidates,
+                                     const StopSignal& stop, const CombineRule& combine_rule);
+
+}  // namespace relucent
