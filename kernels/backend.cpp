@@ -44,11 +44,6 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
 
 }  // namespace
 
-void Backend::encode(std::span<const Segment>, std::span<float>, const StopSignal&) const {
-  throw Error(ErrorKind::unsupported, info().device + " backend", "does not compute states before a query",
-              "use device = \"cpu\"");
-}
-
 std::unique_ptr<Backend> create_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                         const BackendOptions& options) {
   make_plan(description);  // refuses what has no plan

@@ -162,6 +162,11 @@ class CudaBackend final : public Backend {
     score_with_cost(batch, logits, stop);
   }
 
+  /// This backend takes no description with a derived group, so this always throws.
+  void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal&) const override {
+    check_texts(description_, texts, states.size());
+  }
+
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());

@@ -33,8 +33,11 @@ class Weights {
   NormWeights norm(std::int64_t size) { return {tensor({size}), tensor({size})}; }
   LayerWeights layer(std::int64_t hidden, std::int64_t inner) {
     LayerWeights weights;
-    weights.attentions = {{norm(hidden), linear(hidden, hidden), linear(hidden, hidden), linear(hidden, hidden),
-                           linear(hidden, hidden), TensorView()}};
+    AttentionWeights& attention = weights.attentions.emplace_back();
+    attention.norm = norm(hidden);
+    for (LinearWeights* part : {&attention.query, &attention.key, &attention.value, &attention.output}) {
+      *part = linear(hidden, hidden);
+    }
     weights.feed_forward = {norm(hidden), linear(inner, hidden), LinearWeights(), linear(hidden, inner)};
     return weights;
   }

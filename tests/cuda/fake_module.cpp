@@ -81,6 +81,9 @@ class FakeBackend final : public Backend {
     score(batch, logits, stop);
     return {std::chrono::microseconds(125), 1'000'000 * batch.candidates.size()};
   }
+  void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
+    cpu_->encode(texts, states, stop);
+  }
   HiddenStates hidden_states(const ScoringBatch& batch) const override { return cpu_->hidden_states(batch); }
 
  private:

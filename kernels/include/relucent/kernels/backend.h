@@ -115,8 +115,8 @@ class RELUCENT_API Backend {
 
   /// Computes the states of the derived group (TokenGroup::derived) for each text, a segment of the group it derives
   /// from: `states` has [texts][tokens][hidden] numbers. score() takes them in the text's place and gives the same
-  /// bits. Throws Error as score() does; `unsupported` if the description has no derived group or this backend cannot.
-  virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const;
+  /// bits. Throws Error as score() does; `unsupported` if the description has no derived group.
+  virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const = 0;
 
   /// The states of the batch's only candidate or document.
   virtual HiddenStates hidden_states(const ScoringBatch& batch) const = 0;
