@@ -163,7 +163,7 @@ class CudaBackend final : public Backend {
   }
 
   /// This backend takes no description with a derived group, so this always throws.
-  void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal&) const override {
+  void encode(std::span<const relucent::Segment> texts, std::span<float> states, const StopSignal&) const override {
     check_texts(description_, texts, states.size());
   }
 
