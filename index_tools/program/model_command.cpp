@@ -385,7 +385,8 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
   command
       ->add_option("--layers", mix.interaction_layers,
                    "Layers of the encoder, from 0, at which candidates see the query: \"9,10,11\" (default: the last)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "split"}));
