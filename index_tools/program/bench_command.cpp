@@ -118,6 +118,7 @@ void add_mix_encoder_benchmark(CLI::App& bench, Action& chosen, const std::share
   command->add_option("--threads", mix.backend.threads, "0: every core this process may use")->capture_default_str();
   command->add_option("--candidates", mix.candidates, "Numbers of stored candidates per query")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_option("--cross-candidates", mix.cross_candidates, "Candidates per query of the cross-encoder")

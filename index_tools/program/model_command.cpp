@@ -25,7 +25,7 @@ struct ModelOptions {
   int positions = 0, trained_rows = 0, threads = 0;
   bool json = false, tensors = false, devices = false;
   MixEncoderInit mix;
-  char strategy = 'S';
+  std::string strategy = "S";
 };
 
 std::filesystem::path chosen_folder(const ModelOptions& options) {
@@ -380,12 +380,13 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
       ->add_option("--strategy", options->strategy,
                    "Where a candidate's vectors come from: S, special tokens before its words; C, learnt codes")
       ->capture_default_str()
-      ->check(CLI::IsMember({'S', 'C'}));
+      ->check(CLI::IsMember({"S", "C"}));
   command->add_option("--vectors", mix.context, "Vectors per candidate, 1 to 16")->capture_default_str();
   command
       ->add_option("--layers", mix.interaction_layers,
                    "Layers of the encoder, from 0, at which candidates see the query: \"9,10,11\" (default: the last)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "split"}));
@@ -401,7 +402,7 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
       "my-mixencoder");
   command->callback([&chosen, options] {
     chosen = [options] {
-      options->mix.strategy = options->strategy == 'S' ? "special_tokens" : "context_codes";
+      options->mix.strategy = options->strategy == "S" ? "special_tokens" : "context_codes";
       init_mix_encoder(options->from, options->to, options->mix);
       std::cout << "Wrote " << options->to << ", an untrained MixEncoder: it ranks at random until it is trained\n";
       return ok;

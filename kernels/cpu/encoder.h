@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -215,7 +216,8 @@ class Encoder {
     std::size_t keys_of;  // layer of the first stack
     PackedLinear heads;   // of the context, as in Layer
     PackedLinear gated_query;
-    PackedLinear gate[3];  // of the hint, with the bias; of the attention's result; of the token so far
+    // Of the hint, with the bias; of the attention's result; of the token so far. Layers may share it.
+    std::shared_ptr<const std::array<PackedLinear, 3>> gate;
     Pooling hint;
     AfterHeads after;
   };

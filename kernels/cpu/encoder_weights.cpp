@@ -236,18 +236,26 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
       const relucent::Layer& form = description.stacks.back().layers[i];
       const LayerWeights& from = weights.stacks.back().layers[i];
       const AttentionWeights& attention = from.attentions.front();
-      const std::vector<float> gate = transposed(attention.gate.weight.to_f32(), 3 * hidden_);  // [3 hidden, hidden]
-      const auto part_of_gate = [&](std::size_t part, std::vector<float> bias) {
-        return PackedLinear(last, kernels.layout, transposed(rows_of(gate, hidden_, part * hidden_, hidden_), hidden_),
-                            std::move(bias), hidden_);
+      const auto pack_gate = [&] {
+        const std::vector<float> gate = transposed(attention.gate.weight.to_f32(), 3 * hidden_);  // [3 hidden, hidden]
+        const auto part = [&](std::size_t which, std::vector<float> bias) {
+          return PackedLinear(last, kernels.layout,
+                              transposed(rows_of(gate, hidden_, which * hidden_, hidden_), hidden_), std::move(bias),
+                              hidden_);
+        };
+        return std::make_shared<const std::array<PackedLinear, 3>>(
+            std::array<PackedLinear, 3>{part(0, attention.gate.bias_to_f32()), part(1, {}), part(2, {})});
+      };
+      const auto is_of_layer_before = [&] {
+        return i > 0 &&
+               weights.stacks.back().layers[i - 1].attentions.front().gate.weight.data == attention.gate.weight.data;
       };
       // The attention's result passes the gate, and is not added to the block's input.
       interaction_.push_back({static_cast<std::size_t>(*form.attentions.front().keys_of_layer),
                               pack_heads(last, kernels.layout, attention, heads_, head_size_, hidden_),
                               linear(last, attention.gated_query),
-                              {part_of_gate(0, attention.gate.bias_to_f32()), part_of_gate(1, {}), part_of_gate(2, {})},
-                              form.attentions.front().gated->hint,
-                              after_heads(last, from, form.feed_forward, false)});
+                              is_of_layer_before() ? interaction_.back().gate : pack_gate(),
+                              form.attentions.front().gated->hint, after_heads(last, from, form.feed_forward, false)});
     }
     return;
   }

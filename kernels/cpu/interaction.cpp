@@ -148,11 +148,11 @@ void Encoder::interact(const QueryStates& query, std::span<const float* const> c
     stop.throw_if_due("scoring the candidates");
     each_lane(result, 0, y, of_context, block, copy);
     each_lane(before, 0, x, of_context, block, copy);
-    multiply(layer.gate[0], hint, hidden_, block, Product::Output::store, gate, hidden_, w);
-    multiply(layer.gate[1], result, hidden_, block, Product::Output::add, gate, hidden_, w);
+    multiply((*layer.gate)[0], hint, hidden_, block, Product::Output::store, gate, hidden_, w);
+    multiply((*layer.gate)[1], result, hidden_, block, Product::Output::add, gate, hidden_, w);
     // At first the token is zero.
     if (&layer != &interaction_.front()) {
-      multiply(layer.gate[2], before, hidden_, block, Product::Output::add, gate, hidden_, w);
+      multiply((*layer.gate)[2], before, hidden_, block, Product::Output::add, gate, hidden_, w);
     }
     // 1 / (1 + e^-g) = (1 + tanh(g / 2)) / 2
     const std::size_t numbers = padded(hidden_) * gated_room;

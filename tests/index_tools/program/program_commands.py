@@ -235,7 +235,7 @@ class Model(ProgramTest):
         bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
         mixed = self.folder / "mixed"
         making = ["model", "init", "--from", bundled, "--as", "mixencoder", mixed]
-        made = self.expect(run(*making, "--layers", "3,5", "--vectors", 2, "--pooling", "split"), 0)
+        made = self.expect(run(*making[:-1], "--vectors", 2, "--pooling", "split", "--layers", "3,5", mixed), 0)
         self.assertIn("ranks at random until it is trained", made.stdout)
         self.expect_error(2, "mixed", arguments=making)
         self.expect_error(2, "contains 6, but the model has the layers 0 to 5",
