@@ -174,8 +174,8 @@ std::vector<MirDevice> devices() {
   const cpu::VectorLevels levels = cpu::available_vector_kernels();
   for (std::size_t i = 0; i < levels.count; ++i) all.push_back({"cpu", levels.levels[i]->name, Precision::fp32, 2e-5});
   // These weights are far rougher than trained ones.
-  all.push_back({"cpu", "", Precision::bf16, 0.2});
-  all.push_back({"cpu", "", Precision::int8, 0.6});
+  all.push_back({"cpu", "", Precision::bf16, 0.06});
+  all.push_back({"cpu", "", Precision::int8, 0.3});
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Devices, MirGolden, ::testing::ValuesIn(devices()), [](const auto& test) {

@@ -10,6 +10,7 @@
 #include "model/graphs/build_graph.h"
 #include "model/graphs/query_log_weights.h"
 #include "model/input/sentences.h"
+#include "model/mir/passage_model.h"
 #include "model/tokenizer/load_tokenizer.h"
 #include "plugin/analysis/term_places.h"
 #include "relucent/analysis.h"
@@ -47,6 +48,28 @@ BuiltGraph build(const GraphSettings& settings, const std::string& text, const s
   return build_graph(settings, {text, terms, entities, weights}, {1000, [](std::string_view) { return 10U; }}, bert());
 }
 
+std::vector<EntityPlace> entities_of(const json& stated) {
+  std::vector<EntityPlace> entities;
+  for (const json& entity : stated) {
+    entities.push_back({{entity["start"], entity["end"]}, entity["id"], entity.value("score", 1.0)});
+  }
+  return entities;
+}
+
+/// `df` must outlive the result.
+TermStatistics statistics_of(std::uint64_t documents, const json& df) {
+  return {documents, [&df](std::string_view term) {
+            const auto found = df.find(std::string(term));
+            return found == df.end() ? std::uint64_t{0} : found->get<std::uint64_t>();
+          }};
+}
+
+json json_of(const std::vector<TermPlace>& terms) {
+  json tokens = json::array();
+  for (const TermPlace& term : terms) tokens.push_back({term.term, term.place.begin, term.place.end});
+  return tokens;
+}
+
 json pairs_of(const Adjacency& graph) {
   json pairs = json::array();
   for (std::size_t i = 0; i < graph.nodes(); ++i) {
@@ -71,27 +94,18 @@ TEST(GraphGolden, EveryStepIsThatOfTheReferences) {
     ++rows;
     const std::string text = row["text"];
     const GraphSettings settings = settings_of(row["config"]);
-    std::vector<EntityPlace> entities;
-    for (const json& entity : row["entities"]) {
-      entities.push_back({{entity["start"], entity["end"]}, entity["id"], entity.value("score", 1.0)});
-    }
+    const std::vector<EntityPlace> entities = entities_of(row["entities"]);
     TermWeights weights;
     if (!row["weights"].is_null()) weights = row["weights"].get<TermWeights>();
     const std::vector<TermPlace> terms = analysis::english_term_places(text);
-    const json& df = row["df"];
-    const TermStatistics statistics{row["N"], [&](std::string_view term) {
-                                      const auto found = df.find(std::string(term));
-                                      return found == df.end() ? std::uint64_t{0} : found->get<std::uint64_t>();
-                                    }};
+    const TermStatistics statistics = statistics_of(row["N"], row["df"]);
     const BuiltGraph built = build_graph(
         settings, {text, terms, entities, row["weights"].is_null() ? nullptr : &weights}, statistics, bert());
     const PivotGraphs pivots = pivot_graphs(settings, built.graph);
 
     // What the steps start from.
     const json& given = row["given"];
-    json tokens = json::array();
-    for (const TermPlace& term : terms) tokens.push_back({term.term, term.place.begin, term.place.end});
-    EXPECT_EQ(tokens, given["tokens"]) << "terms";
+    EXPECT_EQ(json_of(terms), given["tokens"]) << "terms";
     std::vector<std::int32_t> ids;
     std::vector<CodePoints> places;
     bert().encode_with_places(text, text.size() + 1, ids, places);
@@ -140,6 +154,45 @@ TEST(GraphGolden, EveryStepIsThatOfTheReferences) {
   });
   EXPECT_GT(rows, 0U);
   std::printf("%zu documents of %zu pieces, %zu bytes of records\n", rows, pieces, bytes);
+}
+
+/// From a query and a text to a score, with the tiny checkpoints' own tokenizers.
+TEST(GraphGolden, WholePathsGiveTheScoresOfTheReferences) {
+  RELUCENT_NEEDS(golden_path("mir/whole.jsonl.gz"));
+  for (const char* device : {"ref", "cpu"}) {
+    std::map<std::string, std::unique_ptr<const PassageModel>> models;
+    std::size_t rows = 0;
+    for_each_line(golden_path("mir/whole.jsonl.gz"), [&](const std::string& line) {
+      const json row = json::parse(line);
+      SCOPED_TRACE(row["id"].get<std::string>() + " " + device);
+      std::unique_ptr<const PassageModel>& model = models[row["model"]];
+      if (!model) {
+        BackendOptions options;
+        options.device = parse_device(device);
+        options.precision = Precision::fp32;
+        model = PassageModel::load(golden_path("mir/" + row["model"].get<std::string>()), options);
+      }
+      const std::string text = row["text"];
+      const std::vector<EntityPlace> entities = entities_of(row["entities"]);
+      const std::vector<TermPlace> terms = analysis::english_term_places(text);
+      EXPECT_EQ(json_of(terms), row["tokens"]);
+      const BuiltGraph built = build_graph(model->graph_settings(), {text, terms, entities},
+                                           statistics_of(row["N"], row["df"]), model->tokenizer());
+      const PivotGraphs pivots = pivot_graphs(model->graph_settings(), built.graph);
+      EXPECT_EQ(json({pivots.passages.size(), pivots.sentences.size(), pivots.tokens.size()}), row["nodes"]);
+      EXPECT_EQ(json({pairs_of(pivots.between_passages).size(), pairs_of(pivots.between_sentences).size(),
+                      pairs_of(pivots.between_tokens).size()}),
+                row["edges"]);
+      // As it would come from an index.
+      const DocumentGraph graph =
+          decode_graph(model->graph_settings(), encode_graph(model->graph_settings(), built.graph), "record");
+      const GraphedDocument document{text, &graph};
+      const auto scores = model->score(row["query"].get<std::string>(), {&document, 1});
+      EXPECT_NEAR(scores.front().value(), row["score"].get<double>(), 2e-5);
+      ++rows;
+    });
+    EXPECT_GT(rows, 0U);
+  }
 }
 
 TEST(GraphGolden, QueryLogWeightsAreThoseOfTheReferences) {
