@@ -59,19 +59,23 @@ def _flex(compiled: bool):
     return torch.compile(flex_attention, dynamic=True), torch.compile(create_block_mask, dynamic=True)
 
 
-def flex(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid: Tensor, keys: Tensor, values: Tensor,
-         valid: Tensor, window: int) -> Tensor:
-    attention, block_mask = _flex(query.is_cuda)
-    batch, _, length, _ = query.shape
-    whole = whole_keys.shape[2]
+@functools.lru_cache(maxsize=1)
+def _block_mask(whole_valid: Tensor, valid: Tensor, window: int):
+    """All layers of a batch ask for the same."""
+    (batch, length), whole = valid.shape, whole_valid.shape[1]
     all_valid = torch.cat([whole_valid, valid], dim=1)
 
     def visible(b: Tensor, _head: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return all_valid[b, j] & ((j < whole) | ((j - whole - i).abs() <= window))
 
-    mask = block_mask(visible, batch, None, length, whole + length, device=query.device)
+    return _flex(valid.is_cuda)[1](visible, batch, None, length, whole + length, device=valid.device)
+
+
+def flex(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid: Tensor, keys: Tensor, values: Tensor,
+         valid: Tensor, window: int) -> Tensor:
+    mask = _block_mask(whole_valid, valid, window)
     keys, values = torch.cat([whole_keys, keys], dim=2), torch.cat([whole_values, values], dim=2)
-    return attention(query, keys, values, block_mask=mask)
+    return _flex(query.is_cuda)[0](query, keys, values, block_mask=mask)
 
 
 class SparseAttention:
@@ -86,6 +90,12 @@ class SparseAttention:
         self.document_attention = document_attention or (flex if batch.ids.is_cuda else banded)
         # A window as long as the longest document hides nothing.
         self.windowed = pattern.window is not None and pattern.window < batch.document_valid.shape[1] - 1
+        groups = (CLS, QUERY, DOCUMENT)
+        self.whole = [[group for group in groups if pattern.sees(source, group)] for source in groups]
+        if self.windowed:
+            self.whole[DOCUMENT].remove(DOCUMENT)
+        self.whole_valid = [torch.cat([ones[:, :0], *(self.valid[group] for group in whole)], dim=1)
+                            for whole in self.whole]
 
     def _padded(self, rows: Tensor, heads: int) -> tuple[Tensor, ...]:
         """[T, hidden] -> for each group [B, heads, L, size]; for rows of [CLS] alone, its group alone."""
@@ -99,17 +109,10 @@ class SparseAttention:
         return tuple(padded)
 
     def _group(self, source: int, query: Tensor, keys: tuple[Tensor, ...], values: tuple[Tensor, ...]) -> Tensor:
-        seen = [group for group in (CLS, QUERY, DOCUMENT) if self.pattern.sees(source, group)]
-        banded_document = source == DOCUMENT and self.windowed
-        if banded_document:
-            seen.remove(DOCUMENT)
-
-        def joined(groups: tuple[Tensor, ...], dim: int, none: Tensor) -> Tensor:
-            return torch.cat([groups[group] for group in seen], dim=dim) if seen else none
-
-        whole_keys, whole_values = joined(keys, 2, keys[CLS][:, :, :0]), joined(values, 2, values[CLS][:, :, :0])
-        whole_valid = joined(self.valid, 1, self.valid[CLS][:, :0])
-        if banded_document:
+        whole, whole_valid = self.whole[source], self.whole_valid[source]
+        whole_keys, whole_values = (torch.cat([x[CLS][:, :, :0], *(x[group] for group in whole)], dim=2)
+                                    for x in (keys, values))
+        if source == DOCUMENT and self.windowed:
             return self.document_attention(query, whole_keys, whole_values, whole_valid, keys[DOCUMENT],
                                            values[DOCUMENT], self.valid[DOCUMENT], self.pattern.window)
         mask = whole_valid[:, None, None, :].expand(-1, -1, query.shape[2], -1)
