@@ -1,0 +1,1 @@
+"""Training of the sparse cross-encoders that Relucent runs (docs/training.md)."""

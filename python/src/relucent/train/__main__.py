@@ -1,0 +1,5 @@
+import sys
+
+from relucent.train.cli import main
+
+sys.exit(main())

@@ -1,0 +1,75 @@
+"""Token ids of pairs, as the engine makes them."""
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+from relucent.train.batch import Batch
+from relucent.train.errors import TrainingError
+
+FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+QUERY_PIECES = 30
+
+
+class PairTokenizer:
+    """Of a Hugging Face folder with BERT's vocab.txt or else tokenizer.json. Strings such as "[SEP]" are text."""
+
+    def __init__(self, folder: Path):
+        path = folder / "tokenizer_config.json"
+        try:
+            settings = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            settings = {}
+        except ValueError as error:
+            raise TrainingError(path, f"is not JSON ({error})", "download it again") from None
+        try:
+            self._tokenizer = _load(folder, settings)
+        except Exception as error:  # the tokenizers library raises bare Exceptions
+            raise TrainingError(folder, f"its tokenizer cannot be read ({error})",
+                                "it needs vocab.txt or tokenizer.json") from None
+        self._cls, self._sep = (self._special(folder, settings, key, usual)
+                                for key, usual in (("cls_token", "[CLS]"), ("sep_token", "[SEP]")))
+        limit = settings.get("model_max_length")
+        self.max_length: int | None = int(limit) if limit and limit < 2**31 else None
+
+    def _special(self, folder: Path, settings: dict[str, Any], key: str, usual: str) -> int:
+        token = settings.get(key) or usual
+        if isinstance(token, dict):
+            token = token["content"]
+        number = self._tokenizer.token_to_id(token)
+        if number is None:
+            raise TrainingError(folder, f"its vocabulary has no {token}", "use the tokenizer of a BERT")
+        return number
+
+    def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1) -> Batch:
+        """Cut as the engine cuts: the query to 30 pieces, then the document so that the input fits max_length."""
+        texts = list({text: None for pair in pairs for text in pair})
+        encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        ids = {text: encoding.ids for text, encoding in zip(texts, encoded, strict=True)}
+        cut = []
+        for query, document in pairs:
+            query_ids = ids[query][:QUERY_PIECES]
+            room = max(0, max_length - len(query_ids) - 3)
+            cut.append(([*query_ids, self._sep], [*ids[document][:room], self._sep]))
+        return Batch.of(cut, self._cls, document_type)
+
+
+def _load(folder: Path, settings: dict[str, Any]) -> Tokenizer:
+    vocabulary = folder / "vocab.txt"
+    if vocabulary.exists():
+        lines = vocabulary.read_text(encoding="utf-8").splitlines()
+        tokenizer = Tokenizer(models.WordPiece({line: i for i, line in enumerate(lines)}, unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(
+            handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+            strip_accents=settings.get("strip_accents"), lowercase=settings.get("do_lower_case", True))
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        return tokenizer
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True
+    return tokenizer

@@ -1,0 +1,139 @@
+"""Readers give the lists that the files state, and refuse bad lines by file, line and remedy."""
+import gzip
+import json
+import random
+import sys
+import types
+
+import pytest
+from relucent.train import data
+from relucent.train.data import Band, Candidate, CandidateList, choose
+from relucent.train.errors import TrainingError
+
+
+def write(path, *lines):
+    content = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    path.write_bytes(gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
+    return path
+
+
+def test_triples_of_texts(tmp_path):
+    read = data.read_triples(write(tmp_path / "t.tsv.gz", "q one\tgood\tbad", "q two\tfine\tworse\tworst"))
+    assert read.lists == [CandidateList("q one", [Candidate("good", 1.0), Candidate("bad", 0.0)]),
+                          CandidateList("q two", [Candidate("fine", 1.0), Candidate("worse", 0.0),
+                                                  Candidate("worst", 0.0)])]
+    assert read.documents["worst"] == "worst"
+
+
+def test_triples_of_ids(tmp_path):
+    queries, documents = write(tmp_path / "q.tsv", "1\twhy"), write(tmp_path / "d.jsonl", {"id": 7, "text": "a"},
+                                                                   {"docno": "8", "title": "T", "text": "b"})
+    read = data.read_triples(write(tmp_path / "t.tsv", "1\t7\t8"), queries, documents)
+    assert read.lists == [CandidateList("why", [Candidate("7", 1.0), Candidate("8", 0.0)])]
+    assert read.documents == {"7": "a", "8": "T b"}
+
+
+def test_triples_with_scores_are_sorted(tmp_path):
+    path = write(tmp_path / "t.jsonl", {"query": "q", "positive": "p", "negatives": ["x", "y"], "scores": [2, 1, 5]},
+                 {"query": "q", "positive": "p", "negative": "z"})
+    first, second = data.read_triples(path).lists
+    assert first.candidates == [Candidate("y", 5.0), Candidate("p", 2.0), Candidate("x", 1.0)]
+    assert second.candidates == [Candidate("p", 1.0), Candidate("z", 0.0)]
+
+
+def test_run_and_judgments(tmp_path):
+    run = write(tmp_path / "r.run", "1 Q0 a 1 9 t", "1 Q0 b 3 7 t", "1 Q0 c 2 8 t", "2 Q0 a 1 1 t")
+    qrels = write(tmp_path / "q.txt", "1 0 c 2", "1 0 a 0", "1 0 d 1", "3 0 a 1")
+    queries = write(tmp_path / "q.tsv", "1\twhy", "2\twho")
+    documents = write(tmp_path / "d.tsv", *(f"{name}\ttext of {name}" for name in "abcd"))
+    read = data.read_judged(run, qrels, queries, documents)
+    negatives = [Candidate("a", 0.0), Candidate("b", 0.0)]
+    assert read.lists == [CandidateList("why", [Candidate("c", 2.0), *negatives]),
+                          CandidateList("why", [Candidate("d", 1.0), *negatives])]
+
+
+def test_rerank_and_teacher_scores(tmp_path):
+    rerank = write(tmp_path / "r.jsonl.gz", {"qid": 1, "query": "q", "docno": "a", "text": "A", "score": -1, "rank": 2},
+                   {"qid": 1, "query": "q", "docno": "b", "text": "B", "score": 3.5, "rank": 1})
+    expected = [CandidateList("q", [Candidate("b", 3.5), Candidate("a", -1.0)])]
+    assert data.read_rerank(rerank).lists == expected
+    scores = write(tmp_path / "s.tsv", "1\ta\t-1", "1\tb\t3.5")
+    read = data.read_scores(scores, write(tmp_path / "q.tsv", "1\tq"), write(tmp_path / "d.tsv", "a\tA", "b\tB"))
+    assert read.lists == expected
+    assert read.documents == {"a": "A", "b": "B"}
+
+
+def test_ir_datasets(tmp_path, monkeypatch):
+    """Its interface, as far as it is used."""
+    def record(**fields):
+        return types.SimpleNamespace(default_text=lambda: fields.get("text"), **fields)
+
+    documents = {name: record(doc_id=name, text=f"text of {name}") for name in "ab"}
+    dataset = types.SimpleNamespace(
+        has_qrels=lambda: True, has_scoreddocs=lambda: True, docs_store=lambda: documents,
+        queries_iter=lambda: [record(query_id="1", text="why")],
+        qrels_iter=lambda: [record(query_id="1", doc_id="a", relevance=1)],
+        scoreddocs_iter=lambda: [record(query_id="1", doc_id="a", score=1), record(query_id="1", doc_id="b", score=2)])
+    monkeypatch.setitem(sys.modules, "ir_datasets", types.SimpleNamespace(load={"known": dataset}.__getitem__))
+    for read in (data.read_ir_datasets("known"),
+                 data.read_ir_datasets("known", write(tmp_path / "r.run", "1 Q0 b 1 1 t"))):
+        assert read.lists == [CandidateList("why", [Candidate("a", 1.0), Candidate("b", 0.0)])]
+        assert read.documents["b"] == "text of b"
+    with pytest.raises(TrainingError, match="data other: is no id of ir_datasets"):
+        data.read_ir_datasets("other")
+
+
+def test_bands_choose_by_rank():
+    candidates = [Candidate(str(rank), 30.0 - rank) for rank in range(1, 25)]
+    bands = [Band(1, 4, 2), Band(5, 12, 3), Band(13, 24, 3)]
+    seen = set()
+    for seed in range(200):
+        chosen = choose(candidates, bands, random.Random(seed))
+        ranks = [int(candidate.document) for candidate in chosen]
+        assert ranks == sorted(set(ranks))
+        assert [sum(band.first <= rank <= band.last for rank in ranks) for band in bands] == [2, 3, 3]
+        seen.update(ranks)
+    assert seen == set(range(1, 25))
+    assert choose(candidates, bands, random.Random(1)) == choose(candidates, bands, random.Random(1))
+    assert choose(candidates[:12], bands, random.Random(1)) is None
+    overlapping = choose(candidates, [Band(1, 1, 1), Band(1, 3, 2)], random.Random(2))
+    assert [candidate.document for candidate in overlapping] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(("name", "lines", "message"), [
+    ("t.tsv", ["q\tp\tn", "q\tp"], r"t.tsv, line 2: has 2 fields; write query, positive, negative, separated by tabs"),
+    ("t.jsonl", ["{"], r"t.jsonl, line 1: is not JSON .*; write one object per line"),
+    ("t.jsonl", ["[1]"], "line 1: is not an object"),
+    ("t.jsonl", ['{"query": "q"}'], "line 1: lacks the key positive"),
+    ("t.jsonl", ['{"query": "q", "positive": "p"}'], "line 1: has no negative"),
+    ("t.jsonl", ['{"query": 1, "positive": "p", "negative": "n"}'], "line 1, key query: is not a text"),
+    ("t.jsonl", ['{"query": "q", "positive": "p", "negatives": "n"}'], "line 1, key negatives: is not a list"),
+    ("t.jsonl", ['{"query": "q", "positive": "p", "negative": "n", "scores": [1]}'], "key scores: has 1 numbers for 2"),
+    ("t.jsonl", ['{"query": "q", "positive": "p", "negative": "n", "scores": 1}'], "key scores: is not a list"),
+])
+def test_bad_triples(tmp_path, name, lines, message):
+    with pytest.raises(TrainingError, match=message):
+        data.read_triples(write(tmp_path / name, *lines))
+
+
+def test_other_bad_files(tmp_path):
+    queries, documents = write(tmp_path / "q.tsv", "1\tq"), write(tmp_path / "d.tsv", "a\tA")
+    for lines, message in [(["1\ta"], "line 1: has 2 fields"), (["1\ta\tx"], "line 1: 'x' is not a finite number"),
+                           (["1\ta\tnan"], "not a finite number"), (["2\ta\t1"], "query 2 has no text in .*q.tsv"),
+                           (["1\ta\t1", "1\tb\t1"], "line 2: document b has no text in .*d.tsv")]:
+        with pytest.raises(TrainingError, match=message):
+            data.read_scores(write(tmp_path / "s.tsv", *lines), queries, documents)
+    with pytest.raises(TrainingError, match="line 1: has 3 fields; write query id, 0, document id, grade"):
+        data.read_qrels(write(tmp_path / "x", "1 0 a"))
+    with pytest.raises(TrainingError, match="line 1: has 4 fields; write query id, Q0"):
+        data.read_run(write(tmp_path / "x", "1 0 a 1"))
+    with pytest.raises(TrainingError, match="none.tsv: No such file"):
+        data.read_texts(tmp_path / "none.tsv")
+    (tmp_path / "latin.tsv").write_bytes(b"1\t\xe9\n")
+    with pytest.raises(TrainingError, match="latin.tsv: is not UTF-8"):
+        data.read_texts(tmp_path / "latin.tsv")
+    (tmp_path / "cut.tsv.gz").write_bytes(gzip.compress(b"1\tabc\n" * 100)[:-9])
+    with pytest.raises(TrainingError, match="cut.tsv.gz: Compressed file ended"):
+        data.read_texts(tmp_path / "cut.tsv.gz")
+    with pytest.raises(TrainingError, match="needs both queries and documents"):
+        data.read_triples(tmp_path / "t.tsv", queries)

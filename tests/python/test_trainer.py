@@ -1,0 +1,244 @@
+"""A training goes on after a kill to the same bytes, stops early, and ends in a folder that the engine scores alike."""
+import csv
+import json
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from relucent.train import engine, settings
+from relucent.train.cli import main
+from relucent.train.errors import TrainingError
+from relucent.train.settings import Training
+from relucent.train.trainer import Interrupted, Trainer, candidates_of_step, learning_rate
+from safetensors.torch import load_file
+from support import WORDS, program, text, write_base
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A base, and candidates of which those are relevant that contain the query's word."""
+    write_base(tmp_path / "base", hidden_dropout_prob=0.1)
+    generator = random.Random(5)
+    with open(tmp_path / "teacher.jsonl", "w") as teacher, open(tmp_path / "qrels.txt", "w") as qrels:
+        for query in range(20):
+            word = generator.choice(WORDS)
+            for rank in range(6):
+                document = f"{text(generator, 5)} {word if rank < 2 else ''} {text(generator, 5)}"
+                record = {"qid": f"q{query}", "query": word, "docno": f"q{query}d{rank}", "text": document,
+                          "rank": rank + 1, "score": 2.0 - rank}
+                teacher.write(json.dumps(record) + "\n")
+                qrels.write(f"q{query} 0 q{query}d{rank} {int(rank < 2)}\n")
+    (tmp_path / "recipe.toml").write_text(f"""
+output = "out"
+program = "{program()}"
+[model]
+base = "base"
+max_length = 60
+[data]
+rerank = "teacher.jsonl"
+bands = [[1, 2, 1], [3, 6, 3]]
+[loss]
+kl = 1.0
+[training]
+steps = 24
+queries = 4
+learning_rate = 1e-3
+log_every = 4
+save_every = 4
+threads = 1
+[evaluation]
+candidates = "teacher.jsonl"
+qrels = "qrels.txt"
+every = 12
+""")
+    return tmp_path
+
+
+def load(folder, *changes):
+    return settings.load(folder / "recipe.toml", changes)
+
+
+def weights(folder) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def test_learning_rate_rises_holds_and_decays():
+    training = Training(steps=100, learning_rate=1.0, warmup=0.1, hold=0.6, decay="linear")
+    rates = [learning_rate(training, step) for step in range(100)]
+    assert rates[:10] == pytest.approx([(step + 1) / 11 for step in range(10)])
+    assert rates[10:61] == [1.0] * 51
+    assert rates[80] == pytest.approx(0.5)
+    assert rates[99] == pytest.approx(1 / 40)
+    training.decay = "cosine"
+    assert learning_rate(training, 80) == pytest.approx(0.5)
+    assert learning_rate(training, 70) == pytest.approx(0.853553, abs=1e-6)
+    training.decay = "constant"
+    assert learning_rate(training, 99) == 1.0
+
+
+def test_an_epoch_visits_every_list_once(folder):
+    loaded = load(folder)
+    data = loaded.data.read()
+    visited = [id(of_list) for step in range(10) for of_list, _ in candidates_of_step(data, loaded, step)]
+    lists = sorted(map(id, data.lists))
+    assert sorted(visited[:20]) == sorted(visited[20:]) == lists
+    assert visited[:20] != visited[20:]
+
+
+def test_a_training_ends_in_a_folder_that_the_engine_scores_alike(folder, capsys):
+    recipe = [str(folder / "recipe.toml"), "model.dropout=0", "training.learning_rate=3e-3"]
+    assert main(recipe) == 0
+    out = folder / "out"
+    assert capsys.readouterr().out.strip() == str(out)
+    with open(out / "training/log.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == [str(step) for step in range(4, 25, 4)]
+    assert float(rows[-1]["loss"]) < 0.8 * float(rows[0]["loss"])
+    measures = {row["step"]: float(row["measure"]) for row in rows if row["measure"]}
+    assert list(measures) == ["12", "24"]
+    measure = engine.evaluate(program(), out, folder / "teacher.jsonl", folder / "qrels.txt", "nDCG@10", folder)
+    assert measure == max(measures.values())
+    card = (out / "README.md").read_text()
+    assert "window 4; not seen: query -> cls, query -> doc" in card
+    assert "| 24 |" in card
+    difference = float(card.split("differ from PyTorch's by at most ")[1].split()[0])
+    assert difference <= 1e-4
+    assert not (out / "training/state.pt").exists()
+    toml = card.split("```toml\n")[1].split("```")[0]
+    (folder / "again.toml").write_text(toml)
+    assert main([str(folder / "again.toml"), f"output={folder / 'again'}"]) == 0
+    assert weights(folder / "again") == weights(out)
+    assert main(recipe) == 1
+    assert "already holds a checkpoint" in capsys.readouterr().err
+
+
+def test_a_killed_training_goes_on_to_the_same_bytes(folder):
+    plain = Trainer(load(folder, "output=" + str(folder / "plain"))).run()
+    changes = ["training.log_every=1", "training.save_every=3"]
+    process = subprocess.Popen([sys.executable, "-m", "relucent.train", str(folder / "recipe.toml"), *changes],
+                               stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if line.startswith("relucent-train: step 8 "):
+            process.kill()
+            break
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
+    state = torch.load(folder / "out/training/state.pt", weights_only=True)
+    assert 6 <= state["step"] < 24
+    resumed = Trainer(load(folder, *changes))
+    assert resumed.run() == folder / "out"
+    assert weights(folder / "out") == weights(plain)
+    assert [row["step"] for row in resumed.rows] == list(range(1, 25))
+
+
+def test_a_signal_ends_the_step_and_keeps_it(folder, monkeypatch):
+    plain = Trainer(load(folder, "output=" + str(folder / "plain"))).run()
+    trainer = Trainer(load(folder))
+    train_step = trainer._train_step
+
+    def interrupted():
+        if trainer.step == 6:
+            signal.raise_signal(signal.SIGTERM)
+        return train_step()
+
+    monkeypatch.setattr(trainer, "_train_step", interrupted)
+    with pytest.raises(Interrupted):
+        trainer.run()
+    assert torch.load(folder / "out/training/state.pt", weights_only=True)["step"] == 7
+    with pytest.raises(TrainingError, match="state.pt: belongs to a training with other settings or data"):
+        Trainer(load(folder, "training.seed=2")).run()
+    Trainer(load(folder)).run()
+    assert weights(folder / "out") == weights(plain)
+
+
+def test_early_stopping_keeps_the_best(folder, monkeypatch):
+    measures = iter([0.5, 0.7, 0.6, 0.7, 0.9])
+    monkeypatch.setattr(engine, "evaluate", lambda *_: next(measures))
+    trainer = Trainer(load(folder, "evaluation.every=2", "evaluation.patience=2"))
+    trainer.run()
+    assert (trainer.step, trainer.best, trainer.best_step) == (8, 0.7, 4)
+    best = Trainer(load(folder, "output=" + str(folder / "best"), "evaluation.every=4"))
+    best._hopeless = lambda: best.step == 4
+    best.run()
+    assert weights(folder / "out") == weights(folder / "best")
+
+
+def test_seeds_and_parts_and_bf16(folder):
+    def trained(name, *changes):
+        output = Trainer(load(folder, f"output={folder / name}", "training.steps=3", "evaluation.every=0",
+                              "training.clip=0", *changes)).run()
+        return load_file(output / "model.safetensors")["classifier.weight"]
+
+    plain = trained("plain", "model.dropout=0")
+    parts = trained("parts", "model.dropout=0", "training.accumulate=2")
+    torch.testing.assert_close(parts, plain, rtol=1e-3, atol=1e-5)
+    assert torch.equal(trained("checkpointing", "model.dropout=0", "training.gradient_checkpointing=true"), plain)
+    for change in ("training.seed=2", "model.dropout=0.1", "training.bf16=true"):
+        other = trained(change, *(() if "dropout" in change else ("model.dropout=0",)), change)
+        assert torch.isfinite(other).all()
+        assert not torch.equal(other, plain), change
+
+
+def test_a_wrong_engine_is_noticed(folder, monkeypatch):
+    trainer = Trainer(load(folder, "training.steps=1", "evaluation.every=0"))
+    logits = engine.logits
+    monkeypatch.setattr(engine, "logits", lambda *arguments: [x + 0.01 for x in logits(*arguments)])
+    with pytest.raises(TrainingError, match="the engine's logits differ from PyTorch's by"):
+        trainer.run()
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ("training.stepz=3", "command line, key training.stepz: is unknown; did you mean steps?"),
+    ("training.steps=x", "key training.steps: 'x' is not of type int"),
+    ("training.bf16=1", "key training.bf16: 1 is not of type bool"),
+    ("training.steps=0", "key training.steps: is not positive"),
+    ("training.accumulate=3", "key training.accumulate: does not divide"),
+    ("training.decay=square", "key training.decay: 'square' is unknown"),
+    ("training=3", "key training: is a section"),
+    ("training.warmup=2", "key training.warmup: is no part of 1"),
+    ("model.pattern=qds", "key model.pattern: 'qds' is unknown"),
+    ("model.max_length=512", "key model.max_length: is more than the 160 tokens"),
+    ("data.run=x", "key data: names 2 sources"),
+    ("data.bands=[[2, 1, 1]]", "key data.bands: is not a list of bands"),
+    ("data.bands=[[1, 1, 1]]", "key data.bands: chooses one candidate"),
+    ("data.bands=[[1, 9, 7]]", "all 20 lists have too few candidates"),
+    ("loss.kll=1", "key loss.kll: is unknown; known are margin_mse"),
+    ("loss.kl=0", "key loss: is empty"),
+    ("loss=kl", "key loss: does not give each loss a weight"),
+    ("evaluation.measure=nDCG@0", "exited with"),
+    ("program=/none", "/none: No such file or directory; set program"),
+    ("steps", "steps: is not a setting"),
+])
+def test_bad_settings_are_refused_by_name(folder, change, message, capsys):
+    changes = [change, "training.steps=1"] if change.startswith(("evaluation", "program")) else [change]
+    assert main([str(folder / "recipe.toml"), *changes]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_bad_files_are_refused_by_line(folder, capsys):
+    (folder / "bad.toml").write_text("output = 'x'\n[model\n")
+    assert main([str(folder / "bad.toml")]) == 1
+    assert "bad.toml: is not TOML" in capsys.readouterr().err
+    assert main([str(folder / "none.toml")]) == 1
+    assert "none.toml: No such file" in capsys.readouterr().err
+
+
+def test_show_prints_what_it_reads(folder, capsys):
+    assert main([str(folder / "recipe.toml"), "loss.centred_mse=0.1", "model.window=-1", "--show"]) == 0
+    shown = capsys.readouterr().out
+    (folder / "shown.toml").write_text(shown)
+    assert settings.load(folder / "shown.toml") == load(folder, "loss.centred_mse=0.1", "model.window=-1")
+    assert settings.load(folder / "shown.toml").loss == {"kl": 1.0, "centred_mse": 0.1}
+
+
+@pytest.mark.parametrize("recipe", sorted((Path(__file__).parents[2] / "config/training").glob("*.toml")),
+                         ids=lambda recipe: recipe.stem)
+def test_shipped_recipes_are_read(recipe):
+    files = ["output=x", "model.base=x", "data.scores=x", "data.queries=x", "data.documents=x",
+             "evaluation.candidates=x", "evaluation.qrels=x"]
+    loaded = settings.load(recipe, files)
+    assert sum(band.count for band in loaded.bands()) == 8
