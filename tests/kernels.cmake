@@ -5,7 +5,7 @@ endfunction()
 
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES kernels/agreement_property.cpp)
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES kernels/determinism_property.cpp)
-relucent_kernels_test(kernels_mix_encoder LABELS property threads kernels SOURCES kernels/mix_encoder_property.cpp)
+relucent_kernels_test(kernels_mix_encoder LABELS property kernels SOURCES kernels/mix_encoder_property.cpp)
 relucent_kernels_test(kernels_soak LABELS property kernels SOURCES kernels/soak_property.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
   SOURCES kernels/description_unit.cpp kernels/levels_unit.cpp kernels/plan_unit.cpp kernels/product_unit.cpp
@@ -18,3 +18,4 @@ if(NOT RELUCENT_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_tests_properties(kernels_instructions PROPERTIES LABELS "unit;kernels" SKIP_REGULAR_EXPRESSION "SKIPPED:")
 endif()
 relucent_threads_test(kernels_threads kernels_determinism *Thread*avx2*:*Caller*avx2*:*AtOnce*avx2*)
+relucent_threads_test(kernels_mix_encoder_threads kernels_mix_encoder *Bits*avx2*)
