@@ -97,13 +97,6 @@ void read_key(const Key& key, const toml::node& node, std::string_view name, Con
 /// Where each key of a section (stage 0) or of a stage was written.
 using Places = std::map<std::pair<std::size_t, const Key*>, toml::source_region>;
 
-const Key* find_key(std::string_view section, std::string_view name) {
-  for (const auto& key : schema()) {
-    if (key.section == section && key.name == name) return &key;
-  }
-  return nullptr;
-}
-
 void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places) {
   std::vector<std::string> names;
   for (const auto& key : schema()) {

@@ -314,6 +314,13 @@ std::string_view section_meaning(std::string_view section) {
   return "";
 }
 
+const Key* find_key(std::string_view section, std::string_view name) {
+  for (const auto& key : schema()) {
+    if (key.section == section && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
 bool is_key_of_stages(const Key& key) {
   static const std::set<std::string_view> of_all_stages = {"enabled", "min_score", "timeout_ms", "on_error",
                                                            "find_passages"};
@@ -333,18 +340,11 @@ std::string section_name(const Key& key, std::size_t stage) {
 
 namespace {
 
-const Key* key_of(std::string_view section, std::string_view name) {
-  for (const auto& key : schema()) {
-    if (key.section == section && key.name == name) return &key;
-  }
-  return nullptr;
-}
-
 Conflict conflict_of_stages(const std::vector<RescorerConfig>& stages) {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Conflict found = find_conflict(as_config(stages[i]));
     if (i > 0 && stages[i].window > stages[i - 1].window) {
-      found = {key_of("rescorer", "window"), 0,
+      found = {find_key("rescorer", "window"), 0,
                fmt::format("window = {} is above the window of the stage before, {}", stages[i].window,
                            stages[i - 1].window),
                "a stage rescores the best hits of the stage before: let the windows become smaller"};
@@ -361,18 +361,18 @@ Conflict find_conflict(const Config& config) {
   const bool has_window = config.rescorer.attention_window.value_or(-1) >= 0;
   if (config.rescorer.attention_window && config.rescorer.pattern != PatternChoice::checkpoint &&
       has_window != (config.rescorer.pattern != PatternChoice::full)) {
-    return {key_of("rescorer", "attention_window"), 0,
+    return {find_key("rescorer", "attention_window"), 0,
             fmt::format("attention_window = {} contradicts the pattern", *config.rescorer.attention_window),
             "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"};
   }
   if (config.rescorer.stride > config.rescorer.chunk) {
-    return {key_of("rescorer", "stride"), 0,
+    return {find_key("rescorer", "stride"), 0,
             fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
                         config.rescorer.stride, config.rescorer.chunk),
             "set stride to at most chunk"};
   }
   if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
-    return {key_of("index", "text_fields"), 0,
+    return {find_key("index", "text_fields"), 0,
             fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
             "set one of them: text_field for one field, text_fields for several"};
   }

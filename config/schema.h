@@ -35,6 +35,8 @@ struct Key {
 
 /// Every key, grouped by section, in documentation order.
 const std::vector<Key>& schema();
+/// The key's entry, or nullptr if there is none.
+const Key* find_key(std::string_view section, std::string_view name);
 /// Whether [[rescorer.stages]] may have this key. The others of [rescorer] hold for all stages.
 bool is_key_of_stages(const Key& key);
 /// The stage as a configuration of its own, for the functions of its keys.
