@@ -166,11 +166,12 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
   finish_tile<Dot, F, V>(product, panel, feature, results);
 }
 
-// Steps, panels and features whose products are summed before others. With 32 registers, 128 steps of a panel, 24 KiB,
-// stay in the first-level cache. Otherwise the weights of 512 steps, 256 KiB, stay in the second-level cache while
-// eight panels pass, which come from there as fast as AVX2 multiplies them.
-constexpr std::size_t kStepsTogether = RELUCENT_REGISTERS == 32 ? 128 : 512;
-constexpr std::size_t kPanelsTogether = RELUCENT_REGISTERS == 32 ? 1 : 8;
+// Steps, panels and features whose products are summed before others, so that eight panels pass the same weights in the
+// second-level cache. With 32 registers, 192 steps of a panel, 36 KiB, stay in or near the first-level cache, and the
+// hidden sizes in use are multiples of 192. Otherwise longer runs gain more: AVX2 multiplies no faster than the
+// second-level cache delivers.
+constexpr std::size_t kStepsTogether = RELUCENT_REGISTERS == 32 ? 192 : 512;
+constexpr std::size_t kPanelsTogether = 8;
 constexpr std::size_t kFeaturesTogether = 128;
 constexpr std::size_t kSumsTogether = kFeaturesTogether * kPanel;  // of a panel, which wait for the next steps
 
