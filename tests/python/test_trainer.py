@@ -242,3 +242,11 @@ def test_shipped_recipes_are_read(recipe):
              "evaluation.candidates=x", "evaluation.qrels=x"]
     loaded = settings.load(recipe, files)
     assert sum(band.count for band in loaded.bands()) == 8
+
+
+def test_the_example_recipe_is_read():
+    recipe = Path(__file__).parents[2] / "docs/examples/training/recipe.toml"
+    files = [f"{key}=x" for key in ("output", "model.base", "data.run", "data.qrels", "data.queries", "data.documents")]
+    loaded = settings.load(recipe, files)
+    assert sum(band.count for band in loaded.bands()) == 8
+    assert loaded.loss == {"localized_contrastive": 1.0}
