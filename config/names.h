@@ -83,6 +83,12 @@ struct Names<FallbackDevice> {
 };
 
 template <>
+struct Names<MissingGraphs> {
+  static constexpr std::array<std::pair<MissingGraphs, std::string_view>, 2> kAll{
+      {{MissingGraphs::error, "error"}, {MissingGraphs::make, "make"}}};
+};
+
+template <>
 struct Names<LogLevel> {
   static constexpr std::array<std::pair<LogLevel, std::string_view>, 6> kAll{{{LogLevel::trace, "trace"},
                                                                               {LogLevel::debug, "debug"},

@@ -279,6 +279,9 @@ std::vector<Key> make_schema() {
                        "share most with the query; 0 is all."),
       whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
+      choice_key("rescorer", "missing_graphs", FIELD(rescorer.missing_graphs),
+                 "Of a MIR, for segments of the index without stored graphs (`relucent graphs`): error refuses, make "
+                 "makes their graphs at each search."),
       switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
                  "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
                  "long ones again."),
@@ -412,6 +415,7 @@ PatternChoice parse_pattern(std::string_view name) {
 }
 std::string_view to_string(AnalyzerKind value) noexcept { return config::name_of(value); }
 std::string_view to_string(FallbackDevice value) noexcept { return config::name_of(value); }
+std::string_view to_string(MissingGraphs value) noexcept { return config::name_of(value); }
 std::string_view to_string(LogLevel value) noexcept { return config::name_of(value); }
 
 std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept {

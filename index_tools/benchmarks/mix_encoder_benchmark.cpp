@@ -17,7 +17,7 @@
 namespace relucent::benchmarks {
 namespace {
 
-double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
 /// Twice the multiply-adds of the interaction with one candidate.
 double operations_of_interaction(const EncoderDescription& d, int query_tokens) {
@@ -54,7 +54,7 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   std::vector<float> states(views.size() * size);
   Measurement encoding = summarize(fmt::format("encode {} {}x{}", where, views.size(), settings.tokens),
                                    timed([&] { model->encode(views, states); }));
-  encoding.figures = {{"texts_per_s", static_cast<double>(views.size()) / in_seconds(encoding.median)},
+  encoding.figures = {{"texts_per_s", static_cast<double>(views.size()) / seconds_of(encoding.median)},
                       {"bytes_per_text", static_cast<double>(4 * size)},
                       {"threads", backend.threads}};
   rows.push_back(std::move(encoding));
@@ -67,7 +67,7 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
     }
     Measurement row =
         summarize(fmt::format("mixencoder {} {}", where, count), timed([&] { model->score(texts.query, candidates); }));
-    const double per_candidate = in_seconds(row.median) / count;
+    const double per_candidate = seconds_of(row.median) / count;
     const double rate = 1e-9 * operations_of_interaction(description, settings.query_tokens + 2) / per_candidate;
     row.figures = {{"us_per_candidate", 1e6 * per_candidate}, {"gflop_per_s", rate}};
     if (peak > 0) row.figures.emplace_back("share_of_peak", rate / peak);
@@ -84,10 +84,10 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   for (std::size_t i = 0; i < count; ++i) pairs.push_back(views[i % views.size()]);
   Measurement row = summarize(fmt::format("cross-encoder {} {}x{}", where, count, settings.tokens),
                               timed([&] { cross_encoder->score(texts.query, pairs); }));
-  const double of_pair = in_seconds(row.median) / static_cast<double>(count);
+  const double of_pair = seconds_of(row.median) / static_cast<double>(count);
   row.figures = {{"us_per_candidate", 1e6 * of_pair}};
   for (std::size_t i = 0; i < settings.candidates.size(); ++i) {
-    const double mixed = in_seconds(rows[1 + i].median) / settings.candidates[i];
+    const double mixed = seconds_of(rows[1 + i].median) / settings.candidates[i];
     row.figures.emplace_back(fmt::format("times_mixencoder_{}", settings.candidates[i]), of_pair / mixed);
   }
   rows.push_back(std::move(row));

@@ -15,6 +15,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/progress_record.h"
 #include "index_tools/indexing/stored_token_ids.h"
+#include "plugin/graphs/check_graphs.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -181,6 +182,7 @@ class Verification {
     check_repeated(contents, !record || record->duplicates == Duplicates::keep);
     check_token_ids();
     check_statistics(contents);
+    check_stored_graphs();
     check_corpus(contents.documents);
   }
 
@@ -243,6 +245,24 @@ class Verification {
     } else {
       add("token ids", Status::note,
           fmt::format("not compared: they were made by the tokenizer {}, not by the model's", stored.tokenizer));
+    }
+  }
+
+  void check_stored_graphs() {
+    const GraphsCheck check = check_graphs(job_.index);
+    const std::string remedy = "; `relucent graphs` mends it";
+    for (const std::string& one : check.damaged) add("graphs", Status::mismatch, one + remedy);
+    for (const std::string& one : check.leftover) {
+      add("graphs", Status::note, one + " belongs to no segment of the index" + remedy);
+    }
+    for (const std::string& one : check.parts) add("graphs", Status::note, one + " is unfinished" + remedy);
+    if (check.whole.empty()) return;
+    add("graphs", Status::ok,
+        fmt::format("{} files, {}, {}", check.whole.size(), format_bytes(static_cast<std::uint64_t>(check.bytes)),
+                    check.origin));
+    const auto without = check.segments - static_cast<std::int64_t>(check.whole.size() + check.damaged.size());
+    if (without > 0) {
+      add("graphs", Status::note, fmt::format("{} of {} segments have none{}", without, check.segments, remedy));
     }
   }
 

@@ -14,10 +14,11 @@ struct Check {
   enum class Status {
     ok,
     note,      ///< not a problem, but worth knowing
-    mismatch,  ///< nothing is damaged, but the index does not hold the whole requested corpus
+    mismatch,  ///< the index is not damaged, but does not hold the whole requested corpus, or its graphs are damaged
     damaged,
   };
-  /// checksums, structure, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
+  /// checksums, structure, commits, contents, documents, texts, ids, token ids, statistics, lengths, graphs, corpus,
+  /// progress
   std::string name;
   Status status = Status::ok;
   std::string detail;  ///< one line

@@ -40,7 +40,12 @@ std::string verdict(const VerifyJob& job, const VerifyReport& report) {
     return fmt::format("the index is damaged: restore it from a copy, or rebuild it with {}",
                        report.own ? "--overwrite" : "the program that wrote it");
   }
-  return report.matches() ? "the index is sound" : "the index is sound, but does not hold the whole of " + job.corpus;
+  for (const auto& check : report.checks) {
+    if (check.status != index_tools::Check::Status::mismatch) continue;
+    return check.name == "graphs" ? "the index is sound, but its graphs are not: run `relucent graphs`"
+                                  : "the index is sound, but does not hold the whole of " + job.corpus;
+  }
+  return "the index is sound";
 }
 
 void print(const VerifyJob& job, const VerifyReport& report) {
@@ -80,7 +85,9 @@ void add_verify(CLI::App& program, Action& chosen) {
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--quiet", options->job.quiet, "Do not show progress");
   command->footer(
-      "Exits with 0 if the index is sound, and with 3 if it is damaged or does not hold the whole of --corpus.\n\n"
+      "Exits with 0 if the index is sound, and with 3 if it or its graphs are damaged or it does not hold the whole "
+      "of\n"
+      "--corpus.\n\n"
       "Example:\n"
       "  relucent verify --index vaswani.index --corpus vaswani\n");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -55,7 +55,9 @@ std::string score_window(const RescoringStage& stage, std::string_view query, st
   result.times.tokenize = account.times.tokenize;
   result.times.encode = time_since(start) - account.times.tokenize;
   result.times.device = account.times.device;
-  for (std::size_t i = 0; i < count; ++i) result.scores[places[i]] = scores[i];
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!scores[i].unreadable) result.scores[places[i]] = scores[i];
+  }
   // The scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");
   return std::move(account.fallback);

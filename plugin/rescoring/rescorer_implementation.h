@@ -15,8 +15,9 @@ struct Rescorer::Implementation {
   std::vector<RescoringStage> stages;
   Log log;
   mutable Said said = {};
+  mutable StageGraphs graphs = {};
 
-  SecondStage stage() const { return {config, stages, log, said}; }
+  SecondStage stage() const { return {config, stages, log, said, graphs}; }
 };
 
 }  // namespace relucent

@@ -54,10 +54,31 @@ bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene:
   return false;
 }
 
+/// The graphs of hits whose texts were fetched, for a stage that needs them.
+void fetch_graphs(const SecondStage& stage, std::size_t index, const Lucene::SearcherPtr& searcher,
+                  std::span<const std::size_t> hits, const StopSignal& stop, SecondStageResult& result) {
+  const PassageModel* const model = stage.stages[index].scorer->passage_model();
+  if (model == nullptr) return;
+  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
+  if (!over_one_reader) {
+    throw Error(ErrorKind::unsupported, stage.stages[index].scorer->describe(),
+                "needs the documents' graphs, but the searcher is not over one index",
+                "rescore the hits of each index by itself");
+  }
+  const auto stored = stage.graphs.of(index, over_one_reader->getIndexReader(), stage.config, *model,
+                                      stage.stages[index].config.missing_graphs);
+  result.graphs[index].resize(result.hits.size());
+  for (const std::size_t hit : hits) {
+    if (result.texts.texts[hit].empty()) continue;
+    result.graphs[index][hit] = stored->record(result.hits[hit].document, result.texts.texts[hit], stop);
+  }
+}
+
 /// A hit whose texts were fetched, as a stage's candidate; one without stored text has an empty text.
 Candidate candidate_of(const SecondStageResult& result, std::size_t stage, std::size_t hit) {
   Candidate candidate{result.texts.ids[hit], result.texts.texts[hit], result.hits[hit].score, result.hits[hit].rank};
   if (result.use_token_ids[stage]) candidate.tokens = result.texts.tokens(hit);
+  if (!result.graphs[stage].empty()) candidate.graph = result.graphs[stage][hit];
   return candidate;
 }
 
@@ -82,9 +103,11 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
         for (const RescoringStage& one : stage.stages) {
           result.use_token_ids.push_back(has_token_ids(stage, *one.scorer, searcher));
         }
+        result.graphs.resize(stage.stages.size());
       }
       const bool token_ids = std::count(result.use_token_ids.begin(), result.use_token_ids.end(), true) > 0;
       fetch_texts(searcher, result.hits, hits, stage.config.index, token_ids, stop, result.texts);
+      fetch_graphs(stage, index, searcher, hits, stop, result);
       if (index == 0 && !query.stems.empty()) {
         result.query_text = restore_words(query.stems, result.texts.texts, stop);
       }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugin/graphs/index_graphs.h"
 #include "plugin/log.h"
 #include "plugin/rescoring/candidate_texts.h"
 #include "relucent/rescore_candidates.h"
@@ -30,6 +31,8 @@ struct SecondStageResult {
   std::string query_text;           ///< as the model got it
   CandidateTexts texts;             ///< of the hits in the rescore window
   std::vector<bool> use_token_ids;  ///< by stage: whether its scorer can use the index's
+  /// [stages][hits]: records of graphs, for stages that need them; otherwise empty.
+  std::vector<std::vector<std::optional<std::string>>> graphs;
   StopSignal stop;                  ///< the deadline
 };
 
@@ -51,6 +54,7 @@ struct SecondStage {
   std::span<const RescoringStage> stages;
   const Log& log;
   Said& said;
+  StageGraphs& graphs;
 
   /// @param hits  in first-stage order
   /// After a failure, returns the first stage's order, or throws Error with on_error = fail.

@@ -23,6 +23,8 @@ enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
 enum class ChunkBy { tokens, sentences };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
+/// What a MIR does about documents whose graphs are not stored.
+enum class MissingGraphs { error, make };
 enum class LogLevel { trace, debug, info, warning, error, off };
 
 struct IndexConfig {
@@ -76,6 +78,7 @@ struct RescorerConfig {
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
   std::int32_t top_chunks = 3;  ///< of topk
+  MissingGraphs missing_graphs = MissingGraphs::error;
   bool find_passages = true;    ///< whether hits say which part of their text scored best
   /// One after another, each on the best hits of the one before; empty: the settings above are the only stage. In a
   /// stage, `enabled`, `min_score`, `timeout`, `on_error`, `find_passages` and `stages` have no effect.
@@ -128,6 +131,7 @@ RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
 RELUCENT_API std::string_view to_string(PatternChoice value) noexcept;
 RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;
 RELUCENT_API std::string_view to_string(FallbackDevice value) noexcept;
+RELUCENT_API std::string_view to_string(MissingGraphs value) noexcept;
 RELUCENT_API std::string_view to_string(LogLevel value) noexcept;
 
 /// The pattern of that name. Throws Error `usage`.

@@ -16,6 +16,8 @@
 
 namespace relucent {
 
+class PassageModel;
+
 /// A text's token ids as stored in the index, without special tokens.
 struct CandidateTokens {
   std::span<const std::int32_t> ids;
@@ -31,6 +33,9 @@ struct Candidate {
   /// Set if the index stores the ids of the tokenizer returned by Scorer::tokenizer(). A shortcut only: tokenizing the
   /// text gives the same ids.
   std::optional<CandidateTokens> tokens = {};
+  /// The record of the document's graph, for a scorer with a Scorer::passage_model(). Depends on the document and the
+  /// index alone.
+  std::optional<std::string_view> graph = {};
 };
 
 struct CandidateScore {
@@ -39,6 +44,7 @@ struct CandidateScore {
   bool truncated = false;        ///< the scorer did not see the end of the text
   bool query_truncated = false;  ///< the scorer did not see the end of the query
   PieceRange best = {};          ///< what Scorer::passage() needs to find the part of the text that scored best
+  bool unreadable = false;       ///< the text has nothing that the model reads: ranked like one without text
 };
 
 /// A scorer's report on one call.
@@ -73,6 +79,8 @@ class RELUCENT_API Scorer {
   }
   /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads only texts.
   virtual std::uint64_t tokenizer() const { return 0; }
+  /// The model of the built-in scorer of a MIR, which needs Candidate::graph; otherwise null.
+  virtual const PassageModel* passage_model() const { return nullptr; }
   /// One line for explain() and logs: the kind of scorer, its device and its checkpoint.
   virtual std::string describe() const = 0;
   /// A note for the user, e.g. why no GPU is used; empty if there is none. Logged once.
@@ -87,7 +95,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 5;
+inline constexpr int kScorerAbi = 6;
 
 }  // namespace relucent
 
