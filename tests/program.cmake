@@ -17,6 +17,10 @@ relucent_test(evaluation_golden LABELS golden index_tools
                       index_tools/evaluation/real_files_golden.cpp
               LIBRARIES relucent_commands)
 
+relucent_test(graphs_golden LABELS golden index_tools
+              SOURCES index_tools/program/graph_pass_golden.cpp
+              LIBRARIES relucent_commands nlohmann_json::nlohmann_json LibArchive::LibArchive)
+
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 

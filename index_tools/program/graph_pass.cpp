@@ -165,9 +165,8 @@ class GraphRun {
           }
           if (one.terms.empty()) continue;
           const auto query = makeTextQuery(job_.log_queries[i], job_.config);
-          for (const auto& hit : searcher->search(query->inner(), job_.log_hits)->scoreDocs) {
-            one.hits.push_back(hit->doc);
-          }
+          const Lucene::TopDocsPtr hits = searcher->search(query->inner(), job_.log_hits);
+          for (const auto& hit : hits->scoreDocs) one.hits.push_back(hit->doc);
         }
         return found;
       });
@@ -206,21 +205,21 @@ class GraphRun {
       const std::int32_t first = begin + static_cast<std::int32_t>(piece) * kPiece;
       return make_run(segment, first, std::min(first + kPiece, end));
     });
-    const auto look = [&] {
-      if (!stop_.due()) return;
-      writer.flush();
-      throw Error(ErrorKind::interrupted, job_.index.string(),
+    try {
+      for (std::size_t piece = 0; piece < pieces; ++piece) {
+        const MadeGraphs made = jobs.next([&] { stop_.throw_if_due("making graphs"); });
+        for (const auto& record : made.records) writer.add(record);
+        writer.flush();
+        summary_.without_text += made.without_text;
+        summary_.with_weights += made.with_weights;
+        summary_.made += static_cast<std::int64_t>(made.records.size());
+        progress.update(0, done += static_cast<std::int64_t>(made.records.size()));
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::interrupted) throw;
+      throw Error(error.kind(), job_.index.string(),
                   fmt::format("interrupted; the graphs of {} documents are safe", with_commas(summary_.kept + done)),
                   "run the same command again to continue");
-    };
-    for (std::size_t piece = 0; piece < pieces; ++piece) {
-      const MadeGraphs made = jobs.next(look);
-      for (const auto& record : made.records) writer.add(record);
-      writer.flush();
-      summary_.without_text += made.without_text;
-      summary_.with_weights += made.with_weights;
-      summary_.made += static_cast<std::int64_t>(made.records.size());
-      progress.update(0, done += static_cast<std::int64_t>(made.records.size()));
     }
     writer.commit();
   }

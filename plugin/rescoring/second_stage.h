@@ -33,7 +33,7 @@ struct SecondStageResult {
   std::vector<bool> use_token_ids;  ///< by stage: whether its scorer can use the index's
   /// [stages][hits]: records of graphs, for stages that need them; otherwise empty.
   std::vector<std::vector<std::optional<std::string>>> graphs;
-  StopSignal stop;                  ///< the deadline
+  StopSignal stop;  ///< the deadline
 };
 
 /// Messages that a rescorer logs only once.

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
 
-COMMANDS = ["index", "graphs", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config", "bench"]
+COMMANDS = ["index", "graphs", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config",
+            "bench"]
 NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"],
           ["run", "convert"], ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"],
           ["model", "init"], ["bench", "mixencoder"],
@@ -284,7 +285,8 @@ class Model(ProgramTest):
         self.assertEqual([keys[key] for key in ("model_type", "passage_window", "passage_stride", "max_document_tokens",
                                                 "psg_token_id", "snt_token_id")], ["mir", 64, 48, 300, 1, 7])
         self.expect_error(2, "mir", arguments=making + [mir])
-        self.expect_error(2, "--pooling", "--as mixencoder", arguments=making + [self.folder / "x", "--pooling", "mean"])
+        self.expect_error(2, "--pooling", "--as mixencoder",
+                          arguments=making + [self.folder / "x", "--pooling", "mean"])
         self.expect_error(2, "--stride", "--as mir", arguments=[
             "model", "init", "--from", bundled, "--as", "mixencoder", self.folder / "x", "--stride", 9])
         self.expect_error(2, "passage_stride", arguments=making + [self.folder / "x", "--stride", 129])
