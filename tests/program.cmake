@@ -21,6 +21,11 @@ relucent_test(graphs_golden LABELS golden index_tools
               SOURCES index_tools/program/graph_pass_golden.cpp
               LIBRARIES relucent_commands nlohmann_json::nlohmann_json LibArchive::LibArchive)
 
+relucent_test(graphs_tests LABELS unit fault index_tools
+              SOURCES index_tools/program/graph_pass_unit.cpp
+              LIBRARIES relucent_commands nlohmann_json::nlohmann_json)
+relucent_lucenepp_programs(graphs_tests)
+
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 

@@ -160,6 +160,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 
 std::string describe_score(const CheckpointInfo& info) {
   if (is_mix_encoder(info)) return "dot product";
+  if (is_mir(info)) return "logit";
   if (info.activation.empty()) return "log-probability of \"true\" against \"false\"";
   const std::string as = info.activation == "identity" ? ", as sentence-transformers prints it"
                                                        : "; sentence-transformers prints its " + info.activation;
