@@ -20,6 +20,7 @@ std::string GraphMaker::make(std::string_view text, const StopSignal& stop, cons
                              std::span<const EntityPlace> entities) const {
   return with_errors("graphs", "making a graph", [&] {
     const std::vector<TermPlace> terms = term_places(first_stage_, text);
+    stop.throw_if_due("making a graph");
     const BuiltGraph built =
         build_graph(form_.settings, {text, terms, entities, weights}, statistics_->terms(), *form_.tokenizer, stop);
     return encode_graph(form_.settings, built.graph);

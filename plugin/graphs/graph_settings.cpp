@@ -44,22 +44,23 @@ GraphOrigin graph_origin(const GraphForm& form, const IndexConfig& fields, const
 }
 
 GraphSettings settings_in(const GraphOrigin& origin, const std::string& place) {
-  const auto number = [&](std::string_view name, std::int32_t least) {
+  // The same bounds as for config.json.
+  const auto number = [&](std::string_view name, std::int32_t least, std::int32_t most) {
     const std::string_view text = value_of(origin, name);
     std::int32_t value = -1;
     const auto end = std::from_chars(text.data(), text.data() + text.size(), value).ptr;
-    if (text.empty() || end != text.data() + text.size() || value < least) {
-      throw Error(ErrorKind::invalid_data, place, fmt::format("does not state {}", name),
+    if (text.empty() || end != text.data() + text.size() || value < least || value > most) {
+      throw Error(ErrorKind::invalid_data, place, fmt::format("does not state a possible {}", name),
                   fmt::format("run `{}`", kGraphRecords.command));
     }
     return value;
   };
   GraphSettings settings;
-  settings.window = number("passage_window", 1);
-  settings.stride = number("passage_stride", 1);
-  settings.max_document_tokens = number("max_document_tokens", 1);
-  settings.max_sentence_nodes = number("max_sentence_nodes", 0);
-  settings.max_token_nodes = number("max_token_nodes", 0);
+  settings.window = number("passage_window", 1, 1 << 16);
+  settings.stride = number("passage_stride", 1, settings.window);
+  settings.max_document_tokens = number("max_document_tokens", 1, (1 << 16) - 1);
+  settings.max_sentence_nodes = number("max_sentence_nodes", 0, 4096);
+  settings.max_token_nodes = number("max_token_nodes", 0, 4096);
   return settings;
 }
 

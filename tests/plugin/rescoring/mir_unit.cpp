@@ -7,6 +7,7 @@
 
 #include "model/graphs/build_graph.h"
 #include "model/mir/passage_model.h"
+#include "plugin/graphs/graph_settings.h"
 #include "relucent/rescore_candidates.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/tiny_mir.h"
@@ -135,6 +136,25 @@ TEST_F(MirAsRescorer, KeysThatDoNotApplyAreRefused) {
   refuse("attention_window", [](auto& of) { of.attention_window = 4; });
   refuse("pattern", [](auto& of) { of.pattern = PatternChoice::full; });
   refuse("long_documents", [](auto& of) { of.long_documents = LongDocumentMode::maxp; });
+}
+
+TEST_F(MirAsRescorer, GraphsStateWhatTheyWereMadeWith) {
+  IndexConfig fields;
+  fields.text_fields = {"a title", "two\nlines\\", "body"};
+  const GraphForm& form = scorer->passage_model()->graph_form();
+  const GraphOrigin origin = graph_origin(form, fields, {});
+  EXPECT_EQ(from_settings(to_settings(origin)), origin);
+  EXPECT_EQ(settings_in(origin, "place").window, 8);
+  EXPECT_EQ(value_of(origin, "tokenizer").size(), 16U);
+  EXPECT_EQ(difference(origin, origin), std::nullopt);
+  fields.text_fields.pop_back();
+  EXPECT_EQ(difference(origin, graph_origin(form, fields, {})),
+            "text_field is a title, two\\nlines\\\\, not a title, two\\nlines\\\\, body");
+  EXPECT_EQ(difference(origin, {}), "record is not stated, not 1");
+  for (const char* settings : {"", "passage_window 8", "passage_window x\n", "passage_window 70000\n", "\n\n", "a"}) {
+    expect_error(ErrorKind::invalid_data, {"place", "passage_", "relucent graphs"},
+                 [&] { settings_in(from_settings(settings), "place"); });
+  }
 }
 
 }  // namespace
