@@ -9,6 +9,7 @@
 #include "base/file/file_io.h"
 #include "base/text.h"
 #include "index_tools/corpora/corpora.h"
+#include "index_tools/indexing/encode_index.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
@@ -23,6 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Status = Check::Status;
+
+constexpr const char* kEmbeddingsCheck = "embeddings";
 
 class Verification {
  public:
@@ -180,6 +183,7 @@ class Verification {
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
     check_repeated(contents, !record || record->duplicates == Duplicates::keep);
     check_token_ids();
+    check_embedding_files();
     check_statistics(contents);
     check_corpus(contents.documents);
   }
@@ -246,6 +250,30 @@ class Verification {
     }
   }
 
+  void check_embedding_files() {
+    const EmbeddingsCheck found = check_embeddings(job_.index, job_.quiet);
+    const std::string command = "; run `" + std::string(kEmbeddings.command) + "`";
+    for (const std::string& damage : found.damaged) add(kEmbeddingsCheck, Status::damaged, damage);
+    if (!found.left_over.empty()) {
+      add(kEmbeddingsCheck, Status::note, "of segments that the index no longer has: " + join(found.left_over));
+    }
+    if (found.forms.empty()) return;
+    if (!found.missing.empty()) {
+      add(kEmbeddingsCheck, Status::note,
+          fmt::format("{} of {} segments have none ({}){}", found.missing.size(), found.segments, join(found.missing),
+                      command));
+    }
+    if (found.forms.size() > 1) {
+      add(kEmbeddingsCheck, Status::damaged, "the segments' are of different models, precisions or fields" + command);
+      return;
+    }
+    const EmbeddingForm& form = found.forms.front();
+    add(kEmbeddingsCheck, Status::ok,
+        fmt::format("{} documents, {} {} of {} numbers in {}, by the model {} from {}", with_commas(found.documents),
+                    form.shape.rows, form.shape.rows == 1 ? "vector" : "vectors", form.shape.hidden,
+                    to_string(form.numbers), to_hex(form.shape.fingerprint), join(form.fields)));
+  }
+
   void check_statistics(const IndexContents& contents) {
     const std::string counted = fmt::format("{} documents with {} tokens", with_commas(contents.documents_with_tokens),
                                             with_commas(contents.tokens));
@@ -310,6 +338,12 @@ const char* to_string(Check::Status status) noexcept {
 
 bool VerifyReport::sound() const {
   return std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.status == Status::damaged; });
+}
+
+bool VerifyReport::only_embeddings_damaged() const {
+  return std::all_of(checks.begin(), checks.end(), [](const Check& check) {
+    return check.status != Status::damaged || check.name == kEmbeddingsCheck;
+  });
 }
 
 bool VerifyReport::matches() const {

@@ -17,7 +17,8 @@ struct Check {
     mismatch,  ///< nothing is damaged, but the index does not hold the whole requested corpus
     damaged,
   };
-  /// checksums, structure, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
+  /// checksums, structure, commits, contents, documents, texts, ids, token ids, embeddings, statistics, lengths,
+  /// corpus, progress
   std::string name;
   Status status = Status::ok;
   std::string detail;  ///< one line
@@ -31,6 +32,7 @@ struct VerifyReport {
   bool own = false;      ///< written by `relucent index`, which can rebuild it
   bool sound() const;    ///< nothing is damaged
   bool matches() const;  ///< sound, and no mismatch
+  bool only_embeddings_damaged() const;
 };
 
 struct VerifyJob {

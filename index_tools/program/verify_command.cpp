@@ -36,6 +36,9 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
 }
 
 std::string verdict(const VerifyJob& job, const VerifyReport& report) {
+  if (!report.sound() && report.only_embeddings_damaged()) {
+    return "the index is sound, but not its embeddings: run `relucent encode`";
+  }
   if (!report.sound()) {
     return fmt::format("the index is damaged: restore it from a copy, or rebuild it with {}",
                        report.own ? "--overwrite" : "the program that wrote it");

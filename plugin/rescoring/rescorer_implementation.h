@@ -15,8 +15,9 @@ struct Rescorer::Implementation {
   std::vector<RescoringStage> stages;
   Log log;
   mutable Said said = {};
+  EmbeddingCache embeddings = {};
 
-  SecondStage stage() const { return {config, stages, log, said}; }
+  SecondStage stage() const { return {config, stages, log, said, embeddings}; }
 };
 
 }  // namespace relucent

@@ -266,12 +266,13 @@ class Model(ProgramTest):
 
         timed = json.loads(self.expect(run(
             "bench", "mixencoder", "--model", mixed, "--cross-encoder", bundled, "--candidates", "1,20", "--runs", 1,
-            "--texts", 2, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device", "cpu", "--json"),
-            0).stdout)
+            "--texts", 2, "--stored", 500, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device",
+            "cpu", "--json"), 0).stdout)
         self.assertEqual([row["name"].split()[0] for row in timed],
-                         ["encode", "mixencoder", "mixencoder", "cross-encoder"])
+                         ["encode", "write", "open", "read", "mixencoder", "mixencoder", "cross-encoder"])
         self.assertEqual(timed[0]["bytes_per_text"], 8 * 384)
-        self.assertGreater(timed[3]["times_mixencoder_20"], 1)
+        self.assertAlmostEqual(timed[1]["bytes_per_document"], 4 * 384 + 12, delta=1)
+        self.assertGreater(timed[-1]["times_mixencoder_20"], 1)
 
     def test_mistakes(self):
         self.expect_error(1, self.folder / "absent", arguments=["model", "info", self.folder / "absent"])
