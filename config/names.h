@@ -36,6 +36,12 @@ struct Names<OnError> {
 };
 
 template <>
+struct Names<MissingEmbeddings> {
+  static constexpr std::array<std::pair<MissingEmbeddings, std::string_view>, 2> kAll{
+      {{MissingEmbeddings::error, "error"}, {MissingEmbeddings::encode, "encode"}}};
+};
+
+template <>
 struct Names<LongDocumentMode> {
   static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 6> kAll{
       {{LongDocumentMode::truncate, "truncate"},

@@ -46,6 +46,7 @@ relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_token_ids LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_encode LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_devices LABELS cli fault cuda index_tools TIMEOUT 600)
 set(environment RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda
                 RELUCENT_CUDA_EMULATED=${PROJECT_BINARY_DIR}/lib/librelucent_cuda_emulated.so)

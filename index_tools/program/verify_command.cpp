@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/verify.h"
 #include "index_tools/program/commands.h"
@@ -36,16 +37,16 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
 }
 
 std::string verdict(const VerifyJob& job, const VerifyReport& report) {
+  if (const auto records = report.damaged_records(); !records.empty()) {
+    return fmt::format("the index is sound, but not its {}: run {}",
+                       join(records, " and its ", [](const auto& one) { return one.first; }),
+                       join(records, " and ", [](const auto& one) { return fmt::format("`{}`", one.second); }));
+  }
   if (!report.sound()) {
     return fmt::format("the index is damaged: restore it from a copy, or rebuild it with {}",
                        report.own ? "--overwrite" : "the program that wrote it");
   }
-  for (const auto& check : report.checks) {
-    if (check.status != index_tools::Check::Status::mismatch) continue;
-    return check.name == "graphs" ? "the index is sound, but its graphs are not: run `relucent graphs`"
-                                  : "the index is sound, but does not hold the whole of " + job.corpus;
-  }
-  return "the index is sound";
+  return report.matches() ? "the index is sound" : "the index is sound, but does not hold the whole of " + job.corpus;
 }
 
 void print(const VerifyJob& job, const VerifyReport& report) {

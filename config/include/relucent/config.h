@@ -17,6 +17,8 @@ namespace relucent {
 enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, previous_stage, fail };
+/// What to do about a hit whose embedding the index lacks.
+enum class MissingEmbeddings { error, encode };
 enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 /// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
 enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
@@ -72,6 +74,7 @@ struct RescorerConfig {
   std::optional<double> min_score;       ///< hits whose combined score is lower are dropped
   std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
+  MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers with an embedding_shape()
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   ChunkBy chunk_by = ChunkBy::tokens;
   std::int32_t chunk = 225;
@@ -125,6 +128,7 @@ RELUCENT_API std::string to_toml(const Config& config);
 RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
+RELUCENT_API std::string_view to_string(MissingEmbeddings value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
 RELUCENT_API std::string_view to_string(ChunkBy value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;

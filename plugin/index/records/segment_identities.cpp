@@ -54,4 +54,10 @@ IndexSegments index_segments(const Lucene::IndexReaderPtr& reader) {
   return index;
 }
 
+std::vector<SegmentIdentity> identities_of(const IndexSegments& index) {
+  std::vector<SegmentIdentity> identities;
+  for (const IndexSegment& segment : index.segments) identities.push_back(segment.identity);
+  return identities;
+}
+
 }  // namespace relucent

@@ -28,5 +28,6 @@ struct IndexSegments {
 /// Empty for a reader that is not over the Lucene++ segments of one folder. Reads at most 2 MiB per segment, of the
 /// files with its stored fields. Throws Error `io`, and whatever Lucene++ throws.
 IndexSegments index_segments(const Lucene::IndexReaderPtr& reader);
+std::vector<SegmentIdentity> identities_of(const IndexSegments& index);
 
 }  // namespace relucent

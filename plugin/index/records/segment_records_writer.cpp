@@ -115,9 +115,9 @@ void SegmentRecordsWriter::commit() {
   sync_directory(target_.parent_path());
 }
 
-std::vector<std::string> remove_other_records(const fs::path& index, const RecordsKind& kind,
-                                              const std::vector<SegmentIdentity>& segments) {
-  std::vector<std::string> kept, removed;
+std::vector<std::string> other_records(const fs::path& index, const RecordsKind& kind,
+                                       const std::vector<SegmentIdentity>& segments) {
+  std::vector<std::string> kept, others;
   for (const SegmentIdentity& segment : segments) {
     kept.push_back(records_file({}, kind, segment.name).string());
     kept.push_back(kept.back() + std::string(kPartSuffix));
@@ -129,9 +129,16 @@ std::vector<std::string> remove_other_records(const fs::path& index, const Recor
     std::string_view whole = name;
     if (whole.ends_with(kPartSuffix)) whole.remove_suffix(kPartSuffix.size());
     if (!whole.starts_with("relucent-_") || !whole.ends_with(suffix)) continue;
-    if (std::find(kept.begin(), kept.end(), name) == kept.end()) removed.push_back(name);
+    if (std::find(kept.begin(), kept.end(), name) == kept.end()) others.push_back(name);
   }
   if (failure) throw_io_error(index, "listing the directory", failure.value());
+  std::ranges::sort(others);
+  return others;
+}
+
+std::vector<std::string> remove_other_records(const fs::path& index, const RecordsKind& kind,
+                                              const std::vector<SegmentIdentity>& segments) {
+  std::vector<std::string> removed = other_records(index, kind, segments);
   for (const std::string& name : removed) {
     if (::unlink((index / name).c_str()) != 0 && errno != ENOENT) throw_io_error(index / name, "removing", errno);
   }

@@ -46,8 +46,10 @@ class SegmentRecordsWriter {
   std::vector<std::uint64_t> places_;  ///< of the records, if they vary in length
 };
 
-/// Removes the files of a kind, whole or not, of segments that are not among these. Returns the names of the removed
-/// files. Throws Error `io`.
+/// The names of the files of a kind, whole or not, of segments that are not among these. Throws Error `io`.
+std::vector<std::string> other_records(const std::filesystem::path& index, const RecordsKind& kind,
+                                       const std::vector<SegmentIdentity>& segments);
+/// Removes them, and returns their names.
 std::vector<std::string> remove_other_records(const std::filesystem::path& index, const RecordsKind& kind,
                                               const std::vector<SegmentIdentity>& segments);
 

@@ -267,12 +267,13 @@ class Model(ProgramTest):
 
         timed = json.loads(self.expect(run(
             "bench", "mixencoder", "--model", mixed, "--cross-encoder", bundled, "--candidates", "1,20", "--runs", 1,
-            "--texts", 2, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device", "cpu", "--json"),
-            0).stdout)
+            "--texts", 2, "--stored", 500, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device",
+            "cpu", "--json"), 0).stdout)
         self.assertEqual([row["name"].split()[0] for row in timed],
-                         ["encode", "mixencoder", "mixencoder", "cross-encoder"])
+                         ["encode", "write", "open", "read", "mixencoder", "mixencoder", "cross-encoder"])
         self.assertEqual(timed[0]["bytes_per_text"], 8 * 384)
-        self.assertGreater(timed[3]["times_mixencoder_20"], 1)
+        self.assertAlmostEqual(timed[1]["bytes_per_document"], 4 * 384 + 12, delta=1)
+        self.assertGreater(timed[-1]["times_mixencoder_20"], 1)
 
     def test_a_mir_is_made_described_and_checked(self):
         bundled = json.loads(run("model", "info", "--json").stdout)["folder"]

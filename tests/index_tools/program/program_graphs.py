@@ -152,7 +152,7 @@ class Graphs(ProgramTest):
                 else:
                     self.expect(report, 3)
                     self.assertIn(name, report.stdout)
-                    self.assertIn("its graphs are not: run `relucent graphs`", report.stdout)
+                    self.assertIn("the index is sound, but not its graphs: run `relucent graphs`", report.stdout)
                 mended = self.graphs(index)
                 self.assertGreater(mended["made"], 0)
                 self.assertEqual(len(mended["replaced"]), 0 if case == "is missing" else 1, mended["replaced"])
