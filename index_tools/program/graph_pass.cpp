@@ -197,7 +197,7 @@ class GraphRun {
     header.fingerprint = checksum(header.settings);
     SegmentRecordsWriter writer(job_.index, kGraphRecords, header);
     summary_.continued += writer.documents();
-    progress.update(0, done += writer.documents());
+    done += writer.documents();
     const auto begin = static_cast<std::int32_t>(writer.documents());
     const auto end = static_cast<std::int32_t>(segment.identity.documents);
     const std::size_t pieces = pieces_of(end - begin);
@@ -213,7 +213,8 @@ class GraphRun {
         summary_.without_text += made.without_text;
         summary_.with_weights += made.with_weights;
         summary_.made += static_cast<std::int64_t>(made.records.size());
-        progress.update(0, done += static_cast<std::int64_t>(made.records.size()));
+        done += static_cast<std::int64_t>(made.records.size());
+        progress.update(done, done);
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
