@@ -103,8 +103,9 @@ class GraphRun {
     origin_.emplace_back("weights", weights);
     origin_.emplace_back("entities", entities_ ? to_hex(entities_->checksum()) : "none");
     Progress progress("reading the dictionary", Progress::Unit::documents, 0, job_.quiet);
-    statistics_origin_ = {{"documents", fmt::to_string(statistics_->documents())},
-                          {"terms", to_hex(statistics_->hash(stop_))}};
+    statistics_origin_ = {
+        {"documents", fmt::to_string(statistics_->documents())},
+        {"terms", to_hex(statistics_->hash(stop_, [&](std::int64_t terms) { progress.update(0, terms); }))}};
   }
 
   /// Why a segment needs a new file; nothing if the one that it has is good.

@@ -43,15 +43,18 @@ TermStatistics IndexStatistics::terms() const {
   return {documents_, [this](std::string_view term) { return frequency(term); }};
 }
 
-std::uint64_t IndexStatistics::hash(const StopSignal& stop) const {
+std::uint64_t IndexStatistics::hash(const StopSignal& stop, const std::function<void(std::int64_t)>& progress) const {
   Checksum sum;
   add_number(sum, documents_);
   const Lucene::TermEnumPtr terms = reader_->terms(Lucene::newLucene<Lucene::Term>(field_, Lucene::String()));
-  std::uint32_t seen = 0;
+  std::int64_t seen = 0;
   do {
     const Lucene::TermPtr term = terms->term();
     if (!term || term->field() != field_) break;
-    if ((++seen & 0xFFFU) == 0) stop.throw_if_due("reading the dictionary");
+    if ((++seen & 0xFFF) == 0) {
+      stop.throw_if_due("reading the dictionary");
+      if (progress) progress(seen);
+    }
     const std::string text = to_utf8(term->text());
     add_number(sum, text.size());
     sum.add(text);

@@ -31,8 +31,8 @@ class IndexStatistics {
   TermStatistics terms() const;
 
   /// A hash of documents() and of every term with its frequency. Reads the whole dictionary; throws Error when `stop`
-  /// is due.
-  std::uint64_t hash(const StopSignal& stop) const;
+  /// is due. Calls `progress` with the number of terms read now and then.
+  std::uint64_t hash(const StopSignal& stop, const std::function<void(std::int64_t)>& progress = {}) const;
 
  private:
   struct TextHash : std::hash<std::string_view> {
