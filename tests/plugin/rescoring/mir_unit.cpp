@@ -87,7 +87,8 @@ TEST_F(MirAsRescorer, OrdersByTheModelsScores) {
 }
 
 TEST_F(MirAsRescorer, ReadsTheIndexsTokenIds) {
-  std::vector<Candidate> given = candidates({"a b c"});
+  const std::vector<std::string> one{"a b c"};
+  std::vector<Candidate> given = candidates(one);
   std::vector<CandidateScore> from_text(1), from_ids(1);
   scorer->score("b", given, from_text, {});
   std::vector<std::int32_t> ids;
