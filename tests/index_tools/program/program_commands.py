@@ -12,8 +12,8 @@ from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
 
-COMMANDS = ["index", "graphs", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config",
-            "bench"]
+COMMANDS = ["index", "encode", "graphs", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model",
+            "config", "bench"]
 NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"],
           ["run", "convert"], ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"],
           ["model", "init"], ["bench", "mixencoder"],
