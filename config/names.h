@@ -36,6 +36,12 @@ struct Names<OnError> {
 };
 
 template <>
+struct Names<MissingEmbeddings> {
+  static constexpr std::array<std::pair<MissingEmbeddings, std::string_view>, 2> kAll{
+      {{MissingEmbeddings::error, "error"}, {MissingEmbeddings::encode, "encode"}}};
+};
+
+template <>
 struct Names<LongDocumentMode> {
   static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 6> kAll{
       {{LongDocumentMode::truncate, "truncate"},
@@ -80,6 +86,12 @@ template <>
 struct Names<FallbackDevice> {
   static constexpr std::array<std::pair<FallbackDevice, std::string_view>, 2> kAll{
       {{FallbackDevice::cpu, "cpu"}, {FallbackDevice::none, "none"}}};
+};
+
+template <>
+struct Names<MissingGraphs> {
+  static constexpr std::array<std::pair<MissingGraphs, std::string_view>, 2> kAll{
+      {{MissingGraphs::error, "error"}, {MissingGraphs::make, "make"}}};
 };
 
 template <>

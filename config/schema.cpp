@@ -263,6 +263,10 @@ std::vector<Key> make_schema() {
           "After a failure or a missed deadline: first_stage returns BM25's order, previous_stage that of the stages "
           "that had finished (BM25's if none had), both marked degraded; fail raises the error."),
       choice_key(
+          "rescorer", "missing_embeddings", FIELD(rescorer.missing_embeddings),
+          "If the model encodes documents ahead of searches (a MixEncoder) and the index has no embedding of a hit: "
+          "error fails, naming the command to run; encode encodes the hit's text during the search."),
+      choice_key(
           "rescorer", "long_documents", FIELD(rescorer.long_documents),
           "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
           "sump the sum of its chunks, avgp their mean, topk the mean of its top_chunks best."),
@@ -279,6 +283,9 @@ std::vector<Key> make_schema() {
                        "share most with the query; 0 is all."),
       whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
+      choice_key("rescorer", "missing_graphs", FIELD(rescorer.missing_graphs),
+                 "Of a MIR, for segments of the index without stored graphs (`relucent graphs`): error refuses, make "
+                 "makes their graphs at each search."),
       switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
                  "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
                  "long ones again."),
@@ -400,6 +407,7 @@ std::vector<RescorerConfig> RescorerConfig::effective_stages() const {
 std::string_view to_string(ScoreMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(Normalize value) noexcept { return config::name_of(value); }
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
+std::string_view to_string(MissingEmbeddings value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(ChunkBy value) noexcept { return config::name_of(value); }
 std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }
@@ -412,6 +420,7 @@ PatternChoice parse_pattern(std::string_view name) {
 }
 std::string_view to_string(AnalyzerKind value) noexcept { return config::name_of(value); }
 std::string_view to_string(FallbackDevice value) noexcept { return config::name_of(value); }
+std::string_view to_string(MissingGraphs value) noexcept { return config::name_of(value); }
 std::string_view to_string(LogLevel value) noexcept { return config::name_of(value); }
 
 std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept {

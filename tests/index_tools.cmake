@@ -15,6 +15,10 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       index_tools/corpora/truncation_fuzz.cpp
                       index_tools/corpora/markup_truncation_fuzz.cpp
               LIBRARIES relucent_commands LibArchive::LibArchive)
+relucent_test(index_embeddings LABELS unit fault threads index_tools
+              SOURCES index_tools/indexing/embeddings_fault.cpp
+              LIBRARIES relucent_commands)
+relucent_lucenepp_programs(index_embeddings)
 relucent_test(index_damage LABELS fuzz index_tools
               SOURCES plugin/index/damage_fuzz.cpp
               LIBRARIES relucent_commands LibArchive::LibArchive)

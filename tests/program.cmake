@@ -17,6 +17,15 @@ relucent_test(evaluation_golden LABELS golden index_tools
                       index_tools/evaluation/real_files_golden.cpp
               LIBRARIES relucent_commands)
 
+relucent_test(graphs_golden LABELS golden index_tools
+              SOURCES index_tools/program/graph_pass_golden.cpp
+              LIBRARIES relucent_commands nlohmann_json::nlohmann_json LibArchive::LibArchive)
+
+relucent_test(graphs_tests LABELS unit fault index_tools
+              SOURCES index_tools/program/graph_pass_unit.cpp
+              LIBRARIES relucent_commands nlohmann_json::nlohmann_json)
+relucent_lucenepp_programs(graphs_tests)
+
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 
@@ -37,12 +46,15 @@ relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_token_ids LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_encode LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_devices LABELS cli fault cuda index_tools TIMEOUT 600)
 set(environment RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda
                 RELUCENT_CUDA_EMULATED=${PROJECT_BINARY_DIR}/lib/librelucent_cuda_emulated.so)
 set_tests_properties(program_devices PROPERTIES ENVIRONMENT "${environment}")
 relucent_program_test(gpu_compare LABELS cli cuda benchmarks TIMEOUT 300)
 set_tests_properties(gpu_compare PROPERTIES ENVIRONMENT "RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda")
+relucent_program_test(program_graphs LABELS cli fault golden index_tools TIMEOUT 1200)
+set_tests_properties(program_graphs PROPERTIES COST 100)
 relucent_program_test(program_rerank LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_trained LABELS cli golden heavy index_tools TIMEOUT 2400)
 set_tests_properties(program_trained PROPERTIES COST 150)

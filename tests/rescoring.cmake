@@ -3,6 +3,7 @@ relucent_test(rescoring_combine_tests LABELS unit property plugin
               SOURCES plugin/rescoring/combine_unit.cpp
                       plugin/rescoring/combine_property.cpp
                       plugin/rescoring/candidates_unit.cpp
+                      plugin/rescoring/mir_unit.cpp
                       plugin/rescoring/mix_encoder_unit.cpp
                       plugin/rescoring/stages_unit.cpp
               LIBRARIES relucent_plugin_core nlohmann_json::nlohmann_json)

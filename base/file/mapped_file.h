@@ -10,8 +10,11 @@ namespace relucent {
 /// A file mapped read-only for as long as the object lives. Thread-safe.
 class MappedFile {
  public:
+  /// How the file will be read. `random`: the system reads nothing ahead.
+  enum class Access { any, random };
+
   /// Throws Error `io` if the file is missing, not a regular file or not readable.
-  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path, Access access = Access::any);
 
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

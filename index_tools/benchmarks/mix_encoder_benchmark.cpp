@@ -1,13 +1,22 @@
 #include "index_tools/benchmarks/mix_encoder_benchmark.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "index_tools/benchmarks/generated_texts.h"
+#include "plugin/index/records/embeddings.h"
+#include "plugin/index/records/segment_records_writer.h"
 #include "relucent/kernels/peak.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
@@ -17,7 +26,26 @@
 namespace relucent::benchmarks {
 namespace {
 
-double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+namespace fs = std::filesystem;
+
+/// A folder that is removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_(fs::temp_directory_path() / fmt::format("relucent-embeddings-{}", ::getpid())) {
+    fs::create_directories(path_);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
 
 /// Twice the multiply-adds of the interaction with one candidate.
 double operations_of_interaction(const EncoderDescription& d, int query_tokens) {
@@ -30,6 +58,47 @@ double operations_of_interaction(const EncoderDescription& d, int query_tokens) 
     gates = 3;
   }
   return 2 * sum;
+}
+
+/// Writing, opening and reading a file with the embeddings of many documents: those of `states`, again and again.
+std::vector<Measurement> time_stored(const MixEncoder& model, std::span<const float> states, int documents, int runs) {
+  const ScratchFolder folder;
+  const EmbeddingForm form{{model.fingerprint(), model.rows(), model.hidden()}, EmbeddingNumbers::fp16, {"text"}};
+  const std::size_t size = form.shape.values();
+  const SegmentIdentity segment{"_0", static_cast<std::uint32_t>(documents), 0};
+  const auto write = [&] {
+    SegmentRecordsWriter writer(folder.path(), kEmbeddings, header_of(segment, form));
+    std::string record;
+    for (std::size_t i = 0; writer.documents() < segment.documents; ++i) {
+      record.clear();
+      store_embedding(form, states.subspan(i * size % states.size(), size), record);
+      writer.add(record);
+    }
+    writer.commit();
+  };
+  std::vector<Measurement> rows;
+  rows.push_back(summarize(fmt::format("write embeddings {} fp16", documents), {time_of(write)}));
+  const auto bytes = static_cast<double>(fs::file_size(records_file(folder.path(), kEmbeddings, segment.name)));
+  rows.back().figures = {{"documents_per_s", documents / in_seconds(rows.back().median)},
+                         {"bytes_per_document", bytes / documents}};
+
+  std::vector<std::chrono::nanoseconds> opening, reading;
+  constexpr std::uint32_t rows_read = 1000;
+  std::vector<float> room(size);
+  std::mt19937 random(1);
+  for (int i = 0; i < runs; ++i) {
+    std::optional<StoredEmbeddings> stored;
+    opening.push_back(time_of([&] { stored.emplace(folder.path(), std::vector{segment}, form.shape, form.fields); }));
+    reading.push_back(time_of([&] {
+      for (std::uint32_t k = 0; k < rows_read; ++k) {
+        stored->read(static_cast<std::int32_t>(random() % segment.documents), room);
+      }
+    }));
+  }
+  rows.push_back(summarize(fmt::format("open embeddings {}", documents), opening));
+  rows.push_back(summarize(fmt::format("read {} of {} embeddings", rows_read, documents), reading));
+  rows.back().figures = {{"us_per_candidate", 1e6 * in_seconds(rows.back().median) / rows_read}};
+  return rows;
 }
 
 }  // namespace
@@ -59,6 +128,11 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
                       {"threads", backend.threads}};
   rows.push_back(std::move(encoding));
 
+  if (settings.stored > 0) {
+    for (Measurement& row : time_stored(*model, states, settings.stored, settings.runs)) rows.push_back(std::move(row));
+  }
+
+  const std::size_t first_scoring = rows.size();
   const double peak = 1e-9 * measured_peak(backend);
   for (const int count : settings.candidates) {
     std::vector<MixCandidate> candidates;
@@ -87,7 +161,7 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   const double of_pair = in_seconds(row.median) / static_cast<double>(count);
   row.figures = {{"us_per_candidate", 1e6 * of_pair}};
   for (std::size_t i = 0; i < settings.candidates.size(); ++i) {
-    const double mixed = in_seconds(rows[1 + i].median) / settings.candidates[i];
+    const double mixed = in_seconds(rows[first_scoring + i].median) / settings.candidates[i];
     row.figures.emplace_back(fmt::format("times_mixencoder_{}", settings.candidates[i]), of_pair / mixed);
   }
   rows.push_back(std::move(row));

@@ -18,9 +18,11 @@ struct MixEncoderBenchmark {
   int tokens = 174;           ///< of a pair, special tokens included; a text has as many less the query and its [SEP]
   int query_tokens = 10;      ///< word pieces of the query
   int runs = 5;
+  int stored = 100000;  ///< documents of the generated file of embeddings; 0: none
 };
 
-/// Times encoding texts, scoring stored candidates from the query's text to the scores, and the cross-encoder.
+/// Times encoding texts, a file of embeddings as it lies beside an index (in the folder for temporary files), scoring
+/// stored candidates from the query's text to the scores, and the cross-encoder.
 std::vector<Measurement> run(const MixEncoderBenchmark& settings);
 
 }  // namespace relucent::benchmarks

@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/checksum.h"
 #include "base/file/file_io.h"
 #include "base/text.h"
 #include "index_tools/corpora/corpora.h"
+#include "index_tools/indexing/encode_index.h"
 #include "index_tools/indexing/index_contents.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/progress_record.h"
 #include "index_tools/indexing/stored_token_ids.h"
+#include "plugin/graphs/check_graphs.h"
+#include "plugin/graphs/graph_settings.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -23,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Status = Check::Status;
+
+constexpr const char* kEmbeddingsCheck = "embeddings";
+constexpr const char* kGraphsCheck = "graphs";
 
 class Verification {
  public:
@@ -180,6 +187,8 @@ class Verification {
     check_faults("ids", contents.without_id, "without an id", "every document has an id", fault);
     check_repeated(contents, !record || record->duplicates == Duplicates::keep);
     check_token_ids();
+    check_embedding_files();
+    check_stored_graphs();
     check_statistics(contents);
     check_corpus(contents.documents);
   }
@@ -243,6 +252,48 @@ class Verification {
     } else {
       add("token ids", Status::note,
           fmt::format("not compared: they were made by the tokenizer {}, not by the model's", stored.tokenizer));
+    }
+  }
+
+  void check_embedding_files() {
+    const EmbeddingsCheck found = check_embeddings(job_.index, job_.quiet);
+    const std::string command = "; run `" + std::string(kEmbeddings.command) + "`";
+    for (const std::string& damage : found.damaged) add(kEmbeddingsCheck, Status::damaged, damage);
+    if (!found.left_over.empty()) {
+      add(kEmbeddingsCheck, Status::note, "of segments that the index no longer has: " + join(found.left_over));
+    }
+    if (found.forms.empty()) return;
+    if (!found.missing.empty()) {
+      add(kEmbeddingsCheck, Status::note,
+          fmt::format("{} of {} segments have none ({}){}", found.missing.size(), found.segments, join(found.missing),
+                      command));
+    }
+    if (found.forms.size() > 1) {
+      add(kEmbeddingsCheck, Status::damaged, "the segments' are of different models, precisions or fields" + command);
+      return;
+    }
+    const EmbeddingForm& form = found.forms.front();
+    add(kEmbeddingsCheck, Status::ok,
+        fmt::format("{} documents, {} {} of {} numbers in {}, by the model {} from {}", with_commas(found.documents),
+                    form.shape.rows, form.shape.rows == 1 ? "vector" : "vectors", form.shape.hidden,
+                    to_string(form.numbers), to_hex(form.shape.fingerprint), join(form.fields)));
+  }
+
+  void check_stored_graphs() {
+    const GraphsCheck check = check_graphs(job_.index);
+    const std::string remedy = "; `relucent graphs` mends it";
+    for (const std::string& one : check.damaged) add(kGraphsCheck, Status::damaged, one + remedy);
+    for (const std::string& one : check.leftover) {
+      add(kGraphsCheck, Status::note, one + " belongs to no segment of the index" + remedy);
+    }
+    for (const std::string& one : check.parts) add(kGraphsCheck, Status::note, one + " is unfinished" + remedy);
+    if (check.whole.empty()) return;
+    add(kGraphsCheck, Status::ok,
+        fmt::format("{} files, {}, {}", check.whole.size(), format_bytes(static_cast<std::uint64_t>(check.bytes)),
+                    check.origin));
+    const auto without = check.segments - static_cast<std::int64_t>(check.whole.size() + check.damaged.size());
+    if (without > 0) {
+      add(kGraphsCheck, Status::note, fmt::format("{} of {} segments have none{}", without, check.segments, remedy));
     }
   }
 
@@ -310,6 +361,16 @@ const char* to_string(Check::Status status) noexcept {
 
 bool VerifyReport::sound() const {
   return std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.status == Status::damaged; });
+}
+
+std::vector<std::pair<std::string, std::string>> VerifyReport::damaged_records() const {
+  std::map<std::string, std::string> records;
+  for (const Check& check : checks) {
+    if (check.status != Status::damaged) continue;
+    if (check.name != kEmbeddingsCheck && check.name != kGraphsCheck) return {};
+    records[check.name] = check.name == kGraphsCheck ? kGraphRecords.command : kEmbeddings.command;
+  }
+  return {records.begin(), records.end()};
 }
 
 bool VerifyReport::matches() const {

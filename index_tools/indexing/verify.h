@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "relucent/config.h"
@@ -17,7 +18,8 @@ struct Check {
     mismatch,  ///< nothing is damaged, but the index does not hold the whole requested corpus
     damaged,
   };
-  /// checksums, structure, commits, contents, documents, texts, ids, token ids, statistics, lengths, corpus, progress
+  /// checksums, structure, commits, contents, documents, texts, ids, token ids, embeddings, graphs, statistics,
+  /// lengths, corpus, progress
   std::string name;
   Status status = Status::ok;
   std::string detail;  ///< one line
@@ -31,6 +33,8 @@ struct VerifyReport {
   bool own = false;      ///< written by `relucent index`, which can rebuild it
   bool sound() const;    ///< nothing is damaged
   bool matches() const;  ///< sound, and no mismatch
+  /// If nothing is damaged but records beside the index: the checks' names, and the commands that mend them.
+  std::vector<std::pair<std::string, std::string>> damaged_records() const;
 };
 
 struct VerifyJob {

@@ -105,7 +105,7 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
 
 void add_mix_encoder_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
   CLI::App* command = bench.add_subcommand(
-      "mixencoder", "Time a MixEncoder: texts as they are indexed, and a query against stored candidates");
+      "mixencoder", "Time a MixEncoder: texts as they are indexed, stored embeddings, and a query against candidates");
   command->footer(
       "Examples:\n"
       "  relucent bench mixencoder --model my-mixencoder\n"
@@ -124,6 +124,10 @@ void add_mix_encoder_benchmark(CLI::App& bench, Action& chosen, const std::share
   command->add_option("--cross-candidates", mix.cross_candidates, "Candidates per query of the cross-encoder")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--stored", mix.stored, "Documents of a generated file of embeddings, written and opened; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100'000'000));
   command->add_option("--texts", mix.texts, "Texts to encode at a time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

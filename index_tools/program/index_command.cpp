@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "index_tools/indexing/interrupt.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/encode_command.h"
 #include "index_tools/program/profile.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
@@ -30,14 +32,15 @@ using index_tools::with_commas;
 
 struct IndexOptions {
   IndexJob job;
-  std::string config, token_ids_of;
+  std::string config, token_ids_of, model;
   bool token_ids = false;
   std::string duplicates = "error";
   double max_malformed_percent = 0.1;
   bool resume = false, force_resume = false, overwrite = false, json = false;
 };
 
-nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
+nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::int64_t official,
+                       const std::optional<std::int64_t>& encoded) {
   nlohmann::json malformed = nlohmann::json::object();
   for (const auto& [kind, entry] : summary.report.kinds()) {
     malformed[kind] = {{"count", entry.count}, {"examples", entry.examples}};
@@ -62,6 +65,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"index_bytes", summary.index_bytes},
                            {"seconds", in_milliseconds(summary.time) / 1000}};
   if (official > 0) result["official_documents"] = official;
+  if (encoded) result["encoded"] = *encoded;
   return result;
 }
 
@@ -111,6 +115,15 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
   std::cout << "Next: relucent search --index " << job.index.string() << " \"your question\"\n";
 }
 
+/// Returns how many documents were encoded.
+std::int64_t encode(const IndexOptions& options, Config config) {
+  config.rescorer.model = options.model;
+  config.rescorer.stages.clear();
+  const auto summary = encode_documents(options.job.index, config, EmbeddingNumbers::fp16, options.job.quiet);
+  if (!options.json) print_encoded(options.job.index, summary);
+  return summary.encoded;
+}
+
 int run(IndexOptions& options) {
   IndexJob& job = options.job;
   if (options.overwrite && (options.resume || options.force_resume)) {
@@ -129,18 +142,22 @@ int run(IndexOptions& options) {
   job.fields = config.index;
   job.first_stage = config.first_stage;
 
-  const index_tools::InterruptGuard guard;
-  job.interrupted = index_tools::InterruptGuard::interrupted;
   const std::int64_t official = index_tools::find_corpus(job.corpus).official_documents;
-  const IndexSummary summary = index_tools::run_index(job);
+  const IndexSummary summary = [&] {
+    const index_tools::InterruptGuard guard;
+    job.interrupted = index_tools::InterruptGuard::interrupted;
+    return index_tools::run_index(job);
+  }();
   if (!summary.recovered.empty()) {
     std::cerr << "relucent: warning: the last commit was incomplete (" << summary.recovered
               << "); resumed after the previous commit\n";
   }
+  if (!options.json) print(job, summary, official);
+  std::optional<std::int64_t> encoded;
+  if (!options.model.empty()) encoded = encode(options, config);
   if (options.json) {
-    std::cout << to_json(job, summary, official).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  } else {
-    print(job, summary, official);
+    std::cout << to_json(job, summary, official, encoded).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
   }
   return ok;
 }
@@ -205,6 +222,10 @@ void add_index(CLI::App& program, Action& chosen) {
                           "Also store the token ids of each text, for models that share the tokenizer of MODEL "
                           "(default: the profile's model, or the bundled one)");
   token_ids->type_name("[MODEL]")->expected(0, 1);
+  command
+      ->add_option("--model", options->model,
+                   "Then encode the documents with this MixEncoder, as `relucent encode` does with its defaults")
+      ->type_name("DIR");
   command->add_option("--config", options->config, "Profile that provides [index] and [first_stage]")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print the summary as JSON");

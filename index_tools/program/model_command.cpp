@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "index_tools/indexing/progress.h"
@@ -25,6 +26,7 @@ struct ModelOptions {
   int positions = 0, trained_rows = 0, threads = 0;
   bool json = false, tensors = false, devices = false;
   MixEncoderInit mix;
+  MirInit mir;
   std::string strategy = "S";
 };
 
@@ -52,6 +54,7 @@ std::string window_of(const CheckpointInfo& info) {
 }
 
 bool is_mix_encoder(const CheckpointInfo& info) { return info.description.head.dot_with.has_value(); }
+bool is_mir(const CheckpointInfo& info) { return info.passage_window > 0; }
 
 std::size_t layers_of(const CheckpointInfo& info) {
   std::size_t layers = 0;
@@ -125,6 +128,12 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                           {"candidate_max_length", info.candidate_max_length},
                           {"bytes_per_document", std::int64_t{4} * derived.tokens * info.description.hidden_size}};
   }
+  if (is_described(info) && is_mir(info)) {
+    json["mir"] = {{"passage_window", info.passage_window},
+                   {"passage_stride", info.passage_stride},
+                   {"max_document_tokens", info.max_document_tokens},
+                   {"max_query_tokens", info.max_query_tokens}};
+  }
   json.update({{"tokenizer", info.tokenizer},
                {"tokenizer_entries", info.vocabulary},
                {"max_length", info.max_length},
@@ -151,6 +160,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 
 std::string describe_score(const CheckpointInfo& info) {
   if (is_mix_encoder(info)) return "dot product";
+  if (is_mir(info)) return "logit";
   if (info.activation.empty()) return "log-probability of \"true\" against \"false\"";
   const std::string as = info.activation == "identity" ? ", as sentence-transformers prints it"
                                                        : "; sentence-transformers prints its " + info.activation;
@@ -168,13 +178,17 @@ void print(const CheckpointInfo& info, bool tensors) {
       line("candidates") << describe_interaction(info) << "\n";
       line("lengths") << "queries of at most " << info.query_max_length << " tokens, candidates of at most "
                       << info.candidate_max_length << "\n";
+    } else if (is_mir(info)) {
+      line("documents") << fmt::format("passages of {} word pieces, every {}, of the first {} of a document\n",
+                                       info.passage_window, info.passage_stride, info.max_document_tokens);
+      line("queries") << "at most " << info.max_query_tokens << " word pieces\n";
     } else {
       line("attention window") << window_of(info) << "\n";
     }
     if (const auto spots = blind_spots(info); !spots.empty()) line("no attention") << join(spots) << "\n";
   }
   if (!info.tokenizer.empty()) {
-    if (info.candidate_max_length == 0) {
+    if (info.candidate_max_length == 0 && !is_mir(info)) {
       line("input") << "at most " << info.max_length << " tokens";
       if (info.max_positions > info.max_length) {
         std::cout << ", up to " << info.max_positions << " if max_length says so";
@@ -369,39 +383,79 @@ void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpt
   });
 }
 
+std::vector<CLI::Option*> add_mix_options(CLI::App& command, ModelOptions& options) {
+  MixEncoderInit& mix = options.mix;
+  return {
+      command
+          .add_option("--strategy", options.strategy,
+                      "Where a candidate's vectors come from: S, special tokens before its words; C, learnt codes")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"S", "C"})),
+      command.add_option("--vectors", mix.context, "Vectors per candidate, 1 to 16")->capture_default_str(),
+      command
+          .add_option(
+              "--layers", mix.interaction_layers,
+              "Layers of the encoder, from 0, at which candidates see the query: \"9,10,11\" (default: the last)")
+          ->delimiter(',')
+          ->allow_extra_args(false),
+      command.add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"mean", "split"})),
+      command.add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
+          ->capture_default_str(),
+      command.add_option("--candidate-length", mix.candidate_max_length, "Tokens of a candidate, with [CLS] and [SEP]")
+          ->capture_default_str()};
+}
+
+std::vector<CLI::Option*> add_mir_options(CLI::App& command, ModelOptions& options) {
+  MirInit& mir = options.mir;
+  return {command.add_option("--window", mir.window, "Word pieces of a passage")->capture_default_str(),
+          command.add_option("--stride", mir.stride, "Word pieces from the start of a passage to that of the next")
+              ->capture_default_str(),
+          command.add_option("--document-length", mir.max_document_tokens, "Word pieces of a document")
+              ->capture_default_str(),
+          command.add_option("--passage-token", mir.passage_token,
+                             "Id of the token in front of passages, an unused entry of the vocabulary (default: that "
+                             "of [unused0])"),
+          command.add_option("--sentence-token", mir.sentence_token,
+                             "Id of the token in front of sentences (default: that of [unused1])")};
+}
+
+/// Refuses the options of another kind of checkpoint.
+void refuse_given(const std::vector<CLI::Option*>& options, const char* kind) {
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    throw Error(ErrorKind::usage, option->get_name(), fmt::format("applies to --as {} only", kind),
+                "remove the option, or choose the other kind");
+  }
+}
+
 void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command = model.add_subcommand("init", "Make a checkpoint as its training starts, from a BERT");
   command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--from", options->from, "Directory of a BERT (model_type bert), with any head or none")
       ->required();
-  command->add_option("--as", options->kind, "mixencoder")->required()->check(CLI::IsMember({"mixencoder"}));
-  MixEncoderInit& mix = options->mix;
-  command
-      ->add_option("--strategy", options->strategy,
-                   "Where a candidate's vectors come from: S, special tokens before its words; C, learnt codes")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"S", "C"}));
-  command->add_option("--vectors", mix.context, "Vectors per candidate, 1 to 16")->capture_default_str();
-  command
-      ->add_option("--layers", mix.interaction_layers,
-                   "Layers of the encoder, from 0, at which candidates see the query: \"9,10,11\" (default: the last)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"mean", "split"}));
-  command->add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
-      ->capture_default_str();
-  command->add_option("--candidate-length", mix.candidate_max_length, "Tokens of a candidate, with [CLS] and [SEP]")
-      ->capture_default_str();
-  command->add_option("--seed", mix.seed, "Of the random values")->capture_default_str();
+  command->add_option("--as", options->kind, "mixencoder | mir")
+      ->required()
+      ->check(CLI::IsMember({"mixencoder", "mir"}));
+  const std::vector<CLI::Option*> of_mix = add_mix_options(*command, *options);
+  const std::vector<CLI::Option*> of_mir = add_mir_options(*command, *options);
+  command->add_option("--seed", options->mix.seed, "Of the random values")->capture_default_str();
   command->footer(
       "The new weights are copies of the BERT's layers and random values: until the checkpoint is trained, it ranks "
       "at\n"
-      "random.\n\nExample:\n  relucent model init --from bert-base-uncased --as mixencoder --layers 9,10,11 "
-      "my-mixencoder");
-  command->callback([&chosen, options] {
-    chosen = [options] {
+      "random.\n\nExamples:\n  relucent model init --from bert-base-uncased --as mixencoder --layers 9,10,11 "
+      "my-mixencoder\n  relucent model init --from bert-base-uncased --as mir my-mir");
+  command->callback([&chosen, options, of_mix, of_mir] {
+    chosen = [options, of_mix, of_mir] {
+      if (options->kind == "mir") {
+        refuse_given(of_mix, "mixencoder");
+        options->mir.seed = options->mix.seed;
+        init_mir(options->from, options->to, options->mir);
+        std::cout << "Wrote " << options->to << ", an untrained MIR: it ranks at random until it is trained\n";
+        return ok;
+      }
+      refuse_given(of_mir, "mir");
       options->mix.strategy = options->strategy == "S" ? "special_tokens" : "context_codes";
       init_mix_encoder(options->from, options->to, options->mix);
       std::cout << "Wrote " << options->to << ", an untrained MixEncoder: it ranks at random until it is trained\n";

@@ -54,6 +54,8 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
 
 void add_commands(CLI::App& program, Action& chosen) {
   add_index(program, chosen);
+  add_encode(program, chosen);
+  add_graphs(program, chosen);
   add_verify(program, chosen);
   add_search(program, chosen);
   add_rerank(program, chosen);

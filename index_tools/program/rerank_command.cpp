@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <initializer_list>
 #include <iostream>
@@ -23,6 +24,8 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
+#include "plugin/graphs/graph_maker.h"
+#include "plugin/rescoring/cascade.h"
 #include "relucent/error.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/scorer.h"
@@ -37,7 +40,7 @@ using index_tools::RerankInput;
 using index_tools::RerankQuery;
 
 struct RerankOptions {
-  std::string input, output, tag = "relucent";
+  std::string input, output, index, tag = "relucent";
   ProfileFlags profile;
   bool quiet = false;
 };
@@ -107,17 +110,50 @@ void count(const RescoredCandidates& rescored, Tally& tally) {
   if (rescored.in_first_stage_order) ++tally.in_first_stage_order;
 }
 
-RerankedQuery rerank(std::span<const RescoringStage> stages, const RerankQuery& query, const RescorerConfig& config,
-                     const std::stop_token& stop, Tally& tally) {
+/// Makes the graphs of candidates, for stages with a MIR: [stages].
+using GraphMakers = std::vector<std::optional<GraphMaker>>;
+
+GraphMakers make_graph_makers(const RerankOptions& options, const Config& config,
+                              std::span<const RescoringStage> stages) {
+  GraphMakers makers(stages.size());
+  std::shared_ptr<const IndexStatistics> statistics;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const PassageModel* const model = stages[i].scorer->passage_model();
+    if (model == nullptr) continue;
+    if (options.index.empty()) {
+      throw Error(ErrorKind::usage, "--index", "is missing: a MIR needs statistics of the documents' words",
+                  "name the index that the candidates come from, or another one of the same kind of texts");
+    }
+    if (!statistics) statistics = open_statistics(options.index, config);
+    makers[i].emplace(model->graph_form(), config.first_stage, statistics);
+  }
+  if (!options.index.empty() && !statistics) {
+    throw Error(ErrorKind::usage, "--index", "has no effect: none of the models is a MIR", "remove it");
+  }
+  return makers;
+}
+
+RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& graph_makers, const RerankQuery& query,
+                     const RescorerConfig& config, const std::stop_token& stop, Tally& tally) {
   StopSignal signal;
   signal.stop = stop;
   if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
-  std::vector<Candidate> candidates;
-  candidates.reserve(query.candidates.size());
-  for (const RerankCandidate& candidate : query.candidates) {
-    candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
-  }
-  RescoredCandidates rescored = rescore_candidates(stages, query.text, candidates, signal);
+  std::vector<double> scores;
+  for (const RerankCandidate& candidate : query.candidates) scores.push_back(candidate.score);
+  std::deque<std::string> graphs;
+  const auto candidates = [&](std::size_t stage, std::span<const std::size_t> places) {
+    std::vector<Candidate> chosen;
+    for (const std::size_t place : places) {
+      const RerankCandidate& one = query.candidates[place];
+      Candidate& candidate = chosen.emplace_back();
+      candidate = {one.docno, one.text, one.score, static_cast<std::int32_t>(one.rank)};
+      if (graph_makers[stage] && !one.text.empty()) {
+        candidate.graph = graphs.emplace_back(graph_makers[stage]->make(one.text, signal));
+      }
+    }
+    return chosen;
+  };
+  RescoredCandidates rescored = rescore_in_stages(stages, query.text, scores, candidates, signal, {});
   count(rescored, tally);
   RerankedQuery result;
   result.order = std::move(rescored.order);
@@ -185,6 +221,8 @@ int run(const RerankOptions& asked) {
     }
   }
 
+  const GraphMakers graph_makers = make_graph_makers(options, config, stages);
+
   const auto started = std::chrono::steady_clock::now();
   Tally tally;
   {
@@ -193,7 +231,7 @@ int run(const RerankOptions& asked) {
     std::int64_t done = 0;
     for (const RerankQuery& query : input.queries) {
       interrupt.throw_if_interrupted("reranking");
-      const RerankedQuery result = rerank(stages, query, config.rescorer, interrupt.token(), tally);
+      const RerankedQuery result = rerank(stages, graph_makers, query, config.rescorer, interrupt.token(), tally);
       output.write(index_tools::format_reranked(format, query, result, options.tag));
       done += static_cast<std::int64_t>(query.candidates.size());
       progress.update(done, done);
@@ -228,6 +266,10 @@ void add_rerank(CLI::App& program, Action& chosen) {
           "(default: $outputDir)")
       ->type_name("FILE|DIR");
   add_profile_flags(*command, options->profile);
+  command
+      ->add_option("--index", options->index,
+                   "For a MIR: the index whose statistics tell which words matter, usually that of the candidates")
+      ->type_name("DIR");
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
   command->add_flag("--quiet", options->quiet, "Do not show progress and a summary");
   command->footer(

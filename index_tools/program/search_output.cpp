@@ -61,6 +61,7 @@ std::string heading(const SearchResult& result) {
                                  result.total_hits == 1 ? "hit" : "hits");
   if (in_first_stage_order(result)) return fmt::format("{} in BM25's order ({})", text, why_not_rescored(result));
   if (result.rescoring) text += fmt::format(", the best {} rescored", result.rescored + result.without_text);
+  if (result.encoded > 0) text += fmt::format(" ({} encoded now)", result.encoded);
   if (result.degraded) text += result.by_earlier_stages ? " (degraded)" : " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
   return text + fmt::format(", {:.0f} ms", in_milliseconds(result.total));
@@ -149,6 +150,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   json["rescored"] = result.rescored;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
+  if (result.encoded > 0) json["encoded"] = result.encoded;
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = result.reason;

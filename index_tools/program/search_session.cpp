@@ -86,6 +86,7 @@ struct SearchSession::Implementation {
     result.rescored = rescored->rescored;
     result.without_text = rescored->withoutText;
     result.truncated = rescored->truncated;
+    result.encoded = rescored->encoded;
     result.query_truncated = rescored->queryTruncated;
     result.status = to_string(rescored->status);
     result.degraded = rescored->degraded;

@@ -54,6 +54,7 @@ struct SearchResult {
   bool rescoring = false;  ///< a second stage is configured
   std::string status;      ///< outcome of rescoring: rescored, no_hits, no_query_text, no_hit_text, failed
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
+  std::int64_t encoded = 0;  ///< hits encoded now, because the index has no embedding of them
   bool query_truncated = false;
   bool degraded = false;
   bool by_earlier_stages = false;  ///< a stage failed, and the order is that of the stages before it

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/verify.h"
 #include "index_tools/program/commands.h"
@@ -36,6 +37,11 @@ void print_json(const VerifyJob& job, const VerifyReport& report) {
 }
 
 std::string verdict(const VerifyJob& job, const VerifyReport& report) {
+  if (const auto records = report.damaged_records(); !records.empty()) {
+    return fmt::format("the index is sound, but not its {}: run {}",
+                       join(records, " and its ", [](const auto& one) { return one.first; }),
+                       join(records, " and ", [](const auto& one) { return fmt::format("`{}`", one.second); }));
+  }
   if (!report.sound()) {
     return fmt::format("the index is damaged: restore it from a copy, or rebuild it with {}",
                        report.own ? "--overwrite" : "the program that wrote it");
@@ -80,7 +86,8 @@ void add_verify(CLI::App& program, Action& chosen) {
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--quiet", options->job.quiet, "Do not show progress");
   command->footer(
-      "Exits with 0 if the index is sound, and with 3 if it is damaged or does not hold the whole of --corpus.\n\n"
+      "Exits with 0 if the index is sound, and with 3 if it or what is stored beside it is damaged, or if it does not\n"
+      "hold the whole of --corpus.\n\n"
       "Example:\n"
       "  relucent verify --index vaswani.index --corpus vaswani\n");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -329,6 +329,7 @@ class Encoder {
                       const QueryStates* shared, float* cls, Workspace& workspace) const;
   PivotGroup pivots_of(const Group& group, std::span<const Document> documents) const;
   void fold_head(const EncoderWeights& weights);
+  std::size_t keep_pivots_tokens(PivotGroup& pivots, Team& team) const;
   /// Computes the pivots' states, the activation of the pivots' workspace, from those of their tokens.
   void exchange(const ExchangeLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const;
   void attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output, std::size_t stride,

@@ -1,5 +1,6 @@
 // Exchanges between the passages of a document (MIR): pivots, their layers, and the head that reads them.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cpu/encoder.h"
 
@@ -171,6 +172,30 @@ void Encoder::combine(const PackedLinear& linear, const PivotGroup& pivots, cons
   });
 }
 
+/// Moves the heads' outputs and the inputs of the tokens that pivots are made of to the front, where `pivots` then
+/// finds them. No other token is read behind the last block. Returns the number of their vectors.
+std::size_t Encoder::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
+  std::vector<std::size_t> kept = pivots.tokens;
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  const std::size_t panel = kernels_.panel;
+  // An operand has units of four bytes, [panels][steps][panel], as an activation has numbers.
+  const auto keep = [&](float* rows, std::size_t steps) {
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i] == i) continue;
+      const float* const from = rows + kept[i] / panel * steps * panel + kept[i] % panel;
+      float* const to = rows + i / panel * steps * panel + i % panel;
+      for (std::size_t step = 0; step < steps; ++step) std::memcpy(to + step * panel, from + step * panel, sizeof *to);
+    }
+  };
+  keep(team.group.x.data(), padded(hidden_));
+  keep(team.group.context.data(), padded(width_) / (packs_heads() ? inputs_together(arithmetic_) : 1));
+  for (std::size_t& token : pivots.tokens) {
+    token = static_cast<std::size_t>(std::lower_bound(kept.begin(), kept.end(), token) - kept.begin());
+  }
+  return whole_vectors(kept.size());
+}
+
 void Encoder::fold_head(const EncoderWeights& weights) {
   using Numbers = std::vector<double>;
   const auto heads = static_cast<std::size_t>(description_.head.pooling_heads), size = hidden_ / heads;
@@ -245,17 +270,20 @@ void Encoder::score_documents(const Segment& cls_token, const Segment& query, st
     passages.insert(passages.end(), document.passages.begin(), document.passages.end());
   }
   const Group group = layout(cls_token, query, passages, true);
-  const PivotGroup pivots = pivots_of(group, documents);
+  PivotGroup pivots = pivots_of(group, documents);
   if (!team.group.pivots) team.group.pivots = std::make_unique<Workspace>();
   embed(cls_token, query, group, team);
   prepare_positions(positions_of(group), team.group);
   fill_rotations(cls_token, query, group, team.group);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     stop.throw_if_due("scoring the candidates");
-    block(layers_[i], group, team,
-          [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
-            attend_chunk(layers_[i].views, group, chunk, {}, biases_of(layers_[i], head, team.group), stride, own);
-          });
+    attend_heads(layers_[i], group, team,
+                 [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
+                   attend_chunk(layers_[i].views, group, chunk, {}, biases_of(layers_[i], head, team.group), stride,
+                                own);
+                 });
+    const bool pivots_only = exchanges_[i].combine.features() == 0 && i + 1 == layers_.size();
+    after_heads(layers_[i].after, pivots_only ? keep_pivots_tokens(pivots, team) : group.vectors, team);
     if (pivots.group.tokens > 0) exchange(exchanges_[i], pivots, group, team);
   }
   std::vector<double> sums(documents.size(), folded_bias_);

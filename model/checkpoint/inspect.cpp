@@ -45,6 +45,12 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
     info.query_max_length = mix->query_max_length;
     info.candidate_max_length = mix->candidate_max_length;
   }
+  if (const auto& passages = parts.configuration->passages) {
+    info.passage_window = passages->graphs.window;
+    info.passage_stride = passages->graphs.stride;
+    info.max_document_tokens = passages->graphs.max_document_tokens;
+    info.max_query_tokens = passages->max_query_tokens;
+  }
   info.ignored_keys = parts.configuration->ignored_keys;
   std::erase_if(info.ignored_keys, is_activation_key);
   if (info.description.head.outputs > 1 || info.description.head.dot_with) return;

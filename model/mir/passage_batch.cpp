@@ -22,8 +22,9 @@ void PassageBatch::PivotList::add(std::size_t candidate, std::span<const std::in
   seen.insert(seen.end(), sees.begin(), sees.end());
 }
 
-void PassageBatch::add(std::span<const Pieces> passages, const PivotGraphs& pivots) {
+std::int32_t PassageBatch::add(std::span<const Pieces> passages, const PivotGraphs& pivots) {
   Document& document = documents_.emplace_back();
+  std::size_t tokens = 0;
   document.passages = passages.size();
   std::vector<std::vector<std::int32_t>> token_of(passages.size());  // [passages][pieces]: its place in the segment
   for (std::size_t j = 0; j < passages.size(); ++j) {
@@ -40,6 +41,7 @@ void PassageBatch::add(std::span<const Pieces> passages, const PivotGraphs& pivo
     passage.positions.resize(passage.ids.size());
     std::iota(passage.positions.begin(), passage.positions.end(), static_cast<std::int32_t>(shared_positions_.size()));
     passage.segment = {kDocument, passage.ids, passage.positions, 1};
+    tokens += shared_positions_.size() + passage.ids.size();
     constexpr std::int32_t first = 0;
     document.lists[0].add(j, {&first, 1}, pivots.between_passages);
   }
@@ -55,9 +57,10 @@ void PassageBatch::add(std::span<const Pieces> passages, const PivotGraphs& pivo
         std::span(token_of[passage]).subspan(static_cast<std::size_t>(node.first), static_cast<std::size_t>(node.size)),
         pivots.between_tokens);
   }
+  return static_cast<std::int32_t>(tokens);
 }
 
-void PassageBatch::add(std::span<const std::int32_t> pieces, const DocumentGraph& graph) {
+std::int32_t PassageBatch::add(std::span<const std::int32_t> pieces, const DocumentGraph& graph) {
   const PivotGraphs pivots = pivot_graphs(form_.graphs, graph);
   std::vector<std::vector<std::int32_t>> starts;
   std::vector<Pieces> passages;
@@ -67,7 +70,7 @@ void PassageBatch::add(std::span<const std::int32_t> pieces, const DocumentGraph
     const auto begin = static_cast<std::size_t>(passage.begin), size = static_cast<std::size_t>(passage.end) - begin;
     passages.push_back({pieces.subspan(begin, size), starts.back()});
   }
-  add(passages, pivots);
+  return add(passages, pivots);
 }
 
 ScoringBatch PassageBatch::batch() {

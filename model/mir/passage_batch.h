@@ -23,10 +23,11 @@ class PassageBatch {
   /// `query`: at most form.max_query_tokens pieces; may be empty. `form` must outlive the batch.
   PassageBatch(const PassageForm& form, std::span<const std::int32_t> query);
 
-  /// Adds a document with at least one passage. Nodes' places are pieces of their passage.
-  void add(std::span<const Pieces> passages, const PivotGraphs& pivots);
+  /// Adds a document with at least one passage. Nodes' places are pieces of their passage. Returns how many tokens the
+  /// encoder reads of it and, in each passage, of the query.
+  std::int32_t add(std::span<const Pieces> passages, const PivotGraphs& pivots);
   /// The same with the pieces of the whole document, graph.pieces of them.
-  void add(std::span<const std::int32_t> pieces, const DocumentGraph& graph);
+  std::int32_t add(std::span<const std::int32_t> pieces, const DocumentGraph& graph);
 
   /// Valid until the next add().
   ScoringBatch batch();

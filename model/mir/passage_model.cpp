@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "model/checkpoint/checkpoint_reader.h"
@@ -11,68 +13,99 @@
 namespace relucent {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+Checkpoint read_mir(const std::filesystem::path& folder) {
+  Checkpoint read = read_checkpoint(folder);
+  if (!read.configuration.passages) {
+    throw Error(ErrorKind::unsupported, folder.string(), "its passages do not exchange information along graphs",
+                "use a checkpoint of model type mir");
+  }
+  return read;
+}
+
+/// The checkpoint's reader makes sure that the tokenizer is of this class.
+GraphForm take_graph_form(Checkpoint& checkpoint) {
+  const std::shared_ptr<const Tokenizer> tokenizer = std::move(checkpoint.tokenizer);
+  return {checkpoint.configuration.passages->graphs, std::dynamic_pointer_cast<const WordPieceTokenizer>(tokenizer)};
+}
+
 class LoadedPassageModel final : public PassageModel {
  public:
   LoadedPassageModel(Checkpoint checkpoint, const BackendOptions& options)
       : folder_(std::move(checkpoint.folder)),
         form_(*checkpoint.configuration.passages),
-        tokenizer_(std::move(checkpoint.tokenizer)),
-        wordpiece_(dynamic_cast<const WordPieceTokenizer&>(*tokenizer_)),
+        graph_form_(take_graph_form(checkpoint)),
         backend_(create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options)) {}
 
-  std::vector<std::optional<float>> score(std::string_view query, std::span<const GraphedDocument> documents,
-                                          const StopSignal& stop) const override {
+  PassageScores score(std::string_view query, std::span<const GraphedDocument> documents,
+                      const StopSignal& stop) const override {
+    const auto start = Clock::now();
+    PassageScores scores;
     std::vector<std::int32_t> pieces;
-    wordpiece_.encode(query, static_cast<std::size_t>(form_.max_query_tokens), pieces, stop);
+    scores.query_truncated = tokenizer().encode(query, static_cast<std::size_t>(form_.max_query_tokens), pieces, stop);
     PassageBatch batch(form_, pieces);
     for (std::size_t i = 0; i < documents.size(); ++i) {
+      PassageScore& score = scores.documents.emplace_back();
+      score.truncated = take_pieces(documents[i], pieces, stop);
       const DocumentGraph& graph = *documents[i].graph;
-      const auto most = static_cast<std::size_t>(form_.graphs.max_document_tokens);
-      pieces.clear();
-      wordpiece_.encode(documents[i].text, most, pieces, stop);
       if (pieces.size() != static_cast<std::size_t>(graph.pieces)) {
-        throw Error(ErrorKind::invalid_data, fmt::format("document {}", i),
+        const std::string_view name = documents[i].name;
+        throw Error(ErrorKind::invalid_data, name.empty() ? fmt::format("document {}", i) : std::string(name),
                     fmt::format("its graph has {} pieces, but its text {}", graph.pieces, pieces.size()),
-                    "make the graphs again");
+                    "make the graphs again with `relucent graphs --rebuild`");
       }
-      if (graph.pieces > 0) batch.add(pieces, graph);
+      if (graph.pieces > 0) score.tokens = batch.add(pieces, graph);
     }
+    scores.times.tokenize = time_since(start);
     std::vector<float> logits(batch.documents());
     if (!logits.empty()) backend_->score(batch.batch(), logits, stop);
-    std::vector<std::optional<float>> scores;
     auto next = logits.begin();
-    for (const GraphedDocument& document : documents) {
-      scores.push_back(document.graph->pieces > 0 ? std::optional(*next++) : std::nullopt);
-      if (scores.back() && !std::isfinite(*scores.back())) {
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      if (documents[i].graph->pieces == 0) continue;
+      scores.documents[i].logit = *next++;
+      if (!std::isfinite(*scores.documents[i].logit)) {
         throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
                     "run `relucent model check`: the weights are damaged or exceed this precision's range");
       }
     }
+    scores.times.encode = time_since(start) - scores.times.tokenize;
     return scores;
   }
 
-  const GraphSettings& graph_settings() const noexcept override { return form_.graphs; }
-  const WordPieceTokenizer& tokenizer() const noexcept override { return wordpiece_; }
+  const GraphForm& graph_form() const noexcept override { return graph_form_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
+  const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
 
  private:
+  /// The document's pieces that count. Returns whether it has more.
+  bool take_pieces(const GraphedDocument& document, std::vector<std::int32_t>& pieces, const StopSignal& stop) const {
+    const auto most = static_cast<std::size_t>(form_.graphs.max_document_tokens);
+    pieces.clear();
+    if (document.all_ids || document.ids.size() > most) {
+      const auto used = document.ids.first(std::min(document.ids.size(), most));
+      pieces.assign(used.begin(), used.end());
+      return document.ids.size() > most;
+    }
+    return tokenizer().encode(document.text, most, pieces, stop);
+  }
+
   std::filesystem::path folder_;
   PassageForm form_;
-  std::unique_ptr<const Tokenizer> tokenizer_;
-  const WordPieceTokenizer& wordpiece_;
+  GraphForm graph_form_;
   std::unique_ptr<const Backend> backend_;
 };
 
 }  // namespace
 
+GraphForm load_graph_form(const std::filesystem::path& checkpoint) {
+  Checkpoint read = read_mir(checkpoint);
+  return take_graph_form(read);
+}
+
 std::unique_ptr<const PassageModel> PassageModel::load(const std::filesystem::path& checkpoint,
                                                        const BackendOptions& options) {
-  Checkpoint read = read_checkpoint(checkpoint);
-  if (!read.configuration.passages) {
-    throw Error(ErrorKind::unsupported, checkpoint.string(), "its passages do not exchange information along graphs",
-                "use a checkpoint of model type mir");
-  }
-  return std::make_unique<LoadedPassageModel>(std::move(read), options);
+  return std::make_unique<LoadedPassageModel>(read_mir(checkpoint), options);
 }
 
 }  // namespace relucent

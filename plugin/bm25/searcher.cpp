@@ -28,12 +28,9 @@ namespace {
 
 using bm25::FieldModel;
 
-std::string folder_of(const Lucene::IndexReaderPtr& reader) {
+std::string folder_of_index(const Lucene::IndexReaderPtr& reader) {
   try {
-    const Lucene::DirectoryPtr directory = reader->directory();
-    if (const auto ours = boost::dynamic_pointer_cast<FileDirectory>(directory)) return ours->folder().string();
-    const auto files = boost::dynamic_pointer_cast<Lucene::FSDirectory>(directory);
-    return files ? to_utf8(files->getFile()) : std::string();
+    return folder_of(reader->directory()).string();
   } catch (const Lucene::LuceneException&) {
     return {};  // a reader of several indexes has no directory
   }
@@ -66,7 +63,7 @@ struct BM25Searcher::Implementation {
       : log(log_config),
         reader(index_reader),
         leaves(bm25::leaf_readers(index_reader)),
-        folder(folder_of(index_reader)),
+        folder(folder_of_index(index_reader)),
         k1(static_cast<float>(first_stage.k1)),
         b(static_cast<float>(first_stage.b)) {
     const auto data = commit_data_of(reader, folder);
@@ -157,7 +154,7 @@ BM25Searcher::BM25Searcher(const Lucene::IndexReaderPtr& index, const FirstStage
                            const IndexConfig& fields, const LogConfig& log)
     : IndexSearcher(index) {
   similarity = Lucene::newLucene<bm25::BM25Similarity>();
-  with_errors(folder_of(index), "reading the index's statistics",
+  with_errors(folder_of_index(index), "reading the index's statistics",
               [&] { implementation_ = std::make_unique<Implementation>(index, first_stage, fields, log); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <BufferedIndexInput.h>
 #include <BufferedIndexOutput.h>
+#include <FSDirectory.h>
 #include <LuceneException.h>
 #include <NativeFSLockFactory.h>
 #include <fcntl.h>
@@ -207,6 +208,12 @@ Lucene::IndexInputPtr FileDirectory::openInput(const Lucene::String& name) {
 Lucene::IndexInputPtr FileDirectory::openInput(const Lucene::String& name, std::int32_t buffer_size) {
   ensureOpen();
   return newLucene<FileInput>(path_of(name), buffer_size);
+}
+
+std::filesystem::path folder_of(const Lucene::DirectoryPtr& directory) {
+  if (const auto ours = boost::dynamic_pointer_cast<FileDirectory>(directory)) return ours->folder();
+  const auto files = boost::dynamic_pointer_cast<Lucene::FSDirectory>(directory);
+  return files ? to_utf8(files->getFile()) : std::string();
 }
 
 }  // namespace relucent

@@ -45,4 +45,7 @@ class FileDirectory : public Lucene::Directory {
   Lucene::String name_;
 };
 
+/// The folder of a directory of Lucene++'s or ours; empty if it is not in the file system.
+std::filesystem::path folder_of(const Lucene::DirectoryPtr& directory);
+
 }  // namespace relucent

@@ -31,6 +31,10 @@ void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStage
                  std::span<const std::size_t> wanted_hits, const IndexConfig& fields, bool with_token_ids,
                  const StopSignal& stop, CandidateTexts& texts) {
   texts.fetched.resize(hits.size());
+  texts.ids.resize(hits.size());
+  texts.texts.resize(hits.size());
+  texts.parts.resize(hits.size());
+  texts.token_places.resize(hits.size());
   std::vector<std::size_t> by_document;
   for (const std::size_t hit : wanted_hits) {
     if (!texts.fetched[hit]) by_document.push_back(hit);
@@ -45,10 +49,6 @@ void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStage
   for (const std::string& name : text_fields) wanted.push_back({to_lucene(name), Values::all_texts});
   if (with_token_ids) wanted.push_back({to_lucene(kTokenIdsField), Values::first_bytes});
   const StoredFields stored(searcher);
-  texts.ids.resize(hits.size());
-  texts.texts.resize(hits.size());
-  texts.parts.resize(hits.size());
-  texts.token_places.resize(hits.size());
   for (const std::size_t i : by_document) {
     auto values = stored.read(hits[i].document, wanted, stop);
     texts.ids[i] = std::move(values[0]).value_or("");

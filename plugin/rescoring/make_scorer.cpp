@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "plugin/rescoring/cross_encoder_scorer.h"
+#include "plugin/rescoring/mir_scorer.h"
 #include "plugin/rescoring/mix_encoder_scorer.h"
 #include "relucent/error.h"
 #include "relucent/model/mix_encoder.h"
@@ -66,13 +67,13 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
   return std::shared_ptr<const Scorer>(made);
 }
 
-/// Whether [rescorer] model names a MixEncoder. Loading a folder that cannot be read says what is wrong with it.
-bool is_mix_encoder(const RescorerConfig& config) {
-  if (config.model.empty()) return false;
+/// The model_type of [rescorer] model. Loading a folder that cannot be read says what is wrong with it.
+std::string model_type_of(const RescorerConfig& config) {
+  if (config.model.empty()) return {};
   try {
-    return checkpoint_model_type(config.model) == "mixencoder";
+    return checkpoint_model_type(config.model);
   } catch (const Error&) {
-    return false;
+    return {};
   }
 }
 
@@ -80,7 +81,10 @@ bool is_mix_encoder(const RescorerConfig& config) {
 
 std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config) {
   if (config.module != kBuiltIn) return load_module(config);
-  return is_mix_encoder(config) ? make_mix_encoder_scorer(config) : make_cross_encoder_scorer(config);
+  const std::string type = model_type_of(config);
+  if (type == "mixencoder") return make_mix_encoder_scorer(config);
+  if (type == "mir") return make_mir_scorer(config);
+  return make_cross_encoder_scorer(config);
 }
 
 }  // namespace relucent

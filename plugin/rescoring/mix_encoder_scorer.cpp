@@ -44,13 +44,22 @@ class MixEncoderScorer final : public Scorer {
                            std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<MixCandidate> texts;
     texts.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) texts.push_back({candidate.text});
+    for (const Candidate& candidate : candidates) texts.push_back({candidate.text, candidate.embedding});
     const MixScores mixed = encoder_->score(query, texts, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const MixScore& of = mixed.candidates.at(i);
       scores[i] = {of.score, of.tokens, of.truncated, mixed.query_truncated};
     }
     return {mixed.times};
+  }
+
+  EmbeddingShape embedding_shape() const override {
+    return {encoder_->fingerprint(), encoder_->rows(), encoder_->hidden()};
+  }
+
+  void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
+              const StopSignal& stop) const override {
+    encoder_->encode(texts, embeddings, stop);
   }
 
   std::string describe() const override {

@@ -37,13 +37,13 @@ void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   }
 }
 
-/// Scores the window's candidates that have text. Returns why a fallback scored; empty if none did.
+/// Scores the window's candidates that have a text or an embedding. Returns why a fallback scored; empty if none did.
 std::string score_window(const RescoringStage& stage, std::string_view query, std::span<const std::size_t> window,
                          std::vector<Candidate> candidates, const StopSignal& stop, StageResult& result) {
   std::vector<std::size_t> places(window.begin(), window.end());
   std::size_t count = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].text.empty()) continue;
+    if (candidates[i].text.empty() && candidates[i].embedding.empty()) continue;
     candidates[count] = candidates[i];
     places[count++] = window[i];
   }
@@ -55,7 +55,9 @@ std::string score_window(const RescoringStage& stage, std::string_view query, st
   result.times.tokenize = account.times.tokenize;
   result.times.encode = time_since(start) - account.times.tokenize;
   result.times.device = account.times.device;
-  for (std::size_t i = 0; i < count; ++i) result.scores[places[i]] = scores[i];
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!scores[i].unreadable) result.scores[places[i]] = scores[i];
+  }
   // The scorer may have missed the deadline without noticing.
   stop.throw_if_due("rescoring");
   return std::move(account.fallback);

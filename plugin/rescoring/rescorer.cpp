@@ -110,6 +110,7 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
     if (score && score->query_truncated) answer->queryTruncated = true;
   }
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());
+  answer->encoded = result.encoded;
   answer->times = rescored.times;
   for (std::size_t i = 0; i < rescored.stages.size(); ++i) {
     const StageResult& stage = rescored.stages[i];

@@ -35,10 +35,15 @@ const char* formula(ScoreMode mode) {
   return "";
 }
 
-Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& scorer) {
+/// `stored`: it read the candidate's stored embedding.
+Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& scorer, bool stored) {
   std::string description = "score of " + scorer.describe();
   if (score.tokens > 0) description += fmt::format(", {} tokens", score.tokens);
-  description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
+  if (stored) {
+    description += ", from the stored embedding";
+  } else {
+    description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
+  }
   if (score.query_truncated) description += ", the end of the query was cut off";
   return node(score.score, description);
 }
@@ -55,14 +60,14 @@ const CombinedHit& place_of(std::size_t hit, const StageResult& stage) {
 /// Of a stage that scored the hit; `before` explains the score that the hit had until then.
 Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const CandidateScore& score,
                                      const Lucene::ExplanationPtr& before, const RescoringStage& stage,
-                                     const std::string& before_name, const std::string& rank) {
+                                     const std::string& before_name, const std::string& rank, bool stored) {
   const RescorerConfig& config = stage.config;
   const auto root = node(combined.score, fmt::format("combined score, score_mode {}: {}", to_string(config.score_mode),
                                                      formula(config.score_mode)));
   const auto rescored =
       node(combined.rescore_term, fmt::format("rescore_weight {} times the model's score{}",
                                               plain(config.rescore_weight), normalized(config.normalize)));
-  rescored->addDetail(model_part(score, *stage.scorer));
+  rescored->addDetail(model_part(score, *stage.scorer, stored));
   root->addDetail(rescored);
   const bool takes_part = config.score_mode != ScoreMode::replace;
   const auto first =
@@ -76,16 +81,18 @@ Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const Candidat
 }
 
 /// Of the last stage that scored the hit, with those before it as details.
-Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& combined,
-                                        const RescoredCandidates& rescored, const std::vector<RescoringStage>& stages,
+Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& combined, const SecondStageResult& result,
+                                        const std::vector<RescoringStage>& stages,
                                         const Lucene::ExplanationPtr& first_stage, std::int32_t rank) {
+  const RescoredCandidates& rescored = result.rescored;
   Lucene::ExplanationPtr explained = first_stage;
   std::string before = "the first stage", place = fmt::format(", first-stage rank {}", rank);
   std::size_t last = 0;
   for (std::size_t i = 0; i < rescored.stages.size(); ++i) {
     const auto& score = rescored.stages[i].scores[hit];
     if (!score) continue;
-    explained = explain_stage(place_of(hit, rescored.stages[i]), *score, explained, stages[i], before, place);
+    explained = explain_stage(place_of(hit, rescored.stages[i]), *score, explained, stages[i], before, place,
+                              !result.embeddings[i].of(hit).empty());
     before = fmt::format("stage {}", i + 1);
     place.clear();
     last = i;
@@ -138,7 +145,7 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
                 "first-stage score, lowered to stay below the rescored hits; no stored text in field \"{}\", {}",
                 join(config().index.fields_read(), "\", \""), rank));
       }
-      return explain_rescored(i, combined, result.rescored, stages(), firstPassExplanation, hit.rank);
+      return explain_rescored(i, combined, result, stages(), firstPassExplanation, hit.rank);
     }
     return wrapped(0, "not returned: the combined score is below min_score, " + rank);
   }

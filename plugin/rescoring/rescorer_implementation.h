@@ -15,8 +15,10 @@ struct Rescorer::Implementation {
   std::vector<RescoringStage> stages;
   Log log;
   mutable Said said = {};
+  EmbeddingCache embeddings = {};
+  mutable StageGraphs graphs = {};
 
-  SecondStage stage() const { return {config, stages, log, said}; }
+  SecondStage stage() const { return {config, stages, log, said, embeddings, graphs}; }
 };
 
 }  // namespace relucent

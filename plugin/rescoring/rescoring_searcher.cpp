@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "base/text.h"
+#include "plugin/lucene_errors.h"
 #include "plugin/rescoring/query_text.h"
 #include "plugin/rescoring/rescore_weight.h"
 #include "plugin/rescoring/rescorer_implementation.h"
@@ -57,7 +58,18 @@ Weights unwrapped(const Lucene::WeightPtr& weight) {
 
 RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_search, const Config& config,
                                      std::shared_ptr<const Rescorer> rescorer)
-    : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {}
+    : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {
+  with_errors("second stage", "opening the embeddings",
+              [&] { rescorer_->implementation_->stage().require_embeddings(reader_to_search); });
+  // Graphs that are missing or damaged should not wait for the first query.
+  const std::vector<RescoringStage>& stages = rescorer_->stages();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const PassageModel* const model = stages[i].scorer->passage_model();
+    if (model == nullptr) continue;
+    rescorer_->implementation_->graphs.of(i, reader_to_search, rescorer_->config(), *model,
+                                          stages[i].config.missing_graphs);
+  }
+}
 RescoringSearcher::~RescoringSearcher() = default;
 
 const Rescorer& RescoringSearcher::rescorer() const noexcept { return *rescorer_; }

@@ -54,10 +54,67 @@ bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene:
   return false;
 }
 
-/// A hit whose texts were fetched, as a stage's candidate; one without stored text has an empty text.
+/// The graphs of hits whose texts were fetched, for a stage that needs them.
+void fetch_graphs(const SecondStage& stage, std::size_t index, const Lucene::SearcherPtr& searcher,
+                  std::span<const std::size_t> hits, const StopSignal& stop, SecondStageResult& result) {
+  const PassageModel* const model = stage.stages[index].scorer->passage_model();
+  if (model == nullptr) return;
+  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
+  if (!over_one_reader) {
+    throw Error(ErrorKind::unsupported, stage.stages[index].scorer->describe(),
+                "needs the documents' graphs, but the searcher is not over one index",
+                "rescore the hits of each index by itself");
+  }
+  const auto stored = stage.graphs.of(index, over_one_reader->getIndexReader(), stage.config, *model,
+                                      stage.stages[index].config.missing_graphs);
+  result.graphs[index].resize(result.hits.size());
+  for (const std::size_t hit : hits) {
+    if (result.texts.texts[hit].empty()) continue;
+    result.graphs[index][hit] = stored->record(result.hits[hit].document, result.texts.texts[hit], stop);
+  }
+}
+
+/// Reads the embeddings of a stage's hits, given by their indices. Returns the hits whose texts the stage needs
+/// instead.
+std::vector<std::size_t> read_embeddings(const SecondStage& stage, std::size_t index,
+                                         const Lucene::SearcherPtr& searcher, std::span<const std::size_t> hits,
+                                         SecondStageResult& result) {
+  constexpr std::size_t between_checks = 64;
+  const RescoringStage& of = stage.stages[index];
+  HitEmbeddings& embeddings = result.embeddings.at(index);
+  const EmbeddingShape shape = of.scorer->embedding_shape();
+  embeddings.size = shape.values();
+  if (embeddings.size == 0) return {hits.begin(), hits.end()};
+  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
+  const auto stored = stage.embeddings.of(over_one_reader ? over_one_reader->getIndexReader() : nullptr, shape,
+                                          stage.config.index.fields_read());
+  embeddings.places.assign(result.hits.size(), HitEmbeddings::kNone);
+  embeddings.values.resize(hits.size() * embeddings.size);
+  std::vector<std::size_t> without;
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    if (i % between_checks == 0) result.stop.throw_if_due("reading the stored embeddings");
+    const std::span<float> room = std::span(embeddings.values).subspan(i * embeddings.size, embeddings.size);
+    try {
+      if (stored->read(result.hits[hits[i]].document, room) == StoredEmbeddings::Row::stored) {
+        embeddings.places[hits[i]] = i * embeddings.size;
+      }
+    } catch (const Error& error) {
+      if (of.config.missing_embeddings == MissingEmbeddings::error) throw;
+      if (without.empty() && stage.said.first_time(error.what())) {
+        stage.log.warning(fmt::format("encoding hits during searches: {} (logged once)", error.what()));
+      }
+      without.push_back(hits[i]);
+    }
+  }
+  return without;
+}
+
+/// A hit as a stage's candidate; one without stored text has an empty text, and so has one whose embedding suffices.
 Candidate candidate_of(const SecondStageResult& result, std::size_t stage, std::size_t hit) {
   Candidate candidate{result.texts.ids[hit], result.texts.texts[hit], result.hits[hit].score, result.hits[hit].rank};
   if (result.use_token_ids[stage]) candidate.tokens = result.texts.tokens(hit);
+  candidate.embedding = result.embeddings[stage].of(hit);
+  if (!result.graphs[stage].empty()) candidate.graph = result.graphs[stage][hit];
   return candidate;
 }
 
@@ -74,6 +131,7 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
   std::vector<double> scores;
   scores.reserve(result.hits.size());
   for (const FirstStageHit& hit : result.hits) scores.push_back(hit.score);
+  result.embeddings.resize(stage.stages.size());
 
   const auto candidates = [&](std::size_t index, std::span<const std::size_t> hits) {
     std::vector<Candidate> chosen;
@@ -82,9 +140,18 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
         for (const RescoringStage& one : stage.stages) {
           result.use_token_ids.push_back(has_token_ids(stage, *one.scorer, searcher));
         }
+        result.graphs.resize(stage.stages.size());
       }
       const bool token_ids = std::count(result.use_token_ids.begin(), result.use_token_ids.end(), true) > 0;
-      fetch_texts(searcher, result.hits, hits, stage.config.index, token_ids, stop, result.texts);
+      std::vector<std::size_t> without = read_embeddings(stage, index, searcher, hits, result);
+      // Stems become words with the help of the window's texts.
+      const bool all_texts = index == 0 && !query.stems.empty();
+      fetch_texts(searcher, result.hits, all_texts ? hits : without, stage.config.index, token_ids, stop, result.texts);
+      if (result.embeddings[index].size != 0) {
+        result.encoded += static_cast<std::int32_t>(
+            std::ranges::count_if(without, [&](std::size_t hit) { return !result.texts.texts[hit].empty(); }));
+      }
+      fetch_graphs(stage, index, searcher, hits, stop, result);
       if (index == 0 && !query.stems.empty()) {
         result.query_text = restore_words(query.stems, result.texts.texts, stop);
       }
@@ -123,6 +190,18 @@ bool Said::first_time(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   if (reasons_.size() >= most) reasons_.clear();
   return reasons_.insert(reason).second;
+}
+
+void SecondStage::require_embeddings(const Lucene::IndexReaderPtr& reader) const {
+  for (const RescoringStage& stage : stages) {
+    const EmbeddingShape shape = stage.scorer->embedding_shape();
+    if (shape.rows == 0 || stage.config.missing_embeddings != MissingEmbeddings::error) continue;
+    const auto stored = embeddings.of(reader, shape, config.index.fields_read());
+    if (const auto& problem = stored->problem()) {
+      throw Error(problem->kind(), problem->place(), problem->problem(),
+                  problem->remedy() + ", or set [rescorer] missing_embeddings to \"encode\"");
+    }
+  }
 }
 
 SecondStageResult SecondStage::run(const Lucene::SearcherPtr& searcher, std::vector<FirstStageHit> hits,

@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "plugin/graphs/index_graphs.h"
 #include "plugin/log.h"
 #include "plugin/rescoring/candidate_texts.h"
+#include "plugin/rescoring/embedding_cache.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
@@ -23,14 +25,33 @@ struct ModelQuery {
   std::vector<std::string> stems;
 };
 
+/// The stored embeddings of a stage's hits.
+struct HitEmbeddings {
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  std::vector<float> values;
+  std::vector<std::size_t> places;  ///< by hit: where its values begin, or kNone
+  std::size_t size = 0;             ///< values per hit
+
+  /// Empty if the hit has none.
+  std::span<const float> of(std::size_t hit) const {
+    return hit < places.size() && places[hit] != kNone ? std::span(values).subspan(places[hit], size)
+                                                       : std::span<const float>();
+  }
+};
+
 /// The second stage's result for one query.
 struct SecondStageResult {
-  std::vector<FirstStageHit> hits;  ///< in first-stage order
-  RescoredCandidates rescored;      ///< its indices are into hits
-  std::string query_text;           ///< as the model got it
-  CandidateTexts texts;             ///< of the hits in the rescore window
-  std::vector<bool> use_token_ids;  ///< by stage: whether its scorer can use the index's
-  StopSignal stop;                  ///< the deadline
+  std::vector<FirstStageHit> hits;        ///< in first-stage order
+  RescoredCandidates rescored;            ///< its indices are into hits
+  std::string query_text;                 ///< as the model got it
+  CandidateTexts texts;                   ///< of the hits in the rescore window, as far as they were needed
+  std::vector<HitEmbeddings> embeddings;  ///< by stage
+  std::int32_t encoded = 0;               ///< hits that were encoded now, because the index has no embedding of them
+  std::vector<bool> use_token_ids;        ///< by stage: whether its scorer can use the index's
+  /// [stages][hits]: records of graphs, for stages that need them; otherwise empty.
+  std::vector<std::vector<std::optional<std::string>>> graphs;
+  StopSignal stop;  ///< the deadline
 };
 
 /// Messages that a rescorer logs only once.
@@ -51,6 +72,11 @@ struct SecondStage {
   std::span<const RescoringStage> stages;
   const Log& log;
   Said& said;
+  const EmbeddingCache& embeddings;
+  StageGraphs& graphs;
+
+  /// Throws Error if a stage needs embeddings that the index lacks.
+  void require_embeddings(const Lucene::IndexReaderPtr& reader) const;
 
   /// @param hits  in first-stage order
   /// After a failure, returns the first stage's order, or throws Error with on_error = fail.

@@ -40,6 +40,7 @@ Config far_from_the_defaults() {
   rescorer.stride = 150;
   rescorer.max_chunks = 5;
   rescorer.top_chunks = 2;
+  rescorer.missing_graphs = MissingGraphs::make;
   rescorer.find_passages = false;
   config.log = {LogLevel::off, "a.log"};
   return config;
@@ -122,6 +123,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");
   EXPECT_EQ(to_string(AnalyzerKind::standard), "standard");
   EXPECT_EQ(to_string(FallbackDevice::none), "none");
+  EXPECT_EQ(to_string(MissingGraphs::make), "make");
   EXPECT_EQ(to_string(LogLevel::warning), "warning");
   EXPECT_EQ(analyzer_from("whitespace"), AnalyzerKind::whitespace);
   EXPECT_EQ(analyzer_from("klingon"), std::nullopt);

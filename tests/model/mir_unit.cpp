@@ -14,41 +14,10 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/tiny_checkpoint.h"
+#include "tests/support/tiny_mir.h"
 
 namespace relucent::testing {
 namespace {
-
-/// The tiny BERT as MIR: windows of 8 pieces.
-struct TinyMir : TinyCheckpoint {
-  TinyMir() {
-    config["model_type"] = "mir";
-    config["architectures"] = {"MirForSequenceClassification"};
-    config["passage_window"] = 8;
-    config["passage_stride"] = 6;
-    config["max_document_tokens"] = 60;
-    config["max_query_tokens"] = 10;
-    config["psg_token_id"] = 2;
-    config["snt_token_id"] = 3;
-    tensors.erase("bert.pooler.dense.weight");
-    tensors.erase("bert.pooler.dense.bias");
-    tensors.erase("classifier.bias");
-    std::mt19937 random(7);
-    const std::map<std::string, TinyTensor> bert = tensors;
-    const std::string layers = "bert.encoder.layer.";
-    for (const auto& [name, tensor] : bert) {
-      if (!name.starts_with(layers)) continue;
-      add_f32(random, name.substr(0, layers.size() + 2) + "inter." + name.substr(layers.size() + 2), tensor.shape);
-    }
-    add_f32(random, "bert.encoder.layer.0.combine.weight", {8, 16});
-    for (const std::string view : {"passage", "sentence", "token"}) {
-      const std::string name = "aggregation." + view + ".";
-      add_f32(random, name + "pooling_vector", {8});
-      for (const char* part : {"query", "key", "value", "output"}) add_f32(random, name + part + ".weight", {8, 8});
-    }
-    add_f32(random, "aggregation.combine.weight", {8, 24});
-  }
-};
 
 class Mir : public ::testing::Test {
  protected:
@@ -224,6 +193,12 @@ TEST_F(Mir, IsNoCrossEncoderAndNoneIsMir) {
   expect_error(ErrorKind::unsupported, {"mir"}, [&] { PassageModel::load(folder_ / "bert", on("ref")); });
 }
 
+std::vector<std::optional<float>> logits_of(const PassageScores& scores) {
+  std::vector<std::optional<float>> logits;
+  for (const PassageScore& one : scores.documents) logits.push_back(one.logit);
+  return logits;
+}
+
 TEST_F(Mir, ScoresDependOnTheQueryAndTheDocumentAlone) {
   const auto path = folder(TinyMir());
   const auto reference = PassageModel::load(path, on("ref"));
@@ -238,12 +213,12 @@ TEST_F(Mir, ScoresDependOnTheQueryAndTheDocumentAlone) {
   for (const std::string& text : texts) graphs.push_back(graph_of(*reference, text));
   for (std::size_t i = 0; i < texts.size(); ++i) documents.push_back({texts[i], &graphs[i].graph});
   for (const std::string query : {"a b c", ""}) {
-    const auto expected = reference->score(query, documents);
+    const auto expected = logits_of(reference->score(query, documents));
     EXPECT_FALSE(expected[1].has_value());
     EXPECT_TRUE(expected[0].has_value());
     std::vector<std::vector<std::optional<float>>> found;
     for (const int threads : {1, 2, 5})
-      found.push_back(PassageModel::load(path, on("cpu", threads))->score(query, documents));
+      found.push_back(logits_of(PassageModel::load(path, on("cpu", threads))->score(query, documents)));
     for (std::size_t i = 0; i < texts.size(); ++i) {
       EXPECT_EQ(found[0][i], found[1][i]) << i;
       EXPECT_EQ(found[0][i], found[2][i]) << i;
@@ -252,7 +227,42 @@ TEST_F(Mir, ScoresDependOnTheQueryAndTheDocumentAlone) {
     }
   }
   // Sensitive to the query and to another passage's words.
-  EXPECT_NE(reference->score("a b c", documents).back(), reference->score("x", documents).back());
+  EXPECT_NE(logits_of(reference->score("a b c", documents)).back(), logits_of(reference->score("x", documents)).back());
+}
+
+TEST_F(Mir, SaysWhatItReadOfATextAndTakesItsStoredIds) {
+  const auto model = PassageModel::load(folder(TinyMir()), on("ref"));
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += std::string(1, static_cast<char>('a' + i % 26)) + " ";
+  const BuiltGraph graph = graph_of(*model, text);
+  const std::int32_t most = model->graph_settings().max_document_tokens;
+  ASSERT_LT(most, 100);
+  std::vector<std::int32_t> ids;
+  model->tokenizer().encode(text, 100, ids);
+  const GraphedDocument document{text, &graph.graph};
+  const PassageScores read = model->score("a b", {&document, 1});
+  EXPECT_TRUE(read.documents[0].truncated);
+  EXPECT_FALSE(read.query_truncated);
+  EXPECT_TRUE(model->score(text, {&document, 1}).query_truncated);
+  // [PSG] and two words of the query in each passage, and at least one [SNT].
+  const auto passages = static_cast<std::int32_t>(pivot_graphs(model->graph_settings(), graph.graph).passages.size());
+  EXPECT_GE(read.documents[0].tokens, most + 4 * passages);
+
+  const auto with_ids = [&](std::size_t count, bool all, std::string_view other_text) {
+    GraphedDocument given = document;
+    given.ids = std::span(ids).first(count);
+    given.all_ids = all;
+    given.text = other_text;
+    return model->score("a b", {&given, 1}).documents[0];
+  };
+  const auto used = static_cast<std::size_t>(most);
+  EXPECT_EQ(with_ids(100, true, "unread").logit, read.documents[0].logit);
+  EXPECT_TRUE(with_ids(100, true, "unread").truncated);
+  EXPECT_EQ(with_ids(used + 1, false, "unread").logit, read.documents[0].logit);
+  EXPECT_FALSE(with_ids(used, true, "unread").truncated);
+  // Too few to know: the text is read.
+  EXPECT_EQ(with_ids(used, false, text).logit, read.documents[0].logit);
+  EXPECT_TRUE(with_ids(used, false, text).truncated);
 }
 
 TEST_F(Mir, RefusesTheGraphOfAnotherText) {

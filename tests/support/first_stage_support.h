@@ -19,6 +19,7 @@
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/term_query.h"
 
 namespace relucent::testing {
 
@@ -86,10 +87,6 @@ inline boost::shared_ptr<BM25Searcher> open_bm25(const std::filesystem::path& fo
   first_stage.k1 = k1;
   first_stage.b = b;
   return Lucene::newLucene<BM25Searcher>(open_reader(folder), first_stage, IndexConfig{});
-}
-
-inline Lucene::QueryPtr term_query(const std::string& term, const std::string& field = "contents") {
-  return Lucene::newLucene<Lucene::TermQuery>(Lucene::newLucene<Lucene::Term>(to_lucene(field), to_lucene(term)));
 }
 
 /// A SHOULD clause for each token of the text, repeated ones too.

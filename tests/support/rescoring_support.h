@@ -20,6 +20,7 @@
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/term_query.h"
 
 namespace relucent::testing {
 
@@ -105,10 +106,6 @@ inline Lucene::IndexSearcherPtr rescoring_searcher(const SmallIndex& index, cons
 
 inline Lucene::IndexSearcherPtr bm25_searcher(const SmallIndex& index, const Config& config = small_config()) {
   return newLucene<BM25Searcher>(index.reader(), config.first_stage, config.index);
-}
-
-inline Lucene::QueryPtr term_query(const std::string& word, const std::string& field = "contents") {
-  return newLucene<Lucene::TermQuery>(newLucene<Lucene::Term>(to_lucene(field), to_lucene(word)));
 }
 
 inline RescoredTopDocsPtr rescored(const Lucene::TopDocsPtr& answer) {

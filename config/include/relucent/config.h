@@ -17,12 +17,16 @@ namespace relucent {
 enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, previous_stage, fail };
+/// What to do about a hit whose embedding the index lacks.
+enum class MissingEmbeddings { error, encode };
 enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 /// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
 enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
 enum class ChunkBy { tokens, sentences };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
+/// What a MIR does about documents whose graphs are not stored.
+enum class MissingGraphs { error, make };
 enum class LogLevel { trace, debug, info, warning, error, off };
 
 struct IndexConfig {
@@ -70,13 +74,15 @@ struct RescorerConfig {
   std::optional<double> min_score;       ///< hits whose combined score is lower are dropped
   std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
+  MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers with an embedding_shape()
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   ChunkBy chunk_by = ChunkBy::tokens;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
   std::int32_t top_chunks = 3;  ///< of topk
-  bool find_passages = true;    ///< whether hits say which part of their text scored best
+  MissingGraphs missing_graphs = MissingGraphs::error;
+  bool find_passages = true;  ///< whether hits say which part of their text scored best
   /// One after another, each on the best hits of the one before; empty: the settings above are the only stage. In a
   /// stage, `enabled`, `min_score`, `timeout`, `on_error`, `find_passages` and `stages` have no effect.
   std::vector<RescorerConfig> stages;
@@ -122,12 +128,14 @@ RELUCENT_API std::string to_toml(const Config& config);
 RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
+RELUCENT_API std::string_view to_string(MissingEmbeddings value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
 RELUCENT_API std::string_view to_string(ChunkBy value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
 RELUCENT_API std::string_view to_string(PatternChoice value) noexcept;
 RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;
 RELUCENT_API std::string_view to_string(FallbackDevice value) noexcept;
+RELUCENT_API std::string_view to_string(MissingGraphs value) noexcept;
 RELUCENT_API std::string_view to_string(LogLevel value) noexcept;
 
 /// The pattern of that name. Throws Error `usage`.

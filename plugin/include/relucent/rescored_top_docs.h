@@ -91,6 +91,7 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   std::int32_t rescored = 0;       ///< candidates in the window that the model scored
   std::int32_t withoutText = 0;    ///< candidates in the window that have no stored text
   std::int32_t truncated = 0;      ///< candidates whose end the model did not see
+  std::int32_t encoded = 0;        ///< candidates encoded now, because the index has no embedding of them
   bool queryTruncated = false;     ///< the model did not see the end of the query
   std::int32_t belowMinScore = 0;  ///< hits dropped by min_score, among those this search collected
 

@@ -21,6 +21,7 @@ namespace relucent {
 /// scores. Thread-safe for searching; the same query gives the same bits on any thread.
 class RELUCENT_API RescoringSearcher : public BM25Searcher {
  public:
+  /// Throws Error if a scorer reads stored embeddings, the index lacks them, and missing_embeddings is `error`.
   RescoringSearcher(const Lucene::IndexReaderPtr& reader, const Config& config,
                     std::shared_ptr<const Rescorer> rescorer);
   ~RescoringSearcher() override;

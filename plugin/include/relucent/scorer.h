@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,21 +17,38 @@
 
 namespace relucent {
 
+class PassageModel;
+
 /// A text's token ids as stored in the index, without special tokens.
 struct CandidateTokens {
   std::span<const std::int32_t> ids;
   bool all = true;  ///< false: only the first ids of the text
 };
 
+/// The numbers that a scorer can read instead of a text, made by Scorer::encode() before any query arrives.
+struct EmbeddingShape {
+  std::uint64_t fingerprint = 0;  ///< of everything that decides them; the same for scorers that encode alike
+  std::int32_t rows = 0;          ///< vectors per candidate; 0: the scorer reads only texts
+  std::int32_t hidden = 0;        ///< numbers per vector
+
+  std::size_t values() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(hidden); }
+  friend bool operator==(const EmbeddingShape&, const EmbeddingShape&) = default;
+};
+
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
   std::string_view id;    ///< the document's external id; may be empty
-  std::string_view text;  ///< UTF-8; never empty when passed to a Scorer
+  std::string_view text;  ///< UTF-8; when passed to a Scorer, empty only if there is an embedding
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
   /// Set if the index stores the ids of the tokenizer returned by Scorer::tokenizer(). A shortcut only: tokenizing the
   /// text gives the same ids.
   std::optional<CandidateTokens> tokens = {};
+  /// [rows][hidden] of Scorer::embedding_shape(), if the index stores the candidate's embedding; otherwise empty.
+  std::span<const float> embedding = {};
+  /// The record of the document's graph, for a scorer with a Scorer::passage_model(). Depends on the document and the
+  /// index alone.
+  std::optional<std::string_view> graph = {};
 };
 
 struct CandidateScore {
@@ -39,6 +57,7 @@ struct CandidateScore {
   bool truncated = false;        ///< the scorer did not see the end of the text
   bool query_truncated = false;  ///< the scorer did not see the end of the query
   PieceRange best = {};          ///< what Scorer::passage() needs to find the part of the text that scored best
+  bool unreadable = false;       ///< the text has nothing that the model reads: ranked like one without text
 };
 
 /// A scorer's report on one call.
@@ -73,6 +92,17 @@ class RELUCENT_API Scorer {
   }
   /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads only texts.
   virtual std::uint64_t tokenizer() const { return 0; }
+  /// The embeddings that this scorer can use; rows = 0: none.
+  virtual EmbeddingShape embedding_shape() const { return {}; }
+  /// Writes the embeddings of texts (UTF-8, not blank): [texts][rows][hidden]. Called when documents are encoded ahead
+  /// of searches, if embedding_shape() has rows. A text's embedding depends on it alone. Throws Error, of kind
+  /// `deadline` or `interrupted` when `stop` is due.
+  virtual void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
+                      const StopSignal& stop) const {
+    static_cast<void>(texts), static_cast<void>(embeddings), static_cast<void>(stop);
+  }
+  /// The model of the built-in scorer of a MIR, which needs Candidate::graph; otherwise null.
+  virtual const PassageModel* passage_model() const { return nullptr; }
   /// One line for explain() and logs: the kind of scorer, its device and its checkpoint.
   virtual std::string describe() const = 0;
   /// A note for the user, e.g. why no GPU is used; empty if there is none. Logged once.
@@ -87,7 +117,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 5;
+inline constexpr int kScorerAbi = 6;
 
 }  // namespace relucent
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
 
-COMMANDS = ["index", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model", "config", "bench"]
+COMMANDS = ["index", "encode", "graphs", "verify", "search", "rerank", "evaluate", "topics", "qrels", "run", "model",
+            "config", "bench"]
 NESTED = [["topics", "show"], ["topics", "convert"], ["qrels", "show"], ["qrels", "convert"], ["run", "check"],
           ["run", "convert"], ["model", "info"], ["model", "check"], ["model", "extend"], ["model", "convert"],
           ["model", "init"], ["bench", "mixencoder"],
@@ -266,12 +267,44 @@ class Model(ProgramTest):
 
         timed = json.loads(self.expect(run(
             "bench", "mixencoder", "--model", mixed, "--cross-encoder", bundled, "--candidates", "1,20", "--runs", 1,
-            "--texts", 2, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device", "cpu", "--json"),
-            0).stdout)
+            "--texts", 2, "--stored", 500, "--cross-candidates", 2, "--tokens", 24, "--query-tokens", 4, "--device",
+            "cpu", "--json"), 0).stdout)
         self.assertEqual([row["name"].split()[0] for row in timed],
-                         ["encode", "mixencoder", "mixencoder", "cross-encoder"])
+                         ["encode", "write", "open", "read", "mixencoder", "mixencoder", "cross-encoder"])
         self.assertEqual(timed[0]["bytes_per_text"], 8 * 384)
-        self.assertGreater(timed[3]["times_mixencoder_20"], 1)
+        self.assertAlmostEqual(timed[1]["bytes_per_document"], 4 * 384 + 12, delta=1)
+        self.assertGreater(timed[-1]["times_mixencoder_20"], 1)
+
+    def test_a_mir_is_made_described_and_checked(self):
+        bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
+        mir = self.folder / "mir"
+        making = ["model", "init", "--from", bundled, "--as", "mir"]
+        made = self.expect(run(*making, mir, "--window", 64, "--stride", 48, "--document-length", 300,
+                               "--sentence-token", 7), 0)
+        self.assertIn("untrained MIR", made.stdout)
+        keys = json.loads((mir / "config.json").read_text())
+        self.assertEqual([keys[key] for key in ("model_type", "passage_window", "passage_stride", "max_document_tokens",
+                                                "psg_token_id", "snt_token_id")], ["mir", 64, 48, 300, 1, 7])
+        self.expect_error(2, "mir", arguments=making + [mir])
+        self.expect_error(2, "--pooling", "--as mixencoder",
+                          arguments=making + [self.folder / "x", "--pooling", "mean"])
+        self.expect_error(2, "--stride", "--as mir", arguments=[
+            "model", "init", "--from", bundled, "--as", "mixencoder", self.folder / "x", "--stride", 9])
+        self.expect_error(2, "passage_stride", arguments=making + [self.folder / "x", "--stride", 129])
+        self.assertFalse((self.folder / "x").exists())
+        again, other = self.folder / "again", self.folder / "other"
+        same = ["--window", 64, "--stride", 48, "--document-length", 300, "--sentence-token", 7]
+        self.expect(run(*making, again, *same), 0)
+        self.expect(run(*making, other, *same, "--seed", 2), 0)
+        weights = [(folder / "model.safetensors").read_bytes() for folder in (mir, again, other)]
+        self.assertEqual(weights[0], weights[1])
+        self.assertNotEqual(weights[0], weights[2])
+        found = json.loads(self.expect(run("model", "check", mir, "--device", "cpu", "--json"), 0).stdout)
+        self.assertEqual((found["model_type"], found["layers"], found["usable"]), ("mir", 6, True))
+        self.assertEqual(found["mir"], {"passage_window": 64, "passage_stride": 48, "max_document_tokens": 300,
+                                        "max_query_tokens": 30})
+        self.assertIn("passages of 64 word pieces, every 48, of the first 300 of a document",
+                      self.expect(run("model", "info", mir), 0).stdout)
 
     def test_mistakes(self):
         self.expect_error(1, self.folder / "absent", arguments=["model", "info", self.folder / "absent"])

@@ -188,7 +188,7 @@ TEST(GraphGolden, WholePathsGiveTheScoresOfTheReferences) {
           decode_graph(model->graph_settings(), encode_graph(model->graph_settings(), built.graph), "record");
       const GraphedDocument document{text, &graph};
       const auto scores = model->score(row["query"].get<std::string>(), {&document, 1});
-      EXPECT_NEAR(scores.front().value(), row["score"].get<double>(), 2e-5);
+      EXPECT_NEAR(scores.documents.front().logit.value(), row["score"].get<double>(), 2e-5);
       ++rows;
     });
     EXPECT_GT(rows, 0U);

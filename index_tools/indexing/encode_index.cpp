@@ -1,0 +1,203 @@
+#include "index_tools/indexing/encode_index.h"
+
+#include <IndexReader.h>
+#include <IndexSearcher.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "index_tools/indexing/progress.h"
+#include "plugin/index/records/segment_identities.h"
+#include "plugin/index/records/segment_records_writer.h"
+#include "plugin/index/stored_fields.h"
+#include "plugin/lucene_errors.h"
+#include "plugin/rescoring/model_text.h"
+#include "relucent/error.h"
+#include "relucent/index_reader.h"
+#include "relucent/stored_text.h"
+#include "relucent/times.h"
+
+namespace relucent::index_tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A batch is what a kill can lose.
+constexpr std::size_t kBatchDocuments = 512, kBatchBytes = std::size_t{4} << 20;
+
+class Encoding {
+ public:
+  explicit Encoding(const EncodeJob& job)
+      : job_(job), form_{job.scorer->embedding_shape(), job.numbers, job.fields.fields_read()} {
+    summary_.bytes_per_document = form_.bytes();
+  }
+
+  EncodeSummary run() {
+    const auto start = std::chrono::steady_clock::now();
+    // A commit during the work may bring new segments.
+    while (encode_missing()) {
+    }
+    summary_.time = time_since(start);
+    return std::move(summary_);
+  }
+
+ private:
+  /// Of the newest commit. Returns whether any segment lacked its embeddings.
+  bool encode_missing() {
+    const Lucene::IndexReaderPtr reader = open_reader(job_.index);
+    return with_errors(job_.index.string(), "encoding the documents", [&] {
+      const IndexSegments index = index_segments(reader);
+      std::vector<const IndexSegment*> missing;
+      std::int64_t total = 0;
+      for (const IndexSegment& segment : index.segments) {
+        if (is_encoded(segment.identity)) continue;
+        missing.push_back(&segment);
+        total += segment.identity.documents;
+      }
+      if (missing.empty()) {
+        finish(reader, index);
+        reader->close();
+        return false;
+      }
+      Progress progress("encoding", Progress::Unit::documents, total, job_.quiet);
+      progress_ = &progress;
+      done_ = 0;
+      const auto searcher = Lucene::newLucene<Lucene::IndexSearcher>(reader);
+      const StoredFields stored(searcher);
+      for (const IndexSegment* segment : missing) encode_segment(*segment, stored);
+      encoded_segments_ += static_cast<std::int32_t>(missing.size());
+      searcher->close();
+      reader->close();
+      return true;
+    });
+  }
+
+  bool is_encoded(const SegmentIdentity& segment) const {
+    try {
+      const auto records = SegmentRecords::open(job_.index, kEmbeddings, segment);
+      return records->header() == header_of(segment, form_);
+    } catch (const Error&) {
+      return false;  // missing, or to be replaced
+    }
+  }
+
+  void finish(const Lucene::IndexReaderPtr& reader, const IndexSegments& index) {
+    summary_.documents = reader->numDocs();
+    summary_.segments = static_cast<std::int32_t>(index.segments.size());
+    summary_.kept_segments = std::max(0, summary_.segments - encoded_segments_);
+    for (const IndexSegment& segment : index.segments) {
+      summary_.bytes +=
+          static_cast<std::int64_t>(fs::file_size(records_file(job_.index, kEmbeddings, segment.identity.name)));
+    }
+    summary_.removed = remove_other_records(job_.index, kEmbeddings, identities_of(index));
+  }
+
+  void encode_segment(const IndexSegment& segment, const StoredFields& stored) {
+    SegmentRecordsWriter writer(job_.index, kEmbeddings, header_of(segment.identity, form_));
+    summary_.resumed += writer.documents();
+    done_ += writer.documents();
+    while (writer.documents() < segment.identity.documents) {
+      const std::int64_t before = writer.documents();
+      try {
+        encode_batch(segment, stored, writer);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::interrupted) throw;
+        throw Error(ErrorKind::interrupted, job_.index.string(),
+                    fmt::format("interrupted; {} documents are encoded and safe",
+                                with_commas(summary_.encoded + summary_.resumed)),
+                    "run the same command again to continue");
+      }
+      done_ += writer.documents() - before;
+      progress_->update(done_, done_);
+    }
+    writer.commit();
+    SegmentRecords::open(job_.index, kEmbeddings, segment.identity);  // throws if the segment has changed meanwhile
+  }
+
+  void encode_batch(const IndexSegment& segment, const StoredFields& stored, SegmentRecordsWriter& writer) {
+    std::vector<std::optional<std::string>> texts;  // nullopt: deleted
+    std::size_t bytes = 0;
+    for (std::uint32_t document = writer.documents();
+         document < segment.identity.documents && texts.size() < kBatchDocuments && bytes < kBatchBytes; ++document) {
+      texts.push_back(text_of(segment, static_cast<std::int32_t>(document), stored));
+      if (texts.back()) bytes += texts.back()->size();
+    }
+    std::vector<std::string_view> views;
+    for (const auto& text : texts) {
+      if (text && !text->empty()) views.push_back(*text);
+    }
+    std::vector<float> embeddings(views.size() * form_.shape.values());
+    if (!views.empty()) job_.scorer->encode(views, embeddings, job_.stop);
+    std::span<const float> rest = embeddings;
+    std::string record;
+    for (const auto& text : texts) {
+      record.clear();
+      if (text && !text->empty()) {
+        store_embedding(form_, rest.first(form_.shape.values()), record);
+        rest = rest.subspan(form_.shape.values());
+      }
+      if (text && text->empty()) ++summary_.without_text;
+      writer.add(text ? std::optional<std::string_view>(record) : std::nullopt);
+    }
+    writer.flush();
+    summary_.encoded += static_cast<std::int64_t>(views.size());
+  }
+
+  /// As the rescorer reads it; empty if there is none, nullopt if the document is deleted.
+  std::optional<std::string> text_of(const IndexSegment& segment, std::int32_t document, const StoredFields& stored) {
+    if (segment.reader->isDeleted(document)) return std::nullopt;
+    std::vector<WantedField> wanted;
+    for (const std::string& field : form_.fields) {
+      wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
+    }
+    auto values = stored.read(segment.first + document, wanted, job_.stop);
+    return join_fields(values, job_.stop).text;
+  }
+
+  const EncodeJob& job_;
+  const EmbeddingForm form_;
+  EncodeSummary summary_;
+  Progress* progress_ = nullptr;
+  std::int64_t done_ = 0;
+  std::int32_t encoded_segments_ = 0;
+};
+
+}  // namespace
+
+EncodeSummary encode_index(const EncodeJob& job) { return Encoding(job).run(); }
+
+EmbeddingsCheck check_embeddings(const fs::path& index, bool quiet) {
+  const Lucene::IndexReaderPtr reader = open_reader(index);
+  return with_errors(index.string(), "checking the embeddings", [&] {
+    EmbeddingsCheck check;
+    const std::vector<SegmentIdentity> segments = identities_of(index_segments(reader));
+    check.segments = static_cast<std::int32_t>(segments.size());
+    check.left_over = other_records(index, kEmbeddings, segments);
+    Progress progress("reading embeddings", Progress::Unit::documents, reader->maxDoc(), quiet);
+    for (const SegmentIdentity& segment : segments) {
+      if (!fs::exists(records_file(index, kEmbeddings, segment.name))) {
+        check.missing.push_back(segment.name);
+        continue;
+      }
+      try {
+        const auto records = SegmentRecords::open(index, kEmbeddings, segment);
+        const EmbeddingForm form = form_of(*records);
+        records->check_all();
+        check.documents += segment.documents;
+        progress.update(0, check.documents);
+        if (std::ranges::find(check.forms, form) == check.forms.end()) check.forms.push_back(form);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::invalid_data) throw;
+        check.damaged.push_back(error.what());
+      }
+    }
+    reader->close();
+    return check;
+  });
+}
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,153 @@
+#include "index_tools/program/document_notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "base/checksum.h"
+#include "base/text.h"
+#include "index_tools/corpora/json_record.h"
+#include "relucent/error.h"
+
+namespace relucent::program {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kWeightsForm = R"(write {"id": ..., "weights": {term: number}} per line)";
+constexpr std::string_view kEntitiesForm =
+    R"(write {"id": ..., "entities": [{"start": ..., "end": ..., "id": ...}]} per line)";
+
+/// Null, or what is wrong.
+const char* take_weights(const json& record, TermWeights& weights) {
+  const auto stated = record.find("weights");
+  if (stated == record.end() || !stated->is_object()) return "has no object \"weights\"";
+  for (const auto& [term, weight] : stated->items()) {
+    if (!weight.is_number() || !std::isfinite(weight.get<double>())) return "has a weight that is not a finite number";
+    weights.emplace(term, weight.get<double>());
+  }
+  return nullptr;
+}
+
+bool is_place(const json& value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+}
+
+const char* take_entities(const json& record, std::vector<EntityPlace>& entities) {
+  const auto stated = record.find("entities");
+  if (stated == record.end() || !stated->is_array()) return "has no array \"entities\"";
+  for (const json& one : *stated) {
+    if (!one.is_object()) return "has an entity that is not an object";
+    const auto start = one.find("start"), end = one.find("end"), id = one.find("id"), score = one.find("score");
+    if (start == one.end() || end == one.end() || !is_place(*start) || !is_place(*end) || *start >= *end) {
+      return "has an entity without places \"start\" < \"end\"";
+    }
+    EntityPlace& entity = entities.emplace_back();
+    entity.place = {start->get<std::size_t>(), end->get<std::size_t>()};
+    if (id == one.end() || !index_tools::take_id(*id, entity.id)) return "has an entity without \"id\"";
+    if (score == one.end() || score->is_null()) continue;
+    if (!score->is_number() || !std::isfinite(score->get<double>())) return "has a score that is not a finite number";
+    entity.score = score->get<double>();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+DocumentNotes::DocumentNotes(const std::filesystem::path& file) : file_(MappedFile::open(file)) {
+  checksum_ = relucent::checksum(bytes());
+  std::size_t line = 0;
+  for (std::size_t at = bytes().starts_with("\xEF\xBB\xBF") ? 3 : 0; at < bytes().size();) {
+    const std::size_t end = std::min(bytes().find('\n', at), bytes().size());
+    Entry entry{0, at, end - at, ++line};
+    at = end + 1;
+    if (trim(bytes().substr(entry.begin, entry.size)).empty()) continue;
+    std::string id;
+    read(entry, id);
+    entry.hash = relucent::checksum(id);
+    entries_.push_back(entry);
+  }
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return std::tie(a.hash, a.begin) < std::tie(b.hash, b.begin); });
+  for (std::size_t i = 1; i < entries_.size(); ++i) {
+    if (entries_[i].hash != entries_[i - 1].hash) continue;
+    std::string one, other;
+    read(entries_[i - 1], one), read(entries_[i], other);
+    if (one == other) {
+      refuse(entries_[i].line, fmt::format("document \"{}\" has a line already, line {}", one, entries_[i - 1].line),
+             "keep one of the lines");
+    }
+  }
+}
+
+std::string_view DocumentNotes::bytes() const {
+  return {reinterpret_cast<const char*>(file_->bytes().data()), file_->bytes().size()};
+}
+
+void DocumentNotes::refuse(std::size_t line, const std::string& problem, std::string_view remedy) const {
+  throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", path().string(), line), problem, remedy);
+}
+
+json DocumentNotes::read(const Entry& entry, std::string& id) const {
+  std::string text(bytes().substr(entry.begin, entry.size));
+  json record;
+  if (const char* problem = index_tools::parse_json_object(text, record)) {
+    refuse(entry.line, problem, "give a plain file of JSON lines, one object per document");
+  }
+  const auto stated = record.find("id");
+  if (stated == record.end() || !index_tools::take_id(*stated, id) || id.empty()) {
+    refuse(entry.line, "has no \"id\"", "name the document as the index does");
+  }
+  return record;
+}
+
+std::optional<json> DocumentNotes::find(std::string_view id) const {
+  const std::uint64_t hash = relucent::checksum(id);
+  auto at = std::lower_bound(entries_.begin(), entries_.end(), hash,
+                             [](const Entry& entry, std::uint64_t wanted) { return entry.hash < wanted; });
+  for (; at != entries_.end() && at->hash == hash; ++at) {
+    std::string found;
+    json record = read(*at, found);
+    if (found == id) return record;
+  }
+  return std::nullopt;
+}
+
+template <typename Use>
+void DocumentNotes::for_each(Use&& use) const {
+  std::string id;
+  for (const Entry& entry : entries_) use(read(entry, id), entry.line);
+}
+
+WeightNotes::WeightNotes(const std::filesystem::path& file) : DocumentNotes(file) {
+  for_each([&](const json& record, std::size_t line) {
+    TermWeights weights;
+    if (const char* problem = take_weights(record, weights)) refuse(line, problem, kWeightsForm);
+  });
+}
+
+std::optional<TermWeights> WeightNotes::of(std::string_view id) const {
+  const auto record = find(id);
+  if (!record) return std::nullopt;
+  TermWeights weights;
+  take_weights(*record, weights);
+  return weights;
+}
+
+EntityNotes::EntityNotes(const std::filesystem::path& file) : DocumentNotes(file) {
+  for_each([&](const json& record, std::size_t line) {
+    std::vector<EntityPlace> entities;
+    if (const char* problem = take_entities(record, entities)) refuse(line, problem, kEntitiesForm);
+  });
+}
+
+std::vector<EntityPlace> EntityNotes::of(std::string_view id) const {
+  std::vector<EntityPlace> entities;
+  if (const auto record = find(id)) take_entities(*record, entities);
+  return entities;
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file/mapped_file.h"
+#include "model/graphs/build_graph.h"
+
+namespace relucent::program {
+
+/// A file of JSON lines about documents, in any order, each found by its "id". Plain text, not compressed; stays
+/// mapped, so its size does not matter. Thread-safe.
+class DocumentNotes {
+ public:
+  /// Reads and checks the whole file. Throws Error: `io` if it cannot be read; `invalid_data` at file:line for a line
+  /// that is not a JSON object with an "id", and for an id that occurs twice.
+  explicit DocumentNotes(const std::filesystem::path& file);
+  virtual ~DocumentNotes() = default;
+
+  std::size_t size() const noexcept { return entries_.size(); }
+  /// Of the file's bytes.
+  std::uint64_t checksum() const noexcept { return checksum_; }
+  const std::filesystem::path& path() const noexcept { return file_->path(); }
+
+ protected:
+  /// The object about a document; nullopt if there is none.
+  std::optional<nlohmann::json> find(std::string_view id) const;
+  /// Calls use(object, line) for each, in the file's order.
+  template <typename Use>
+  void for_each(Use&& use) const;
+  [[noreturn]] void refuse(std::size_t line, const std::string& problem, std::string_view remedy) const;
+
+ private:
+  struct Entry {
+    std::uint64_t hash = 0, begin = 0, size = 0, line = 0;
+  };
+  nlohmann::json read(const Entry& entry, std::string& id) const;
+  std::string_view bytes() const;
+
+  std::shared_ptr<const MappedFile> file_;
+  std::vector<Entry> entries_;  // by the hash of the id
+  std::uint64_t checksum_ = 0;
+};
+
+/// Weights of documents' terms: {"id", "weights": {term: number}}.
+class WeightNotes : public DocumentNotes {
+ public:
+  explicit WeightNotes(const std::filesystem::path& file);
+  std::optional<TermWeights> of(std::string_view id) const;
+};
+
+/// Entities in documents' texts: {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points.
+class EntityNotes : public DocumentNotes {
+ public:
+  explicit EntityNotes(const std::filesystem::path& file);
+  std::vector<EntityPlace> of(std::string_view id) const;
+};
+
+}  // namespace relucent::program

@@ -1,0 +1,284 @@
+#include "index_tools/program/graph_pass.h"
+
+#include <LuceneHeaders.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/checksum.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/document_notes.h"
+#include "index_tools/program/ordered_jobs.h"
+#include "model/graphs/query_log_weights.h"
+#include "plugin/analysis/analyzer_places.h"
+#include "plugin/graphs/graph_maker.h"
+#include "plugin/graphs/graph_settings.h"
+#include "plugin/graphs/index_statistics.h"
+#include "plugin/index/records/segment_identities.h"
+#include "plugin/index/records/segment_records_writer.h"
+#include "plugin/index/stored_fields.h"
+#include "plugin/lucene_errors.h"
+#include "plugin/rescoring/model_text.h"
+#include "relucent/bm25.h"
+#include "relucent/error.h"
+#include "relucent/index_reader.h"
+#include "relucent/stored_text.h"
+#include "relucent/text_query.h"
+#include "relucent/threads.h"
+#include "relucent/times.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::Progress;
+using index_tools::with_commas;
+
+/// Documents that a thread takes at a time, and queries of a log.
+constexpr std::int32_t kPiece = 32;
+
+std::size_t pieces_of(std::int64_t size) { return static_cast<std::size_t>((size + kPiece - 1) / kPiece); }
+
+/// The graphs of a run of documents.
+struct MadeGraphs {
+  std::vector<std::optional<std::string>> records;  // nullopt: deleted
+  std::int64_t without_text = 0, with_weights = 0;
+};
+
+class GraphRun {
+ public:
+  GraphRun(const GraphJob& job, const StopSignal& stop)
+      : job_(job), stop_(stop), threads_(job.threads > 0 ? job.threads : available_cores()) {}
+
+  GraphSummary run() {
+    const auto started = std::chrono::steady_clock::now();
+    const GraphForm form = load_graph_form(job_.config.rescorer.model);
+    reader_ = open_reader(job_.index, job_.config.index.verify);
+    const IndexSegments index = index_segments(reader_);
+    if (index.segments.empty() && reader_->maxDoc() > 0) {
+      throw Error(ErrorKind::unsupported, job_.index.string(), "is not made of Lucene++ segments",
+                  "merge it with the program that wrote it");
+    }
+    summary_.documents = reader_->maxDoc();
+    statistics_ = std::make_shared<const IndexStatistics>(reader_, job_.config.index, job_.config.first_stage);
+    maker_.emplace(form, job_.config.first_stage, statistics_);
+    read_notes();
+    state_origin(form);
+    find_missing(index);
+    if (!missing_.empty()) {
+      if (job_.weights == GraphJob::Weights::query_log) search_log();
+      make_missing();
+    }
+    std::vector<SegmentIdentity> segments;
+    for (const IndexSegment& segment : index.segments) segments.push_back(segment.identity);
+    summary_.removed = remove_other_records(job_.index, kGraphRecords, segments);
+    for (const SegmentIdentity& segment : segments) {
+      summary_.bytes +=
+          static_cast<std::int64_t>(std::filesystem::file_size(records_file(job_.index, kGraphRecords, segment.name)));
+    }
+    summary_.time = time_since(started);
+    return std::move(summary_);
+  }
+
+ private:
+  void read_notes() {
+    if (job_.weights == GraphJob::Weights::file) weights_.emplace(job_.weights_file);
+    if (!job_.entities_file.empty()) entities_.emplace(job_.entities_file);
+  }
+
+  /// What every record follows from besides its document.
+  void state_origin(const GraphForm& form) {
+    origin_ = graph_origin(form, job_.config.index, job_.config.first_stage);
+    std::string weights = "tfidf";
+    if (weights_) weights = "file " + to_hex(weights_->checksum());
+    if (job_.weights == GraphJob::Weights::query_log) {
+      Checksum sum;
+      for (const std::string& query : job_.log_queries) sum.add(query + "\n");
+      weights = fmt::format("prf {}, {} hits, k1 {}, b {}", to_hex(sum.value()), job_.log_hits,
+                            job_.config.first_stage.k1, job_.config.first_stage.b);
+    }
+    origin_.emplace_back("weights", weights);
+    origin_.emplace_back("entities", entities_ ? to_hex(entities_->checksum()) : "none");
+    Progress progress("reading the dictionary", Progress::Unit::documents, 0, job_.quiet);
+    statistics_origin_ = {
+        {"documents", fmt::to_string(statistics_->documents())},
+        {"terms", to_hex(statistics_->hash(stop_, [&](std::int64_t terms) { progress.update(0, terms); }))}};
+  }
+
+  /// Why a segment needs a new file; nothing if the one that it has is good.
+  std::optional<std::string> problem_of(const IndexSegment& segment) {
+    const std::filesystem::path file = records_file(job_.index, kGraphRecords, segment.identity.name);
+    std::error_code unknown;
+    if (!std::filesystem::exists(file, unknown)) return "";
+    try {
+      const auto records = SegmentRecords::open(job_.index, kGraphRecords, segment.identity);
+      const GraphOrigin found = from_settings(records->header().settings);
+      if (const auto other = difference(origin_, found)) return *other;
+      const auto other_statistics = difference(statistics_origin_, found);
+      if (other_statistics && job_.rebuild) return *other_statistics;
+      records->check_all();
+      if (other_statistics) ++summary_.earlier_statistics;
+      return std::nullopt;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      return error.problem();
+    }
+  }
+
+  void find_missing(const IndexSegments& index) {
+    for (const IndexSegment& segment : index.segments) {
+      stop_.throw_if_due("checking the graphs");
+      const auto problem = problem_of(segment);
+      if (!problem) {
+        summary_.kept += segment.identity.documents;
+        continue;
+      }
+      if (!problem->empty()) {
+        summary_.replaced.push_back(
+            fmt::format("{}: {}", records_file({}, kGraphRecords, segment.identity.name).string(), *problem));
+      }
+      missing_.push_back(&segment);
+      to_make_ += segment.identity.documents;
+    }
+  }
+
+  /// Which documents the log's queries find.
+  void search_log() {
+    struct Found {
+      std::vector<std::string> terms;
+      std::vector<std::int64_t> hits;
+    };
+    const auto searcher =
+        Lucene::newLucene<BM25Searcher>(reader_, job_.config.first_stage, job_.config.index, job_.config.log);
+    const auto queries = static_cast<std::int64_t>(job_.log_queries.size());
+    const auto search = [&](std::size_t piece) {
+      return with_errors(job_.index.string(), "searching for the log's queries", [&] {
+        std::vector<Found> found;
+        const std::size_t end = std::min(job_.log_queries.size(), (piece + 1) * kPiece);
+        for (std::size_t i = piece * kPiece; i < end; ++i) {
+          stop_.throw_if_due("searching for the log's queries");
+          Found& one = found.emplace_back();
+          for (TermPlace& term : term_places(job_.config.first_stage, job_.log_queries[i])) {
+            one.terms.push_back(std::move(term.term));
+          }
+          if (one.terms.empty()) continue;
+          const auto query = makeTextQuery(job_.log_queries[i], job_.config);
+          const Lucene::TopDocsPtr hits = searcher->search(query->inner(), job_.log_hits);
+          for (const auto& hit : hits->scoreDocs) one.hits.push_back(hit->doc);
+        }
+        return found;
+      });
+    };
+    Progress progress("searching", Progress::Unit::documents, queries, job_.quiet);
+    OrderedJobs<std::vector<Found>> jobs(pieces_of(queries), threads_, search);
+    std::int64_t done = 0;
+    for (std::size_t piece = 0; piece < pieces_of(queries); ++piece) {
+      for (Found& one : jobs.next([&] { stop_.throw_if_due("searching for the log's queries"); })) {
+        log_.add_query(std::move(one.terms), one.hits);
+        progress.update(0, ++done);
+      }
+    }
+  }
+
+  void make_missing() {
+    Progress progress("making graphs", Progress::Unit::documents, to_make_, job_.quiet);
+    std::int64_t done = 0;
+    for (const IndexSegment* segment : missing_) make(*segment, progress, done);
+  }
+
+  void make(const IndexSegment& segment, Progress& progress, std::int64_t& done) {
+    RecordsHeader header;
+    header.segment = segment.identity;
+    GraphOrigin origin = origin_;
+    origin.insert(origin.end(), statistics_origin_.begin(), statistics_origin_.end());
+    header.settings = to_settings(origin);
+    header.fingerprint = checksum(header.settings);
+    SegmentRecordsWriter writer(job_.index, kGraphRecords, header);
+    summary_.continued += writer.documents();
+    done += writer.documents();
+    const auto begin = static_cast<std::int32_t>(writer.documents());
+    const auto end = static_cast<std::int32_t>(segment.identity.documents);
+    const std::size_t pieces = pieces_of(end - begin);
+    OrderedJobs<MadeGraphs> jobs(pieces, threads_, [&](std::size_t piece) {
+      const std::int32_t first = begin + static_cast<std::int32_t>(piece) * kPiece;
+      return make_run(segment, first, std::min(first + kPiece, end));
+    });
+    try {
+      for (std::size_t piece = 0; piece < pieces; ++piece) {
+        const MadeGraphs made = jobs.next([&] { stop_.throw_if_due("making graphs"); });
+        for (const auto& record : made.records) writer.add(record);
+        writer.flush();
+        summary_.without_text += made.without_text;
+        summary_.with_weights += made.with_weights;
+        summary_.made += static_cast<std::int64_t>(made.records.size());
+        done += static_cast<std::int64_t>(made.records.size());
+        progress.update(done, done);
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::interrupted) throw;
+      throw Error(error.kind(), job_.index.string(),
+                  fmt::format("interrupted; the graphs of {} documents are safe", with_commas(summary_.kept + done)),
+                  "run the same command again to continue");
+    }
+    writer.commit();
+  }
+
+  /// Of the documents [begin, end) of a segment. Thread-safe.
+  MadeGraphs make_run(const IndexSegment& segment, std::int32_t begin, std::int32_t end) const {
+    return with_errors(job_.index.string(), "making graphs", [&] {
+      MadeGraphs made;
+      const StoredFields stored(Lucene::newLucene<Lucene::IndexSearcher>(reader_));
+      std::vector<WantedField> wanted = {{to_lucene(job_.config.index.id_field), WantedField::Values::first_text}};
+      for (const std::string& field : job_.config.index.fields_read()) {
+        wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
+      }
+      for (std::int32_t i = begin; i < end; ++i) {
+        stop_.throw_if_due("making graphs");
+        auto& record = made.records.emplace_back();
+        if (segment.reader->isDeleted(i)) continue;
+        const std::int32_t document = segment.first + i;
+        auto values = stored.read(document, wanted, stop_);
+        const std::string text = join_fields(std::span(values).subspan(1), stop_).text;
+        if (text.empty()) ++made.without_text;
+        const std::string id = values.front().value_or("");
+        const std::optional<TermWeights> weights = weights_of(document, id);
+        if (weights) ++made.with_weights;
+        const std::vector<EntityPlace> entities = entities_ ? entities_->of(id) : std::vector<EntityPlace>();
+        record = maker_->make(text, stop_, weights ? &*weights : nullptr, entities);
+      }
+      return made;
+    });
+  }
+
+  /// Nothing: tf * idf.
+  std::optional<TermWeights> weights_of(std::int32_t document, const std::string& id) const {
+    if (weights_) return weights_->of(id);
+    if (job_.weights == GraphJob::Weights::query_log && log_.queries(document) > 0) return log_.weights(document);
+    return std::nullopt;
+  }
+
+  const GraphJob& job_;
+  const StopSignal& stop_;
+  int threads_;
+  Lucene::IndexReaderPtr reader_;
+  std::shared_ptr<const IndexStatistics> statistics_;
+  std::optional<GraphMaker> maker_;
+  std::optional<WeightNotes> weights_;
+  std::optional<EntityNotes> entities_;
+  QueryLogWeights log_;
+  GraphOrigin origin_, statistics_origin_;
+  std::vector<const IndexSegment*> missing_;
+  std::int64_t to_make_ = 0;
+  GraphSummary summary_;
+};
+
+}  // namespace
+
+GraphSummary make_graphs(const GraphJob& job, const StopSignal& stop) {
+  return with_errors(job.index.string(), "making graphs", [&] { return GraphRun(job, stop).run(); });
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/text.h"
+#include "index_tools/evaluation/topics.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/graph_pass.h"
+#include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/profile.h"
+#include "index_tools/program/topic_text.h"
+#include "relucent/error.h"
+#include "relucent/model/mix_encoder.h"
+#include "relucent/threads.h"
+#include "relucent/times.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::with_commas;
+
+struct GraphsOptions {
+  GraphJob job;
+  std::string config, model, weights = "tfidf", topics, topic_text = "title";
+  bool json = false;
+};
+
+/// The MIR among the profile's stages.
+std::string model_of(const GraphsOptions& options, const Config& config) {
+  if (!options.model.empty()) return options.model;
+  for (const RescorerConfig& stage : config.rescorer.effective_stages()) {
+    if (!stage.model.empty() && checkpoint_model_type(stage.model) == "mir") return stage.model;
+  }
+  throw Error(ErrorKind::usage, "--model", "is missing",
+              "name the MIR that the graphs are for with --model, or a profile that has one with --config");
+}
+
+void read_weights(GraphsOptions& options) {
+  GraphJob& job = options.job;
+  const auto require = [&](const char* flag, bool given, const char* weights) {
+    const bool wanted = options.weights == weights;
+    if (given == wanted) return;
+    throw Error(ErrorKind::usage, flag, wanted ? "is missing" : "has no effect with these weights",
+                fmt::format("give it with --weights {}, and only then", weights));
+  };
+  require("--topics", !options.topics.empty(), "prf");
+  require("--weights-file", !job.weights_file.empty(), "file");
+  if (options.weights == "file") job.weights = GraphJob::Weights::file;
+  if (options.weights != "prf") return;
+  job.weights = GraphJob::Weights::query_log;
+  const index_tools::TopicText text = parse_topic_text(options.topic_text);
+  for (const index_tools::Topic& topic : index_tools::read_topics(options.topics)) {
+    job.log_queries.push_back(index_tools::topic_text(topic, text));
+  }
+}
+
+double bytes_per_document(const GraphSummary& summary) {
+  const double bytes = static_cast<double>(summary.bytes);
+  return summary.documents > 0 ? std::round(10 * bytes / static_cast<double>(summary.documents)) / 10 : 0;
+}
+
+nlohmann::json to_json(const GraphJob& job, const GraphSummary& summary) {
+  return {{"index", job.index.string()},
+          {"model", job.config.rescorer.model},
+          {"documents", summary.documents},
+          {"made", summary.made},
+          {"continued", summary.continued},
+          {"kept", summary.kept},
+          {"without_text", summary.without_text},
+          {"with_weights", summary.with_weights},
+          {"bytes", summary.bytes},
+          {"bytes_per_document", bytes_per_document(summary)},
+          {"earlier_statistics", summary.earlier_statistics},
+          {"replaced", summary.replaced},
+          {"removed", summary.removed},
+          {"seconds", in_milliseconds(summary.time) / 1000}};
+}
+
+void print(const GraphJob& job, const GraphSummary& summary) {
+  const double seconds = in_milliseconds(summary.time) / 1000;
+  std::cout << fmt::format("{} has the graphs of {} documents for {}\n", job.index.string(),
+                           with_commas(summary.documents), job.config.rescorer.model);
+  std::cout << fmt::format(
+      "  {} made in {:.1f} s{}{}\n", with_commas(summary.made), seconds,
+      summary.continued > 0 ? fmt::format(", after {} of an interrupted run", with_commas(summary.continued)) : "",
+      summary.kept > 0 ? fmt::format(", {} were there", with_commas(summary.kept)) : "");
+  std::cout << fmt::format("  {}, {} bytes per document\n", format_bytes(static_cast<std::uint64_t>(summary.bytes)),
+                           bytes_per_document(summary));
+  if (summary.without_text > 0) {
+    std::cout << fmt::format("  {} documents without text\n", with_commas(summary.without_text));
+  }
+  if (job.weights != GraphJob::Weights::tfidf) {
+    std::cout << fmt::format("  {} documents with weights of their own; tf * idf for the others\n",
+                             with_commas(summary.with_weights));
+  }
+  for (const std::string& one : summary.replaced) std::cout << "  replaced " << one << "\n";
+  for (const std::string& one : summary.removed) std::cout << "  removed " << one << ", whose segment is gone\n";
+  if (summary.earlier_statistics > 0) {
+    std::cout << fmt::format(
+        "  {} segments keep graphs made with earlier statistics of the index; --rebuild makes them anew\n",
+        summary.earlier_statistics);
+  }
+}
+
+int run(GraphsOptions& options) {
+  GraphJob& job = options.job;
+  job.config = load_profile_file(options.config);
+  job.config.rescorer.model = model_of(options, job.config);
+  read_weights(options);
+  const InterruptStop interrupt;
+  StopSignal stop;
+  stop.stop = interrupt.token();
+  const GraphSummary summary = make_graphs(job, stop);
+  if (options.json) {
+    std::cout << to_json(job, summary).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    print(job, summary);
+  }
+  return ok;
+}
+
+}  // namespace
+
+void add_graphs(CLI::App& program, Action& chosen) {
+  auto* command = program.add_subcommand("graphs", "Make the graphs of an index's documents that a MIR needs");
+  auto options = std::make_shared<GraphsOptions>();
+  GraphJob& job = options->job;
+  command->add_option("--index", job.index, "Index directory")->required()->type_name("DIR");
+  command->add_option("--model", options->model, "The MIR's checkpoint (default: the profile's)")->type_name("DIR");
+  command->add_option("--config", options->config, "Profile that provides [index], [first_stage] and [rescorer] model")
+      ->type_name("FILE");
+  command
+      ->add_option("--weights", options->weights,
+                   "What makes words important: tfidf; prf, how many of the queries of --topics that find the document "
+                   "have the word; file, the numbers of --weights-file")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"tfidf", "prf", "file"}));
+  command->add_option("--topics", options->topics, "Queries of a log, for --weights prf")->type_name("FILE");
+  add_topic_text_flag(*command, options->topic_text);
+  command->add_option("--log-hits", job.log_hits, "A query of the log finds its best N documents by BM25")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--weights-file", job.weights_file,
+                   R"(JSON lines {"id", "weights": {term: number}}; tf * idf for other documents)")
+      ->type_name("FILE");
+  command
+      ->add_option("--entities", job.entities_file,
+                   R"(JSON lines {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points)")
+      ->type_name("FILE");
+  command->add_flag("--rebuild", job.rebuild,
+                    "Also make anew the graphs that were made with earlier statistics of the index");
+  command->add_option("--threads", job.threads, "0 (default): one per core that this process may use")
+      ->type_name("N")
+      ->check(CLI::Range(0, kMaxThreads));
+  command->add_flag("--json", options->json, "Print the summary as JSON");
+  command->add_flag("--quiet", job.quiet, "Do not show progress");
+  command->footer(
+      "Only what is missing is made: the same command continues after an interruption, and after documents were "
+      "added.\n\n"
+      "Example:\n"
+      "  relucent graphs --index my.index --model my-mir\n"
+      "  relucent graphs --index my.index --model my-mir --weights prf --topics queries.tsv\n");
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace relucent::program

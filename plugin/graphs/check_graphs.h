@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace relucent {
+
+/// The state of the graphs beside an index.
+struct GraphsCheck {
+  std::vector<std::string> whole;     ///< files
+  std::vector<std::string> damaged;   ///< "FILE: what is wrong", also of files of another index
+  std::vector<std::string> leftover;  ///< files of segments that the index does not have
+  std::vector<std::string> parts;     ///< of an interrupted run
+  std::int64_t segments = 0;          ///< of the index
+  std::int64_t bytes = 0;             ///< of the whole files
+  std::string origin;                 ///< of their words' weights and of their entities; of the first file
+};
+
+/// Reads every graph of the index's segments. Throws Error for an index that cannot be read.
+GraphsCheck check_graphs(const std::filesystem::path& index);
+
+}  // namespace relucent

@@ -1,0 +1,30 @@
+#include "plugin/graphs/graph_maker.h"
+
+#include <vector>
+
+#include "plugin/analysis/analyzer_places.h"
+#include "plugin/graphs/index_statistics.h"
+#include "plugin/lucene_errors.h"
+#include "relucent/index_reader.h"
+
+namespace relucent {
+
+std::shared_ptr<const IndexStatistics> open_statistics(const std::filesystem::path& index, const Config& config) {
+  return with_errors(index.string(), "reading the index's statistics", [&] {
+    return std::make_shared<const IndexStatistics>(open_reader(index, config.index.verify), config.index,
+                                                   config.first_stage);
+  });
+}
+
+std::string GraphMaker::make(std::string_view text, const StopSignal& stop, const TermWeights* weights,
+                             std::span<const EntityPlace> entities) const {
+  return with_errors("graphs", "making a graph", [&] {
+    const std::vector<TermPlace> terms = term_places(first_stage_, text);
+    stop.throw_if_due("making a graph");
+    const BuiltGraph built =
+        build_graph(form_.settings, {text, terms, entities, weights}, statistics_->terms(), *form_.tokenizer, stop);
+    return encode_graph(form_.settings, built.graph);
+  });
+}
+
+}  // namespace relucent

@@ -1,0 +1,106 @@
+#include "plugin/index/records/segment_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/checksum.h"
+#include "plugin/index/records/records_format.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+std::string remedy_of(const RecordsKind& kind) { return fmt::format("run `{}`", kind.command); }
+
+}  // namespace
+
+std::filesystem::path records_file(const std::filesystem::path& index, const RecordsKind& kind,
+                                   std::string_view segment) {
+  return index / fmt::format("relucent-{}.{}", segment, kind.name);
+}
+
+std::shared_ptr<const SegmentRecords> SegmentRecords::open(const std::filesystem::path& index, const RecordsKind& kind,
+                                                           const SegmentIdentity& segment) {
+  auto records = open_file(records_file(index, kind, segment.name), kind);
+  if (records->header_.segment != segment) records->refuse("is of another segment, or of another index");
+  return records;
+}
+
+std::shared_ptr<const SegmentRecords> SegmentRecords::open_file(const std::filesystem::path& file,
+                                                                const RecordsKind& kind) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(file, unknown) && !unknown) {
+    throw Error(ErrorKind::io, file.string(), "is missing", remedy_of(kind));
+  }
+  return std::shared_ptr<const SegmentRecords>(
+      new SegmentRecords(MappedFile::open(file, MappedFile::Access::random), kind));
+}
+
+SegmentRecords::SegmentRecords(std::shared_ptr<const MappedFile> file, const RecordsKind& kind)
+    : file_(std::move(file)), kind_(kind) {
+  const std::uint64_t size = bytes().size();
+  std::string problem;
+  auto read = records::read_header(bytes(), problem);
+  if (!read) refuse(problem);
+  if (read->kind != kind.name) refuse(fmt::format("holds \"{}\", not \"{}\"", read->kind, kind.name));
+  header_ = std::move(read->header);
+  first_ = read->size;
+  sum_ = read->sum;
+  // No product or sum overflows: fewer than 2^31 documents of little more than 2^30 bytes.
+  const std::uint64_t documents = header_.segment.documents;
+  const std::uint64_t places = header_.record_bytes == 0 ? 8 * documents + 8 : 0;
+  const std::uint64_t least =
+      first_ + documents * (records::kRecordFrame + header_.record_bytes) + places + records::kEnd;
+  if (size < least || (header_.record_bytes != 0 && size != least) ||
+      records::get64(bytes(), size - records::kEnd) != records::end_mark(sum_, size)) {
+    refuse("is truncated or damaged");
+  }
+  end_ = size - records::kEnd - places;
+}
+
+std::string_view SegmentRecords::bytes() const noexcept {
+  const auto mapped = file_->bytes();
+  return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
+}
+
+void SegmentRecords::refuse(std::string_view problem) const {
+  throw Error(ErrorKind::invalid_data, path().string(), problem, remedy_of(kind_));
+}
+
+std::uint64_t SegmentRecords::place_of(std::uint32_t document) const {
+  if (header_.record_bytes != 0) return first_ + document * (records::kRecordFrame + header_.record_bytes);
+  return records::get64(bytes(), end_ + std::uint64_t{document} * 8);
+}
+
+std::optional<std::string_view> SegmentRecords::record(std::uint32_t document) const {
+  if (document >= header_.segment.documents) {
+    throw Error(ErrorKind::usage, path().string(),
+                fmt::format("has no document {}, only {}", document, header_.segment.documents),
+                "pass a document of this segment");
+  }
+  const std::uint64_t place = place_of(document);
+  if (place >= first_ && place < end_) {
+    if (const auto read = records::read_record(bytes().substr(place, end_ - place), header_, sum_, document)) {
+      return read->record;
+    }
+  }
+  refuse(fmt::format("the record of document {} is damaged", document));
+}
+
+void SegmentRecords::check_all() const {
+  std::uint64_t place = first_;
+  for (std::uint32_t document = 0; document < header_.segment.documents; ++document) {
+    record(document);
+    if (place_of(document) != place) refuse("its records overlap or leave gaps");
+    place += records::read_record(bytes().substr(place), header_, sum_, document)->size;
+  }
+  if (place != end_) refuse("its records overlap or leave gaps");
+  if (header_.record_bytes != 0) return;
+  const std::string_view places = bytes().substr(end_, 8 * std::uint64_t{header_.segment.documents});
+  if (records::get64(bytes(), end_ + places.size()) != checksum(places)) refuse("its table of records is damaged");
+}
+
+}  // namespace relucent

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/file/mapped_file.h"
+
+/// Files beside an index with one record per document: relucent-_N.KIND for the segment _N. docs/formats.md describes
+/// them; SegmentRecordsWriter writes them.
+namespace relucent {
+
+/// A kind of records: its name in file names, and the command that makes them, which errors name.
+struct RecordsKind {
+  std::string_view name;
+  std::string_view command;
+};
+
+/// Which documents a file describes. Deleting documents changes nothing of this.
+struct SegmentIdentity {
+  std::string name;             ///< "_3"
+  std::uint32_t documents = 0;  ///< including deleted ones; fewer than 2^31
+  std::uint64_t contents = 0;   ///< a hash of the stored fields' files
+
+  friend bool operator==(const SegmentIdentity&, const SegmentIdentity&) = default;
+};
+
+/// What the start of a file says about all of it.
+struct RecordsHeader {
+  SegmentIdentity segment;
+  std::uint64_t fingerprint = 0;   ///< of all that decides what the records contain; the kind's own
+  std::string settings;            ///< how they are to be read: the kind's own, at most kMaxRecordSettings bytes
+  std::uint32_t record_bytes = 0;  ///< of each record that is not empty; 0: each has a length of its own
+
+  friend bool operator==(const RecordsHeader&, const RecordsHeader&) = default;
+};
+
+inline constexpr std::size_t kMaxRecordSettings = 4096;
+inline constexpr std::uint32_t kMaxRecordBytes = std::uint32_t{1} << 30;
+
+std::filesystem::path records_file(const std::filesystem::path& index, const RecordsKind& kind,
+                                   std::string_view segment);
+
+/// A file of records, mapped into memory. Opening reads only its start and its end; each record is compared with its
+/// checksum whenever it is read. Thread-safe.
+class SegmentRecords {
+ public:
+  /// Throws Error naming the file and the kind's command: `io` if the file is missing or unreadable, `invalid_data` if
+  /// it is truncated, damaged, or of another kind, version or segment.
+  static std::shared_ptr<const SegmentRecords> open(const std::filesystem::path& index, const RecordsKind& kind,
+                                                    const SegmentIdentity& segment);
+  /// The same for a file by itself, of whatever segment.
+  static std::shared_ptr<const SegmentRecords> open_file(const std::filesystem::path& file, const RecordsKind& kind);
+
+  const std::filesystem::path& path() const noexcept { return file_->path(); }
+  const RecordsHeader& header() const noexcept { return header_; }
+
+  /// A document's record, a view into the file: empty if the document had nothing to record, nullopt if it was deleted
+  /// when the file was made. `document` counts within the segment. Throws Error: `usage` for a document that the
+  /// segment does not have, `invalid_data` for a damaged record.
+  std::optional<std::string_view> record(std::uint32_t document) const;
+
+  /// Reads the whole file. Throws Error `invalid_data` for the first damage.
+  void check_all() const;
+
+ private:
+  SegmentRecords(std::shared_ptr<const MappedFile> file, const RecordsKind& kind);
+
+  std::string_view bytes() const noexcept;
+  [[noreturn]] void refuse(std::string_view problem) const;
+  std::uint64_t place_of(std::uint32_t document) const;
+
+  std::shared_ptr<const MappedFile> file_;
+  RecordsKind kind_;
+  RecordsHeader header_;
+  std::uint64_t first_ = 0;  ///< where the records begin
+  std::uint64_t end_ = 0;    ///< where they end
+  std::uint64_t sum_ = 0;    ///< the header's checksum, part of each record's
+};
+
+}  // namespace relucent

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "relucent/config.h"
+#include "relucent/scorer.h"
+
+namespace relucent {
+
+/// The built-in scorer for a MIR's checkpoint, on the device of `config`. Throws Error: `usage` naming a key of
+/// [rescorer] that does not apply to a MIR.
+std::shared_ptr<const Scorer> make_mir_scorer(const RescorerConfig& config);
+
+}  // namespace relucent
