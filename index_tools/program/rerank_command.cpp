@@ -31,7 +31,6 @@
 namespace relucent::program {
 namespace {
 
-using index_tools::RerankCandidate;
 using index_tools::RerankedQuery;
 using index_tools::RerankInput;
 using index_tools::RerankQuery;
@@ -112,11 +111,7 @@ RerankedQuery rerank(std::span<const RescoringStage> stages, const RerankQuery& 
   StopSignal signal;
   signal.stop = stop;
   if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
-  std::vector<Candidate> candidates;
-  candidates.reserve(query.candidates.size());
-  for (const RerankCandidate& candidate : query.candidates) {
-    candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
-  }
+  const std::vector<Candidate> candidates = index_tools::scorer_candidates(query);
   RescoredCandidates rescored = rescore_candidates(stages, query.text, candidates, signal);
   count(rescored, tally);
   RerankedQuery result;
