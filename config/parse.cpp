@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/text.h"
 #include "config/schema.h"
 #include "config/toml_text.h"
 #include "relucent/error.h"

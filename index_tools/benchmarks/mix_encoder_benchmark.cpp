@@ -17,8 +17,6 @@
 namespace relucent::benchmarks {
 namespace {
 
-double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
 /// Twice the multiply-adds of the interaction with one candidate.
 double operations_of_interaction(const EncoderDescription& d, int query_tokens) {
   const double hidden = d.hidden_size, context = d.groups[kContext].derived->tokens;

@@ -19,8 +19,6 @@
 namespace relucent::benchmarks {
 namespace {
 
-double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
 struct Scored {
   std::vector<std::chrono::nanoseconds> total, tokenize, encode, device;  // one per run of every client
   std::uint64_t device_bytes = 0;                                         // maximum over all calls

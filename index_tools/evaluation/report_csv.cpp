@@ -39,7 +39,7 @@ std::string format_csv(const Report& report) {
   std::string text = csv_line(header);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const EvaluatedRun& run = report.runs[r];
-    const auto add = [&](std::size_t m, const std::string& query, double value, const Row& more) {
+    const auto add = [&](std::size_t m, const std::string& query, double value, const Cells& more) {
       Cells row = {run.file, run.tag, report.measures[m].name, query, digits_of(value)};
       row.insert(row.end(), more.begin(), more.end());
       row.resize(header.size());

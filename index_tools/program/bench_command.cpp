@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/model_sweep.h"
 #include "index_tools/benchmarks/pipeline_benchmark.h"
+#include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
 #include "relucent/error.h"
@@ -32,15 +32,6 @@ struct Options {
   bool json = false, sweep = false;
   double latency_ms = 200;
 };
-
-std::filesystem::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return std::filesystem::path(cache) / "relucent";
-  }
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home != '\0' ? std::filesystem::path(home) / ".cache" / "relucent"
-                                          : std::filesystem::temp_directory_path() / "relucent";
-}
 
 void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
   CLI::App* command =
