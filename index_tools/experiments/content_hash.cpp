@@ -36,6 +36,25 @@ std::string devices_here(const Device& wanted) {
   return join(usable, "; ");
 }
 
+// The keys of [rescorer] without their comments.
+std::string settings_text(const RescorerConfig& stage) {
+  Config shown;
+  shown.rescorer = stage;
+  shown.rescorer.model.clear();
+  shown.rescorer.threads = 0;
+  shown.rescorer.timeout = {};
+  const std::string toml = to_toml(shown);
+  std::string text, section;
+  for (std::size_t begin = 0; begin < toml.size();) {
+    const std::size_t end = std::min(toml.find('\n', begin), toml.size());
+    const std::string_view line = std::string_view(toml).substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with('[')) section = line;
+    if (section == "[rescorer]" && !line.empty() && !line.starts_with('#')) text += std::string(line) + "\n";
+  }
+  return text;
+}
+
 std::string module_hash(const RescorerConfig& stage) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(stage.module, ignored)) return "";
@@ -78,14 +97,9 @@ std::uint64_t hash_of_topic(const RerankQuery& query) {
 std::string description_of_scoring(const RescorerConfig& config) {
   std::string text = fmt::format("relucent {}\n", version());
   for (const RescorerConfig& stage : config.effective_stages()) {
-    Config shown;
-    shown.rescorer = stage;
-    shown.rescorer.model.clear();
-    shown.rescorer.threads = 0;
-    shown.rescorer.timeout = {};
     const std::filesystem::path folder = stage.model.empty() ? default_model() : std::filesystem::path(stage.model);
     text += fmt::format("model {}\ndevices {}\n{}{}", to_hex(hash_of_model(folder)), devices_here(stage.device),
-                        module_hash(stage), to_toml(shown));
+                        module_hash(stage), settings_text(stage));
   }
   return text;
 }

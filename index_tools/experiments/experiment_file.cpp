@@ -369,6 +369,10 @@ class Reader {
         if (lists[i].size > 0) lists[i].apply(row, counter[i]);
       }
       row.name = row_name(lists, row, pattern);
+      // A pattern with a window takes no -1; this window is wider than any input.
+      const PatternChoice kind = row.rescorer.pattern;
+      if (kind != PatternChoice::checkpoint && kind != PatternChoice::full && row.rescorer.attention_window == -1)
+        row.rescorer.attention_window = kMaxWindow;
       check_row(table, row);
       add_row(table, std::move(row));
       std::size_t digit = lists.size();
@@ -605,7 +609,7 @@ std::string Experiment::reference_of(std::string_view column) const {
 
 std::string window_name(std::optional<std::int32_t> window) {
   if (!window) return "checkpoint";
-  return *window < 0 ? "inf" : fmt::to_string(*window);
+  return *window < 0 || *window == kMaxWindow ? "inf" : fmt::to_string(*window);
 }
 
 Experiment load_experiment(const std::filesystem::path& file, const std::filesystem::path& data) {
