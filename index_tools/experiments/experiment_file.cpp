@@ -277,6 +277,7 @@ class Reader {
     task.qrels = path(table.required_text("qrels", "name the file of judgments"));
     task.get = table.text("get").value_or("");
     task.reference = table.text("reference").value_or("");
+    task.shown = table.boolean("shown").value_or(true);
     if (task.index.empty() != task.topics.empty() || task.index.empty() == task.candidates.empty()) {
       table.fail(fmt::format("task \"{}\" does not say where its candidates come from", task.name),
                  "write either candidates = \"rerank.jsonl.gz\" or both index and topics");
@@ -589,7 +590,9 @@ const ExperimentRow* Experiment::row(std::string_view name) const {
 
 std::vector<std::string> Experiment::columns() const {
   std::vector<std::string> names;
-  for (const ExperimentTask& one : tasks) names.push_back(one.name);
+  for (const ExperimentTask& one : tasks) {
+    if (one.shown) names.push_back(one.name);
+  }
   for (const ExperimentAverage& one : averages) names.push_back(one.name);
   if (costs) {
     for (const std::int32_t length : costs->lengths) names.push_back(fmt::to_string(length));

@@ -32,6 +32,7 @@ struct ExperimentTask {
   std::filesystem::path qrels;
   std::string get;        ///< where one gets the files
   std::string reference;  ///< the row that the others are compared with; empty: the experiment's
+  bool shown = true;      ///< has a column of its own; otherwise it only enters averages
 };
 
 /// A mean over several tasks or earlier averages.

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -228,7 +231,7 @@ class Runner {
     std::vector<RescoringStage> stages = make_stages(config, make_scorers(config));
     for (const RescoringStage& stage : stages) {
       const std::string warning = stage.scorer->warning();
-      if (!warning.empty() && warnings_.insert(row.name).second) run_.note(row.name + ": " + warning);
+      if (!warning.empty() && warnings_.insert(warning).second) run_.note(warning);
     }
     return stages;
   }

@@ -159,8 +159,9 @@ std::string format_study_table(const StudyReport& report) {
 }
 
 std::string format_study_csv(const StudyReport& report) {
-  std::string text = csv_line({"measure", "row", "column", "value", "published", "reference", "n", "difference", "t",
-                               "p_t", "p_tost", "p_t_corrected", "p_tost_corrected", "ms_per_candidate", "truncated"});
+  std::string text =
+      csv_line({"measure", "row", "column", "value", "published", "reference", "n", "difference", "t", "p_t", "p_tost",
+                "p_t_corrected", "p_tost_corrected", "ms_per_candidate", "truncated", "floor"});
   for_each_cell(report, [&](const StudyTable& table, std::size_t r, std::size_t c, const StudyCell& cell) {
     if (is_empty(cell)) return;
     Cells cells = {table.measure,        report.rows[r],           report.columns[c],
@@ -175,7 +176,7 @@ std::string format_study_csv(const StudyReport& report) {
     for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::p_tost})
       cells.push_back(result ? digits_of((*result).*member) : "");
     cells.insert(cells.end(), {or_empty(cell.p_t), or_empty(cell.p_tost), or_empty(cell.milliseconds),
-                               cell.truncated ? fmt::to_string(*cell.truncated) : ""});
+                               cell.truncated ? fmt::to_string(*cell.truncated) : "", or_empty(cell.floor)});
     text += csv_line(cells);
   });
   return text;
@@ -217,6 +218,7 @@ std::string format_study_json(const StudyReport& report) {
       entry["equivalent"] = equivalent(report, cell);
     }
     if (cell.milliseconds) entry["ms_per_candidate"] = *cell.milliseconds;
+    if (cell.floor) entry["floor"] = *cell.floor;
     if (cell.truncated) entry["truncated"] = *cell.truncated;
     json["measures"][static_cast<std::size_t>(&table - report.tables.data())]["cells"].push_back(std::move(entry));
   });
@@ -262,6 +264,13 @@ std::string format_study_latex(const StudyReport& report) {
   }
   for (const std::string& note : report.notes) text += fmt::format("% note: {}\n", note);
   return text;
+}
+
+std::string formatted_study(const StudyReport& report, std::string_view format) {
+  if (format == "csv") return format_study_csv(report);
+  if (format == "json") return format_study_json(report);
+  if (format == "latex") return format_study_latex(report);
+  return format_study_table(report);
 }
 
 }  // namespace relucent::index_tools

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace relucent::index_tools {
 struct StudyCell {
   std::optional<double> value;
   std::optional<double> published;
+  std::optional<double> floor;           ///< of a time or memory: what the model cannot do without
   std::optional<PairedTests> tests;      ///< this row minus the column's reference
   std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study says
   std::optional<double> milliseconds;    ///< computing time per candidate
@@ -52,11 +54,13 @@ bool equivalent(const StudyReport& report, const StudyCell& cell) noexcept;
 /// A table per measure: the value, marks, and the published figure in parentheses.
 std::string format_study_table(const StudyReport& report);
 /// A line per measure, row and column, all digits: measure, row, column, value, published, reference, n, difference,
-/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated; undefined values are empty.
+/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor; undefined values are empty.
 std::string format_study_csv(const StudyReport& report);
 /// {title, source, bound, level, correction, rows, columns, measures: [{measure, cells: [...]}], notes}.
 std::string format_study_json(const StudyReport& report);
 /// A table per measure with booktabs; the best value of each column is bold.
 std::string format_study_latex(const StudyReport& report);
+/// One of them by its name: table, csv, json, latex.
+std::string formatted_study(const StudyReport& report, std::string_view format);
 
 }  // namespace relucent::index_tools

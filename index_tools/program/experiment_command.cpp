@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "index_tools/benchmarks/cost_study.h"
 #include "index_tools/experiments/experiment_file.h"
 #include "index_tools/experiments/experiment_run.h"
+#include "index_tools/experiments/study_plot.h"
 #include "index_tools/experiments/study_report.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/cache_folder.h"
@@ -27,17 +29,10 @@ using index_tools::ExperimentTask;
 using index_tools::StudyReport;
 
 struct ExperimentOptions {
-  std::string file, data, cache, format = "table", output = "-", runs;
+  std::string file, data, cache, format = "table", output = "-", runs, plot, peers;
   int topics = 0, threads = 0;
   bool quiet = false;
 };
-
-std::string formatted(const StudyReport& report, const std::string& format) {
-  if (format == "csv") return format_study_csv(report);
-  if (format == "json") return format_study_json(report);
-  if (format == "latex") return format_study_latex(report);
-  return format_study_table(report);
-}
 
 // BM25's best hits with their whole texts, as `relucent search --rerank-file` writes them.
 index_tools::RerankInput search(const ExperimentTask& task) {
@@ -60,9 +55,7 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
-int run(const ExperimentOptions& options) {
-  const Experiment experiment = index_tools::load_experiment(options.file, options.data);
-  const InterruptStop interrupt;
+StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
   index_tools::ExperimentRun how;
   how.cache = options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
   how.topics = static_cast<std::size_t>(options.topics);
@@ -78,9 +71,29 @@ int run(const ExperimentOptions& options) {
   how.note = [&](const std::string& note) {
     if (!options.quiet) std::cerr << "relucent: note: " << note << "\n";
   };
-  const StudyReport report = index_tools::run_experiment(experiment, how);
-  progress.reset();
-  write_result(options.output, formatted(report, options.format));
+  return index_tools::run_experiment(experiment, how);
+}
+
+StudyReport costs(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
+  benchmarks::CostStudy study;
+  study.threads = options.threads;
+  study.peers = options.peers;
+  study.stop = interrupt.token();
+  std::optional<index_tools::Progress> progress;
+  study.update = [&](std::int64_t done, std::int64_t all) {
+    if (!progress) progress.emplace("measuring", index_tools::Progress::Unit::documents, all, options.quiet);
+    progress->update(0, done);
+  };
+  return benchmarks::measure_costs(experiment, study);
+}
+
+int run(const ExperimentOptions& options) {
+  const Experiment experiment = index_tools::load_experiment(options.file, options.data);
+  const InterruptStop interrupt;
+  const StudyReport report =
+      experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
+  write_result(options.output, formatted_study(report, options.format));
+  if (!options.plot.empty()) write_result(options.plot, index_tools::study_plot(experiment, report));
   return ok;
 }
 
@@ -125,6 +138,14 @@ void add_experiment(CLI::App& program, Action& chosen) {
       ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
   run_command->add_option("--output", options->output, "File of the table; \"-\": standard output")
       ->capture_default_str()
+      ->type_name("FILE");
+  run_command
+      ->add_option("--plot", options->plot,
+                   "Draw the first measure by attention window, or time and memory by length, as SVG")
+      ->type_name("FILE.svg");
+  run_command
+      ->add_option("--peers", options->peers,
+                   "With [costs]: add the contenders of a table that tests/benchmarks printed")
       ->type_name("FILE");
   run_command->add_option("--runs", options->runs, "Also write a TREC run per row and task into this folder")
       ->type_name("DIR");
