@@ -482,7 +482,8 @@ class Reader {
     try {
       return parse();
     } catch (const Error& error) {
-      table.fail_at(key, error.problem(), error.remedy());
+      table.fail_at(key, error.place().empty() ? error.problem() : error.place() + " " + error.problem(),
+                    error.remedy());
     }
   }
 

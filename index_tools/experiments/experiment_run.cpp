@@ -343,7 +343,7 @@ class Runner {
         const auto reference = results_.find({report.references[c], report.columns[c]});
         if (reference == results_.end() || report.references[c] == report.rows[r] || measure.is_count()) continue;
         const PairedValues pairs = paired_values(found->second.evaluation, reference->second.evaluation, m);
-        cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
+        if (!pairs.a.empty()) cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
       }
     }
     return table;

@@ -146,7 +146,7 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
       {"correction = \"bonferroni\"\n" + good, "x.toml:1:14", "choose from holm, none"},
       {"[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml", "title"},
       {"title = \"x\"\n[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml:3:11", "no room for a document"},
-      {"title = \"x\"\n" + std::string(2000, '['), "x.toml:2", "deeper"},
+      {"title = " + std::string(2000, '['), "x.toml:1", "deeper"},
       {"title = ", "x.toml:1", ""},
   };
   for (const Mistake& mistake : mistakes) {

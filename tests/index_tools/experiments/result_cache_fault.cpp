@@ -111,7 +111,9 @@ TEST(ResultCache, AChangedByteLosesResultsButNeverChangesOne) {
     folder.write(file.filename().string(), changed);
     const ResultCache cache(folder.path(), "settings");
     for (std::uint32_t topic = 0; topic < 3; ++topic) {
-      if (const TopicResult* result = cache.find(topic)) EXPECT_EQ(*result, result_of(topic)) << at;
+      const TopicResult* result = cache.find(topic);
+      if (result == nullptr) continue;
+      EXPECT_EQ(*result, result_of(topic)) << at;
     }
   }
 }

@@ -1,7 +1,7 @@
 // A study's tables in every form, its plots, and other programs' figures beside ours.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 

@@ -4,13 +4,11 @@ import csv
 import gzip
 import io
 import json
-import os
 import random
 import shutil
 import signal
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
@@ -190,7 +188,7 @@ class Experiment(ProgramTest):
         self.write("other.run", "".join(f"{t} Q0 d{t}-{r} {r} {10 - r} x\n" for t in range(8) for r in (1, 2, 3)))
         more = TASK.replace("made up", "again").replace("rerank.jsonl", "gz.jsonl.gz")
         with gzip.open(self.folder / "gz.jsonl.gz", "wt") as out:
-            out.writelines(json.dumps({**line, "docno": line["docno"]}) + "\n" for line in self.lines[:20])
+            out.writelines(json.dumps(line) + "\n" for line in self.lines[:20])
         self.file = self.write("study.toml", START + TASK + more + '[[averages]]\nname = "all"\nof = ["made up", "again"]\n'
                                '[[averages]]\nname = "tasks"\nof = ["made up", "again"]\nover = "tasks"\n' + ROWS
                                + '[[rows]]\nname = "other"\nkind = "runs"\nruns = { "made up" = "other.run" }\n')
@@ -240,18 +238,15 @@ class Experiment(ProgramTest):
     def test_mistakes(self):
         self.file.write_text(START + TASK + ROWS + "winodws = [4]\n")
         for command in ("run", "check"):
-            self.expect_error(3, f"{self.file}:15:1", 'did you mean "windows"?',
+            self.expect_error(3, f"{self.file}:16:1", 'did you mean "windows"?',
                               arguments=["experiment", command, self.file])
         self.expect_error(1, "none.toml", arguments=["experiment", "run", self.folder / "none.toml"])
         self.file.write_text(START + TASK + ROWS)
         self.write("qrels.txt", "other 0 d1 1\n")
         self.expect_error(3, "judges none of the topics", arguments=["experiment", "run", self.file, "--cache", self.cache])
         self.write("cached", "")
-        self.expect_error(1, "cached", arguments=["experiment", "run", self.write_good(), "--cache", self.folder / "cached"])
-
-    def write_good(self):
-        self.write("qrels.txt", self.qrels)
-        return self.file
+        self.write_inputs()
+        self.expect_error(1, "cached", "--cache", arguments=["experiment", "run", self.file, "--cache", self.folder / "cached"])
 
 
 class Shipped(ProgramTest):
