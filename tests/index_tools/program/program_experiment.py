@@ -1,4 +1,4 @@
-"""`relucent experiment` and `relucent bench study`: a study from one file, its cache, kills, changed inputs, mistakes."""
+"""`relucent experiment` and `relucent bench study`: studies, their cache, kills, changed inputs, mistakes."""
 
 import csv
 import gzip
@@ -189,11 +189,13 @@ class Experiment(ProgramTest):
         more = TASK.replace("made up", "again").replace("rerank.jsonl", "gz.jsonl.gz")
         with gzip.open(self.folder / "gz.jsonl.gz", "wt") as out:
             out.writelines(json.dumps(line) + "\n" for line in self.lines[:20])
-        self.file = self.write("study.toml", START + TASK + more + '[[averages]]\nname = "all"\nof = ["made up", "again"]\n'
+        self.file = self.write("study.toml", START + TASK + more
+                               + '[[averages]]\nname = "all"\nof = ["made up", "again"]\n'
                                '[[averages]]\nname = "tasks"\nof = ["made up", "again"]\nover = "tasks"\n' + ROWS
                                + '[[rows]]\nname = "other"\nkind = "runs"\nruns = { "made up" = "other.run" }\n')
         table = self.table()
-        one, two, both, mean = (float(table["nDCG@10", "w=4", c]["value"]) for c in ("made up", "again", "all", "tasks"))
+        one, two, both, mean = (float(table["nDCG@10", "w=4", column]["value"])
+                                for column in ("made up", "again", "all", "tasks"))
         self.assertAlmostEqual(both, (8 * one + 4 * two) / 12, places=12)
         self.assertAlmostEqual(mean, (one + two) / 2, places=12)
         self.assertEqual(table["nDCG@10", "w=0", "all"]["n"], "12")
@@ -208,14 +210,15 @@ class Experiment(ProgramTest):
 
     def test_an_index_gives_the_candidates_that_a_rerank_file_would(self):
         texts = "".join(f"{line['docno']}\t{line['text']}\n" for line in self.lines)
-        topics = "".join(f"{qid}\t{query}\n" for qid, query in {line["qid"]: line["query"] for line in self.lines}.items())
+        queries = {line["qid"]: line["query"] for line in self.lines}
+        topics = "".join(f"{qid}\t{query}\n" for qid, query in queries.items())
         self.expect(run("index", "--corpus", "tsv", "--input", self.write("docs.tsv", texts), "--index",
                         self.folder / "my.index", "--quiet"), 0)
         self.write("topics.tsv", topics)
         indexed = TASK.replace("made up", "index").replace(
             'candidates = "rerank.jsonl"', 'index = "my.index"\ntopics = "topics.tsv"\nhits = 7')
-        self.expect(run("search", "--index", self.folder / "my.index", "--topics", self.folder / "topics.tsv", "--hits", 7,
-                        "--rerank-file", self.folder / "found.jsonl"), 0)
+        self.expect(run("search", "--index", self.folder / "my.index", "--topics", self.folder / "topics.tsv",
+                        "--hits", 7, "--rerank-file", self.folder / "found.jsonl"), 0)
         self.file = self.write("study.toml", START + indexed + TASK.replace("rerank.jsonl", "found.jsonl") + ROWS)
         table = self.table()
         for row in ("first", "w=4", "w=0"):
@@ -243,10 +246,12 @@ class Experiment(ProgramTest):
         self.expect_error(1, "none.toml", arguments=["experiment", "run", self.folder / "none.toml"])
         self.file.write_text(START + TASK + ROWS)
         self.write("qrels.txt", "other 0 d1 1\n")
-        self.expect_error(3, "judges none of the topics", arguments=["experiment", "run", self.file, "--cache", self.cache])
+        self.expect_error(3, "judges none of the topics",
+                          arguments=["experiment", "run", self.file, "--cache", self.cache])
         self.write("cached", "")
         self.write_inputs()
-        self.expect_error(1, "cached", "--cache", arguments=["experiment", "run", self.file, "--cache", self.folder / "cached"])
+        self.expect_error(1, "cached", "--cache",
+                          arguments=["experiment", "run", self.file, "--cache", self.folder / "cached"])
 
 
 class Shipped(ProgramTest):
@@ -261,8 +266,8 @@ class Shipped(ProgramTest):
 
 
 class Costs(ProgramTest):
-    FLAGS = ["bench", "study", "--lengths", "24,48", "--windows", "4,inf", "--candidates", "2", "--runs", "1", "--devices",
-             "cpu", "--precisions", "fp32", "--threads", "1"]
+    FLAGS = ["bench", "study", "--lengths", "24,48", "--windows", "4,inf", "--candidates", "2", "--runs", "1",
+             "--devices", "cpu", "--precisions", "fp32", "--threads", "1"]
 
     def test_a_study_of_costs_has_times_memory_and_floors(self):
         plot = self.folder / "plot.svg"
@@ -277,8 +282,8 @@ class Costs(ProgramTest):
         self.assertIn("stroke-dasharray", plot.read_text())
 
     def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
-        result = self.expect(run("bench", "study", "--lengths", "700", "--patterns", "sparse", "--windows", "4", "--candidates",
-                                 "1", "--runs", "1", "--devices", "cpu"), 0)
+        result = self.expect(run("bench", "study", "--lengths", "700", "--patterns", "sparse", "--windows", "4",
+                                 "--candidates", "1", "--runs", "1", "--devices", "cpu"), 0)
         self.assertRegex(result.stdout, r"sparse w=4 +\d+\.\d{3}")
 
     def test_an_experiment_may_be_one_of_costs(self):
