@@ -1,48 +1,15 @@
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 
-#include "base/nesting.h"
 #include "base/text.h"
 #include "config/schema.h"
+#include "config/toml_text.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace config {
 namespace {
-
-constexpr std::size_t kMaxFile = 1 << 20;
-
-std::string place_of(std::string_view name, const toml::source_region& source) {
-  return fmt::format("{}:{}:{}", name, source.begin.line, source.begin.column);
-}
-
-[[noreturn]] void fail(std::string_view name, const toml::source_region& source, const std::string& problem,
-                       const std::string& remedy) {
-  throw Error(ErrorKind::invalid_data, place_of(name, source), problem, remedy);
-}
-
-std::string did_you_mean(std::string_view wrong, const std::vector<std::string>& names) {
-  const std::string near = closest_name(wrong, names);
-  return near.empty() ? "known: " + join(names) : fmt::format("did you mean \"{}\"?", near);
-}
-
-const char* type_name(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table: return "a section";
-    case toml::node_type::array: return "an array";
-    case toml::node_type::string: return "a string";
-    case toml::node_type::integer: return "a whole number";
-    case toml::node_type::floating_point: return "a number with a decimal point";
-    case toml::node_type::boolean: return "a boolean";
-    default: return "a date or time";
-  }
-}
 
 const char* type_name(Type type) {
   switch (type) {
@@ -73,23 +40,16 @@ Value value_of(const toml::node& node, Type type) {
   return {};
 }
 
-// A table's entries in text order, so that the first mistake is reported.
-std::vector<std::pair<const toml::key*, const toml::node*>> in_order(const toml::table& table) {
-  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
-  for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.first->source().begin < b.first->source().begin; });
-  return entries;
-}
-
 void read_key(const Key& key, const toml::node& node, std::string_view name, Config& config) {
   const Value value = value_of(node, key.type);
   if (std::holds_alternative<std::monostate>(value)) {
-    fail(name, node.source(), fmt::format("{} must be {}, not {}", key.name, type_name(key.type), type_name(node)),
-         "allowed: " + key.allowed);
+    toml_error(name, node.source(),
+               fmt::format("{} must be {}, not {}", key.name, type_name(key.type), toml_type(node)),
+               "allowed: " + key.allowed);
   }
   if (!key.is_allowed(value)) {
-    fail(name, node.source(), fmt::format("{} = {} is not allowed", key.name, to_toml_value(value)), key.remedy(value));
+    toml_error(name, node.source(), fmt::format("{} = {} is not allowed", key.name, to_toml_value(value)),
+               key.remedy(value));
   }
   key.set(config, value);
 }
@@ -106,12 +66,12 @@ void read_stage(const toml::table& table, std::string_view name, Config& config,
   for (const auto& [written, value] : in_order(table)) {
     const Key* const found = find_key("rescorer", written->str());
     if (found == nullptr) {
-      fail(name, written->source(), fmt::format("unknown key \"{}\" in [[rescorer.{}]]", written->str(), kStages),
-           did_you_mean(written->str(), names));
+      toml_error(name, written->source(), fmt::format("unknown key \"{}\" in [[rescorer.{}]]", written->str(), kStages),
+                 did_you_mean(written->str(), names));
     }
     if (!is_key_of_stages(*found)) {
-      fail(name, written->source(), fmt::format("{} holds for all stages", found->name),
-           "set it in [rescorer], above the first [[rescorer.stages]]");
+      toml_error(name, written->source(), fmt::format("{} holds for all stages", found->name),
+                 "set it in [rescorer], above the first [[rescorer.stages]]");
     }
     read_key(*found, *value, name, stage);
     places[{config.rescorer.stages.size() + 1, found}] = value->source();
@@ -125,13 +85,13 @@ void read_stages(const toml::node& node, std::string_view name, Config& config, 
       fmt::format("write [[rescorer.{}]] on a line of its own for each stage, and its keys below it", kStages);
   const toml::array* const stages = node.as_array();
   if (stages == nullptr)
-    fail(name, node.source(), fmt::format("{} must be sections, not {}", kStages, type_name(node)), remedy);
+    toml_error(name, node.source(), fmt::format("{} must be sections, not {}", kStages, toml_type(node)), remedy);
   for (const auto& stage : *stages) {
     if (!stage.is_table()) {
-      fail(name, stage.source(), fmt::format("a stage must be a section, not {}", type_name(stage)), remedy);
+      toml_error(name, stage.source(), fmt::format("a stage must be a section, not {}", toml_type(stage)), remedy);
     }
     if (config.rescorer.stages.size() == kMaxStages) {
-      fail(name, stage.source(), fmt::format("there are more than {} stages", kMaxStages), "use fewer");
+      toml_error(name, stage.source(), fmt::format("there are more than {} stages", kMaxStages), "use fewer");
     }
     read_stage(*stage.as_table(), name, config, places);
   }
@@ -145,15 +105,15 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
     if (key.section == section.str()) names.push_back(key.name);
   }
   if (names.empty()) {
-    fail(name, section.source(),
-         node.is_table() ? fmt::format("unknown section [{}]", section.str())
-                         : fmt::format("unknown key \"{}\"", section.str()),
-         node.is_table() ? did_you_mean(section.str(), sections) : "put the key in a section: " + join(sections));
+    toml_error(name, section.source(),
+               node.is_table() ? fmt::format("unknown section [{}]", section.str())
+                               : fmt::format("unknown key \"{}\"", section.str()),
+               node.is_table() ? did_you_mean(section.str(), sections) : "put the key in a section: " + join(sections));
   }
   const toml::table* table = node.as_table();
   if (table == nullptr) {
-    fail(name, section.source(), fmt::format("{} must be a section, not {}", section.str(), type_name(node)),
-         fmt::format("write [{}] on a line of its own and the keys below it", section.str()));
+    toml_error(name, section.source(), fmt::format("{} must be a section, not {}", section.str(), toml_type(node)),
+               fmt::format("write [{}] on a line of its own and the keys below it", section.str()));
   }
   const toml::node* stages = nullptr;
   for (const auto& [written, value] : in_order(*table)) {
@@ -163,8 +123,8 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
     }
     const Key* const found = find_key(section.str(), written->str());
     if (found == nullptr) {
-      fail(name, written->source(), fmt::format("unknown key \"{}\" in [{}]", written->str(), section.str()),
-           did_you_mean(written->str(), names));
+      toml_error(name, written->source(), fmt::format("unknown key \"{}\" in [{}]", written->str(), section.str()),
+                 did_you_mean(written->str(), names));
     }
     read_key(*found, *value, name, config);
     places[{0, found}] = value->source();
@@ -172,48 +132,11 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
   if (stages != nullptr) read_stages(*stages, name, config, places);
 }
 
-std::string read_file(const std::filesystem::path& file) {
-  const std::string remedy = "give a readable TOML file";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    throw Error(ErrorKind::io, file.string(), "is a directory, not a configuration file", remedy);
-  }
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error(ErrorKind::io, file.string(), fmt::format("cannot be opened: {}", std::strerror(errno)), remedy);
-  std::string text(kMaxFile + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad())
-    throw Error(ErrorKind::io, file.string(), fmt::format("cannot be read: {}", std::strerror(errno)), remedy);
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kMaxFile) {
-    throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, the limit for a profile", remedy);
-  }
-  return text;
-}
-
-void require_shallow(std::string_view text, std::string_view name) {
-  const auto place = too_deep_in_toml(text);
-  if (!place) return;
-  const std::string_view before = text.substr(0, *place);
-  const auto lines = std::count(before.begin(), before.end(), '\n');
-  const std::size_t column = before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
-  throw Error(ErrorKind::invalid_data, fmt::format("{}:{}:{}", name, lines + 1, column + 1),
-              fmt::format("nests deeper than {} levels", kMaxNesting), "a profile has only sections and keys");
-}
-
 }  // namespace
 }  // namespace config
 
 Config parse_config(std::string_view toml_text, std::string_view name) {
-  config::require_shallow(toml_text, name);
-  toml::table root;
-  try {
-    root = toml::parse(toml_text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error(ErrorKind::invalid_data, config::place_of(name, error.source()), std::string(error.description()),
-                "see https://toml.io for the notation");
-  }
+  const toml::table root = config::parse_toml(toml_text, name);
   Config result;
   config::Places places;
   for (const auto& [section, node] : config::in_order(root))
@@ -222,14 +145,14 @@ Config parse_config(std::string_view toml_text, std::string_view name) {
     auto place = places.find({conflict.stage, conflict.key});
     if (place == places.end()) place = places.find({0, conflict.key});
     throw Error(ErrorKind::invalid_data,
-                place == places.end() ? std::string(name) : config::place_of(name, place->second), conflict.problem,
+                place == places.end() ? std::string(name) : config::toml_place(name, place->second), conflict.problem,
                 conflict.remedy);
   }
   return result;
 }
 
 Config load_config(const std::filesystem::path& file) {
-  Config result = parse_config(config::read_file(file), file.string());
+  Config result = parse_config(config::read_toml_file(file), file.string());
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   const auto resolve = [&](Config& paths_of) {
     for (const auto& key : config::schema()) {

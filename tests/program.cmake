@@ -26,6 +26,13 @@ relucent_test(graphs_tests LABELS unit fault index_tools
               LIBRARIES relucent_commands nlohmann_json::nlohmann_json)
 relucent_lucenepp_programs(graphs_tests)
 
+relucent_test(experiment_tests LABELS unit fault golden index_tools
+              SOURCES index_tools/experiments/experiment_file_unit.cpp
+                      index_tools/experiments/result_cache_fault.cpp
+                      index_tools/experiments/significance_golden.cpp
+                      index_tools/experiments/study_report_unit.cpp
+              LIBRARIES relucent_commands)
+
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 
@@ -42,6 +49,7 @@ function(relucent_program_test name)
   relucent_without_gpu(${name} "${ARG_LABELS}")
 endfunction()
 relucent_program_test(program_commands LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_experiment LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)

@@ -17,6 +17,7 @@
 
 #include "base/file/file_io.h"
 #include "index_tools/benchmarks/generated_collection.h"
+#include "index_tools/benchmarks/work_folder.h"
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/interrupt.h"
 #include "relucent/error.h"
@@ -27,28 +28,6 @@ namespace relucent::benchmarks {
 namespace {
 
 namespace fs = std::filesystem;
-
-class WorkFolder {
- public:
-  explicit WorkFolder(const fs::path& parent) {
-    std::string name = ((parent.empty() ? fs::temp_directory_path() : parent) / "relucent-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::io, name, std::string("the directory cannot be created: ") + std::strerror(errno),
-                  "choose another --folder");
-    }
-    path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  fs::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 /// Writes the collection; returns the size of the texts without ids.
 std::int64_t write_collection(const fs::path& file, std::int64_t documents) {

@@ -34,6 +34,8 @@ struct MemoryUse {
 /// This process's memory according to /proc; zeros if unavailable.
 MemoryUse memory_use();
 
+constexpr double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
 /// How long `work` takes.
 std::chrono::nanoseconds time_of(const std::function<void()>& work);
 

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "base/text.h"
-#include "base/utf8.h"
+#include "index_tools/evaluation/svg_text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -18,8 +17,8 @@ constexpr double kRight = 92, kTop = 84;                 // margins beside and a
 constexpr double kFont = 12, kTitleFont = 16;            // sizes in pixels
 constexpr std::size_t kMaxNamed = 60;                    // maximum number of queries with ids below their bars
 constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run's name and a query's id; longer ones are shortened
-// Grey, blue and orange with a contrast of 4 to 1 or more against both white and black.
-constexpr const char *kInk = "#767676", *kFirst = "#2a7fbf", *kOther = "#c8681e";
+// Blue and orange with a contrast of 4 to 1 or more against both white and black.
+constexpr const char *kFirst = "#2a7fbf", *kOther = "#c8681e";
 
 struct Bar {
   std::string query;
@@ -27,46 +26,11 @@ struct Bar {
   double difference() const { return a - b; }
 };
 
-// Upper bound of a text's width in pixels for any sans-serif font: the widths of the widest common fonts (Verdana,
-// DejaVu Sans), times 1.13 for bold.
-double text_width(std::string_view text, double font_size) {
-  double ems = 0;
-  for (const char c : text) {
-    if (is_utf8_continuation(c)) continue;
-    if (static_cast<unsigned char>(c) >= 0x80 || std::string_view("mwMW%@").find(c) != std::string_view::npos) {
-      ems += 1;
-    } else {
-      ems += c >= 'A' && c <= 'Z' ? 0.79 : 0.65;
-    }
-  }
-  return ems * font_size;
-}
-
 constexpr double kBold = 1.13;
-
-// As much of the text's end as fits, because ids and paths differ there.
-std::string shortened(const std::string& text, double font_size, double width) {
-  if (text_width(text, font_size) <= width) return text;
-  for (std::size_t from = 1; from < text.size(); ++from) {
-    if (is_utf8_continuation(text[from])) continue;
-    const std::string rest = "…" + text.substr(from);
-    if (text_width(rest, font_size) <= width) return rest;
-  }
-  return "…";
-}
 
 // With a minus sign instead of a hyphen.
 std::string number_text(double value, int decimals) {
   return fmt::format("{}{:.{}f}", value < 0 ? "−" : value > 0 ? "+" : "", std::abs(value), decimals);
-}
-
-// The distance of grid lines: 1, 2 or 5 times a power of ten, for four to eight lines.
-double grid_step(double range) {
-  const double power = std::pow(10, std::floor(std::log10(range / 4)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (range / (factor * power) <= 8) return factor * power;
-  }
-  return 10 * power;
 }
 
 class Panel {
@@ -89,7 +53,7 @@ class Panel {
     low_ = step_ * std::floor(low_ / step_ + 1e-9);
     high_ = step_ * std::ceil(high_ / step_ - 1e-9);
     tick_decimals_ = std::max(1, static_cast<int>(-std::floor(std::log10(step_) + 1e-9)));
-    const double tick_width = std::max(text_width(tick(low_), kFont), text_width(tick(high_), kFont));
+    const double tick_width = std::max(svg_text_width(tick(low_), kFont), svg_text_width(tick(high_), kFont));
     left_ = std::max(76.0, 36 + tick_width);  // 36: the axis's title
     lay_out_names();
   }
@@ -110,15 +74,9 @@ class Panel {
     name_font_ = slot() < 11 ? 9 : 10;
     double widest = 0;
     for (const Bar& bar : bars_)
-      widest = std::max(widest, text_width(shortened(bar.query, name_font_, kWidestQuery), name_font_));
+      widest = std::max(widest, svg_text_width(svg_shortened(bar.query, name_font_, kWidestQuery), name_font_));
     names_ = widest + 6 <= slot() ? Names::level : Names::upright;
     below_ += names_ == Names::level ? 14 : widest + 2;
-  }
-
-  std::string text(double x, double place_y, const char* anchor, const std::string& content,
-                   const std::string& more = "") const {
-    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, place_y, anchor, more,
-                       content);
   }
 
   std::string heading() const {
@@ -130,13 +88,14 @@ class Panel {
     const auto coloured = [](const char* colour, const std::string& content) {
       return fmt::format("<tspan fill=\"{}\" font-weight=\"bold\">{}</tspan>", colour, content);
     };
-    return text(left_, top_ + 24, "start", escape_xml(measure_) + " by query: A − B",
-                fmt::format(" font-size=\"{:.0f}\" font-weight=\"bold\"", kTitleFont)) +
-           text(left_, top_ + 45, "start", coloured(kFirst, fmt::format("A = {} better: {}", escape_xml(first_), up))) +
-           text(left_, top_ + 62, "start",
-                fmt::format("{} · equal: {}",
-                            coloured(kOther, fmt::format("B = {} better: {}", escape_xml(other_), down)),
-                            bars_.size() - up - down));
+    return svg_text(left_, top_ + 24, "start", escape_xml(measure_) + " by query: A − B",
+                    fmt::format(" font-size=\"{:.0f}\" font-weight=\"bold\"", kTitleFont)) +
+           svg_text(left_, top_ + 45, "start",
+                    coloured(kFirst, fmt::format("A = {} better: {}", escape_xml(first_), up))) +
+           svg_text(left_, top_ + 62, "start",
+                    fmt::format("{} · equal: {}",
+                                coloured(kOther, fmt::format("B = {} better: {}", escape_xml(other_), down)),
+                                bars_.size() - up - down));
   }
 
   std::string grid() const {
@@ -145,12 +104,12 @@ class Panel {
       const double value = i * step_;
       result += fmt::format(
           "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-opacity=\"{}\"/>\n",
-          left_, kWidth - kRight, y(value), y(value), kInk, i == 0 ? "1" : "0.3");
-      result += text(left_ - 8, y(value) + 4, "end", tick(value));
+          left_, kWidth - kRight, y(value), y(value), kSvgInk, i == 0 ? "1" : "0.3");
+      result += svg_text(left_ - 8, y(value) + 4, "end", tick(value));
     }
     const double middle = top_ + kTop + kBars / 2;
-    return result + text(20, middle, "middle", "difference in " + escape_xml(measure_),
-                         fmt::format(" transform=\"rotate(-90 20 {:.1f})\"", middle));
+    return result + svg_text(20, middle, "middle", "difference in " + escape_xml(measure_),
+                             fmt::format(" transform=\"rotate(-90 20 {:.1f})\"", middle));
   }
 
   std::string bars() const {
@@ -172,17 +131,17 @@ class Panel {
     const double bottom = top_ + kTop + kBars;
     const std::string caption =
         fmt::format("{} {}", bars_.size(), bars_.size() == 1 ? "query" : "queries, sorted by the difference");
-    std::string result = text((left_ + kWidth - kRight) / 2, bottom + below_ - 14, "middle", caption);
+    std::string result = svg_text((left_ + kWidth - kRight) / 2, bottom + below_ - 14, "middle", caption);
     if (names_ == Names::none) return result;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
       const double x = left_ + slot() * (static_cast<double>(i) + 0.5);
-      const std::string id = escape_xml(shortened(bars_[i].query, name_font_, kWidestQuery));
+      const std::string id = escape_xml(svg_shortened(bars_[i].query, name_font_, kWidestQuery));
       const std::string size = fmt::format(" font-size=\"{:.0f}\"", name_font_);
       if (names_ == Names::level) {
-        result += text(x, bottom + 16, "middle", id, size);
+        result += svg_text(x, bottom + 16, "middle", id, size);
       } else {
-        result += text(x + 3.5, bottom + 6, "end", id,
-                       fmt::format("{} transform=\"rotate(-90 {:.1f} {:.1f})\"", size, x + 3.5, bottom + 6));
+        result += svg_text(x + 3.5, bottom + 6, "end", id,
+                           fmt::format("{} transform=\"rotate(-90 {:.1f} {:.1f})\"", size, x + 3.5, bottom + 6));
       }
     }
     return result;
@@ -195,9 +154,9 @@ class Panel {
     return fmt::format(
                "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"1.5\" "
                "stroke-dasharray=\"6 4\"/>\n",
-               left_, kWidth - kRight, y(value), y(value), kInk) +
-           text(kWidth - kRight + 8, y(value) - 4, "start", "mean") +
-           text(kWidth - kRight + 8, y(value) + 11, "start", number_text(value, 4));
+               left_, kWidth - kRight, y(value), y(value), kSvgInk) +
+           svg_text(kWidth - kRight + 8, y(value) - 4, "start", "mean") +
+           svg_text(kWidth - kRight + 8, y(value) + 11, "start", number_text(value, 4));
   }
 
   std::vector<Bar> bars_;
@@ -223,16 +182,14 @@ std::string difference_plot(const Report& report, std::size_t measure) {
     }
     std::vector<Bar> bars;
     for (std::size_t i = 0; i < pairs.queries.size(); ++i) bars.push_back({pairs.queries[i], pairs.a[i], pairs.b[i]});
-    const auto run = [&report](std::size_t i) { return shortened(run_name(report, i), kFont * kBold, kWidestName); };
+    const auto run = [&report](std::size_t i) {
+      return svg_shortened(run_name(report, i), kFont * kBold, kWidestName);
+    };
     const Panel panel(std::move(bars), name, run(0), run(other), height);
     panels += panel.draw();
     height += panel.height();
   }
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-      "role=\"img\" font-family=\"sans-serif\" font-size=\"{2:.0f}\" fill=\"{3}\">\n"
-      "<title>{4} by query</title>\n{5}</svg>\n",
-      kWidth, std::ceil(height), kFont, kInk, escape_xml(name), panels);
+  return svg_drawing(kWidth, height, kFont, name + " by query", panels);
 }
 
 }  // namespace relucent::index_tools

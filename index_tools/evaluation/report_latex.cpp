@@ -2,41 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "index_tools/evaluation/report.h"
+#include "index_tools/evaluation/report_cells.h"
 
 namespace relucent::index_tools {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '\\': result += "\\textbackslash{}"; break;
-      case '~': result += "\\textasciitilde{}"; break;
-      case '^': result += "\\textasciicircum{}"; break;
-      case '<': result += "$<$"; break;
-      case '>': result += "$>$"; break;
-      case '&':
-      case '%':
-      case '$':
-      case '#':
-      case '_':
-      case '{':
-      case '}': result += '\\'; [[fallthrough]];
-      default: result += c;
-    }
-  }
-  return result;
-}
-
-std::string p_latex(double p) {
-  std::string text = p_text(p);
-  const std::size_t exponent = text.find('e');
-  if (exponent == std::string::npos) return text;
-  return fmt::format("${} \\times 10^{{{}}}$", text.substr(0, exponent), std::stoi(text.substr(exponent + 1)));
-}
 
 std::string latex_marks(const Report& report, std::size_t run, std::size_t measure) {
   if (run == 0 || report.comparisons.empty()) return {};
@@ -58,10 +29,10 @@ std::string value_rows(const Report& report) {
   std::string text;
   for (std::size_t r = 0; r < report.runs.size(); ++r) {
     const Evaluation& evaluation = report.runs[r].evaluation;
-    const std::string name = escaped(run_name(report, r));
+    const std::string name = latex_text(run_name(report, r));
     if (report.per_query) {
       for (const auto& [query, values] : evaluation.queries) {
-        text += fmt::format("{} & {}", name, escaped(query));
+        text += fmt::format("{} & {}", name, latex_text(query));
         for (std::size_t m = 0; m < values.size(); ++m) text += " & " + value_text(report.measures[m], values[m]);
         text += " \\\\\n";
       }
@@ -89,13 +60,13 @@ std::string comparison_table(const Report& report) {
       if (!comparison.tests[m]) continue;
       const PairedTests& tests = *comparison.tests[m];
       const Measure& measure = report.measures[m];
-      text +=
-          fmt::format("{} & {} & {} & {} & {} & ${:+.4f}$ & {}", escaped(run_name(report, comparison.a)),
-                      escaped(run_name(report, comparison.b)), escaped(measure.name), value_text(measure, tests.mean_a),
-                      value_text(measure, tests.mean_b), tests.mean_difference, tests.n);
+      text += fmt::format("{} & {} & {} & {} & {} & ${:+.4f}$ & {}", latex_text(run_name(report, comparison.a)),
+                          latex_text(run_name(report, comparison.b)), latex_text(measure.name),
+                          value_text(measure, tests.mean_a), value_text(measure, tests.mean_b), tests.mean_difference,
+                          tests.n);
       if (tests.result) {
-        text += fmt::format(" & ${:.3f}$ & {} & {}", tests.result->t, p_latex(tests.result->p_t),
-                            p_latex(tests.result->p_tost));
+        text += fmt::format(" & ${:.3f}$ & {} & {}", tests.result->t, latex_p(tests.result->p_t),
+                            latex_p(tests.result->p_tost));
       } else {
         text += " & -- & -- & --";
       }
@@ -113,12 +84,12 @@ std::string format_latex(const Report& report) {
   std::string text = fmt::format("% \\usepackage{{booktabs{}}}\n\\begin{{{}}}{{{}{}}}\n\\toprule\n{}",
                                  report.per_query ? ",longtable" : "", environment, std::string(words, 'l'),
                                  std::string(report.measures.size(), 'r'), report.per_query ? "Run & Query" : "Run");
-  for (const Measure& measure : report.measures) text += " & " + escaped(measure.name);
+  for (const Measure& measure : report.measures) text += " & " + latex_text(measure.name);
   text += fmt::format(" \\\\\n\\midrule\n{}\\bottomrule\n", value_rows(report));
   if (!report.comparisons.empty()) {
     const std::string span = fmt::format("\\multicolumn{{{}}}{{l}}{{\\footnotesize ", words + report.measures.size());
     text += fmt::format("{}$\\dagger$ differs from {} (paired t-test, $p < 0.05$)}} \\\\\n", span,
-                        escaped(run_name(report, 0)));
+                        latex_text(run_name(report, 0)));
     text += span + "$\\approx$ equivalent to it within $\\pm 0.02$ (TOST, $p < 0.05$)} \\\\\n";
   }
   text += fmt::format("\\end{{{}}}\n", environment);

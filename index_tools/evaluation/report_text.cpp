@@ -8,40 +8,20 @@
 
 #include "base/utf8.h"
 #include "index_tools/evaluation/report.h"
+#include "index_tools/evaluation/report_cells.h"
 
 namespace relucent::index_tools {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
 // Every character printed here takes one column.
 std::size_t columns_of(const std::string& text) { return count_code_points(text); }
-
-// Aligns the first column left and all others right.
-std::string aligned(const Rows& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string gap(widths[i] - columns_of(row[i]), ' ');
-      line += i == 0 ? row[i] + gap : fmt::format("  {}{}", gap, row[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
 
 std::string comparison_tables(const Report& report) {
   std::string text;
   for (const Comparison& comparison : report.comparisons) {
     text += fmt::format("\nA = {}\nB = {}\n", report.runs[comparison.a].file, report.runs[comparison.b].file);
-    Rows rows = {{"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
+    std::vector<Cells> rows = {
+        {"measure", "A", "B", "A - B", "queries", "t", "p (t-test)", "p (TOST 0.02)", "at level 0.05"}};
     for (std::size_t i = 0; i < comparison.tests.size(); ++i) {
       if (!comparison.tests[i]) continue;
       const Measure& measure = report.measures[i];
@@ -105,7 +85,7 @@ std::string format_lines(const Report& report) {
 }
 
 std::string format_table(const Report& report) {
-  Rows rows = {{report.per_query ? "run, query" : "run"}};
+  std::vector<Cells> rows = {{report.per_query ? "run, query" : "run"}};
   const std::string no_marks(report.comparisons.empty() ? 0 : 2, ' ');
   for (const Measure& measure : report.measures) rows[0].push_back(measure.name + no_marks);
   const auto add = [&](const std::string& name, const std::vector<double>& values,

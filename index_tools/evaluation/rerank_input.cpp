@@ -111,6 +111,15 @@ class RerankInputReader {
 
 }  // namespace
 
+std::vector<Candidate> scorer_candidates(const RerankQuery& query) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(query.candidates.size());
+  for (const RerankCandidate& candidate : query.candidates) {
+    candidates.push_back({candidate.docno, candidate.text, candidate.score, static_cast<std::int32_t>(candidate.rank)});
+  }
+  return candidates;
+}
+
 RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines) {
   RerankInputReader reader(file, keep_lines);
   for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "relucent/scorer.h"
+
 namespace relucent::index_tools {
 
 /// One candidate of a TIREx rerank file.
@@ -28,6 +30,9 @@ struct RerankInput {
   std::size_t candidates = 0;
   bool all_scored = true;  ///< every record states a score
 };
+
+/// The query's candidates as a Scorer takes them, with views into `query`.
+std::vector<Candidate> scorer_candidates(const RerankQuery& query);
 
 /// Reads TIREx's rerank.jsonl[.gz]: one object per line with qid, query, docno, text, rank and score (rank and score
 /// are optional: by default the order of the lines counts, and the score is 0). A query's candidates need not be

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <numeric>
 
 namespace relucent::index_tools {
 
-PairedTests paired_tests(std::span<const double> a, std::span<const double> b) {
+PairedTests paired_tests(std::span<const double> a, std::span<const double> b, double bound) {
   PairedTests tests;
   tests.n = a.size();
   if (a.empty()) return tests;
@@ -36,13 +37,26 @@ PairedTests paired_tests(std::span<const double> a, std::span<const double> b) {
   PairedTests::Result result;
   result.t = tests.mean_difference / *tests.standard_error;
   result.p_t = std::min(1.0, 2 * above(std::abs(result.t)));
-  result.t_low = (tests.mean_difference + kEquivalenceBound) / *tests.standard_error;
+  result.t_low = (tests.mean_difference + bound) / *tests.standard_error;
   result.p_low = above(result.t_low);
-  result.t_high = (tests.mean_difference - kEquivalenceBound) / *tests.standard_error;
+  result.t_high = (tests.mean_difference - bound) / *tests.standard_error;
   result.p_high = below(result.t_high);
   result.p_tost = std::max(result.p_low, result.p_high);
   tests.result = result;
   return tests;
+}
+
+std::vector<double> holm_adjusted(std::span<const double> p_values) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::vector<double> adjusted(p_values.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    largest = std::max(largest, static_cast<double>(order.size() - i) * p_values[order[i]]);
+    adjusted[order[i]] = std::min(1.0, largest);
+  }
+  return adjusted;
 }
 
 }  // namespace relucent::index_tools

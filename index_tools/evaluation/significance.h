@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace relucent::index_tools {
 
@@ -25,7 +26,12 @@ struct PairedTests {
   std::optional<Result> result;
 };
 
-/// `a` and `b` have the same length.
-PairedTests paired_tests(std::span<const double> a, std::span<const double> b);
+/// `a` and `b` have the same length; `bound` is TOST's.
+PairedTests paired_tests(std::span<const double> a, std::span<const double> b, double bound = kEquivalenceBound);
+
+/// Corrects the p-values of a family of tests as Holm (1979) does: in ascending order, p(i) becomes the largest of
+/// (n - j) p(j), j <= i counted from 0, and at most 1. An adjusted value is compared with the level as it is.
+/// @return one value per p-value, in the order given
+std::vector<double> holm_adjusted(std::span<const double> p_values);
 
 }  // namespace relucent::index_tools

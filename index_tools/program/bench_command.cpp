@@ -1,25 +1,40 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/text.h"
 #include "index_tools/benchmarks/bm25_benchmark.h"
+#include "index_tools/benchmarks/cost_study.h"
 #include "index_tools/benchmarks/index_benchmark.h"
 #include "index_tools/benchmarks/mix_encoder_benchmark.h"
 #include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/model_sweep.h"
 #include "index_tools/benchmarks/pipeline_benchmark.h"
+#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/study_plot.h"
+#include "index_tools/experiments/study_report.h"
+#include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
+#include "index_tools/program/text_output.h"
 #include "relucent/error.h"
 #include "relucent/threads.h"
 
 namespace relucent::program {
 namespace {
+
+struct Study {
+  std::string model, peers, plot, format = "table";
+  std::vector<int> lengths = {16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
+  std::vector<std::string> patterns = {"full", "sparse"}, windows = {"64", "4"}, devices, precisions;
+  int candidates = 20, query_tokens = 10, runs = 5, threads = 0;
+};
 
 struct Options {
   benchmarks::ModelBenchmark model;
@@ -27,20 +42,12 @@ struct Options {
   benchmarks::Bm25Benchmark bm25;
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
+  Study study;
   std::string device = "auto", precision = "auto", config;
   int attention_window = -2;  // below -1: the checkpoint's
   bool json = false, sweep = false;
   double latency_ms = 200;
 };
-
-std::filesystem::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return std::filesystem::path(cache) / "relucent";
-  }
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home != '\0' ? std::filesystem::path(home) / ".cache" / "relucent"
-                                          : std::filesystem::temp_directory_path() / "relucent";
-}
 
 void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
   CLI::App* command =
@@ -237,6 +244,80 @@ void add_pipeline_benchmark(CLI::App& bench, Action& chosen, const std::shared_p
   });
 }
 
+std::string quoted_list(const std::vector<std::string>& values) {
+  return "[" + join(values, ", ", [](const std::string& value) { return "\"" + value + "\""; }) + "]";
+}
+
+/// `relucent bench study` is an experiment with [costs], written by its flags.
+index_tools::Experiment study_of(const Study& study) {
+  std::string windows, rows;
+  for (const std::string& window : study.windows)
+    windows += (windows.empty() ? "" : ", ") + (window == "inf" ? "\"inf\"" : window);
+  std::string settings;
+  if (!study.devices.empty()) settings += fmt::format("devices = {}\n", quoted_list(study.devices));
+  if (!study.precisions.empty()) settings += fmt::format("precisions = {}\n", quoted_list(study.precisions));
+  std::string name = "{pattern} w={window}";
+  if (study.devices.size() > 1) name += " {device}";
+  if (study.precisions.size() > 1) name += " {precision}";
+  for (const std::string& pattern : study.patterns) {
+    std::string of_pattern = name;
+    if (pattern == "full") of_pattern.erase(of_pattern.find(" w={window}"), 11);
+    rows += fmt::format("[[rows]]\nname = \"{}\"\nmodels = [\"model\"]\npatterns = [\"{}\"]\n{}{}", of_pattern, pattern,
+                        pattern == "full" ? "" : fmt::format("windows = [{}]\n", windows), settings);
+  }
+  index_tools::Experiment experiment = index_tools::parse_experiment(
+      fmt::format(
+          "title = \"time and memory per candidate\"\n[costs]\nlengths = [{}]\ncandidates = {}\nquery_tokens = {}\n"
+          "runs = {}\n[[models]]\nname = \"model\"\n{}",
+          join(study.lengths), study.candidates, study.query_tokens, study.runs, rows),
+      "bench study", std::filesystem::current_path());
+  if (!study.model.empty()) experiment.models[0].folder = std::filesystem::absolute(study.model);
+  return experiment;
+}
+
+void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand("study", "Time and memory per candidate by length and attention window");
+  command->footer(
+      "Examples:\n"
+      "  relucent bench study --plot costs.svg\n"
+      "  relucent bench study --lengths 128,512,4096 --windows 4,64 --devices cpu --precisions fp32,bf16 --format csv");
+  Study& study = options->study;
+  const auto list = [&](const char* flag, auto& values, const char* help) {
+    return command->add_option(flag, values, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
+  };
+  command->add_option("--model", study.model, "Checkpoint directory (default: the bundled checkpoint)");
+  list("--lengths", study.lengths, "Tokens per input, query and special tokens included");
+  list("--patterns", study.patterns, "full | longformer | qds | sparse");
+  list("--windows", study.windows, "Attention windows of the patterns that have one; inf: unlimited");
+  list("--devices", study.devices, "auto | ref | cpu | cuda:N (default: auto)");
+  list("--precisions", study.precisions, "auto | fp32 | tf32 | bf16 | fp16 | int8 (default: auto)");
+  command->add_option("--candidates", study.candidates, "Documents per query")->capture_default_str();
+  command->add_option("--query-tokens", study.query_tokens, "Word pieces of the query")->capture_default_str();
+  command->add_option("--runs", study.runs, "Timed runs after one warm-up")->capture_default_str();
+  command->add_option("--threads", study.threads, "0: every core this process may use")->capture_default_str();
+  command->add_option("--peers", study.peers, "Add the contenders of a table that tests/benchmarks printed")
+      ->type_name("FILE");
+  command->add_option("--plot", study.plot, "Draw time and memory by length as SVG")->type_name("FILE.svg");
+  command->add_option("--format", study.format, "table, csv, json, latex")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      const Study& asked = options->study;
+      const index_tools::Experiment experiment = study_of(asked);
+      const InterruptStop interrupt;
+      benchmarks::CostStudy how;
+      how.threads = asked.threads;
+      how.peers = asked.peers;
+      how.stop = interrupt.token();
+      const index_tools::StudyReport report = benchmarks::measure_costs(experiment, how);
+      std::cout << formatted_study(report, asked.format);
+      if (!asked.plot.empty()) write_result(asked.plot, index_tools::study_plot(experiment, report));
+      return ExitCode::ok;
+    };
+  });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& program, Action& chosen) {
@@ -249,6 +330,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bm25_benchmark(*bench, chosen, options);
   add_index_benchmark(*bench, chosen, options);
   add_pipeline_benchmark(*bench, chosen, options);
+  add_study(*bench, chosen, options);
 }
 
 }  // namespace relucent::program

@@ -60,6 +60,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_search(program, chosen);
   add_rerank(program, chosen);
   add_evaluate(program, chosen);
+  add_experiment(program, chosen);
   add_topics(program, chosen);
   add_qrels(program, chosen);
   add_run(program, chosen);

@@ -34,7 +34,6 @@
 namespace relucent::program {
 namespace {
 
-using index_tools::RerankCandidate;
 using index_tools::RerankedQuery;
 using index_tools::RerankInput;
 using index_tools::RerankQuery;
@@ -138,17 +137,16 @@ RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& 
   StopSignal signal;
   signal.stop = stop;
   if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
+  const std::vector<Candidate> texts = index_tools::scorer_candidates(query);
   std::vector<double> scores;
-  for (const RerankCandidate& candidate : query.candidates) scores.push_back(candidate.score);
+  for (const Candidate& candidate : texts) scores.push_back(candidate.first_stage_score);
   std::deque<std::string> graphs;
   const auto candidates = [&](std::size_t stage, std::span<const std::size_t> places) {
     std::vector<Candidate> chosen;
     for (const std::size_t place : places) {
-      const RerankCandidate& one = query.candidates[place];
-      Candidate& candidate = chosen.emplace_back();
-      candidate = {one.docno, one.text, one.score, static_cast<std::int32_t>(one.rank)};
-      if (graph_makers[stage] && !one.text.empty()) {
-        candidate.graph = graphs.emplace_back(graph_makers[stage]->make(one.text, signal));
+      Candidate& candidate = chosen.emplace_back(texts[place]);
+      if (graph_makers[stage] && !candidate.text.empty()) {
+        candidate.graph = graphs.emplace_back(graph_makers[stage]->make(candidate.text, signal));
       }
     }
     return chosen;

@@ -1,0 +1,271 @@
+#include "index_tools/benchmarks/cost_study.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "index_tools/benchmarks/generated_texts.h"
+#include "index_tools/benchmarks/measurement.h"
+#include "index_tools/benchmarks/model_benchmark.h"
+#include "index_tools/benchmarks/work_folder.h"
+#include "index_tools/evaluation/text_lines.h"
+#include "index_tools/experiments/experiment_run.h"
+#include "relucent/error.h"
+#include "relucent/kernels/peak.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+#include "relucent/stop.h"
+
+namespace relucent::benchmarks {
+namespace {
+
+using index_tools::Experiment;
+using index_tools::ExperimentRow;
+using index_tools::StudyReport;
+using index_tools::StudyTable;
+
+constexpr std::size_t kTime = 0, kMemory = 1;  // tables of the report
+
+// From now on, the process's peak of memory is counted anew; false where the system does not offer that.
+bool reset_peak_memory() {
+  std::ofstream out("/proc/self/clear_refs");
+  out << "5" << std::flush;
+  return out.good();
+}
+
+CrossEncoderOptions options_of(const RescorerConfig& config, std::int32_t threads) {
+  CrossEncoderOptions options;
+  options.backend.device = config.device;
+  options.backend.precision = config.precision;
+  options.backend.threads = threads > 0 ? threads : config.threads;
+  options.attention_window = config.attention_window;
+  switch (config.pattern) {
+    case PatternChoice::checkpoint: break;
+    case PatternChoice::full: options.pattern = NamedPattern::full; break;
+    case PatternChoice::longformer: options.pattern = NamedPattern::longformer; break;
+    case PatternChoice::qds: options.pattern = NamedPattern::qds; break;
+    case PatternChoice::sparse: options.pattern = NamedPattern::sparse; break;
+  }
+  return options;
+}
+
+struct Point {
+  double milliseconds = 0, floor_milliseconds = 0;  // per candidate
+  std::optional<double> megabytes;
+  double floor_megabytes = 0;
+};
+
+Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
+              const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop) {
+  options.max_length = length;
+  const auto encoder = CrossEncoder::load(model, options);
+  const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens);
+  const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
+  Point point;
+  const double count = costs.candidates;
+  ::malloc_trim(0);
+  const bool counted = reset_peak_memory();
+  const double before = memory_use().resident_mb;
+  PairScores scores = encoder->score(texts.query, views, stop);
+  const double growth = memory_use().peak_mb - before;
+  if (counted && growth > 0) point.megabytes = growth / count;
+  std::vector<std::chrono::nanoseconds> samples;
+  for (int run = 0; run < costs.runs; ++run) {
+    const std::chrono::nanoseconds whole = time_of([&] { scores = encoder->score(texts.query, views, stop); });
+    samples.push_back(scores.times.device.count() > 0 ? scores.times.device : whole);
+  }
+  if (scores.device_bytes > 0) point.megabytes = static_cast<double>(scores.device_bytes) / 1e6 / count;
+  point.milliseconds = 1e3 * in_seconds(summarize("", std::move(samples)).median) / count;
+  const double peak = measured_peak(encoder->backend());
+  const EncoderDescription& description = encoder->description();
+  if (peak > 0) {
+    point.floor_milliseconds =
+        1e3 * operations(description, costs.candidates, costs.query_tokens + 1, length - costs.query_tokens - 2) /
+        peak / count;
+  }
+  const double bytes =
+      encoder->backend().precision == Precision::fp32 || encoder->backend().precision == Precision::tf32 ? 4
+      : encoder->backend().precision == Precision::int8                                                  ? 1
+                                                                                                         : 2;
+  point.floor_megabytes = bytes * description.hidden_size * length / 1e6;
+  return point;
+}
+
+/// A model's folder with a position table for `length` tokens: its own, or an extended copy.
+class LongModels {
+ public:
+  std::filesystem::path folder(const std::filesystem::path& model, std::int32_t length) {
+    const auto known = limits_.find(model);
+    std::int32_t limit = 0;
+    if (known != limits_.end()) {
+      limit = known->second;
+    } else {
+      CrossEncoderOptions options;
+      options.backend.device = Device::cpu();
+      limit = limits_[model] = CrossEncoder::load(model, options)->max_length();
+    }
+    if (length <= limit) return model;
+    const auto [copy, is_new] = copies_.try_emplace({model, length});
+    if (is_new) {
+      copy->second = work_ / fmt::format("model-{}", copies_.size());
+      extend_positions(model, copy->second, length);
+    }
+    return copy->second;
+  }
+
+ private:
+  WorkFolder work_;
+  std::map<std::filesystem::path, std::int32_t> limits_;
+  std::map<std::pair<std::filesystem::path, std::int32_t>, std::filesystem::path> copies_;
+};
+
+StudyReport empty_report(const Experiment& experiment) {
+  StudyReport report;
+  report.title = experiment.title;
+  report.source = experiment.source;
+  report.columns = experiment.columns();
+  report.references.resize(report.columns.size());
+  for (const ExperimentRow& row : experiment.rows) report.rows.push_back(row.name);
+  for (const char* measure : {"ms", "MB"}) {
+    StudyTable table{measure, 3, true, {}};
+    table.cells.assign(report.rows.size(), std::vector<index_tools::StudyCell>(report.columns.size()));
+    const auto published = experiment.published.find(measure);
+    for (std::size_t c = 0; published != experiment.published.end() && c < report.columns.size(); ++c) {
+      const auto column = published->second.find(report.columns[c]);
+      if (column == published->second.end()) continue;
+      for (std::size_t r = 0; r < report.rows.size(); ++r) {
+        if (const auto value = column->second.find(report.rows[r]); value != column->second.end())
+          table.cells[r][c].published = value->second;
+      }
+    }
+    report.tables.push_back(std::move(table));
+  }
+  return report;
+}
+
+// The cells of a line of a Markdown table; none for other lines.
+std::vector<std::string> markdown_cells(std::string_view line) {
+  line = trim(line);
+  std::vector<std::string> cells;
+  if (!line.starts_with('|') || line.size() < 2) return cells;
+  line.remove_prefix(1);
+  for (std::size_t end; (end = line.find('|')) != std::string_view::npos; line.remove_prefix(end + 1))
+    cells.emplace_back(trim(line.substr(0, end)));
+  return cells;
+}
+
+std::optional<double> number_in(std::string cell) {
+  std::erase(cell, ',');
+  double value = 0;
+  return index_tools::parse_number(cell, value) ? std::optional(value) : std::nullopt;
+}
+
+void add_peer(StudyReport& report, const std::string& name, const std::string& length, std::optional<double> ms,
+              std::optional<double> mb) {
+  const auto column = std::find(report.columns.begin(), report.columns.end(), length);
+  if (column == report.columns.end()) return;
+  auto row = std::find(report.rows.begin(), report.rows.end(), name);
+  if (row == report.rows.end()) {
+    row = report.rows.insert(report.rows.end(), name);
+    for (StudyTable& table : report.tables) table.cells.emplace_back(report.columns.size());
+  }
+  const auto r = static_cast<std::size_t>(row - report.rows.begin());
+  const auto c = static_cast<std::size_t>(column - report.columns.begin());
+  report.tables[kTime].cells[r][c].value = ms;
+  report.tables[kMemory].cells[r][c].value = mb;
+}
+
+}  // namespace
+
+StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) {
+  StudyReport report = empty_report(experiment);
+  const index_tools::ExperimentCosts& costs = *experiment.costs;
+  StopSignal stop;
+  stop.stop = study.stop;
+  for (const index_tools::ExperimentPart& part : index_tools::parts_of(experiment)) {
+    if (!part.present) report.notes.push_back(index_tools::describe(part));
+  }
+  LongModels models;
+  const auto all = static_cast<std::int64_t>(report.rows.size() * report.columns.size());
+  std::int64_t done = 0;
+  for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
+    const ExperimentRow& row = experiment.rows[r];
+    const RescorerConfig config = index_tools::resolved(experiment, row);
+    const std::filesystem::path model = config.model.empty() ? default_model() : std::filesystem::path(config.model);
+    for (std::size_t c = 0; c < costs.lengths.size(); ++c, ++done) {
+      stop.throw_if_due("the measurement");
+      study.update(done, all);
+      std::error_code ignored;
+      if (!std::filesystem::exists(model, ignored)) continue;
+      try {
+        const Point point = measure(models.folder(model, costs.lengths[c]), options_of(config, study.threads), costs,
+                                    costs.lengths[c], stop);
+        index_tools::StudyCell& time = report.tables[kTime].cells[r][c];
+        time.value = point.milliseconds;
+        if (point.floor_milliseconds > 0) time.floor = point.floor_milliseconds;
+        report.tables[kMemory].cells[r][c].value = point.megabytes;
+        report.tables[kMemory].cells[r][c].floor = point.floor_megabytes;
+      } catch (const Error& error) {
+        // What a device cannot compute is a result, too.
+        if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::device) throw;
+        report.notes.push_back(fmt::format("{}, {} tokens: {}", row.name, costs.lengths[c], error.what()));
+      }
+    }
+  }
+  if (!study.peers.empty()) add_peers(study.peers, report);
+  return report;
+}
+
+void add_peers(const std::filesystem::path& file, StudyReport& report) {
+  double candidates = 0;
+  std::string length;
+  std::vector<std::string> header;
+  bool found = false;
+  index_tools::for_each_line(file, [&](const std::string& line, std::int64_t) {
+    static const std::regex kSizes("^([0-9,]+) candidates (a query|x ([0-9,]+) tokens)");
+    if (std::smatch match; std::regex_search(line, match, kSizes)) {
+      candidates = number_in(match[1].str()).value_or(0);
+      length = match[3].str();
+      std::erase(length, ',');
+    }
+    const std::vector<std::string> cells = markdown_cells(line);
+    if (cells.empty() || cells[0].starts_with("---")) return;
+    if (std::find(cells.begin(), cells.end(), "contender") != cells.end()) {
+      header = cells;
+      return;
+    }
+    if (header.empty() || cells.size() < 3 || !(candidates > 0)) return;
+    const auto cell = [&](std::initializer_list<std::string_view> names) -> std::string {
+      for (const std::string_view name : names) {
+        const auto place = std::find(header.begin(), header.end(), name) - header.begin();
+        if (static_cast<std::size_t>(place) < std::min(header.size(), cells.size()))
+          return cells[static_cast<std::size_t>(place)];
+      }
+      return {};
+    };
+    std::string tokens = cell({"tokens"});
+    std::erase(tokens, ',');
+    std::optional<double> ms = number_in(cell({"text to logits, ms", "median ms"})),
+                          kb = number_in(cell({"KB a candidate"}));
+    if (!ms) return;
+    found = true;
+    add_peer(report, cell({"contender"}), tokens.empty() ? length : tokens, *ms / candidates,
+             kb ? std::optional(*kb / 1000) : std::nullopt);
+  });
+  if (!found) {
+    throw Error(ErrorKind::invalid_data, file.string(), "has no table of contenders",
+                "pass what tests/benchmarks/gpu/compare.sh or tests/benchmarks/peers/compare.sh printed");
+  }
+}
+
+}  // namespace relucent::benchmarks

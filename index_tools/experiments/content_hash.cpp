@@ -1,0 +1,107 @@
+#include "index_tools/experiments/content_hash.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/checksum.h"
+#include "base/text.h"
+#include "relucent/error.h"
+#include "relucent/kernels/devices.h"
+#include "relucent/model/cross_encoder.h"
+#include "relucent/version.h"
+
+namespace relucent::index_tools {
+namespace {
+
+// With its size in front, so that no two sequences of parts have the same bytes.
+void add(Checksum& sum, std::string_view part) {
+  sum.add(fmt::format("{}:", part.size()));
+  sum.add(part);
+}
+
+// "cpu amx", "cuda:0 NVIDIA H200", without what changes from day to day, such as free memory.
+std::string devices_here(const Device& wanted) {
+  static const std::vector<DeviceSummary> all = list_devices();
+  const bool cpu_only = wanted == Device::cpu() || to_string(wanted) == "ref";
+  std::vector<std::string> usable;
+  for (const DeviceSummary& device : all) {
+    if (!device.usable() || (cpu_only && device.name != "cpu")) continue;
+    usable.push_back(device.name + " " + device.description.substr(0, device.description.find(',')));
+  }
+  return join(usable, "; ");
+}
+
+// The keys of [rescorer] without their comments.
+std::string settings_text(const RescorerConfig& stage) {
+  Config shown;
+  shown.rescorer = stage;
+  shown.rescorer.model.clear();
+  shown.rescorer.threads = 0;
+  shown.rescorer.timeout = {};
+  const std::string toml = to_toml(shown);
+  std::string text, section;
+  for (std::size_t begin = 0; begin < toml.size();) {
+    const std::size_t end = std::min(toml.find('\n', begin), toml.size());
+    const std::string_view line = std::string_view(toml).substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with('[')) section = line;
+    if (section == "[rescorer]" && !line.empty() && !line.starts_with('#')) text += std::string(line) + "\n";
+  }
+  return text;
+}
+
+std::string module_hash(const RescorerConfig& stage) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(stage.module, ignored)) return "";
+  return fmt::format("module {}\n", to_hex(checksum_of_file(stage.module)));
+}
+
+}  // namespace
+
+std::uint64_t hash_of_model(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code problem;
+  for (std::filesystem::directory_iterator file(folder, problem), end; !problem && file != end;
+       file.increment(problem)) {
+    std::error_code ignored;
+    const std::string name = file->path().filename().string();
+    if (file->is_regular_file(ignored) && !name.starts_with('.') && !name.ends_with(".md")) files.push_back(*file);
+  }
+  if (problem) throw Error(ErrorKind::io, folder.string(), "cannot be read: " + problem.message(), "check the model");
+  if (files.empty()) throw Error(ErrorKind::io, folder.string(), "contains no files", "name a checkpoint's folder");
+  std::sort(files.begin(), files.end());
+  Checksum sum;
+  for (const std::filesystem::path& file : files) {
+    add(sum, file.filename().string());
+    add(sum, to_hex(checksum_of_file(file)));
+  }
+  return sum.value();
+}
+
+std::uint64_t hash_of_topic(const RerankQuery& query) {
+  Checksum sum;
+  add(sum, query.text);
+  for (const RerankCandidate& candidate : query.candidates) {
+    add(sum, candidate.docno);
+    add(sum, candidate.text);
+    sum.add(to_hex(std::bit_cast<std::uint64_t>(candidate.score)));
+  }
+  return sum.value();
+}
+
+std::string description_of_scoring(const RescorerConfig& config) {
+  std::string text = fmt::format("relucent {}\n", version());
+  for (const RescorerConfig& stage : config.effective_stages()) {
+    const std::filesystem::path folder = stage.model.empty() ? default_model() : std::filesystem::path(stage.model);
+    text += fmt::format("model {}\ndevices {}\n{}{}", to_hex(hash_of_model(folder)), devices_here(stage.device),
+                        module_hash(stage), settings_text(stage));
+  }
+  return text;
+}
+
+}  // namespace relucent::index_tools

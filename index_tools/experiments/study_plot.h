@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/study_report.h"
+
+namespace relucent::index_tools {
+
+/// The first measure by attention window: a panel per column, a line per group of rows whose names differ in the
+/// window alone; rows without a window are level lines, published figures dashed. With costs instead: a panel for time
+/// and one for memory by length, both axes logarithmic, floors and published figures dashed. As SVG. Throws Error
+/// `invalid_data` if there is nothing to plot.
+std::string study_plot(const Experiment& experiment, const StudyReport& report);
+
+}  // namespace relucent::index_tools

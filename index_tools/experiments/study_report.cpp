@@ -1,0 +1,276 @@
+#include "index_tools/experiments/study_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+#include "index_tools/evaluation/report_cells.h"
+
+namespace relucent::index_tools {
+namespace {
+
+template <typename Use>
+void for_each_cell(const StudyReport& report, Use&& use) {
+  for (const StudyTable& table : report.tables) {
+    for (std::size_t r = 0; r < report.rows.size(); ++r) {
+      for (std::size_t c = 0; c < report.columns.size(); ++c) use(table, r, c, table.cells[r][c]);
+    }
+  }
+}
+
+bool is_empty(const StudyCell& cell) { return !cell.value && !cell.published; }
+
+std::string number_text(const StudyTable& table, double value) { return fmt::format("{:.{}f}", value, table.decimals); }
+
+// Published figures have fewer digits than ours.
+std::string published_text(double value) { return fmt::format("({})", digits_of(value)); }
+
+std::string marks(const StudyReport& report, const StudyCell& cell) {
+  return std::string(differs(report, cell) ? "†" : "") + (equivalent(report, cell) ? "≈" : "");
+}
+
+std::string padded(std::string text, std::size_t columns) {
+  const std::size_t used = count_code_points(text);
+  if (used < columns) text.append(columns - used, ' ');
+  return text;
+}
+
+// One cell per row, with marks and published figures below each other.
+Cells column_cells(const StudyReport& report, const StudyTable& table, std::size_t c) {
+  std::vector<std::string> values, marked, others;
+  std::size_t mark_columns = 0, other_columns = 0;
+  for (std::size_t r = 0; r < report.rows.size(); ++r) {
+    const StudyCell& cell = table.cells[r][c];
+    values.push_back(cell.value ? number_text(table, *cell.value) : "–");
+    marked.push_back(marks(report, cell));
+    others.push_back(cell.published ? " " + published_text(*cell.published) : "");
+    mark_columns = std::max(mark_columns, count_code_points(marked.back()));
+    other_columns = std::max(other_columns, others.back().size());
+  }
+  Cells cells;
+  for (std::size_t r = 0; r < values.size(); ++r)
+    cells.push_back(values[r] + padded(marked[r], mark_columns) + padded(others[r], other_columns));
+  return cells;
+}
+
+std::string correction_text(const StudyReport& report) { return report.holm ? ", corrected by Holm" : ""; }
+
+// The rows that others are compared with, each once.
+std::vector<std::string> references_of(const StudyReport& report) {
+  std::vector<std::string> names;
+  for (const std::string& name : report.references) {
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+template <typename Value>
+std::string or_empty(const std::optional<Value>& value) {
+  return value ? digits_of(static_cast<double>(*value)) : "";
+}
+
+std::optional<double> best_of(const StudyReport& report, const StudyTable& table, std::size_t column) {
+  std::optional<double> best;
+  for (std::size_t r = 0; r < report.rows.size(); ++r) {
+    const std::optional<double>& value = table.cells[r][column].value;
+    if (value && (!best || (table.lower_is_better ? *value < *best : *value > *best))) best = value;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool StudyReport::compared() const {
+  return std::any_of(references.begin(), references.end(), [](const std::string& name) { return !name.empty(); });
+}
+
+bool StudyReport::has_published() const {
+  bool found = false;
+  for_each_cell(*this, [&found](const StudyTable&, std::size_t, std::size_t, const StudyCell& cell) {
+    found = found || cell.published.has_value();
+  });
+  return found;
+}
+
+void correct_tests(StudyReport& report) {
+  for (StudyTable& table : report.tables) {
+    for (std::size_t c = 0; c < report.columns.size(); ++c) {
+      std::vector<StudyCell*> tested;
+      std::vector<double> p_t, p_tost;
+      for (auto& row : table.cells) {
+        StudyCell& cell = row[c];
+        cell.p_t = cell.p_tost = std::nullopt;
+        if (!cell.tests || !cell.tests->result) continue;
+        tested.push_back(&cell);
+        p_t.push_back(cell.tests->result->p_t);
+        p_tost.push_back(cell.tests->result->p_tost);
+      }
+      if (report.holm) {
+        p_t = holm_adjusted(p_t);
+        p_tost = holm_adjusted(p_tost);
+      }
+      for (std::size_t i = 0; i < tested.size(); ++i) {
+        tested[i]->p_t = p_t[i];
+        tested[i]->p_tost = p_tost[i];
+      }
+    }
+  }
+}
+
+bool differs(const StudyReport& report, const StudyCell& cell) noexcept { return cell.p_t && *cell.p_t < report.level; }
+
+bool equivalent(const StudyReport& report, const StudyCell& cell) noexcept {
+  return cell.p_tost && *cell.p_tost < report.level;
+}
+
+std::string format_study_table(const StudyReport& report) {
+  std::string text = report.title + (report.source.empty() ? "" : " (" + report.source + ")") + "\n";
+  for (const StudyTable& table : report.tables) {
+    std::vector<Cells> rows(report.rows.size() + 1);
+    rows[0].push_back(table.measure);
+    for (std::size_t r = 0; r < report.rows.size(); ++r) rows[r + 1].push_back(report.rows[r]);
+    for (std::size_t c = 0; c < report.columns.size(); ++c) {
+      rows[0].push_back(report.columns[c]);
+      const Cells cells = column_cells(report, table, c);
+      for (std::size_t r = 0; r < cells.size(); ++r) rows[r + 1].push_back(cells[r]);
+    }
+    text += "\n" + aligned(rows);
+  }
+  if (report.compared()) {
+    text += fmt::format(
+        "\n† differs from the reference (paired t-test, p < {0}{1}); ≈ equivalent to it within {2} (TOST, "
+        "p < {0}{1})\n",
+        report.level, correction_text(report), report.bound);
+    for (const std::string& name : references_of(report)) {
+      Cells of;
+      for (std::size_t c = 0; c < report.columns.size(); ++c) {
+        if (report.references[c] == name) of.push_back(report.columns[c]);
+      }
+      text += fmt::format("reference: {}", name);
+      if (of.size() < report.columns.size()) text += fmt::format(" ({})", fmt::join(of, ", "));
+      text += "\n";
+    }
+  }
+  if (report.has_published()) text += "in parentheses: the published figure\n";
+  for (const std::string& note : report.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+std::string format_study_csv(const StudyReport& report) {
+  std::string text =
+      csv_line({"measure", "row", "column", "value", "published", "reference", "n", "difference", "t", "p_t", "p_tost",
+                "p_t_corrected", "p_tost_corrected", "ms_per_candidate", "truncated", "floor"});
+  for_each_cell(report, [&](const StudyTable& table, std::size_t r, std::size_t c, const StudyCell& cell) {
+    if (is_empty(cell)) return;
+    Cells cells = {table.measure,        report.rows[r],           report.columns[c],
+                   or_empty(cell.value), or_empty(cell.published), cell.tests ? report.references[c] : ""};
+    if (cell.tests) {
+      cells.push_back(fmt::to_string(cell.tests->n));
+      cells.push_back(digits_of(cell.tests->mean_difference));
+    } else {
+      cells.resize(cells.size() + 2);
+    }
+    const auto& result = cell.tests ? cell.tests->result : std::nullopt;
+    for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::p_tost})
+      cells.push_back(result ? digits_of((*result).*member) : "");
+    cells.insert(cells.end(), {or_empty(cell.p_t), or_empty(cell.p_tost), or_empty(cell.milliseconds),
+                               cell.truncated ? fmt::to_string(*cell.truncated) : "", or_empty(cell.floor)});
+    text += csv_line(cells);
+  });
+  return text;
+}
+
+std::string format_study_json(const StudyReport& report) {
+  using Json = nlohmann::ordered_json;
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  Json json = {{"title", report.title},
+               {"source", report.source},
+               {"bound", report.bound},
+               {"level", report.level},
+               {"correction", report.holm ? "holm" : "none"},
+               {"rows", report.rows},
+               {"columns", report.columns},
+               {"measures", Json::array()}};
+  for (const StudyTable& table : report.tables)
+    json["measures"].push_back({{"measure", table.measure}, {"cells", Json::array()}});
+  for_each_cell(report, [&](const StudyTable& table, std::size_t r, std::size_t c, const StudyCell& cell) {
+    if (is_empty(cell)) return;
+    Json entry = {{"row", report.rows[r]},
+                  {"column", report.columns[c]},
+                  {"value", or_null(cell.value)},
+                  {"published", or_null(cell.published)}};
+    if (cell.tests) {
+      const auto& result = cell.tests->result;
+      const auto figure = [&result](double PairedTests::Result::*member) {
+        return result ? Json((*result).*member) : Json(nullptr);
+      };
+      entry["reference"] = report.references[c];
+      entry["n"] = cell.tests->n;
+      entry["difference"] = cell.tests->mean_difference;
+      entry["t"] = figure(&PairedTests::Result::t);
+      entry["p_t"] = figure(&PairedTests::Result::p_t);
+      entry["p_tost"] = figure(&PairedTests::Result::p_tost);
+      entry["p_t_corrected"] = or_null(cell.p_t);
+      entry["p_tost_corrected"] = or_null(cell.p_tost);
+      entry["differs"] = differs(report, cell);
+      entry["equivalent"] = equivalent(report, cell);
+    }
+    if (cell.milliseconds) entry["ms_per_candidate"] = *cell.milliseconds;
+    if (cell.floor) entry["floor"] = *cell.floor;
+    if (cell.truncated) entry["truncated"] = *cell.truncated;
+    json["measures"][static_cast<std::size_t>(&table - report.tables.data())]["cells"].push_back(std::move(entry));
+  });
+  json["notes"] = report.notes;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string format_study_latex(const StudyReport& report) {
+  std::string text = "% \\usepackage{booktabs}\n";
+  for (const StudyTable& table : report.tables) {
+    text += fmt::format("% {}: {}\n\\begin{{tabular}}{{l{}}}\n\\toprule\n{}", latex_text(report.title),
+                        latex_text(table.measure), std::string(report.columns.size(), 'l'), latex_text(table.measure));
+    for (const std::string& column : report.columns) text += " & " + latex_text(column);
+    text += " \\\\\n\\midrule\n";
+    std::vector<std::optional<double>> best;
+    for (std::size_t c = 0; c < report.columns.size(); ++c) best.push_back(best_of(report, table, c));
+    for (std::size_t r = 0; r < report.rows.size(); ++r) {
+      text += latex_text(report.rows[r]);
+      for (std::size_t c = 0; c < report.columns.size(); ++c) {
+        const StudyCell& cell = table.cells[r][c];
+        std::string value = cell.value ? number_text(table, *cell.value) : "--";
+        if (cell.value && value == number_text(table, *best[c])) value = fmt::format("\\textbf{{{}}}", value);
+        std::string mark;
+        if (differs(report, cell)) mark += "\\dagger";
+        if (equivalent(report, cell)) mark += "\\approx";
+        text += " & " + value + (mark.empty() ? "" : fmt::format("$^{{{}}}$", mark));
+        if (cell.published) text += " " + published_text(*cell.published);
+      }
+      text += " \\\\\n";
+    }
+    text += "\\bottomrule\n";
+    const std::string span = fmt::format("\\multicolumn{{{}}}{{l}}{{\\footnotesize ", report.columns.size() + 1);
+    const std::vector<std::string> references = references_of(report);
+    if (!references.empty()) {
+      text += fmt::format("{}$\\dagger$ differs from {} (paired t-test, $p < {}${})}} \\\\\n", span,
+                          latex_text(fmt::format("{}", fmt::join(references, " / "))), report.level,
+                          correction_text(report));
+      text += fmt::format("{}$\\approx$ equivalent to it within $\\pm {}$ (TOST, $p < {}${})}} \\\\\n", span,
+                          report.bound, report.level, correction_text(report));
+    }
+    if (report.has_published()) text += span + "in parentheses: the published figure} \\\\\n";
+    text += "\\end{tabular}\n\n";
+  }
+  for (const std::string& note : report.notes) text += fmt::format("% note: {}\n", note);
+  return text;
+}
+
+std::string formatted_study(const StudyReport& report, std::string_view format) {
+  if (format == "csv") return format_study_csv(report);
+  if (format == "json") return format_study_json(report);
+  if (format == "latex") return format_study_latex(report);
+  return format_study_table(report);
+}
+
+}  // namespace relucent::index_tools

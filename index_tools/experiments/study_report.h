@@ -1,0 +1,66 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "index_tools/evaluation/significance.h"
+
+namespace relucent::index_tools {
+
+/// One figure of a study.
+struct StudyCell {
+  std::optional<double> value;
+  std::optional<double> published;
+  std::optional<double> floor;           ///< of a time or memory: what the model cannot do without
+  std::optional<PairedTests> tests;      ///< this row minus the column's reference
+  std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study says
+  std::optional<double> milliseconds;    ///< computing time per candidate
+  std::optional<std::size_t> truncated;  ///< candidates that the model did not see to their end
+};
+
+/// One measure's figures.
+struct StudyTable {
+  std::string measure;
+  int decimals = 4;
+  bool lower_is_better = false;
+  std::vector<std::vector<StudyCell>> cells;  ///< [row][column]
+};
+
+/// What `relucent experiment run` and `relucent bench study` print.
+struct StudyReport {
+  std::string title, source;
+  std::string row_heading = "row";
+  std::vector<std::string> rows, columns;
+  std::vector<StudyTable> tables;
+  std::vector<std::string> references;  ///< per column: the row that the others are compared with; empty: none
+  double bound = kEquivalenceBound, level = 0.05;
+  bool holm = true;
+  std::vector<std::string> notes;  ///< what is missing, what was replaced
+
+  bool compared() const;
+  bool has_published() const;
+};
+
+/// Corrects the tests of each column and measure over its rows as Holm does, or copies them.
+void correct_tests(StudyReport& report);
+
+/// Whether a cell differs from, or is equivalent to, its reference at the study's level.
+bool differs(const StudyReport& report, const StudyCell& cell) noexcept;
+bool equivalent(const StudyReport& report, const StudyCell& cell) noexcept;
+
+/// A table per measure: the value, marks, and the published figure in parentheses.
+std::string format_study_table(const StudyReport& report);
+/// A line per measure, row and column, all digits: measure, row, column, value, published, reference, n, difference,
+/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor; undefined values are empty.
+std::string format_study_csv(const StudyReport& report);
+/// {title, source, bound, level, correction, rows, columns, measures: [{measure, cells: [...]}], notes}.
+std::string format_study_json(const StudyReport& report);
+/// A table per measure with booktabs; the best value of each column is bold.
+std::string format_study_latex(const StudyReport& report);
+/// One of them by its name: table, csv, json, latex.
+std::string formatted_study(const StudyReport& report, std::string_view format);
+
+}  // namespace relucent::index_tools

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "index_tools/benchmarks/cost_study.h"
+#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/experiment_run.h"
+#include "index_tools/experiments/study_plot.h"
+#include "index_tools/experiments/study_report.h"
+#include "index_tools/indexing/progress.h"
+#include "index_tools/program/cache_folder.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/search_session.h"
+#include "index_tools/program/text_output.h"
+#include "relucent/error.h"
+#include "relucent/threads.h"
+
+namespace relucent::program {
+namespace {
+
+using index_tools::Experiment;
+using index_tools::ExperimentPart;
+using index_tools::ExperimentTask;
+using index_tools::StudyReport;
+
+struct ExperimentOptions {
+  std::string file, data, cache, format = "table", output = "-", runs, plot, peers;
+  int topics = 0, threads = 0;
+  bool quiet = false;
+};
+
+// BM25's best hits with their whole texts, as `relucent search --rerank-file` writes them.
+index_tools::RerankInput search(const ExperimentTask& task) {
+  Config config;
+  config.rescorer.enabled = false;
+  SearchSession session(task.index, config, QuerySyntax::words);
+  index_tools::RerankInput input;
+  for (const index_tools::Topic& topic : index_tools::read_topics(task.topics)) {
+    const std::string& text = index_tools::topic_text(topic, task.topic_text);
+    index_tools::RerankQuery query{topic.id, text, {}};
+    const SearchResult found = session.search(text, task.hits, SearchSession::Texts::whole);
+    for (const SearchHit& hit : found.hits) query.candidates.push_back({hit.id, hit.text, hit.score, hit.rank, {}});
+    input.candidates += query.candidates.size();
+    if (!query.candidates.empty()) input.queries.push_back(std::move(query));
+  }
+  if (input.queries.empty()) {
+    throw Error(ErrorKind::invalid_data, task.topics.string(), "finds nothing in " + task.index.string(),
+                "name the index of the topics' collection");
+  }
+  return input;
+}
+
+StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
+  index_tools::ExperimentRun how;
+  how.cache = options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
+  how.topics = static_cast<std::size_t>(options.topics);
+  how.threads = options.threads;
+  how.runs = options.runs;
+  how.search = search;
+  how.stop = interrupt.token();
+  std::optional<index_tools::Progress> progress;
+  how.begin = [&](std::int64_t bytes) {
+    progress.emplace("scoring", index_tools::Progress::Unit::bytes, bytes, options.quiet);
+  };
+  how.update = [&](std::int64_t candidates, std::int64_t bytes) { progress->update(candidates, bytes); };
+  how.note = [&](const std::string& note) {
+    if (!options.quiet) std::cerr << "relucent: note: " << note << "\n";
+  };
+  return index_tools::run_experiment(experiment, how);
+}
+
+StudyReport costs(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
+  benchmarks::CostStudy study;
+  study.threads = options.threads;
+  study.peers = options.peers;
+  study.stop = interrupt.token();
+  std::optional<index_tools::Progress> progress;
+  study.update = [&](std::int64_t done, std::int64_t all) {
+    if (!progress) progress.emplace("measuring", index_tools::Progress::Unit::documents, all, options.quiet);
+    progress->update(0, done);
+  };
+  return benchmarks::measure_costs(experiment, study);
+}
+
+int run(const ExperimentOptions& options) {
+  const Experiment experiment = index_tools::load_experiment(options.file, options.data);
+  const InterruptStop interrupt;
+  const StudyReport report =
+      experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
+  write_result(options.output, formatted_study(report, options.format));
+  if (!options.plot.empty()) write_result(options.plot, index_tools::study_plot(experiment, report));
+  return ok;
+}
+
+int check(const ExperimentOptions& options) {
+  const Experiment experiment = index_tools::load_experiment(options.file, options.data);
+  std::size_t missing = 0;
+  for (const ExperimentPart& part : index_tools::parts_of(experiment)) {
+    if (!part.present) ++missing;
+    std::cout << index_tools::describe(part) << "\n";
+  }
+  std::cout << fmt::format(
+      "{}: {} rows, {} columns; {}\n", options.file, experiment.rows.size(), experiment.columns().size(),
+      missing == 0 ? std::string("nothing is missing") : fmt::format("{} files or folders are missing", missing));
+  return ok;
+}
+
+void add_file_flags(CLI::App& command, ExperimentOptions& options) {
+  command.add_option("FILE", options.file, "The experiment (TOML); config/experiments has some")->required();
+  command.add_option("--data", options.data, "Folder of its relative paths (default: the file's own `data`)")
+      ->type_name("DIR");
+}
+
+}  // namespace
+
+void add_experiment(CLI::App& program, Action& chosen) {
+  CLI::App* group = program.add_subcommand("experiment", "Repeat or make a study: models and settings over topics");
+  group->require_subcommand(1);
+  const std::string examples =
+      "Example:\n"
+      "  relucent experiment check config/experiments/dl2021.toml --data DIR\n"
+      "  relucent experiment run config/experiments/dl2021.toml --data DIR --format latex --output table.tex";
+  group->footer(examples);
+  auto options = std::make_shared<ExperimentOptions>();
+
+  CLI::App* run_command = group->add_subcommand("run", "Compute what is not in the cache, evaluate it, print a table");
+  add_file_flags(*run_command, *options);
+  run_command
+      ->add_option("--cache", options->cache, "Folder of computed results (default: in the user's cache directory)")
+      ->type_name("DIR");
+  run_command->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
+  run_command->add_option("--output", options->output, "File of the table; \"-\": standard output")
+      ->capture_default_str()
+      ->type_name("FILE");
+  run_command
+      ->add_option("--plot", options->plot,
+                   "Draw the first measure by attention window, or time and memory by length, as SVG")
+      ->type_name("FILE.svg");
+  run_command
+      ->add_option("--peers", options->peers,
+                   "With [costs]: add the contenders of a table that tests/benchmarks printed")
+      ->type_name("FILE");
+  run_command->add_option("--runs", options->runs, "Also write a TREC run per row and task into this folder")
+      ->type_name("DIR");
+  run_command
+      ->add_option("--topics", options->topics, "Only the first N judged topics of each task, to try an experiment out")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  run_command->add_option("--threads", options->threads, "Model threads (default: the experiment's)")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMaxThreads));
+  run_command->add_flag("--quiet", options->quiet, "Do not show progress and notes");
+  run_command->footer(
+      "An interrupted run goes on where it was; a changed model, candidate or setting is computed again.\n\n" +
+      examples);
+  run_command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+
+  CLI::App* check_command =
+      group->add_subcommand("check", "Say what is present, what is missing and where one gets it; compute nothing");
+  add_file_flags(*check_command, *options);
+  check_command->footer(examples);
+  check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
+}
+
+}  // namespace relucent::program

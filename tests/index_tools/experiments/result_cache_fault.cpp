@@ -1,0 +1,194 @@
+// The cache of results: what it keeps through kills, cuts and damage, and what its keys depend on.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "index_tools/experiments/content_hash.h"
+#include "index_tools/experiments/result_cache.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace relucent::index_tools {
+namespace {
+
+using testing::bytes_of;
+using testing::expect_error;
+using testing::TemporaryFolder;
+
+TopicResult result_of(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  TopicResult result;
+  for (std::size_t i = 0; i < 1 + seed % 5; ++i) {
+    const float score = i == 0 ? std::numeric_limits<float>::denorm_min() : static_cast<float>(random()) / -1e5F;
+    result.order.push_back({random() % 100, score});
+  }
+  result.truncated = seed;
+  result.without_text = 2 * seed;
+  result.milliseconds = 0.1 * seed;
+  return result;
+}
+
+TEST(ResultCache, ALineReadsBackToTheSameResult) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const std::string line = format_result_line(seed * 977, result_of(seed));
+    TopicResult result;
+    EXPECT_EQ(parse_result_line(line, result), seed * 977);
+    EXPECT_EQ(result, result_of(seed)) << line;
+  }
+}
+
+TEST(ResultCache, NoChangedOrCutLineIsTaken) {
+  const std::string line = format_result_line(12345, result_of(4));
+  TopicResult result;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    EXPECT_THROW(parse_result_line(line.substr(0, i), result), Error) << i;
+    std::string changed = line;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    EXPECT_THROW(parse_result_line(changed, result), Error) << i;
+  }
+}
+
+TEST(ResultCache, KeepsWhatWasAddedAndAddsToIt) {
+  const TemporaryFolder folder;
+  for (std::uint32_t topic = 0; topic < 5; ++topic) {
+    ResultCache cache(folder / "new/cache", "settings\nof a row");
+    for (std::uint32_t earlier = 0; earlier < topic; ++earlier) {
+      ASSERT_NE(cache.find(earlier), nullptr) << topic << " " << earlier;
+      EXPECT_EQ(*cache.find(earlier), result_of(earlier));
+    }
+    EXPECT_EQ(cache.find(topic), nullptr);
+    cache.add(topic, result_of(topic));
+    EXPECT_EQ(*cache.find(topic), result_of(topic));
+  }
+  EXPECT_EQ(ResultCache(folder / "new/cache", "other settings").find(0), nullptr);
+}
+
+// Wherever a kill or a power cut leaves the file's end, what is whole counts, and the next results follow it.
+TEST(ResultCache, AFileCutAnywhereIsAsGoodAsItsWholeLines) {
+  const TemporaryFolder folder;
+  std::filesystem::path file;
+  {
+    ResultCache cache(folder.path(), "settings");
+    for (std::uint32_t topic = 0; topic < 3; ++topic) cache.add(topic, result_of(topic));
+    file = cache.file();
+  }
+  const std::string whole = bytes_of(file);
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    folder.write(file.filename().string(), whole.substr(0, size));
+    {
+      ResultCache cache(folder.path(), "settings");
+      std::size_t found = 0;
+      for (std::uint32_t topic = 0; topic < 3; ++topic) {
+        const TopicResult* result = cache.find(topic);
+        if (result == nullptr) continue;
+        ++found;
+        EXPECT_EQ(*result, result_of(topic)) << size;
+      }
+      EXPECT_EQ(found == 3, size == whole.size()) << size;
+      cache.add(7, result_of(7));
+    }
+    const ResultCache again(folder.path(), "settings");
+    ASSERT_NE(again.find(7), nullptr) << size;
+    EXPECT_EQ(*again.find(7), result_of(7)) << size;
+  }
+}
+
+TEST(ResultCache, AChangedByteLosesResultsButNeverChangesOne) {
+  const TemporaryFolder folder;
+  std::filesystem::path file;
+  {
+    ResultCache cache(folder.path(), "settings");
+    for (std::uint32_t topic = 0; topic < 3; ++topic) cache.add(topic, result_of(topic));
+    file = cache.file();
+  }
+  const std::string whole = bytes_of(file);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    folder.write(file.filename().string(), changed);
+    const ResultCache cache(folder.path(), "settings");
+    for (std::uint32_t topic = 0; topic < 3; ++topic) {
+      const TopicResult* result = cache.find(topic);
+      if (result == nullptr) continue;
+      EXPECT_EQ(*result, result_of(topic)) << at;
+    }
+  }
+}
+
+TEST(ResultCache, OneProcessAtATimeAddsToAFile) {
+  const TemporaryFolder folder;
+  const ResultCache first(folder.path(), "settings");
+  expect_error(ErrorKind::io, {first.file().string(), "--cache"}, [&] { ResultCache(folder.path(), "settings"); });
+  EXPECT_NO_THROW(ResultCache(folder.path(), "other settings"));
+}
+
+TEST(ContentHash, EverythingThatAScorerReadsOfATopicCounts) {
+  const RerankQuery query{"1", "a query", {{"d1", "one text", 2.5, 1, ""}, {"d2", "another", 2.25, 2, ""}}};
+  std::set<std::uint64_t> hashes = {hash_of_topic(query)};
+  const std::function<void(RerankQuery&)> changes[] = {
+      [](RerankQuery& q) { q.text += " "; },
+      [](RerankQuery& q) { q.candidates[0].docno = "d3"; },
+      [](RerankQuery& q) { q.candidates[1].text = ""; },
+      [](RerankQuery& q) { q.candidates[1].score = -2.25; },
+      [](RerankQuery& q) { std::swap(q.candidates[0], q.candidates[1]); },
+      [](RerankQuery& q) { q.candidates.pop_back(); },
+      [](RerankQuery& q) { q.candidates[0].docno = "d1o", q.candidates[0].text = "ne text"; },
+  };
+  for (const auto& change : changes) {
+    RerankQuery changed = query;
+    change(changed);
+    EXPECT_TRUE(hashes.insert(hash_of_topic(changed)).second);
+  }
+  RerankQuery same = query;
+  same.id = "2";
+  EXPECT_EQ(hash_of_topic(same), hash_of_topic(query));
+}
+
+TEST(ContentHash, AModelsFilesCountAndNotItsPlace) {
+  const TemporaryFolder folder;
+  folder.write("a/config.json", "{}");
+  folder.write("a/model.safetensors", "weights");
+  folder.write("b/config.json", "{}");
+  folder.write("b/model.safetensors", "weights");
+  folder.write("b/README.md", "about");
+  EXPECT_EQ(hash_of_model(folder / "a"), hash_of_model(folder / "b"));
+  folder.write("b/model.safetensors", "weighty");
+  EXPECT_NE(hash_of_model(folder / "a"), hash_of_model(folder / "b"));
+  expect_error(ErrorKind::io, {"none"}, [&] { hash_of_model(folder / "none"); });
+}
+
+TEST(ContentHash, SettingsThatChangeScoresCountAndOthersDoNot) {
+  const TemporaryFolder folder;
+  folder.write("model/config.json", "{}");
+  RescorerConfig config;
+  config.model = (folder / "model").string();
+  config.device = Device::cpu();
+  const std::string description = description_of_scoring(config);
+  const std::function<void(RescorerConfig&)> changes[] = {
+      [](RescorerConfig& c) { c.attention_window = 0; },
+      [](RescorerConfig& c) { c.pattern = PatternChoice::sparse; },
+      [](RescorerConfig& c) { c.max_length = 64; },
+      [](RescorerConfig& c) { c.precision = Precision::fp32; },
+      [](RescorerConfig& c) { c.long_documents = LongDocumentMode::maxp; },
+      [](RescorerConfig& c) { c.chunk = 100; },
+      [](RescorerConfig& c) { c.query_weight = 0.2; },
+      [](RescorerConfig& c) { c.window = 10; },
+  };
+  std::set<std::string> all = {description};
+  for (const auto& change : changes) {
+    RescorerConfig changed = config;
+    change(changed);
+    EXPECT_TRUE(all.insert(description_of_scoring(changed)).second);
+  }
+  config.threads = 3;
+  config.timeout = std::chrono::milliseconds(5);
+  EXPECT_EQ(description_of_scoring(config), description);
+  folder.write("model/config.json", "{ }");
+  EXPECT_NE(description_of_scoring(config), description);
+}
+
+}  // namespace
+}  // namespace relucent::index_tools

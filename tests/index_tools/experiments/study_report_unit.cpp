@@ -1,0 +1,182 @@
+// A study's tables in every form, its plots, and other programs' figures beside ours.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "index_tools/benchmarks/cost_study.h"
+#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/study_plot.h"
+#include "index_tools/experiments/study_report.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace relucent::index_tools {
+namespace {
+
+using testing::expect_error;
+using testing::TemporaryFolder;
+
+// Differences of about `shift` over ten queries.
+PairedTests tests_of(double shift) {
+  std::vector<double> a, b;
+  for (int i = 0; i < 10; ++i) {
+    b.push_back(0.1 * i);
+    a.push_back(b.back() + shift + 0.001 * (i % 3));
+  }
+  return paired_tests(a, b);
+}
+
+StudyReport report() {
+  StudyReport report;
+  report.title = "A & B";
+  report.source = "a paper";
+  report.rows = {"full", "sparse w=4", "sparse w=0"};
+  report.columns = {"one", "two"};
+  report.references = {"full", ""};
+  report.tables = {{"nDCG@10", 4, false, std::vector<std::vector<StudyCell>>(3, std::vector<StudyCell>(2))}};
+  auto& cells = report.tables[0].cells;
+  cells[0][0].value = 0.5;
+  cells[1][0].value = 0.501;
+  cells[1][0].tests = tests_of(0.001);
+  cells[1][0].published = 0.647;
+  cells[1][0].milliseconds = 3.5;
+  cells[1][0].truncated = 7;
+  cells[2][0].value = 0.4;
+  cells[2][0].tests = tests_of(-0.1);
+  cells[2][1].published = 0.3;
+  report.notes = {"a thing is missing"};
+  correct_tests(report);
+  return report;
+}
+
+TEST(StudyReport, TheTableMarksWhatDiffersAndWhatIsEquivalent) {
+  const std::string text = format_study_table(report());
+  EXPECT_NE(text.find("A & B (a paper)"), std::string::npos) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("full +0\\.5000 +–"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=4 +0\\.5010†≈ \\(0\\.647\\) +–"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=0 +0\\.4000† +– \\(0\\.3\\)"))) << text;
+  EXPECT_NE(text.find("p < 0.05, corrected by Holm"), std::string::npos) << text;
+  EXPECT_NE(text.find("reference: full (one)"), std::string::npos) << text;
+  EXPECT_NE(text.find("note: a thing is missing"), std::string::npos) << text;
+}
+
+TEST(StudyReport, CsvAndJsonHaveAllDigits) {
+  const StudyReport r = report();
+  const std::string csv = format_study_csv(r);
+  EXPECT_NE(csv.find("\nnDCG@10,sparse w=4,one,0.501,0.647,full,10,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,\n"), std::string::npos) << csv;
+  const std::size_t commas = 15;
+  for (std::size_t begin = 0; begin < csv.size();) {
+    const std::size_t end = csv.find('\n', begin);
+    EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                  csv.begin() + static_cast<std::ptrdiff_t>(end), ',')),
+              commas);
+    begin = end + 1;
+  }
+  const auto json = nlohmann::json::parse(format_study_json(r));
+  const auto& cells = json.at("measures").at(0).at("cells");
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[1].at("p_t_corrected").get<double>(), *r.tables[0].cells[1][0].p_t);
+  EXPECT_EQ(cells[1].at("equivalent"), true);
+  EXPECT_EQ(cells[2].at("equivalent"), false);
+  EXPECT_EQ(cells[1].at("truncated"), 7);
+  EXPECT_TRUE(cells[3].at("value").is_null());
+}
+
+TEST(StudyReport, LatexBoldsTheBestAndEscapes) {
+  const std::string latex = format_study_latex(report());
+  EXPECT_NE(latex.find("sparse w=4 & \\textbf{0.5010}$^{\\dagger\\approx}$ (0.647) & -- \\\\"), std::string::npos)
+      << latex;
+  EXPECT_NE(latex.find("% A \\& B"), std::string::npos) << latex;
+}
+
+TEST(StudyReport, WithoutCorrectionTheTestsStandAsTheyAre) {
+  StudyReport r = report();
+  const double corrected = *r.tables[0].cells[1][0].p_t;
+  r.holm = false;
+  correct_tests(r);
+  EXPECT_EQ(*r.tables[0].cells[1][0].p_t, r.tables[0].cells[1][0].tests->result->p_t);
+  EXPECT_LE(*r.tables[0].cells[1][0].p_t, corrected);
+}
+
+Experiment windows() {
+  return parse_experiment(R"(title = "plots <&>"
+[[tasks]]
+name = "one"
+candidates = "c"
+qrels = "q"
+[[rows]]
+name = "full"
+patterns = ["full"]
+[[rows]]
+name = "sparse w={window}"
+patterns = ["sparse"]
+windows = ["inf", 4, 16]
+)",
+                          "x", "/");
+}
+
+TEST(StudyPlot, RowsThatDifferInTheWindowAreOneLine) {
+  StudyReport r;
+  r.title = "plots <&>";
+  r.rows = {"full", "sparse w=inf", "sparse w=4", "sparse w=16"};
+  r.columns = {"one"};
+  r.references = {""};
+  r.tables = {{"nDCG@10", 4, false, std::vector<std::vector<StudyCell>>(4, std::vector<StudyCell>(1))}};
+  for (std::size_t row = 0; row < 4; ++row) r.tables[0].cells[row][0].value = 0.4 + 0.01 * static_cast<double>(row);
+  const std::string svg = study_plot(windows(), r);
+  const std::regex line("<polyline points=\"([^\"]*)\"");
+  std::vector<std::string> lines;
+  for (std::sregex_iterator found(svg.begin(), svg.end(), line), end; found != end; ++found)
+    lines.push_back((*found)[1]);
+  ASSERT_EQ(lines.size(), 2U) << svg;
+  EXPECT_EQ(std::count(lines[1].begin(), lines[1].end(), ','), 3);
+  EXPECT_NE(svg.find(">sparse</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("plots &lt;&amp;&gt;"), std::string::npos) << svg;
+  // 4, 16, inf from left to right, and the highest value (16) highest on the drawing.
+  std::smatch points;
+  ASSERT_TRUE(
+      std::regex_match(lines[1], points, std::regex("([0-9.]+),([0-9.]+) ([0-9.]+),([0-9.]+) ([0-9.]+),([0-9.]+)")));
+  EXPECT_LT(std::stod(points[1]), std::stod(points[3]));
+  EXPECT_LT(std::stod(points[4]), std::stod(points[2]));
+  EXPECT_LT(std::stod(points[2]), std::stod(points[6]));
+  r.tables[0].cells.assign(4, std::vector<StudyCell>(1));
+  expect_error(ErrorKind::invalid_data, {"nothing to plot"}, [&] { study_plot(windows(), r); });
+}
+
+TEST(StudyPeers, BothComparisonsTablesAreRead) {
+  const TemporaryFolder folder;
+  StudyReport r;
+  r.rows = {"ours"};
+  r.columns = {"174", "4096"};
+  r.references = {"", ""};
+  for (const char* measure : {"ms", "MB"})
+    r.tables.push_back({measure, 3, true, std::vector<std::vector<StudyCell>>(1, std::vector<StudyCell>(2))});
+  benchmarks::add_peers(
+      folder.write("gpu.md",
+                   "100 candidates a query on a GPU; torch 2\n\n"
+                   "| tokens | contender | text to logits, ms | device, ms | KB a candidate |\n|---|---|---|---|---|\n"
+                   "| 174 | transformers SDPA fp16 | 12.50 | 10.000 | 250.0 |\n"
+                   "| 4,096 | transformers SDPA fp16 | 1,250.00 | | 16,000.0 |\n"
+                   "| 512 | transformers SDPA fp16 | 30.00 | | |\n"),
+      r);
+  benchmarks::add_peers(
+      folder.write("cpu.md",
+                   "50 candidates x 174 tokens, 2 threads, a processor.\n\n"
+                   "| contender | median ms | min | max |\n|---|---|---|---|\n| OpenVINO bf16 | 1,000 | 9 | 11 |\n"),
+      r);
+  ASSERT_EQ(r.rows, (std::vector<std::string>{"ours", "transformers SDPA fp16", "OpenVINO bf16"}));
+  EXPECT_EQ(r.tables[0].cells[1][0].value, 0.125);
+  EXPECT_EQ(r.tables[0].cells[1][1].value, 12.5);
+  EXPECT_EQ(r.tables[1].cells[1][0].value, 0.25);
+  EXPECT_EQ(r.tables[1].cells[1][1].value, 16.0);
+  EXPECT_EQ(r.tables[0].cells[2][0].value, 20.0);
+  EXPECT_FALSE(r.tables[1].cells[2][0].value);
+  expect_error(ErrorKind::invalid_data, {"no table of contenders"},
+               [&] { benchmarks::add_peers(folder.write("empty.md", "nothing\n"), r); });
+}
+
+}  // namespace
+}  // namespace relucent::index_tools

@@ -1,0 +1,302 @@
+"""`relucent experiment` and `relucent bench study`: studies, their cache, kills, changed inputs, mistakes."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from program_support import PROGRAM, ProgramTest, main, run
+
+WORDS = "river stone lamp winter boat quick gold index water egg boil minute capital france paris city".split()
+MODEL = Path(PROGRAM).resolve().parent.parent / "share/relucent/model/relucent-minilm-l6-w4"
+TASK = """[[tasks]]
+name = "made up"
+candidates = "rerank.jsonl"
+qrels = "qrels.txt"
+"""
+ROWS = """[[rows]]
+name = "first"
+kind = "first stage"
+[[rows]]
+name = "w={window}"
+windows = [4, 0]
+devices = ["cpu"]
+precisions = ["fp32"]
+"""
+START = 'title = "a study"\nreference = "w=4"\nmeasures = ["nDCG@10", "RR@10"]\n'
+
+
+def candidates(topics, each, words):
+    rng = random.Random(5)
+    lines, qrels = [], []
+    for topic in range(topics):
+        query = " ".join(rng.sample(WORDS, 3))
+        for rank in range(1, each + 1):
+            text = " ".join(rng.choices(WORDS, k=words))
+            lines.append({"qid": str(topic), "query": query, "docno": f"d{topic}-{rank}", "text": text, "rank": rank,
+                          "score": 100 - rank})
+            if rng.random() < 0.3:
+                qrels.append(f"{topic} 0 d{topic}-{rank} {rng.randrange(3)}\n")
+        qrels.append(f"{topic} 0 none 1\n")
+    return lines, "".join(qrels)
+
+
+class Experiment(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+        self.lines, self.qrels = candidates(8, 5, 20)
+        self.file = self.write("study.toml", START + TASK + ROWS)
+        self.write_inputs()
+
+    def write_inputs(self):
+        self.write("rerank.jsonl", "".join(json.dumps(line) + "\n" for line in self.lines))
+        self.write("qrels.txt", self.qrels)
+
+    def experiment(self, *flags, code=0, cache=None):
+        return self.expect(run("experiment", "run", self.file, "--cache", cache or self.cache, *flags), code)
+
+    def table(self, *flags, **options):
+        """{(measure, row, column): the CSV's line as a dictionary}."""
+        lines = csv.DictReader(io.StringIO(self.experiment("--format", "csv", *flags, **options).stdout))
+        return {(line["measure"], line["row"], line["column"]): line for line in lines}
+
+    def results(self, cache=None):
+        """The lines with results of each file of the cache."""
+        return {file.name: [line for line in file.read_text().splitlines() if line[:1] != "#"][1:]
+                for file in sorted((cache or self.cache).glob("*.results"))}
+
+    def test_the_figures_are_those_of_rerank_and_evaluate(self):
+        table = self.table("--runs", self.folder / "runs")
+        for window in (4, 0):
+            output = self.folder / f"{window}.run"
+            self.expect(run("rerank", "--input", self.folder / "rerank.jsonl", "--output", output, "--device", "cpu",
+                            "--precision", "fp32", "--attention-window", window), 0)
+            self.assertEqual(output.read_text(), (self.folder / "runs" / f"w={window}.made_up.run").read_text())
+        evaluated = json.loads(self.expect(run(
+            "evaluate", "--qrels", self.folder / "qrels.txt", "--run", self.folder / "0.run", self.folder / "4.run",
+            "--compare", "--json", "-m", "nDCG@10,RR@10"), 0).stdout)
+        for place, row in enumerate(("w=0", "w=4")):
+            for measure in ("nDCG@10", "RR@10"):
+                self.assertAlmostEqual(float(table[measure, row, "made up"]["value"]),
+                                       evaluated["runs"][place]["all"][measure], places=14)
+        tests = evaluated["comparisons"][0]["measures"]["nDCG@10"]
+        cell = table["nDCG@10", "w=0", "made up"]
+        for ours, theirs in (("difference", "mean_diff"), ("t", "t"), ("p_t", "p_t"), ("p_tost", "p_tost")):
+            self.assertAlmostEqual(float(cell[ours]), tests[theirs], places=12, msg=ours)
+
+    def test_a_second_run_takes_everything_from_the_cache(self):
+        first = self.experiment("--format", "json").stdout
+        before = self.results()
+        self.assertEqual([len(lines) for lines in before.values()], [8, 8])
+        times = [file.stat().st_mtime_ns for file in self.cache.iterdir()]
+        self.assertEqual(self.experiment("--format", "json").stdout, first)
+        self.assertEqual(self.results(), before)
+        self.assertEqual([file.stat().st_mtime_ns for file in self.cache.iterdir()], times)
+
+    def test_a_changed_candidate_is_computed_again_and_no_other(self):
+        self.experiment()
+        before = self.results()
+        self.lines[7]["text"] = "to boil an egg put it in water"
+        self.write_inputs()
+        fresh = self.table(cache=self.folder / "fresh")
+        table = self.table()
+        after = self.results()
+        for name, lines in before.items():
+            self.assertEqual(after[name][:8], lines)
+            self.assertEqual(len(after[name]), 9)
+        for key, cell in fresh.items():
+            self.assertEqual(table[key]["value"], cell["value"], key)
+
+    def test_a_changed_model_is_computed_again(self):
+        copy = self.folder / "model"
+        shutil.copytree(MODEL.resolve(), copy)
+        self.file = self.write("study.toml", START + '[[models]]\nname = "mine"\nfolder = "model"\n' + TASK
+                               + ROWS.replace('name = "w', 'models = ["mine"]\nname = "w'))
+        self.experiment()
+        self.assertEqual(len(self.results()), 2)
+        config = copy / "config.json"
+        config.write_text(config.read_text() + "\n")
+        self.experiment()
+        self.assertEqual(len(self.results()), 4)
+        shutil.rmtree(copy)
+        result = self.experiment()
+        self.assertIn('model "mine" is missing', result.stdout)
+        self.assertRegex(result.stdout, r"w=4 +–")
+
+    def test_a_killed_run_goes_on_to_the_same_results(self):
+        self.lines, self.qrels = candidates(60, 20, 60)
+        self.write_inputs()
+        whole = self.folder / "whole"
+        expected = self.table(cache=whole)
+        rng = random.Random(1)
+        kills = 0
+        for _ in range(6):
+            process = subprocess.Popen([PROGRAM, "experiment", "run", self.file, "--cache", self.cache],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            had = sum(map(len, self.results().values()))
+            more = had + rng.randrange(2, 12)
+            while process.poll() is None and sum(map(len, self.results().values())) < more:
+                time.sleep(0.002)
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.wait()
+        self.assertGreaterEqual(kills, 3)
+        kept = self.results()
+        table = self.table()
+        for key, cell in expected.items():
+            for figure in ("value", "difference", "p_t", "p_tost_corrected", "truncated"):
+                self.assertEqual(table[key][figure], cell[figure], (key, figure))
+        # Nothing that was whole was computed a second time.
+        after = self.results()
+        for name, lines in kept.items():
+            whole_lines = lines[:-1]  # the last one may be torn
+            self.assertEqual(after[name][:len(whole_lines)], whole_lines)
+            self.assertEqual(len({line.split()[0] for line in after[name]}), 60)
+            self.assertEqual(len(after[name]), 60)
+
+    def test_ctrl_c_ends_it_and_keeps_what_is_there(self):
+        self.lines, self.qrels = candidates(200, 20, 60)
+        self.write_inputs()
+        process = subprocess.Popen([PROGRAM, "experiment", "run", self.file, "--cache", self.cache],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while process.poll() is None and sum(map(len, self.results().values())) < 3:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(out, b"")
+        self.assertGreaterEqual(sum(map(len, self.results().values())), 3)
+
+    def test_every_form_and_the_plot(self):
+        self.assertIn("reference: w=4", self.experiment().stdout)
+        json.loads(self.experiment("--format", "json").stdout)
+        self.assertIn("\\toprule", self.experiment("--format", "latex").stdout)
+        plot, table = self.folder / "plot.svg", self.folder / "table.txt"
+        self.assertEqual(self.experiment("--plot", plot, "--output", table).stdout, "")
+        self.assertIn("w=0", table.read_text())
+        self.assertIn("<polyline", plot.read_text())
+
+    def test_a_few_topics_and_averages_and_runs_of_others(self):
+        self.write("other.run", "".join(f"{t} Q0 d{t}-{r} {r} {10 - r} x\n" for t in range(8) for r in (1, 2, 3)))
+        more = TASK.replace("made up", "again").replace("rerank.jsonl", "gz.jsonl.gz")
+        with gzip.open(self.folder / "gz.jsonl.gz", "wt") as out:
+            out.writelines(json.dumps(line) + "\n" for line in self.lines[:20])
+        self.file = self.write("study.toml", START + TASK + more
+                               + '[[averages]]\nname = "all"\nof = ["made up", "again"]\n'
+                               '[[averages]]\nname = "tasks"\nof = ["made up", "again"]\nover = "tasks"\n' + ROWS
+                               + '[[rows]]\nname = "other"\nkind = "runs"\nruns = { "made up" = "other.run" }\n')
+        table = self.table()
+        one, two, both, mean = (float(table["nDCG@10", "w=4", column]["value"])
+                                for column in ("made up", "again", "all", "tasks"))
+        self.assertAlmostEqual(both, (8 * one + 4 * two) / 12, places=12)
+        self.assertAlmostEqual(mean, (one + two) / 2, places=12)
+        self.assertEqual(table["nDCG@10", "w=0", "all"]["n"], "12")
+        self.assertEqual(table["nDCG@10", "w=0", "tasks"]["n"], "")
+        self.assertIn(("nDCG@10", "other", "made up"), table)
+        self.assertNotIn(("nDCG@10", "other", "all"), table)
+        # The same topics are computed once.
+        self.assertEqual([len(lines) for lines in self.results().values()], [8, 8])
+        few = self.experiment("--topics", "3", "--format", "json", cache=self.folder / "few").stdout
+        self.assertIn("only the first 3", few)
+        self.assertEqual([len(lines) for lines in self.results(self.folder / "few").values()], [3, 3])
+
+    def test_an_index_gives_the_candidates_that_a_rerank_file_would(self):
+        texts = "".join(f"{line['docno']}\t{line['text']}\n" for line in self.lines)
+        queries = {line["qid"]: line["query"] for line in self.lines}
+        topics = "".join(f"{qid}\t{query}\n" for qid, query in queries.items())
+        self.expect(run("index", "--corpus", "tsv", "--input", self.write("docs.tsv", texts), "--index",
+                        self.folder / "my.index", "--quiet"), 0)
+        self.write("topics.tsv", topics)
+        indexed = TASK.replace("made up", "index").replace(
+            'candidates = "rerank.jsonl"', 'index = "my.index"\ntopics = "topics.tsv"\nhits = 7')
+        self.expect(run("search", "--index", self.folder / "my.index", "--topics", self.folder / "topics.tsv",
+                        "--hits", 7, "--rerank-file", self.folder / "found.jsonl"), 0)
+        self.file = self.write("study.toml", START + indexed + TASK.replace("rerank.jsonl", "found.jsonl") + ROWS)
+        table = self.table()
+        for row in ("first", "w=4", "w=0"):
+            self.assertEqual(table["nDCG@10", row, "index"]["value"], table["nDCG@10", row, "made up"]["value"])
+        self.assertEqual([len(lines) for lines in self.results().values()], [8, 8])
+
+    def test_what_is_missing_is_said_and_the_rest_is_computed(self):
+        self.file = self.write("study.toml", START + TASK + TASK.replace("made up", "other").replace(
+            "rerank.jsonl", "nowhere.jsonl") + 'get = "ask the librarian"\n' + ROWS)
+        checked = self.expect(run("experiment", "check", self.file), 0).stdout
+        self.assertIn(f"{self.folder}/nowhere.jsonl; ask the librarian", checked)
+        self.assertIn("1 files or folders are missing", checked)
+        result = self.experiment().stdout
+        self.assertIn("ask the librarian", result)
+        self.assertRegex(result, r"w=4 +0\.\d{4}≈? +–")
+        (self.folder / "rerank.jsonl").unlink()
+        self.expect_error(1, "nothing of it is present", "--data",
+                          arguments=["experiment", "run", self.file, "--cache", self.cache])
+
+    def test_mistakes(self):
+        self.file.write_text(START + TASK + ROWS + "winodws = [4]\n")
+        for command in ("run", "check"):
+            self.expect_error(3, f"{self.file}:16:1", 'did you mean "windows"?',
+                              arguments=["experiment", command, self.file])
+        self.expect_error(1, "none.toml", arguments=["experiment", "run", self.folder / "none.toml"])
+        self.file.write_text(START + TASK + ROWS)
+        self.write("qrels.txt", "other 0 d1 1\n")
+        self.expect_error(3, "judges none of the topics",
+                          arguments=["experiment", "run", self.file, "--cache", self.cache])
+        self.write("cached", "")
+        self.write_inputs()
+        self.expect_error(1, "cached", "--cache",
+                          arguments=["experiment", "run", self.file, "--cache", self.folder / "cached"])
+
+
+class Shipped(ProgramTest):
+    def test_every_shipped_experiment_can_be_checked(self):
+        files = sorted(Path("config/experiments").glob("*.toml"))
+        self.assertGreaterEqual(len(files), 8)
+        for file in files:
+            with self.subTest(file=file.name):
+                result = self.expect(run("experiment", "check", file, "--data", self.folder), 0)
+                for line in result.stdout.splitlines()[:-1]:
+                    self.assertIn("is missing", line)
+
+
+class Costs(ProgramTest):
+    FLAGS = ["bench", "study", "--lengths", "24,48", "--windows", "4,inf", "--candidates", "2", "--runs", "1",
+             "--devices", "cpu", "--precisions", "fp32", "--threads", "1"]
+
+    def test_a_study_of_costs_has_times_memory_and_floors(self):
+        plot = self.folder / "plot.svg"
+        result = self.expect(run(*self.FLAGS, "--format", "csv", "--plot", plot), 0)
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        self.assertEqual({row["row"] for row in rows}, {"full", "sparse w=4", "sparse w=inf"})
+        self.assertEqual({row["column"] for row in rows}, {"24", "48"})
+        for row in rows:
+            if row["measure"] == "ms":
+                self.assertGreater(float(row["value"]), float(row["floor"]), row)
+                self.assertGreater(float(row["floor"]), 0)
+        self.assertIn("stroke-dasharray", plot.read_text())
+
+    def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
+        result = self.expect(run("bench", "study", "--lengths", "700", "--patterns", "sparse", "--windows", "4",
+                                 "--candidates", "1", "--runs", "1", "--devices", "cpu"), 0)
+        self.assertRegex(result.stdout, r"sparse w=4 +\d+\.\d{3}")
+
+    def test_an_experiment_may_be_one_of_costs(self):
+        file = self.write("costs.toml", 'title = "costs"\n[costs]\nlengths = [24]\ncandidates = 2\nruns = 1\n[[rows]]\n'
+                          'name = "a"\ndevices = ["cpu"]\n[[published]]\nmeasure = "ms"\ncolumns = ["24"]\n'
+                          '[published.values]\na = [7.5]\n')
+        self.assertRegex(self.expect(run("experiment", "run", file), 0).stdout, r"a +\d+\.\d{3} \(7\.5\)")
+
+    def test_mistakes(self):
+        self.expect_error(3, "no room for a document", arguments=["bench", "study", "--lengths", "10"])
+        self.expect_error(3, "unknown attention pattern", arguments=["bench", "study", "--patterns", "dense"])
+        self.expect_error(3, "no table", arguments=[*self.FLAGS, "--peers", self.write("x", "nothing\n")])
+
+
+if __name__ == "__main__":
+    main()
