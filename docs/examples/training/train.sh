@@ -2,7 +2,8 @@
 # Fine-tunes the bundled checkpoint on the judgments of the bundled collection, three times: each time on two thirds of
 # the queries, and then it reranks the other third. So every query is reranked by a model that has not seen it. Takes
 # about five minutes on two cores. Needs `pip install './python[train]'` and ./demo.sh (or ./test.sh) before it.
-#   docs/examples/training/train.sh [FOLDER] [SECTION.KEY=VALUE ...]    # FOLDER, default build/training-example, is replaced
+#   docs/examples/training/train.sh [FOLDER] [SECTION.KEY=VALUE ...]
+# FOLDER (default: build/training-example) is replaced.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$root"
