@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "index_tools/indexing/progress.h"
 #include "plugin/index/records/segment_identities.h"
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A batch is what a kill can lose.
-constexpr std::size_t kBatchDocuments = 512, kBatchBytes = std::size_t{4} << 20;
+constexpr std::size_t kBatchDocuments = 256, kBatchBytes = std::size_t{4} << 20;
 
 class Encoding {
  public:
@@ -69,17 +70,20 @@ class Encoding {
       const auto searcher = Lucene::newLucene<Lucene::IndexSearcher>(reader);
       const StoredFields stored(searcher);
       for (const IndexSegment* segment : missing) encode_segment(*segment, stored);
-      encoded_segments_ += static_cast<std::int32_t>(missing.size());
       searcher->close();
       reader->close();
       return true;
     });
   }
 
+  /// Reads all of the file: what a search reports as damaged, this command mends.
   bool is_encoded(const SegmentIdentity& segment) const {
+    if (std::ranges::find(encoded_, segment) != encoded_.end()) return true;
     try {
       const auto records = SegmentRecords::open(job_.index, kEmbeddings, segment);
-      return records->header() == header_of(segment, form_);
+      if (records->header() != header_of(segment, form_)) return false;
+      records->check_all();
+      return true;
     } catch (const Error&) {
       return false;  // missing, or to be replaced
     }
@@ -88,7 +92,10 @@ class Encoding {
   void finish(const Lucene::IndexReaderPtr& reader, const IndexSegments& index) {
     summary_.documents = reader->numDocs();
     summary_.segments = static_cast<std::int32_t>(index.segments.size());
-    summary_.kept_segments = std::max(0, summary_.segments - encoded_segments_);
+    summary_.kept_segments =
+        static_cast<std::int32_t>(std::ranges::count_if(index.segments, [&](const IndexSegment& segment) {
+          return std::ranges::find(encoded_, segment.identity) == encoded_.end();
+        }));
     for (const IndexSegment& segment : index.segments) {
       summary_.bytes +=
           static_cast<std::int64_t>(fs::file_size(records_file(job_.index, kEmbeddings, segment.identity.name)));
@@ -115,7 +122,7 @@ class Encoding {
       progress_->update(done_, done_);
     }
     writer.commit();
-    SegmentRecords::open(job_.index, kEmbeddings, segment.identity);  // throws if the segment has changed meanwhile
+    encoded_.push_back(segment.identity);
   }
 
   void encode_batch(const IndexSegment& segment, const StoredFields& stored, SegmentRecordsWriter& writer) {
@@ -163,7 +170,7 @@ class Encoding {
   EncodeSummary summary_;
   Progress* progress_ = nullptr;
   std::int64_t done_ = 0;
-  std::int32_t encoded_segments_ = 0;
+  std::vector<SegmentIdentity> encoded_;  // by this run
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ struct EmbeddingsCheck {
   std::vector<EmbeddingForm> forms;    ///< those that occur; none: the index has no embeddings
   std::vector<std::string> damaged;    ///< errors of files of this index's segments
   std::vector<std::string> missing;    ///< segments without a file
-  std::vector<std::string> left_over;  ///< files of other segments, and unfinished ones
+  std::vector<std::string> left_over;  ///< files of other segments
 };
 
 /// Reads the embeddings of all segments. Throws Error `io`, and what open_reader() throws.

@@ -34,6 +34,7 @@ Config far_from_the_defaults() {
   rescorer.min_score = -3.0;
   rescorer.timeout = std::chrono::milliseconds(1500);
   rescorer.on_error = OnError::fail;
+  rescorer.missing_embeddings = MissingEmbeddings::encode;
   rescorer.long_documents = LongDocumentMode::sump;
   rescorer.chunk_by = ChunkBy::sentences;
   rescorer.chunk = 300;
@@ -118,6 +119,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(ScoreMode::multiply), "multiply");
   EXPECT_EQ(to_string(Normalize::minmax), "minmax");
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
+  EXPECT_EQ(to_string(MissingEmbeddings::encode), "encode");
   EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
   EXPECT_EQ(to_string(ChunkBy::sentences), "sentences");
   EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");

@@ -324,6 +324,8 @@ TEST_F(StoredEmbeddingsOfAnIndex, DamagedOnesAreSaidAndCanBeEncodedNow) {
   EXPECT_EQ(mended->encoded, 1);
   EXPECT_EQ(scores(mended), expected);
   EXPECT_EQ(check_embeddings(index(), true).damaged.size(), 1U);
+  EXPECT_EQ(encode().encoded, 40);
+  EXPECT_EQ(scores(search(config)), expected);
   // Of another version, and truncated: the file is not opened at all.
   for (const bool truncated : {false, true}) {
     std::string bytes = bytes_of(file);
@@ -409,13 +411,13 @@ TEST_F(StoredEmbeddingsOfAnIndex, GoOnAfterAnInterruptionWithTheSameBytes) {
   scorer->before_encoding = [&] {
     if (++calls == 2) source.request_stop();
   };
-  expect_error(ErrorKind::interrupted, {"512 documents are encoded and safe", "again"},
+  expect_error(ErrorKind::interrupted, {"256 documents are encoded and safe", "again"},
                [&] { encode(EmbeddingNumbers::fp32, stop); });
   EXPECT_TRUE(fs::exists(index() / (whole.begin()->first + ".part")));
   expect_error(ErrorKind::io, "is missing", [&] { search(config); });
   const EncodeSummary summary = encode();
-  EXPECT_EQ(summary.resumed, 512);
-  EXPECT_EQ(summary.encoded, 1300 - 512);
+  EXPECT_EQ(summary.resumed, 256);
+  EXPECT_EQ(summary.encoded, 1300 - 256);
   EXPECT_EQ(files(), whole);
 }
 

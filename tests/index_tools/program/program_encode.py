@@ -134,7 +134,7 @@ class Encode(ProgramTest):
         self.assertEqual(summary["resumed"] + summary["encoded"], 6000)
 
     def test_killed_again_and_again_it_ends_with_the_same_files(self):
-        self.make_index(2500, "--commit-every", "1000")
+        self.make_index(4000, "--commit-every", "1500")
         started = time.monotonic()
         self.encode()
         seconds = time.monotonic() - started
@@ -145,7 +145,7 @@ class Encode(ProgramTest):
             (self.index / name).unlink()
         while kills < KILLS:
             with subprocess.Popen(self.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-                time.sleep(rng.uniform(0.01, seconds / 2))
+                time.sleep(rng.uniform(0.01, 0.7 * seconds))
                 process.kill()
                 _, messages = process.communicate(timeout=120)
             self.assertIn(process.returncode, (0, -9), messages)
