@@ -62,7 +62,6 @@ CrossEncoderOptions options_of(const RescorerConfig& config, std::int32_t thread
 struct Point {
   double milliseconds = 0, floor_milliseconds = 0;  // per candidate
   std::optional<double> megabytes;
-  double floor_megabytes = 0;
 };
 
 Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
@@ -93,11 +92,6 @@ Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
         1e3 * operations(description, costs.candidates, costs.query_tokens + 1, length - costs.query_tokens - 2) /
         peak / count;
   }
-  const double bytes =
-      encoder->backend().precision == Precision::fp32 || encoder->backend().precision == Precision::tf32 ? 4
-      : encoder->backend().precision == Precision::int8                                                  ? 1
-                                                                                                         : 2;
-  point.floor_megabytes = bytes * description.hidden_size * length / 1e6;
   return point;
 }
 
@@ -214,7 +208,6 @@ StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) 
         time.value = point.milliseconds;
         if (point.floor_milliseconds > 0) time.floor = point.floor_milliseconds;
         report.tables[kMemory].cells[r][c].value = point.megabytes;
-        report.tables[kMemory].cells[r][c].floor = point.floor_megabytes;
       } catch (const Error& error) {
         // What a device cannot compute is a result, too.
         if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::device) throw;
