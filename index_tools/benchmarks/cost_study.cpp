@@ -1,18 +1,30 @@
 #include "index_tools/benchmarks/cost_study.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <regex>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/file/file_io.h"
+#include "base/file/unique_fd.h"
 #include "base/text.h"
 #include "index_tools/benchmarks/generated_texts.h"
 #include "index_tools/benchmarks/measurement.h"
@@ -61,8 +73,7 @@ CrossEncoderOptions options_of(const RescorerConfig& config, std::int32_t thread
 
 struct Point {
   double milliseconds = 0, floor_milliseconds = 0;  // per candidate
-  std::optional<double> megabytes;
-  double floor_megabytes = 0;
+  double megabytes = 0;                             // 0: unknown
 };
 
 Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
@@ -93,12 +104,75 @@ Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
         1e3 * operations(description, costs.candidates, costs.query_tokens + 1, length - costs.query_tokens - 2) /
         peak / count;
   }
-  const double bytes =
-      encoder->backend().precision == Precision::fp32 || encoder->backend().precision == Precision::tf32 ? 4
-      : encoder->backend().precision == Precision::int8                                                  ? 1
-                                                                                                         : 2;
-  point.floor_megabytes = bytes * description.hidden_size * length / 1e6;
   return point;
+}
+
+/// What a process of its own writes to its parent: a point or an error.
+struct Answer {
+  bool measured = false;
+  Point point;
+  ErrorKind kind = ErrorKind::internal;
+  char message[2000] = {};
+};
+static_assert(std::is_trivially_copyable_v<Answer>);
+
+[[noreturn]] void answer_and_exit(int descriptor, const std::function<Point()>& work) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  auto answer = std::make_unique<Answer>();
+  try {
+    answer->point = work();
+    answer->measured = true;
+  } catch (const Error& error) {
+    answer->kind = error.kind();
+    std::strncpy(answer->message, error.what(), sizeof answer->message - 1);
+  } catch (const std::exception& error) {
+    std::strncpy(answer->message, error.what(), sizeof answer->message - 1);
+  }
+  try {
+    write_all(descriptor, {reinterpret_cast<const char*>(answer.get()), sizeof(Answer)}, "pipe");
+  } catch (const Error&) {
+    ::_exit(1);
+  }
+  ::_exit(0);
+}
+
+/// Measures in a process of its own, which no earlier model has left memory to. Requires that no encoder lives, whose
+/// threads the new process would lack.
+Point measure_apart(const std::function<Point()>& work, const StopSignal& stop) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_io_error("pipe", "creating", errno);
+  UniqueFd ours(ends[0]), theirs(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) throw_io_error("process", "creating", errno);
+  if (child == 0) answer_and_exit(theirs.get(), work);
+  theirs.reset();
+  std::string bytes;
+  bool killed = false;
+  char buffer[4096];
+  for (;;) {
+    pollfd ready{ours.get(), POLLIN, 0};
+    if (::poll(&ready, 1, 100) > 0) {
+      const std::size_t count = read_some(ours.get(), buffer, sizeof buffer, "pipe");
+      if (count == 0) break;
+      bytes.append(buffer, count);
+    } else if (stop.stop.stop_requested() && !killed) {
+      killed = true;
+      ::kill(child, SIGKILL);
+    }
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  stop.throw_if_due("the measurement");
+  if (bytes.size() != sizeof(Answer)) {
+    throw Error(ErrorKind::io, "the measuring process", fmt::format("was ended by signal {}", WTERMSIG(status)),
+                "if memory ran out, measure fewer candidates or shorter lengths");
+  }
+  const auto answer = std::make_unique<Answer>();
+  std::memcpy(static_cast<void*>(answer.get()), bytes.data(), sizeof(Answer));
+  if (!answer->measured) throw Error(answer->kind, {}, answer->message);
+  return answer->point;
 }
 
 /// A model's folder with a position table for `length` tokens: its own, or an extended copy.
@@ -208,13 +282,14 @@ StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) 
       std::error_code ignored;
       if (!std::filesystem::exists(model, ignored)) continue;
       try {
-        const Point point = measure(models.folder(model, costs.lengths[c]), options_of(config, study.threads), costs,
-                                    costs.lengths[c], stop);
+        const std::filesystem::path folder = models.folder(model, costs.lengths[c]);
+        const CrossEncoderOptions options = options_of(config, study.threads);
+        const Point point =
+            measure_apart([&] { return measure(folder, options, costs, costs.lengths[c], stop); }, stop);
         index_tools::StudyCell& time = report.tables[kTime].cells[r][c];
         time.value = point.milliseconds;
         if (point.floor_milliseconds > 0) time.floor = point.floor_milliseconds;
-        report.tables[kMemory].cells[r][c].value = point.megabytes;
-        report.tables[kMemory].cells[r][c].floor = point.floor_megabytes;
+        if (point.megabytes > 0) report.tables[kMemory].cells[r][c].value = point.megabytes;
       } catch (const Error& error) {
         // What a device cannot compute is a result, too.
         if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::device) throw;

@@ -19,8 +19,9 @@ struct CostStudy {
 
 /// Measures each row of an experiment with costs at each length: `ms`, the time per candidate from text to logits
 /// (the GPU's own time if it has a clock), and `MB`, the memory per candidate that scoring needs besides the weights:
-/// on a GPU the activations, on a CPU the growth of the process's peak in the first call. The floor of a time is the
-/// least number of operations at the measured peak; that of a memory the states of one layer.
+/// on a GPU the activations, on a CPU the growth of its peak in the process's first call. The floor of a time is the
+/// least number of operations at the measured peak.
+/// Each figure is measured in a process of its own.
 /// A checkpoint whose position table is too short is extended in a temporary folder.
 /// A row whose model is missing, or that its device cannot compute, has no values, and a note. Throws Error.
 index_tools::StudyReport measure_costs(const index_tools::Experiment& experiment, const CostStudy& study);

@@ -26,7 +26,7 @@ struct Bar {
   double difference() const { return a - b; }
 };
 
-constexpr double kBold = 1.13;
+constexpr double kBold = 1.13;  // how much wider bold text is, at most
 
 // With a minus sign instead of a hyphen.
 std::string number_text(double value, int decimals) {

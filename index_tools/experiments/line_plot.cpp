@@ -141,6 +141,9 @@ std::string draw(const PlotPanel& panel, double top) {
         svg_text(kPlotWidth - kLegend + 22, legend, "start", escape_xml(name), fmt::format(" fill=\"{}\"", colour));
     legend += 17;
   }
+  const bool has_dashed = std::any_of(panel.series.begin(), panel.series.end(),
+                                      [](const PlotSeries& one) { return !one.like.empty() && !one.points.empty(); });
+  if (has_dashed) result += svg_text(kPlotWidth - kLegend + 22, legend, "start", "dashed: " + escape_xml(panel.dashed));
   return result;
 }
 
@@ -154,7 +157,7 @@ std::string line_plot(const std::string& title, const std::vector<PlotPanel>& pa
     content += draw(panel, height);
     const auto lines = std::count_if(panel.series.begin(), panel.series.end(),
                                      [](const PlotSeries& one) { return one.like.empty() && !one.points.empty(); });
-    height += kAbove + kBelow + std::max(kArea, 17.0 * static_cast<double>(lines));
+    height += kAbove + kBelow + std::max(kArea, 17.0 * static_cast<double>(lines + 1));
   }
   if (content.empty()) throw Error(ErrorKind::invalid_data, title, "has nothing to plot", "leave out --plot");
   return svg_drawing(kPlotWidth, height, kPlotFont, title, content);

@@ -18,6 +18,7 @@ struct PlotPanel {
   bool log_x = false, log_y = false;  ///< to base 2, to base 10; values must be positive
   std::vector<std::string> x_names;   ///< names of x = 0, 1, 2 ...; empty: numbers
   std::vector<PlotSeries> series;
+  std::string dashed = {};  ///< what dashed lines are, for the legend
 };
 
 /// Panels below each other as SVG, readable on white and on black; a tooltip on each point shows its value. Panels

@@ -44,7 +44,8 @@ void add_point(std::vector<PlotSeries>& all, const std::string& name, const std:
 
 PlotPanel by_window(const Experiment& experiment, const StudyReport& report, std::size_t column) {
   const StudyTable& table = report.tables[0];
-  PlotPanel panel{report.columns[column], "attention window", table.measure, false, false, windows_of(experiment), {}};
+  PlotPanel panel{
+      report.columns[column], "attention window", table.measure, false, false, windows_of(experiment), {}, "published"};
   const std::vector<std::string>& windows = panel.x_names;
   for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
     const ExperimentRow& row = experiment.rows[r];
@@ -68,7 +69,7 @@ PlotPanel by_window(const Experiment& experiment, const StudyReport& report, std
 }
 
 PlotPanel by_length(const StudyReport& report, const StudyTable& table) {
-  PlotPanel panel{table.measure + " per candidate", "tokens", table.measure, true, true, {}, {}};
+  PlotPanel panel{table.measure + " per candidate", "tokens", table.measure, true, true, {}, {}, "floor, published"};
   for (std::size_t r = 0; r < report.rows.size(); ++r) {
     for (std::size_t c = 0; c < report.columns.size(); ++c) {
       const StudyCell& cell = table.cells[r][c];

@@ -14,7 +14,7 @@ namespace relucent::index_tools {
 struct StudyCell {
   std::optional<double> value;
   std::optional<double> published;
-  std::optional<double> floor;           ///< of a time or memory: what the model cannot do without
+  std::optional<double> floor;           ///< of a time: no faster on this device
   std::optional<PairedTests> tests;      ///< this row minus the column's reference
   std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study says
   std::optional<double> milliseconds;    ///< computing time per candidate
