@@ -81,17 +81,4 @@ std::string IndexGraphs::record(std::int32_t document, std::string_view text, co
   return maker_.value().make(text, stop);
 }
 
-std::shared_ptr<const IndexGraphs> StageGraphs::of(std::size_t stage, const Lucene::IndexReaderPtr& reader,
-                                                   const Config& config, const PassageModel& model,
-                                                   MissingGraphs missing) {
-  const std::lock_guard lock(mutex_);
-  if (latest_.size() <= stage) latest_.resize(stage + 1);
-  Entry& entry = latest_[stage];
-  if (!entry.graphs || entry.reader.lock() != reader) {
-    entry.graphs = std::make_shared<const IndexGraphs>(reader, config.index, config.first_stage, model, missing);
-    entry.reader = reader;
-  }
-  return entry.graphs;
-}
-
 }  // namespace relucent

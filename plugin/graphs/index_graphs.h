@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,22 +39,6 @@ class IndexGraphs {
   };
   std::vector<Segment> segments_;
   std::optional<GraphMaker> maker_;  // if segments have no file
-};
-
-/// The graphs that the stages of a rescorer read, opened once per index reader. Thread-safe.
-class StageGraphs {
- public:
-  /// Of the stage whose scorer has the model. Throws what IndexGraphs throws.
-  std::shared_ptr<const IndexGraphs> of(std::size_t stage, const Lucene::IndexReaderPtr& reader, const Config& config,
-                                        const PassageModel& model, MissingGraphs missing);
-
- private:
-  struct Entry {
-    boost::weak_ptr<Lucene::IndexReader> reader;
-    std::shared_ptr<const IndexGraphs> graphs;
-  };
-  std::mutex mutex_;
-  std::vector<Entry> latest_;  // by stage
 };
 
 }  // namespace relucent

@@ -15,10 +15,9 @@ struct Rescorer::Implementation {
   std::vector<RescoringStage> stages;
   Log log;
   mutable Said said = {};
-  EmbeddingCache embeddings = {};
-  mutable StageGraphs graphs = {};
+  mutable OpenedRecords opened = {};
 
-  SecondStage stage() const { return {config, stages, log, said, embeddings, graphs}; }
+  SecondStage stage() const { return {config, stages, log, said, opened}; }
 };
 
 }  // namespace relucent

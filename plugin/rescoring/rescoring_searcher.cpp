@@ -59,16 +59,9 @@ Weights unwrapped(const Lucene::WeightPtr& weight) {
 RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_search, const Config& config,
                                      std::shared_ptr<const Rescorer> rescorer)
     : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {
-  with_errors("second stage", "opening the embeddings",
-              [&] { rescorer_->implementation_->stage().require_embeddings(reader_to_search); });
-  // Graphs that are missing or damaged should not wait for the first query.
-  const std::vector<RescoringStage>& stages = rescorer_->stages();
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const PassageModel* const model = stages[i].scorer->passage_model();
-    if (model == nullptr) continue;
-    rescorer_->implementation_->graphs.of(i, reader_to_search, rescorer_->config(), *model,
-                                          stages[i].config.missing_graphs);
-  }
+  // Missing or damaged records should not wait for the first query.
+  with_errors("second stage", "opening the records beside the index",
+              [&] { rescorer_->implementation_->stage().require_records(reader_to_search); });
 }
 RescoringSearcher::~RescoringSearcher() = default;
 

@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/text.h"
 #include "plugin/index/commit_data.h"
+#include "plugin/index/records/segment_identities.h"
 #include "plugin/lucene_errors.h"
 #include "plugin/rescoring/cascade.h"
 #include "plugin/rescoring/model_text.h"
@@ -30,13 +31,19 @@ bool has_text(const ModelQuery& query) {
   return !query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
 }
 
+/// The reader behind a searcher over one index; otherwise null.
+Lucene::IndexReaderPtr reader_of(const Lucene::SearcherPtr& searcher) {
+  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
+  return over_one_reader ? over_one_reader->getIndexReader() : nullptr;
+}
+
 /// Whether the index has token ids that the scorer can use.
 bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene::SearcherPtr& searcher) {
   const std::uint64_t wanted = scorer.tokenizer();
   if (wanted == 0) return false;
-  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
-  if (!over_one_reader) return false;
-  const std::uint64_t stored = tokenizer_of_token_ids(over_one_reader->getIndexReader());
+  const Lucene::IndexReaderPtr reader = reader_of(searcher);
+  if (!reader) return false;
+  const std::uint64_t stored = tokenizer_of_token_ids(reader);
   const bool same_text = stage.config.index.fields_read() == std::vector{stage.config.index.text_field};
   if ((stored == wanted && same_text) || stored == 0) return stored == wanted;
   std::call_once(stage.said.token_ids_are_others, [&] {
@@ -54,19 +61,42 @@ bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene:
   return false;
 }
 
+/// Never null. @param reader  null if the searcher is not over one index
+std::shared_ptr<const StoredEmbeddings> open_embeddings(const SecondStage& stage, std::size_t index,
+                                                        const Lucene::IndexReaderPtr& reader) {
+  return stage.opened.embeddings.of(reader, index, [&] {
+    const IndexSegments segments = reader ? index_segments(reader) : IndexSegments();
+    if (segments.segments.empty() && (!reader || reader->maxDoc() > 0)) {
+      return std::make_shared<const StoredEmbeddings>(
+          Error(ErrorKind::unsupported, "second stage", "the searched index has no folder beside which embeddings lie",
+                "search an index in a folder"));
+    }
+    return std::make_shared<const StoredEmbeddings>(segments.folder, identities_of(segments),
+                                                    stage.stages[index].scorer->embedding_shape(),
+                                                    stage.config.index.fields_read());
+  });
+}
+
+std::shared_ptr<const IndexGraphs> open_graphs(const SecondStage& stage, std::size_t index, const PassageModel& model,
+                                               const Lucene::IndexReaderPtr& reader) {
+  return stage.opened.graphs.of(reader, index, [&] {
+    return std::make_shared<const IndexGraphs>(reader, stage.config.index, stage.config.first_stage, model,
+                                               stage.stages[index].config.missing_graphs);
+  });
+}
+
 /// The graphs of hits whose texts were fetched, for a stage that needs them.
 void fetch_graphs(const SecondStage& stage, std::size_t index, const Lucene::SearcherPtr& searcher,
                   std::span<const std::size_t> hits, const StopSignal& stop, SecondStageResult& result) {
   const PassageModel* const model = stage.stages[index].scorer->passage_model();
   if (model == nullptr) return;
-  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
-  if (!over_one_reader) {
+  const Lucene::IndexReaderPtr reader = reader_of(searcher);
+  if (!reader) {
     throw Error(ErrorKind::unsupported, stage.stages[index].scorer->describe(),
                 "needs the documents' graphs, but the searcher is not over one index",
                 "rescore the hits of each index by itself");
   }
-  const auto stored = stage.graphs.of(index, over_one_reader->getIndexReader(), stage.config, *model,
-                                      stage.stages[index].config.missing_graphs);
+  const auto stored = open_graphs(stage, index, *model, reader);
   result.graphs[index].resize(result.hits.size());
   for (const std::size_t hit : hits) {
     if (result.texts.texts[hit].empty()) continue;
@@ -82,12 +112,9 @@ std::vector<std::size_t> read_embeddings(const SecondStage& stage, std::size_t i
   constexpr std::size_t between_checks = 64;
   const RescoringStage& of = stage.stages[index];
   HitEmbeddings& embeddings = result.embeddings.at(index);
-  const EmbeddingShape shape = of.scorer->embedding_shape();
-  embeddings.size = shape.values();
+  embeddings.size = of.scorer->embedding_shape().values();
   if (embeddings.size == 0) return {hits.begin(), hits.end()};
-  const auto over_one_reader = boost::dynamic_pointer_cast<Lucene::IndexSearcher>(searcher);
-  const auto stored = stage.embeddings.of(over_one_reader ? over_one_reader->getIndexReader() : nullptr, shape,
-                                          stage.config.index.fields_read());
+  const auto stored = open_embeddings(stage, index, reader_of(searcher));
   embeddings.places.assign(result.hits.size(), HitEmbeddings::kNone);
   embeddings.values.resize(hits.size() * embeddings.size);
   std::vector<std::size_t> without;
@@ -192,11 +219,14 @@ bool Said::first_time(const std::string& reason) {
   return reasons_.insert(reason).second;
 }
 
-void SecondStage::require_embeddings(const Lucene::IndexReaderPtr& reader) const {
-  for (const RescoringStage& stage : stages) {
-    const EmbeddingShape shape = stage.scorer->embedding_shape();
-    if (shape.rows == 0 || stage.config.missing_embeddings != MissingEmbeddings::error) continue;
-    const auto stored = embeddings.of(reader, shape, config.index.fields_read());
+void SecondStage::require_records(const Lucene::IndexReaderPtr& reader) const {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const RescoringStage& stage = stages[i];
+    if (const PassageModel* const model = stage.scorer->passage_model()) open_graphs(*this, i, *model, reader);
+    if (stage.scorer->embedding_shape().rows == 0 || stage.config.missing_embeddings != MissingEmbeddings::error) {
+      continue;
+    }
+    const auto stored = open_embeddings(*this, i, reader);
     if (const auto& problem = stored->problem()) {
       throw Error(problem->kind(), problem->place(), problem->problem(),
                   problem->remedy() + ", or set [rescorer] missing_embeddings to \"encode\"");

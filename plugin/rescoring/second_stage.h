@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "plugin/graphs/index_graphs.h"
+#include "plugin/index/records/embeddings.h"
 #include "plugin/log.h"
 #include "plugin/rescoring/candidate_texts.h"
-#include "plugin/rescoring/embedding_cache.h"
+#include "plugin/rescoring/reader_cache.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
@@ -66,17 +67,22 @@ struct Said {
   std::set<std::string> reasons_;  ///< the latest ones
 };
 
+/// What the stages opened beside the indexes that they searched. Thread-safe.
+struct OpenedRecords {
+  ReaderCache<StoredEmbeddings> embeddings;
+  ReaderCache<IndexGraphs> graphs;
+};
+
 /// The second stage of a searcher: stored texts, then rescore_in_stages(), under one deadline.
 struct SecondStage {
   const Config& config;
   std::span<const RescoringStage> stages;
   const Log& log;
   Said& said;
-  const EmbeddingCache& embeddings;
-  StageGraphs& graphs;
+  OpenedRecords& opened;
 
-  /// Throws Error if a stage needs embeddings that the index lacks.
-  void require_embeddings(const Lucene::IndexReaderPtr& reader) const;
+  /// Throws Error if a stage needs embeddings or graphs that the index lacks.
+  void require_records(const Lucene::IndexReaderPtr& reader) const;
 
   /// @param hits  in first-stage order
   /// After a failure, returns the first stage's order, or throws Error with on_error = fail.

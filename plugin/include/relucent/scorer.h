@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "relucent/config.h"
+#include "relucent/error.h"
 #include "relucent/export.h"
 #include "relucent/stop.h"
 #include "relucent/text_range.h"
@@ -97,9 +98,10 @@ class RELUCENT_API Scorer {
   /// Writes the embeddings of texts (UTF-8, not blank): [texts][rows][hidden]. Called when documents are encoded ahead
   /// of searches, if embedding_shape() has rows. A text's embedding depends on it alone. Throws Error, of kind
   /// `deadline` or `interrupted` when `stop` is due.
-  virtual void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
-                      const StopSignal& stop) const {
-    static_cast<void>(texts), static_cast<void>(embeddings), static_cast<void>(stop);
+  virtual void encode(std::span<const std::string_view> /*texts*/, std::span<float> /*embeddings*/,
+                      const StopSignal& /*stop*/) const {
+    throw Error(ErrorKind::unsupported, describe(), "has embeddings, but cannot encode texts",
+                "override Scorer::encode()");
   }
   /// The model of the built-in scorer of a MIR, which needs Candidate::graph; otherwise null.
   virtual const PassageModel* passage_model() const { return nullptr; }
