@@ -35,8 +35,8 @@ class Batch:
         """pairs: the ids of Q and of D, each with its [SEP]. Positions: C at 0, Q from 1, D from 1 + |Q|."""
         queries = [torch.tensor(query, dtype=torch.long) for query, _ in pairs]
         documents = [torch.tensor(document, dtype=torch.long) for _, document in pairs]
-        query_slots, query_valid = _slots([len(query) for query in queries])
-        document_slots, document_valid = _slots([len(document) for document in documents])
+        query_slots, query_valid = slots_of([len(query) for query in queries])
+        document_slots, document_valid = slots_of([len(document) for document in documents])
         positions = [torch.zeros(len(pairs), dtype=torch.long)]
         positions += [torch.arange(1, 1 + len(query)) for query in queries]
         positions += [1 + len(q) + torch.arange(len(d)) for q, d in zip(queries, documents, strict=True)]
@@ -46,6 +46,7 @@ class Batch:
         return cls(ids, types, torch.cat(positions), query_slots, document_slots, query_valid, document_valid)
 
 
-def _slots(sizes: list[int]) -> tuple[Tensor, Tensor]:
+def slots_of(sizes: list[int]) -> tuple[Tensor, Tensor]:
+    """Indices of the rows of ragged groups in their flattened padded table, and which places of it are no padding."""
     valid = torch.arange(max(sizes))[None, :] < torch.tensor(sizes)[:, None]
     return valid.flatten().nonzero().squeeze(1), valid

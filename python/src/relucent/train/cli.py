@@ -12,6 +12,7 @@ from relucent.train.trainer import Interrupted, Trainer
 
 EPILOG = """Settings, each in a section of the file or as SECTION.KEY=VALUE: docs/training.md.
 A training that was interrupted goes on when the same command is given again.
+Several GPUs: accelerate launch --multi_gpu -m relucent.train recipe.toml
 
 Example:
   relucent-train recipe.toml
@@ -22,7 +23,7 @@ Exit codes: 0 ok, 1 failed, 130 interrupted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="relucent-train", description="Train a cross-encoder for Relucent.",
+    parser = argparse.ArgumentParser(prog="relucent-train", description="Train a cross-encoder or a MixEncoder for Relucent.",
                                      epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("settings", nargs="*", metavar="FILE|KEY=VALUE",
                         help="a TOML file, then settings that override it")
@@ -38,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(settings.as_toml(loaded), end="")
             return 0
         try:
-            print(Trainer(loaded).run())
+            trainer = Trainer(loaded)
+            finished = trainer.run()
+            if trainer.processes.main:
+                print(finished)
         except Interrupted:
             print("relucent-train: interrupted; the same command goes on", file=sys.stderr)
             return 130
