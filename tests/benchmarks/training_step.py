@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pairs per second of training steps of the bundled recipe's shape: 8 queries with 8 candidates, 108 tokens, MiniLM-L6.
 
-PYTHONPATH=python/src tests/benchmarks/training_step.py [--threads 2] [--steps 4] [--bf16] [--profile]
+PYTHONPATH=python/src tests/benchmarks/training_step.py [--threads 2] [--steps 4] [--bf16] [--separate-queries] [--system-malloc] [--profile]
 
 A random model and random tokens, AdamW as the trainer has it; the time is that of the whole step, the best and the median
 of the steps after the first. --profile prints PyTorch's operators, the slowest first.
@@ -13,6 +13,7 @@ import time
 import torch
 from relucent.train.batch import Batch
 from relucent.train.losses import weighted
+from relucent.train.memory import keep_freed_memory
 from relucent.train.model import CrossEncoder
 from relucent.train.pattern import AttentionPattern
 
@@ -28,8 +29,12 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=8)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--separate-queries", action="store_true", help="compute a query once per candidate")
+    parser.add_argument("--system-malloc", action="store_true", help="return freed memory to the kernel")
     parser.add_argument("--profile", action="store_true")
     parsed = parser.parse_args()
+    if not parsed.system_malloc:
+        keep_freed_memory()
     torch.set_num_threads(parsed.threads)
     torch.manual_seed(1)
     model = CrossEncoder(CONFIG, AttentionPattern.named("sparse", 4)).train()
@@ -37,14 +42,14 @@ def main() -> None:
     loss_of = weighted({"kl": 1.0, "centred_mse": 0.1})
     pairs = parsed.queries * 8
     ids = torch.randint(1000, 30000, (pairs, TOKENS - 1)).tolist()
-    batch = [(row[: QUERY + 1], row[QUERY + 1 :]) for row in ids]
+    batch = [(ids[i // 8 * 8][: QUERY + 1], row[QUERY + 1 :]) for i, row in enumerate(ids)]
     targets = torch.randn(parsed.queries, 8)
     part = parsed.queries // parsed.accumulate
 
     def step() -> None:
         for start in range(0, parsed.queries, part):
             with torch.autocast("cpu", torch.bfloat16, enabled=parsed.bf16):
-                logits = model(Batch.of(batch[start * 8 : (start + part) * 8], 101))
+                logits = model(Batch.of(batch[start * 8 : (start + part) * 8], 101, share=not parsed.separate_queries))
             loss = loss_of(logits.view(part, 8), targets[start : start + part]) / parsed.accumulate
             loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -43,6 +43,13 @@ def bert_layer(config: dict[str, Any]) -> nn.ModuleDict:
                    intermediate=modules(dense=nn.Linear(hidden, inner)), output=output(inner))
 
 
+def joint_linear(states: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
+    """Each layer's result, by one product."""
+    weight = torch.cat([layer.weight for layer in layers])
+    joint = F.linear(states, weight, torch.cat([layer.bias for layer in layers]))
+    return joint.split([layer.out_features for layer in layers], dim=1)
+
+
 class Bert(nn.Module):
     """The parameters have BERT's names. Dropout (hidden_dropout_prob) follows the embeddings and the sub-blocks;
     attention weights are not dropped."""
@@ -107,8 +114,11 @@ class Bert(nn.Module):
     def _compute_layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
         own, output = layer["attention"]["self"], layer["attention"]["output"]
         kept = states[:rows]
-        mixed = attention(own["query"](kept), own["key"](states), own["value"](states),
-                          self.config["num_attention_heads"])
+        if rows == len(states):
+            query, key, value = joint_linear(states, own["query"], own["key"], own["value"])
+        else:
+            query, (key, value) = own["query"](kept), joint_linear(states, own["key"], own["value"])
+        mixed = attention(query, key, value, self.config["num_attention_heads"])
         return self._feed_forward(layer, output["LayerNorm"](kept + self._drop(output["dense"](mixed))))
 
     def _feed_forward(self, layer: nn.ModuleDict, states: Tensor) -> Tensor:

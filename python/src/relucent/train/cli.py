@@ -8,6 +8,7 @@ from pathlib import Path
 
 from relucent.train import settings
 from relucent.train.errors import TrainingError
+from relucent.train.memory import keep_freed_memory
 from relucent.train.trainer import Interrupted, Trainer
 
 EPILOG = """Settings, each in a section of the file or as SECTION.KEY=VALUE: docs/training.md.
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.show:
             print(settings.as_toml(loaded), end="")
             return 0
+        keep_freed_memory()
         try:
             trainer = Trainer(loaded)
             finished = trainer.run()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from relucent.train.attention import DocumentAttention, SparseAttention
+from relucent.train.attention import DocumentAttention, SparseAttention, shares_queries
 from relucent.train.batch import Batch
 from relucent.train.bert import Bert, modules, read_config
 from relucent.train.pattern import FLAGS, AttentionPattern
@@ -39,7 +39,7 @@ class CrossEncoder(Bert):
         return cls(config, pattern or AttentionPattern.from_config(config, folder / "config.json"))._read(folder)
 
     def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
-        return tokenizer.batch(pairs, max_length, self.document_type)
+        return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern))
 
     def engine_length(self, tokenizer: PairTokenizer) -> int:
         """Tokens of an input that the engine reads."""

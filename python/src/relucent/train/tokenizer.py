@@ -45,7 +45,8 @@ class PairTokenizer:
             raise TrainingError(folder, f"its vocabulary has no {token}", "use the tokenizer of a BERT")
         return number
 
-    def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1) -> Batch:
+    def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1,
+              share: bool = False) -> Batch:
         """Cut as the engine cuts: the query to 30 pieces, then the document so that the input fits max_length."""
         ids = self.pieces(text for pair in pairs for text in pair)
         cut = []
@@ -53,7 +54,7 @@ class PairTokenizer:
             query_ids = ids[query][:QUERY_PIECES]
             room = max(0, max_length - len(query_ids) - 3)
             cut.append(([*query_ids, self.sep], [*ids[document][:room], self.sep]))
-        return Batch.of(cut, self.cls, document_type)
+        return Batch.of(cut, self.cls, document_type, share)
 
     def pieces(self, texts: Iterable[str]) -> dict[str, list[int]]:
         """The ids of each text's word pieces, without [CLS] and [SEP]."""
