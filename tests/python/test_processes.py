@@ -48,7 +48,8 @@ needs_accelerate = pytest.mark.skipif(importlib.util.find_spec("accelerate") is 
 
 @needs_accelerate
 def test_two_processes_train_as_one_does(folder):
-    recipe = [str(folder / "recipe.toml"), "training.accumulate=2", "training.steps=6", "evaluation.every=3"]
+    recipe = [str(folder / "recipe.toml"), "training.accumulate=2", "training.steps=6", "evaluation.every=3",
+              "loss.cross_entropy=0.1"]  # kl alone leaves the bias of the classifier to rounding
     assert main([*recipe, f"output={folder / 'one'}"]) == 0
     first, second = ended(started([*recipe, f"output={folder / 'two'}"]))
     assert first[0] == second[0] == 0, first[2] + second[2]
@@ -59,9 +60,10 @@ def test_two_processes_train_as_one_does(folder):
     one, two = (load_file(folder / name / "model.safetensors") for name in ("one", "two"))
     base = load_file(folder / "base/model.safetensors")
     for name, tensor in one.items():
-        # Adam divides by a gradient's size: where that is rounding alone, so is the step.
+        # Adam divides a gradient by its size: where it is rounding alone, as that of a key's bias is, so is the step.
         if "key.bias" not in name:
-            torch.testing.assert_close(two[name], tensor, atol=1e-5, rtol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
+            assert (two[name] - tensor).abs().mean() < 1e-6, name
+            assert (two[name] - tensor).abs().max() < 5e-4, name
     assert (one["classifier.weight"] - base["classifier.weight"]).abs().max() > 1e-3
     rows = [(folder / name / "training/log.csv").read_text().splitlines() for name in ("one", "two")]
     for x, y in zip(*rows, strict=True):

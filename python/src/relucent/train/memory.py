@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 
 # <malloc.h>
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
@@ -11,7 +10,6 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 def keep_freed_memory() -> None:
     """From now on glibc keeps what tensors free for later ones. By default it returns large blocks to the kernel, which
     then has to clear new pages in each step. Elsewhere than under glibc, nothing changes."""
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # PyTorch asks for huge pages
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):

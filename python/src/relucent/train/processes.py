@@ -35,7 +35,9 @@ class Processes:
             raise TrainingError("WORLD_SIZE", "asks for several processes, which needs the package accelerate",
                                 "pip install accelerate") from None
         self._state = PartialState(cpu=device == "cpu" or not cuda, timeout=LONGEST_WAIT)
-        self.index, self.count, self.device = self._state.process_index, self._state.num_processes, self._state.device
+        self.index, self.count = self._state.process_index, self._state.num_processes
+        # A state that "cpu:0" saves cannot be loaded.
+        self.device = torch.device("cpu") if self._state.device.type == "cpu" else self._state.device
 
     @property
     def main(self) -> bool:
@@ -79,4 +81,4 @@ class Processes:
         """Once all have come here."""
         if self._state is not None:
             self.wait()
-            self._state.destroy_process_group()
+            torch.distributed.destroy_process_group()

@@ -90,9 +90,9 @@ class Trainer:
     def __init__(self, settings: Settings):
         self.settings = settings
         training = settings.training
+        self.processes = Processes(training.device)
         if training.threads > 0:
             torch.set_num_threads(training.threads)
-        self.processes = Processes(training.device)
         self.device = self.processes.device
         if training.queries % (self.processes.count * training.accumulate):
             raise TrainingError("key training.queries", f"cannot be divided among {self.processes.count} processes"
