@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Pairs per second of training steps of the bundled recipe's shape: 8 queries with 8 candidates, 108 tokens, MiniLM-L6.
 
-PYTHONPATH=python/src tests/benchmarks/training_step.py [--threads 2] [--steps 4] [--bf16] [--separate-queries] [--system-malloc] [--profile]
+PYTHONPATH=python/src tests/benchmarks/training_step.py [--threads 2] [--steps 4] [--bf16] [--profile]
 
-A random model and random tokens, AdamW as the trainer has it; the time is that of the whole step, the best and the median
-of the steps after the first. --profile prints PyTorch's operators, the slowest first.
+A random model and random tokens, AdamW as the trainer has it; the time is that of the whole step, the best and the
+median of the steps after the first. --profile prints PyTorch's operators, the slowest first.
 """
 import argparse
 import statistics
@@ -66,8 +66,8 @@ def main() -> None:
     if parsed.profile:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
             step()
-        print(profile.key_averages(group_by_input_shape=True).table("self_cpu_time_total", row_limit=45,
-                                                                    max_name_column_width=45, max_shapes_column_width=70))
+        averages = profile.key_averages(group_by_input_shape=True)
+        print(averages.table("self_cpu_time_total", row_limit=45, max_shapes_column_width=70))
 
 
 if __name__ == "__main__":

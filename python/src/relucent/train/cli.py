@@ -24,8 +24,9 @@ Exit codes: 0 ok, 1 failed, 130 interrupted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="relucent-train", description="Train a cross-encoder or a MixEncoder for Relucent.",
-                                     epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="relucent-train",
+                                     description="Train a cross-encoder or a MixEncoder for Relucent.", epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("settings", nargs="*", metavar="FILE|KEY=VALUE",
                         help="a TOML file, then settings that override it")
     parser.add_argument("--show", action="store_true", help="print all settings and exit")

@@ -157,7 +157,8 @@ class MixEncoder(Bert):
 def _check(path: Path, config: dict[str, Any]) -> None:
     def require(condition: bool, key: str, problem: str) -> None:
         if not condition:
-            raise TrainingError(f"{path}, key {key}", problem, "`relucent model init --as mixencoder` makes such folders")
+            raise TrainingError(f"{path}, key {key}", problem,
+                                "`relucent model init --as mixencoder` makes such folders")
 
     if config.get("model_type") != "mixencoder":
         raise TrainingError(f"{path}, key model_type", "is not mixencoder")

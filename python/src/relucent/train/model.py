@@ -64,6 +64,7 @@ class CrossEncoder(Bert):
                 "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, **self.pattern.to_config()}
 
     def __str__(self) -> str:
-        hidden = [key.removesuffix("_attention").replace("_", " -> ") for key in FLAGS if not getattr(self.pattern, key)]
+        hidden = [key.removesuffix("_attention").replace("_", " -> ")
+                  for key in FLAGS if not getattr(self.pattern, key)]
         window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
         return f"window {window}; not seen: {', '.join(hidden) or 'none'}"

@@ -216,8 +216,10 @@ def _check(settings: Settings) -> None:
     training, data, evaluation = settings.training, settings.data, settings.evaluation
     for key, value in (("output", settings.output), ("model.base", settings.model.base)):
         require(value != Path(), key, "is missing", "name a folder")
-    require(settings.model.pattern in (None, *NAMES, "checkpoint"), "model.pattern", f"{settings.model.pattern!r} is unknown",
-            f"use one of {', '.join(NAMES)}, checkpoint")
+    require(settings.model.pattern in (None, *NAMES, "checkpoint"), "model.pattern",
+            f"{settings.model.pattern!r} is unknown", f"use one of {', '.join(NAMES)}, checkpoint")
+    require(settings.model.max_length is None or settings.model.max_length > 0, "model.max_length", "is not positive",
+            "correct it")
     sources = [key for key in ("triples", "run", "rerank", "scores", "ir_datasets") if getattr(data, key)]
     require(len(sources) == 1 or sources == ["run", "ir_datasets"], "data",
             f"names {len(sources)} sources" + (f" ({', '.join(sources)})" if sources else ""),

@@ -249,7 +249,8 @@ class Trainer:
         left = round(seconds * (training.steps - self.step))
         evaluated = "" if measure is None else f"  {self.settings.evaluation.measure} {measure:.4f}"
         self._say(f"step {self.step} of {training.steps}  loss {loss:.4f}  rate {rate:.2e}  "
-                  f"{row['pairs_per_second']} pairs/s  left {left // 3600}:{left // 60 % 60:02}:{left % 60:02}{evaluated}")
+                  f"{row['pairs_per_second']} pairs/s  left {left // 3600}:{left // 60 % 60:02}:{left % 60:02}"
+                  f"{evaluated}")
         if board is not None:
             for name in LOG[1:]:
                 if row[name] is not None:
