@@ -1,7 +1,8 @@
 """Sparse attention on ragged batches, with memory linear in the documents' length.
 
-Rows of [CLS] and of queries see whole groups: PyTorch's fused attention. Rows of documents see their neighbours and
-whole groups, in one softmax: in bands of chunks on the CPU, by FlexAttention's block masks on a GPU.
+Rows of [CLS] and of queries see whole groups; those of queries use PyTorch's fused attention. Rows of documents see
+their neighbours and whole groups, in one softmax: in bands of chunks on the CPU, by FlexAttention's block masks on a
+GPU.
 """
 from __future__ import annotations
 
@@ -49,6 +50,14 @@ def banded(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid:
     mixed = (near @ spans(values)).reshape(batch, heads, chunks * chunk, size)
     mixed = mixed + far.reshape(batch, heads, chunks * chunk, -1) @ whole_values
     return mixed[:, :, :length]
+
+
+def single(query: Tensor, keys: Tensor, values: Tensor, valid: Tensor) -> Tensor:
+    """One token per pair, for which the fused attention takes twice the time: [B, heads, 1, size], [B, heads, L, size]
+    (twice), [B, L] -> [B, heads, 1, size]. Each pair has a valid key."""
+    scores = (query * query.shape[3] ** -0.5) @ keys.transpose(2, 3)
+    scores = scores.masked_fill(~valid[:, None, None, :], torch.finfo(scores.dtype).min)
+    return scores.softmax(-1).to(values.dtype) @ values
 
 
 @functools.cache
@@ -131,6 +140,8 @@ class SparseAttention:
         if source == DOCUMENT and self.windowed:
             return self.document_attention(query, whole_keys, whole_values, whole_valid, keys[DOCUMENT],
                                            values[DOCUMENT], self.valid[DOCUMENT], self.pattern.window)
+        if source == CLS:
+            return single(query, whole_keys, whole_values, whole_valid)
         mask = whole_valid[:, None, None, :].expand(-1, -1, query.shape[2], -1)
         return F.scaled_dot_product_attention(query, whole_keys, whole_values, attn_mask=mask)
 
