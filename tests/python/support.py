@@ -47,6 +47,44 @@ def text(generator: random.Random, words: int) -> str:
     return " ".join(generator.choice(WORDS) + generator.choice(["", "", *WORDS]) for _ in range(words))
 
 
+def write_teacher(tmp_path: Path) -> Path:
+    """A recipe for the base in that folder; those candidates are relevant that contain the query's word."""
+    generator = random.Random(5)
+    with open(tmp_path / "teacher.jsonl", "w") as teacher, open(tmp_path / "qrels.txt", "w") as qrels:
+        for query in range(20):
+            word = generator.choice(WORDS)
+            for rank in range(6):
+                document = f"{text(generator, 5)} {word if rank < 2 else ''} {text(generator, 5)}"
+                record = {"qid": f"q{query}", "query": word, "docno": f"q{query}d{rank}", "text": document,
+                          "rank": rank + 1, "score": 2.0 - rank}
+                teacher.write(json.dumps(record) + "\n")
+                qrels.write(f"q{query} 0 q{query}d{rank} {int(rank < 2)}\n")
+    (tmp_path / "recipe.toml").write_text(f"""
+output = "out"
+program = "{program()}"
+[model]
+base = "base"
+max_length = 60
+[data]
+rerank = "teacher.jsonl"
+bands = [[1, 2, 1], [3, 6, 3]]
+[loss]
+kl = 1.0
+[training]
+steps = 24
+queries = 4
+learning_rate = 1e-3
+log_every = 4
+save_every = 4
+threads = 1
+[evaluation]
+candidates = "teacher.jsonl"
+qrels = "qrels.txt"
+every = 12
+""")
+    return tmp_path
+
+
 def program() -> str:
     path = os.environ.get("RELUCENT_PROGRAM")
     if not path:

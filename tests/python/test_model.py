@@ -83,6 +83,30 @@ def test_forward_and_gradients_equal_a_dense_mask(pattern):
         torch.testing.assert_close(found, wanted, atol=2e-5, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}")
 
 
+@pytest.mark.parametrize("pattern", [PATTERNS[2], AttentionPattern(*[False] * 6, window=2)], ids=str)
+def test_sharing_a_querys_rows_changes_nothing(pattern):
+    """Neither logits nor gradients, where queries see themselves alone."""
+    (query, other), documents = ([ids for ids, _ in random_pairs(5, [(4, 1), (7, 1)])],
+                                 [ids for _, ids in random_pairs(6, [(1, 37), (1, 12), (1, 60), (1, 1)])])
+    pairs = list(zip([query, other, query, query], documents, strict=True))
+    found = []
+    for share in (False, True):
+        model = random_model(3, pattern)
+        batch = Batch.of(pairs, CLS, share=share)
+        logits = model(batch)
+        (logits * torch.tensor([1.0, -0.5, 0.7, 2.0])).sum().backward()
+        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        found.append((logits.detach(), gradients, len(batch.ids)))
+    assert found[0][2] - found[1][2] == 2 * len(query)
+    torch.testing.assert_close(found[1][0], found[0][0], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found[1][1], found[0][1], atol=2e-5, rtol=1e-4)
+
+
+def test_queries_that_see_documents_are_not_shared():
+    with pytest.raises(ValueError, match="the batch shares queries"):
+        random_model(3, PATTERNS[0])(Batch.of(random_pairs(5, [(4, 8)]) * 2, CLS, share=True))
+
+
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("pattern", PATTERNS[1:4], ids=str)
 def test_block_masks_equal_bands(pattern):

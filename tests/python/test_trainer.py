@@ -1,7 +1,5 @@
 """A training goes on after a kill to the same bytes, stops early, and ends in a folder that the engine scores alike."""
 import csv
-import json
-import random
 import signal
 import subprocess
 import sys
@@ -15,47 +13,14 @@ from relucent.train.errors import TrainingError
 from relucent.train.settings import Training
 from relucent.train.trainer import Interrupted, Trainer, candidates_of_step, learning_rate
 from safetensors.torch import load_file
-from support import WORDS, program, text, write_base
+from support import program, write_base, write_teacher
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A base, and candidates of which those are relevant that contain the query's word."""
     write_base(tmp_path / "base", hidden_dropout_prob=0.1)
-    generator = random.Random(5)
-    with open(tmp_path / "teacher.jsonl", "w") as teacher, open(tmp_path / "qrels.txt", "w") as qrels:
-        for query in range(20):
-            word = generator.choice(WORDS)
-            for rank in range(6):
-                document = f"{text(generator, 5)} {word if rank < 2 else ''} {text(generator, 5)}"
-                record = {"qid": f"q{query}", "query": word, "docno": f"q{query}d{rank}", "text": document,
-                          "rank": rank + 1, "score": 2.0 - rank}
-                teacher.write(json.dumps(record) + "\n")
-                qrels.write(f"q{query} 0 q{query}d{rank} {int(rank < 2)}\n")
-    (tmp_path / "recipe.toml").write_text(f"""
-output = "out"
-program = "{program()}"
-[model]
-base = "base"
-max_length = 60
-[data]
-rerank = "teacher.jsonl"
-bands = [[1, 2, 1], [3, 6, 3]]
-[loss]
-kl = 1.0
-[training]
-steps = 24
-queries = 4
-learning_rate = 1e-3
-log_every = 4
-save_every = 4
-threads = 1
-[evaluation]
-candidates = "teacher.jsonl"
-qrels = "qrels.txt"
-every = 12
-""")
-    return tmp_path
+    return write_teacher(tmp_path)
 
 
 def load(folder, *changes):
@@ -187,7 +152,7 @@ def test_a_wrong_engine_is_noticed(folder, monkeypatch):
     trainer = Trainer(load(folder, "training.steps=1", "evaluation.every=0"))
     logits = engine.logits
     monkeypatch.setattr(engine, "logits", lambda *arguments: [x + 0.01 for x in logits(*arguments)])
-    with pytest.raises(TrainingError, match="the engine's logits differ from PyTorch's by"):
+    with pytest.raises(TrainingError, match="the engine's scores differ from PyTorch's by"):
         trainer.run()
 
 

@@ -1,1 +1,1 @@
-"""Training of the sparse cross-encoders that Relucent runs (docs/training.md)."""
+"""Training of the sparse cross-encoders and MixEncoders that Relucent runs (docs/training.md)."""

@@ -1,7 +1,8 @@
 """Sparse attention on ragged batches, with memory linear in the documents' length.
 
-Rows of [CLS] and of queries see whole groups: PyTorch's fused attention. Rows of documents see their neighbours and
-whole groups, in one softmax: in bands of chunks on the CPU, by FlexAttention's block masks on a GPU.
+Rows of [CLS] and of queries see whole groups; those of queries use PyTorch's fused attention. Rows of documents see
+their neighbours and whole groups, in one softmax: in bands of chunks on the CPU, by FlexAttention's block masks on a
+GPU.
 """
 from __future__ import annotations
 
@@ -25,16 +26,18 @@ def banded(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid:
            valid: Tensor, window: int) -> Tensor:
     """Each chunk of c tokens is multiplied with the c + 2 * window keys around it."""
     batch, heads, length, size = query.shape
-    chunk = min(max(window, 16), length)
+    chunk = max(2 * window, 16)  # a chunk's keys are in its block and the next
     chunks = -(-length // chunk)
     surplus = chunks * chunk - length
     span = chunk + 2 * window
 
-    def spans(x: Tensor) -> Tensor:  # [B, heads, Ld, size] -> [B, heads, chunks, size, span]
-        return F.pad(x, (0, 0, window, window + surplus)).unfold(2, span, chunk)
+    def spans(x: Tensor) -> Tensor:  # [B, heads, Ld, size] -> [B, heads, chunks, span, size]
+        # Blocks of keys begin `window` before those of queries. (Tensor.unfold has a slow gradient.)
+        blocks = F.pad(x, (0, 0, window, surplus + chunk - window)).unflatten(2, (chunks + 1, chunk))
+        return torch.cat([blocks[:, :, :-1], blocks[:, :, 1:, : 2 * window]], dim=3)
 
     query = F.pad(query, (0, 0, 0, surplus)) * size**-0.5
-    near = query.view(batch, heads, chunks, chunk, size) @ spans(keys)
+    near = query.view(batch, heads, chunks, chunk, size) @ spans(keys).transpose(3, 4)
     far = (query @ whole_keys.transpose(2, 3)).view(batch, heads, chunks, chunk, -1)
     lowest = torch.finfo(near.dtype).min  # not -inf: a row of padding may see nothing at all
     distance = torch.arange(span, device=query.device)[None, :] - torch.arange(chunk, device=query.device)[:, None]
@@ -44,9 +47,17 @@ def banded(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid:
     far = far.masked_fill(~whole_valid[:, None, None, None, :], lowest)
     weights = torch.cat([near, far], dim=-1).softmax(-1).to(values.dtype)
     near, far = weights.split([span, far.shape[-1]], dim=-1)
-    mixed = (near @ spans(values).transpose(3, 4)).reshape(batch, heads, chunks * chunk, size)
+    mixed = (near @ spans(values)).reshape(batch, heads, chunks * chunk, size)
     mixed = mixed + far.reshape(batch, heads, chunks * chunk, -1) @ whole_values
     return mixed[:, :, :length]
+
+
+def single(query: Tensor, keys: Tensor, values: Tensor, valid: Tensor) -> Tensor:
+    """One token per pair, for which the fused attention takes twice the time: [B, heads, 1, size], [B, heads, L, size]
+    (twice), [B, L] -> [B, heads, 1, size]. Each pair has a valid key."""
+    scores = (query * query.shape[3] ** -0.5) @ keys.transpose(2, 3)
+    scores = scores.masked_fill(~valid[:, None, None, :], torch.finfo(scores.dtype).min)
+    return scores.softmax(-1).to(values.dtype) @ values
 
 
 @functools.cache
@@ -78,13 +89,20 @@ def flex(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid: T
     return _flex(query.is_cuda)[0](query, keys, values, block_mask=mask)
 
 
+def shares_queries(pattern: AttentionPattern) -> bool:
+    """Whether a query's states depend on the query alone."""
+    return not (pattern.sees(QUERY, CLS) or pattern.sees(QUERY, DOCUMENT))
+
+
 class SparseAttention:
     """Attention of one batch by one pattern; its masks are shared by all layers."""
 
     def __init__(self, batch: Batch, pattern: AttentionPattern, document_attention: DocumentAttention | None = None):
         self.batch = batch
         self.pattern = pattern
-        ones = batch.query_valid.new_ones((batch.pairs, 1))
+        if batch.shared and not shares_queries(pattern):
+            raise ValueError("the batch shares queries, but they see what differs between its pairs")
+        ones = batch.document_valid.new_ones((batch.pairs, 1))
         self.valid = (ones, batch.query_valid, batch.document_valid)
         self.sizes = (batch.pairs, len(batch.query_slots), len(batch.document_slots))
         self.document_attention = document_attention or (flex if batch.ids.is_cuda else banded)
@@ -94,11 +112,19 @@ class SparseAttention:
         self.whole = [[group for group in groups if pattern.sees(source, group)] for source in groups]
         if self.windowed:
             self.whole[DOCUMENT].remove(DOCUMENT)
-        self.whole_valid = [torch.cat([ones[:, :0], *(self.valid[group] for group in whole)], dim=1)
-                            for whole in self.whole]
+        self.whole_valid = [self._whole(source, self.valid, 1) for source in groups]
+
+    def _whole(self, source: int, groups: tuple[Tensor, ...], dim: int) -> Tensor:
+        """The groups that `source` sees whole, side by side."""
+        seen = [groups[group] for group in self.whole[source]]
+        if self.batch.shared and source != QUERY:
+            seen = [x.index_select(0, self.batch.query_of) if group == QUERY else x
+                    for group, x in zip(self.whole[source], seen, strict=True)]
+        # Documents may see no group whole.
+        return torch.cat(seen, dim=dim) if seen else groups[DOCUMENT].narrow(dim, 0, 0)
 
     def _padded(self, rows: Tensor, heads: int) -> tuple[Tensor, ...]:
-        """[T, hidden] -> for each group [B, heads, L, size]; for rows of [CLS] alone, its group alone."""
+        """[T, hidden] -> for each group [B or U, heads, L, size]; for rows of [CLS] alone, its group alone."""
         groups = rows.split(self.sizes) if len(rows) > self.batch.pairs else (rows,)
         slots = (None, self.batch.query_slots, self.batch.document_slots)
         padded = []
@@ -109,12 +135,13 @@ class SparseAttention:
         return tuple(padded)
 
     def _group(self, source: int, query: Tensor, keys: tuple[Tensor, ...], values: tuple[Tensor, ...]) -> Tensor:
-        whole, whole_valid = self.whole[source], self.whole_valid[source]
-        whole_keys, whole_values = (torch.cat([x[CLS][:, :, :0], *(x[group] for group in whole)], dim=2)
-                                    for x in (keys, values))
+        whole_valid = self.whole_valid[source]
+        whole_keys, whole_values = (self._whole(source, x, 2) for x in (keys, values))
         if source == DOCUMENT and self.windowed:
             return self.document_attention(query, whole_keys, whole_values, whole_valid, keys[DOCUMENT],
                                            values[DOCUMENT], self.valid[DOCUMENT], self.pattern.window)
+        if source == CLS:
+            return single(query, whole_keys, whole_values, whole_valid)
         mask = whole_valid[:, None, None, :].expand(-1, -1, query.shape[2], -1)
         return F.scaled_dot_product_attention(query, whole_keys, whole_values, attn_mask=mask)
 

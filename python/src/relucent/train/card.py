@@ -5,31 +5,27 @@ import typing
 
 import torch
 
-from relucent.train.pattern import FLAGS
-
 if typing.TYPE_CHECKING:
     from relucent.train.trainer import Trainer
 
 
 def model_card(trainer: Trainer, difference: float) -> str:
     settings, training = trainer.settings, trainer.settings.training
-    pattern, config = trainer.model.pattern, trainer.model.config
-    hidden = [key.removesuffix("_attention").replace("_", " -> ") for key in FLAGS if not getattr(pattern, key)]
-    window = "unlimited" if pattern.window is None else str(pattern.window)
+    model, config = trainer.model, trainer.model.config
     candidates = sum(band.count for band in settings.bands())
     losses = " + ".join(f"{weight:g} {name}" for name, weight in settings.loss.items())
     sizes = (f"{config['num_hidden_layers']} layers, hidden {config['hidden_size']}, "
              f"{config['num_attention_heads']} heads")
     lines = [
         f"# {settings.output.name}", "",
-        "A cross-encoder for reranking, trained with `relucent-train`. Its score is the raw logit.", "",
+        f"A {model.kind} for reranking, trained with `relucent-train`. Its score is {model.score}.", "",
         f"- **Base**: `{settings.model.base.name}`, {sizes}",
-        f"- **Attention**: window {window}; not seen: {', '.join(hidden) or 'none'}",
+        f"- **Form**: {model}",
         f"- **Data**: {len(trainer.data.lists)} lists; {training.queries} queries × {candidates} candidates per step; "
-        f"inputs cut to {settings.model.max_length} tokens",
+        f"inputs cut to {trainer.max_length} tokens",
         f"- **Loss**: {losses}",
         f"- **Steps**: {trainer.step}, learning rate {training.learning_rate:g}, seed {training.seed}",
-        f"- **Check**: the engine's logits differ from PyTorch's by at most {difference:.1e}",
+        f"- **Check**: the engine's scores differ from PyTorch's by at most {difference:.1e}",
         f"- **Made with**: PyTorch {torch.__version__}", ""]
     measured = [row for row in trainer.rows if row["measure"] is not None]
     if measured:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from relucent.train import settings
 from relucent.train.errors import TrainingError
+from relucent.train.memory import keep_freed_memory
 from relucent.train.trainer import Interrupted, Trainer
 
 EPILOG = """Settings, each in a section of the file or as SECTION.KEY=VALUE: docs/training.md.
 A training that was interrupted goes on when the same command is given again.
+Several GPUs: accelerate launch --multi_gpu -m relucent.train recipe.toml
 
 Example:
   relucent-train recipe.toml
@@ -22,8 +24,9 @@ Exit codes: 0 ok, 1 failed, 130 interrupted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="relucent-train", description="Train a cross-encoder for Relucent.",
-                                     epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="relucent-train",
+                                     description="Train a cross-encoder or a MixEncoder for Relucent.", epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("settings", nargs="*", metavar="FILE|KEY=VALUE",
                         help="a TOML file, then settings that override it")
     parser.add_argument("--show", action="store_true", help="print all settings and exit")
@@ -37,8 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.show:
             print(settings.as_toml(loaded), end="")
             return 0
+        keep_freed_memory()
         try:
-            print(Trainer(loaded).run())
+            trainer = Trainer(loaded)
+            finished = trainer.run()
+            if trainer.processes.main:
+                print(finished)
         except Interrupted:
             print("relucent-train: interrupted; the same command goes on", file=sys.stderr)
             return 130

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from relucent.train import data as readers
+from relucent.train.bert import read_config
 from relucent.train.errors import TrainingError
 from relucent.train.losses import LOSSES
+from relucent.train.mixencoder import MixEncoder
+from relucent.train.model import CrossEncoder
 from relucent.train.pattern import FLAGS, NAMES, AttentionPattern
 
 DECAYS = ("linear", "cosine", "constant")
@@ -21,7 +24,7 @@ DECAYS = ("linear", "cosine", "constant")
 @dataclasses.dataclass
 class Model:
     base: Path = Path()
-    pattern: str = "sparse"  # full | longformer | sparse | checkpoint (what the base's config.json says)
+    pattern: str | None = None  # full | longformer | sparse (None) | checkpoint (what the base's config.json says)
     window: int | None = None  # None: the pattern's; -1: unlimited
     cls_query_attention: bool | None = None
     cls_doc_attention: bool | None = None
@@ -29,14 +32,29 @@ class Model:
     query_doc_attention: bool | None = None
     doc_cls_attention: bool | None = None
     doc_query_attention: bool | None = None
-    max_length: int = 512
+    max_length: int | None = None  # None: 512, or what the engine reads if that is less
     dropout: float | None = None  # None: the base's
 
-    def changed(self, pattern: AttentionPattern) -> AttentionPattern:
-        flags = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
-        if self.window is not None:
-            flags["window"] = None if self.window < 0 else self.window
-        return dataclasses.replace(pattern, **flags)
+    def load(self, folder: Path | None = None) -> CrossEncoder | MixEncoder:
+        """The model of that folder, or of the base. Raises TrainingError."""
+        folder = folder or self.base
+        model: CrossEncoder | MixEncoder
+        if read_config(folder)["model_type"] == "mixencoder":
+            for key in ("pattern", "window", *FLAGS):
+                if getattr(self, key) is not None:
+                    raise TrainingError(f"key model.{key}", "is for cross-encoders, and the base is a MixEncoder",
+                                        "remove it")
+            model = MixEncoder.load(folder)
+        else:
+            pattern = self.pattern or "sparse"
+            model = CrossEncoder.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern))
+            flags = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
+            if self.window is not None:
+                flags["window"] = None if self.window < 0 else self.window
+            model.pattern = dataclasses.replace(model.pattern, **flags)
+        if self.dropout is not None:
+            model.dropout = self.dropout
+        return model
 
 
 @dataclasses.dataclass
@@ -198,8 +216,10 @@ def _check(settings: Settings) -> None:
     training, data, evaluation = settings.training, settings.data, settings.evaluation
     for key, value in (("output", settings.output), ("model.base", settings.model.base)):
         require(value != Path(), key, "is missing", "name a folder")
-    require(settings.model.pattern in (*NAMES, "checkpoint"), "model.pattern", f"{settings.model.pattern!r} is unknown",
-            f"use one of {', '.join(NAMES)}, checkpoint")
+    require(settings.model.pattern in (None, *NAMES, "checkpoint"), "model.pattern",
+            f"{settings.model.pattern!r} is unknown", f"use one of {', '.join(NAMES)}, checkpoint")
+    require(settings.model.max_length is None or settings.model.max_length > 0, "model.max_length", "is not positive",
+            "correct it")
     sources = [key for key in ("triples", "run", "rerank", "scores", "ir_datasets") if getattr(data, key)]
     require(len(sources) == 1 or sources == ["run", "ir_datasets"], "data",
             f"names {len(sources)} sources" + (f" ({', '.join(sources)})" if sources else ""),

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ class PairTokenizer:
         except Exception as error:  # the tokenizers library raises bare Exceptions
             raise TrainingError(folder, f"its tokenizer cannot be read ({error})",
                                 "it needs vocab.txt or tokenizer.json") from None
-        self._cls, self._sep = (self._special(folder, settings, key, usual)
-                                for key, usual in (("cls_token", "[CLS]"), ("sep_token", "[SEP]")))
+        self.cls, self.sep = (self._special(folder, settings, key, usual)
+                              for key, usual in (("cls_token", "[CLS]"), ("sep_token", "[SEP]")))
         limit = settings.get("model_max_length")
         self.max_length: int | None = int(limit) if limit and limit < 2**31 else None
 
@@ -45,17 +45,22 @@ class PairTokenizer:
             raise TrainingError(folder, f"its vocabulary has no {token}", "use the tokenizer of a BERT")
         return number
 
-    def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1) -> Batch:
+    def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1,
+              share: bool = False) -> Batch:
         """Cut as the engine cuts: the query to 30 pieces, then the document so that the input fits max_length."""
-        texts = list({text: None for pair in pairs for text in pair})
-        encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-        ids = {text: encoding.ids for text, encoding in zip(texts, encoded, strict=True)}
+        ids = self.pieces(text for pair in pairs for text in pair)
         cut = []
         for query, document in pairs:
             query_ids = ids[query][:QUERY_PIECES]
             room = max(0, max_length - len(query_ids) - 3)
-            cut.append(([*query_ids, self._sep], [*ids[document][:room], self._sep]))
-        return Batch.of(cut, self._cls, document_type)
+            cut.append(([*query_ids, self.sep], [*ids[document][:room], self.sep]))
+        return Batch.of(cut, self.cls, document_type, share)
+
+    def pieces(self, texts: Iterable[str]) -> dict[str, list[int]]:
+        """The ids of each text's word pieces, without [CLS] and [SEP]."""
+        different = list(dict.fromkeys(texts))
+        encoded = self._tokenizer.encode_batch(different, add_special_tokens=False)
+        return {text: encoding.ids for text, encoding in zip(different, encoded, strict=True)}
 
 
 def _load(folder: Path, settings: dict[str, Any]) -> Tokenizer:

@@ -25,14 +25,14 @@ from relucent.train.card import model_card
 from relucent.train.data import Candidate, CandidateList, TrainingData, choose
 from relucent.train.errors import TrainingError
 from relucent.train.losses import weighted
-from relucent.train.model import CrossEncoder
-from relucent.train.pattern import AttentionPattern
+from relucent.train.processes import Processes
 from relucent.train.settings import Settings, Training, as_toml
 from relucent.train.tokenizer import PairTokenizer
 
 LOG = ("step", "loss", "learning_rate", "pairs_per_second", "measure")
 CHECKED_PAIRS = 32
 TOLERANCE = 1e-4
+USUAL_LENGTH = 512
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -82,29 +82,32 @@ def _order(seed: int, epoch: int, size: int) -> list[int]:
 
 
 class Trainer:
-    """Trains into settings.output. Raises TrainingError; Interrupted after SIGINT or SIGTERM."""
+    """Trains into settings.output. Raises TrainingError; Interrupted after SIGINT or SIGTERM.
+
+    Of several processes each computes its share of a step's queries; all average their gradients, and so keep the same
+    weights. The main process alone writes, and has the engine measure."""
 
     def __init__(self, settings: Settings):
         self.settings = settings
         training = settings.training
+        self.processes = Processes(training.device)
         if training.threads > 0:
             torch.set_num_threads(training.threads)
-        self.device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if training.device == "auto"
-                                   else training.device)
+        self.device = self.processes.device
+        if training.queries % (self.processes.count * training.accumulate):
+            raise TrainingError("key training.queries", f"cannot be divided among {self.processes.count} processes"
+                                + (f" and {training.accumulate} parts" if training.accumulate > 1 else ""),
+                                "choose shares of equal size")
         base = settings.model.base
         self.tokenizer = PairTokenizer(base)
         torch.manual_seed(training.seed)
-        named = None if settings.model.pattern == "checkpoint" else AttentionPattern.named(settings.model.pattern)
-        self.model = CrossEncoder.load(base, named)
-        self.model.pattern = settings.model.changed(self.model.pattern)
-        if settings.model.dropout is not None:
-            self.model.dropout = settings.model.dropout
+        self.model = settings.model.load()
         self.model.gradient_checkpointing = training.gradient_checkpointing
-        positions = self.model.config["max_position_embeddings"]
-        self.engine_length = min(positions, self.tokenizer.max_length or positions)
-        if settings.model.max_length > self.engine_length:
+        self.engine_length = self.model.engine_length(self.tokenizer)
+        self.max_length = settings.model.max_length or min(self.engine_length, USUAL_LENGTH)
+        if self.max_length > self.engine_length:
             raise TrainingError("key model.max_length", f"is more than the {self.engine_length} tokens of {base}",
-                                "lengthen the base with `relucent model extend`")
+                                self.model.longer)
         self.model.to(self.device)
         self.optimizer = torch.optim.AdamW(self._groups(), lr=training.learning_rate, fused=True)
         self.loss = weighted(settings.loss)
@@ -130,39 +133,48 @@ class Trainer:
             raise TrainingError("key data.bands", f"all {len(data.lists)} lists have too few candidates for the bands",
                                 "choose fewer candidates or lower ranks")
         if short := len(data.lists) - len(usable):
-            _say(f"left out {short} of {len(data.lists)} lists: too few candidates for the bands")
+            self._say(f"left out {short} of {len(data.lists)} lists: too few candidates for the bands")
         return TrainingData(usable, data.documents)
 
     def run(self) -> Path:
         """The finished folder."""
         output, training = self.settings.output, self.settings.training
         self._start_or_resume()
-        _say(f"{len(self.data.lists)} lists, {self.model.pattern}, on {self.device}")
+        processes = f", {self.processes.count} processes" if self.processes.count > 1 else ""
+        self._say(f"{len(self.data.lists)} lists, {self.model.kind}, {self.model}, on {self.device}{processes}")
         if self.model.new_parameters:
-            _say(f"new, at random: {', '.join(self.model.new_parameters)}")
-        with _signals() as signals, self._tensorboard() as board:
+            self._say(f"new, at random: {', '.join(self.model.new_parameters)}")
+        with _signals() as received, self._tensorboard() as board:
             started, first = time.monotonic(), self.step
             while self.step < training.steps and not self._hopeless():
                 self.losses.append(self._train_step())
                 self.step += 1
                 evaluated = self._due(self.settings.evaluation.every)
                 measure = self._evaluate() if evaluated else None
+                signals = self.processes.any(bool(received))
                 if self._due(training.log_every) or evaluated:
                     seconds = (time.monotonic() - started) / (self.step - first)
                     self._log(measure, seconds, board)
                 if evaluated or signals or self._due(training.save_every):
                     self._save_state()
                 if signals and self.step < training.steps:
+                    self.processes.wait()  # a launcher ends the others when one has ended
                     raise Interrupted
         if self._hopeless():
-            _say(f"stopped: {self.worse} evaluations without a better one")
+            self._say(f"stopped: {self.worse} evaluations without a better one")
+        if self.processes.main:
+            self._finish()
+        self.processes.close()
+        return output
+
+    def _finish(self) -> None:
+        output = self.settings.output
         if self.best is not None:
-            self.model.load_state_dict(CrossEncoder.load(self.work / "best", self.model.pattern).state_dict())
+            self.model.load_state_dict(self.settings.model.load(self.work / "best").state_dict())
         self.model.save(output, self.settings.model.base)
         difference = self._check()
         (output / "README.md").write_text(model_card(self, difference), encoding="utf-8")
         (self.work / "state.pt").unlink(missing_ok=True)
-        return output
 
     def _due(self, every: int) -> bool:
         return every > 0 and (self.step % every == 0 or self.step == self.settings.training.steps)
@@ -173,18 +185,20 @@ class Trainer:
 
     def _train_step(self) -> float:
         training = self.settings.training
-        torch.manual_seed(random.Random(f"dropout {training.seed} {self.step}").getrandbits(63))
+        share = f" {self.processes.index}" if self.processes.index else ""
+        torch.manual_seed(random.Random(f"dropout {training.seed} {self.step}{share}").getrandbits(63))
         rate = learning_rate(training, self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.model.train()
-        chosen = candidates_of_step(self.data, self.settings, self.step)
+        chosen = candidates_of_step(self.data, self.settings, self.step)[self.processes.index :: self.processes.count]
         size = len(chosen) // training.accumulate
         total = 0.0
         for start in range(0, len(chosen), size):
             loss = self._loss_of(chosen[start : start + size]) / training.accumulate
             loss.backward()
             total += loss.item()
+        total = self.processes.average((p.grad for p in self.model.parameters() if p.grad is not None), total)
         if not math.isfinite(total):
             raise TrainingError(f"step {self.step}", f"the loss is {total}", "lower training.learning_rate")
         if training.clip > 0:
@@ -198,7 +212,7 @@ class Trainer:
                  for of_list, candidates in part for candidate in candidates]
         targets = torch.tensor([[candidate.target for candidate in candidates] for _, candidates in part],
                                device=self.device) * self.settings.data.scale
-        batch = self.tokenizer.batch(pairs, self.settings.model.max_length, self.model.document_type)
+        batch = self.model.batch(self.tokenizer, pairs, self.max_length)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.training.bf16):
             logits = self.model(batch.to(self.device))
         return self.loss(logits.view(targets.shape), targets)
@@ -206,13 +220,17 @@ class Trainer:
     def _evaluate(self) -> float:
         evaluation = self.settings.evaluation
         folder = self.work / "last"
-        self.model.save(folder, self.settings.model.base)
-        measure = engine.evaluate(self.settings.program, folder, evaluation.candidates, evaluation.qrels,
-                                  evaluation.measure, self.work)
+        measure = None
+        if self.processes.main:
+            self.model.save(folder, self.settings.model.base)
+            measure = engine.evaluate(self.settings.program, folder, evaluation.candidates, evaluation.qrels,
+                                      evaluation.measure, self.work)
+        measure = self.processes.from_main(measure)
         if self.best is None or measure > self.best:
             self.best, self.best_step, self.worse = measure, self.step, 0
-            shutil.rmtree(self.work / "best", ignore_errors=True)
-            folder.rename(self.work / "best")
+            if self.processes.main:
+                shutil.rmtree(self.work / "best", ignore_errors=True)
+                folder.rename(self.work / "best")
         else:
             self.worse += 1
         return measure
@@ -225,11 +243,14 @@ class Trainer:
         row = {"step": self.step, "loss": loss, "learning_rate": rate,
                "pairs_per_second": round(training.queries * candidates / seconds, 1), "measure": measure}
         self.rows.append(row)
+        if not self.processes.main:
+            return
         self._write_log()
         left = round(seconds * (training.steps - self.step))
         evaluated = "" if measure is None else f"  {self.settings.evaluation.measure} {measure:.4f}"
-        _say(f"step {self.step} of {training.steps}  loss {loss:.4f}  rate {rate:.2e}  "
-             f"{row['pairs_per_second']} pairs/s  left {left // 3600}:{left // 60 % 60:02}:{left % 60:02}{evaluated}")
+        self._say(f"step {self.step} of {training.steps}  loss {loss:.4f}  rate {rate:.2e}  "
+                  f"{row['pairs_per_second']} pairs/s  left {left // 3600}:{left // 60 % 60:02}:{left % 60:02}"
+                  f"{evaluated}")
         if board is not None:
             for name in LOG[1:]:
                 if row[name] is not None:
@@ -243,7 +264,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _tensorboard(self) -> Iterator[Any]:
-        if not self.settings.training.tensorboard:
+        if not self.settings.training.tensorboard or not self.processes.main:
             yield None
             return
         try:
@@ -256,12 +277,14 @@ class Trainer:
 
     def _start_or_resume(self) -> None:
         state = self.work / "state.pt"
-        if state.exists():
+        resumed = state.exists()
+        self.processes.wait()  # until all have looked
+        if resumed:
             self._load_state(state)
-            _say(f"goes on after step {self.step}")
+            self._say(f"goes on after step {self.step}")
         elif (self.settings.output / "config.json").exists():
             raise TrainingError(self.settings.output, "already holds a checkpoint", "choose another output")
-        else:
+        elif self.processes.main:
             self.work.mkdir(parents=True, exist_ok=True)
             self._save_state()
 
@@ -276,6 +299,8 @@ class Trainer:
         return {"settings": repr(table), "lists": zlib.crc32(lists.encode())}
 
     def _save_state(self) -> None:
+        if not self.processes.main:
+            return
         state = {"what": self._what(), "step": self.step, "model": self.model.state_dict(), "rows": self.rows,
                  "losses": self.losses, "optimizer": self.optimizer.state_dict(), "best": self.best,
                  "best_step": self.best_step, "worse": self.worse}
@@ -300,7 +325,7 @@ class Trainer:
         self.best, self.best_step, self.worse = state["best"], state["best_step"], state["worse"]
 
     def _check(self) -> float:
-        """The largest difference between the engine's logits and PyTorch's, relative where logits exceed 1."""
+        """The largest difference between the engine's scores and PyTorch's, relative where scores exceed 1."""
         engine.check(self.settings.program, self.settings.output)
         pairs = [(of_list.query, self.data.documents[candidates[-1].document])
                  for of_list, candidates in candidates_of_step(self.data, self.settings, 0)]
@@ -308,20 +333,20 @@ class Trainer:
         found = engine.logits(self.settings.program, self.settings.output, pairs, self.work)
         self.model.eval()
         with torch.no_grad():
-            batch = self.tokenizer.batch(pairs, self.engine_length, self.model.document_type)
+            batch = self.model.batch(self.tokenizer, pairs, self.engine_length)
             expected = self.model(batch.to(self.device)).tolist()
         difference = max((abs(x - y) / max(1, abs(y)) for x, y in zip(found, expected, strict=True)), default=0.0)
         if difference > TOLERANCE:
-            raise TrainingError(self.settings.output, f"the engine's logits differ from PyTorch's by {difference:.1e}",
+            raise TrainingError(self.settings.output, f"the engine's scores differ from PyTorch's by {difference:.1e}",
                                 "report this with the folder")
         return difference
 
     def toml(self) -> str:
         return as_toml(self.settings)
 
-
-def _say(text: str) -> None:
-    print(f"relucent-train: {text}", file=sys.stderr, flush=True)
+    def _say(self, text: str) -> None:
+        if self.processes.main:
+            print(f"relucent-train: {text}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
