@@ -42,6 +42,4 @@ std::chrono::nanoseconds time_of(const std::function<void()>& work);
 /// Prints a table, or with `json` an array of objects with name, median_ms, min_ms, max_ms, runs and the figures.
 void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json);
 
-inline double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
-
 }  // namespace relucent::benchmarks
