@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include "relucent/config.h"
-#include "relucent/error.h"
 #include "relucent/export.h"
 #include "relucent/stop.h"
 #include "relucent/text_range.h"
@@ -96,12 +96,12 @@ class RELUCENT_API Scorer {
   /// The embeddings that this scorer can use; rows = 0: none.
   virtual EmbeddingShape embedding_shape() const { return {}; }
   /// Writes the embeddings of texts (UTF-8, not blank): [texts][rows][hidden]. Called when documents are encoded ahead
-  /// of searches, if embedding_shape() has rows. A text's embedding depends on it alone. Throws Error, of kind
-  /// `deadline` or `interrupted` when `stop` is due.
-  virtual void encode(std::span<const std::string_view> /*texts*/, std::span<float> /*embeddings*/,
+  /// of searches, if embedding_shape() has rows; override both or neither: by itself it writes NaN, which cannot be
+  /// stored. A text's embedding depends on it alone. Throws Error, of kind `deadline` or `interrupted` when `stop` is
+  /// due.
+  virtual void encode(std::span<const std::string_view> /*texts*/, std::span<float> embeddings,
                       const StopSignal& /*stop*/) const {
-    throw Error(ErrorKind::unsupported, describe(), "has embeddings, but cannot encode texts",
-                "override Scorer::encode()");
+    for (float& number : embeddings) number = std::numeric_limits<float>::quiet_NaN();
   }
   /// The model of the built-in scorer of a MIR, which needs Candidate::graph; otherwise null.
   virtual const PassageModel* passage_model() const { return nullptr; }
