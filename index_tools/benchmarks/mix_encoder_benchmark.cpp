@@ -1,7 +1,6 @@
 #include "index_tools/benchmarks/mix_encoder_benchmark.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "index_tools/benchmarks/generated_texts.h"
+#include "index_tools/benchmarks/work_folder.h"
 #include "plugin/index/records/embeddings.h"
 #include "plugin/index/records/segment_records_writer.h"
 #include "relucent/kernels/peak.h"
@@ -27,25 +27,6 @@ namespace relucent::benchmarks {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A folder that is removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(fs::temp_directory_path() / fmt::format("relucent-embeddings-{}", ::getpid())) {
-    fs::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Twice the multiply-adds of the interaction with one candidate.
 double operations_of_interaction(const EncoderDescription& d, int query_tokens) {
@@ -62,7 +43,7 @@ double operations_of_interaction(const EncoderDescription& d, int query_tokens) 
 
 /// Writing, opening and reading a file with the embeddings of many documents: those of `states`, again and again.
 std::vector<Measurement> time_stored(const MixEncoder& model, std::span<const float> states, int documents, int runs) {
-  const ScratchFolder folder;
+  const WorkFolder folder;
   const EmbeddingForm form{{model.fingerprint(), model.rows(), model.hidden()}, EmbeddingNumbers::fp16, {"text"}};
   const std::size_t size = form.shape.values();
   const SegmentIdentity segment{"_0", static_cast<std::uint32_t>(documents), 0};

@@ -500,8 +500,9 @@ class Reader {
     std::string name = pattern;
     for (const List& list : lists) {
       const std::string place = "{" + list.key + "}";
-      for (std::size_t at; (at = name.find(place)) != std::string::npos;)
-        name.replace(at, place.size(), list.shown(row));
+      const std::string shown = list.shown(row);
+      for (std::size_t at = 0; (at = name.find(place, at)) != std::string::npos; at += shown.size())
+        name.replace(at, place.size(), shown);
     }
     return name;
   }

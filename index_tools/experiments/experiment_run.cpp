@@ -230,6 +230,10 @@ class Runner {
     }
     std::vector<RescoringStage> stages = make_stages(config, make_scorers(config));
     for (const RescoringStage& stage : stages) {
+      if (stage.scorer->passage_model() != nullptr) {
+        throw Error(ErrorKind::unsupported, row.name, "is a MIR, which needs the graphs of an index",
+                    "write its run with `relucent search`, and make it a row of kind = \"runs\"");
+      }
       const std::string warning = stage.scorer->warning();
       if (!warning.empty() && warnings_.insert(warning).second) run_.note(warning);
     }
@@ -296,7 +300,8 @@ class Runner {
       const double share = average.over_tasks ? 1 : static_cast<double>(one.averaged_over);
       weight += share;
       all.averaged_over += one.averaged_over;
-      for (std::size_t m = 0; m < e_.measures.size(); ++m) all.all[m] += share * one.all[m];
+      for (std::size_t m = 0; m < e_.measures.size(); ++m)
+        all.all[m] += (e_.measures[m].is_count() ? 1 : share) * one.all[m];
       if (average.over_tasks) continue;
       // Different tasks may have topics of the same id.
       for (const auto& [query, values] : one.queries) all.queries[column + "\t" + query] = values;

@@ -104,13 +104,12 @@ ResultCache::ResultCache(const std::filesystem::path& folder, std::string_view d
     valid = header.size();
     while (valid < text.size()) {
       const std::size_t end = text.find('\n', valid);
-      if (end == std::string::npos) break;
+      if (end == std::string::npos) break;  // a process was killed while it wrote this
       TopicResult result;
-      try {
+      try {  // a damaged line is computed again
         const std::uint64_t topic = parse_result_line(std::string_view(text).substr(valid, end + 1 - valid), result);
         results_[topic] = std::move(result);
       } catch (const Error&) {
-        break;  // written by a process that was killed, or damaged: computed again
       }
       valid = end + 1;
     }

@@ -39,6 +39,7 @@ class Encoding {
 
   EncodeSummary run() {
     const auto start = std::chrono::steady_clock::now();
+    const RecordsLock lock(job_.index);
     // A commit during the work may bring new segments.
     while (encode_missing()) {
     }
@@ -79,13 +80,16 @@ class Encoding {
   /// Reads all of the file: what a search reports as damaged, this command mends.
   bool is_encoded(const SegmentIdentity& segment) const {
     if (std::ranges::find(encoded_, segment) != encoded_.end()) return true;
+    std::error_code unknown;
+    if (!fs::exists(records_file(job_.index, kEmbeddings, segment.name), unknown) && !unknown) return false;
     try {
       const auto records = SegmentRecords::open(job_.index, kEmbeddings, segment);
       if (records->header() != header_of(segment, form_)) return false;
       records->check_all();
       return true;
-    } catch (const Error&) {
-      return false;  // missing, or to be replaced
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      return false;  // to be replaced
     }
   }
 

@@ -123,8 +123,8 @@ void add_experiment(CLI::App& program, Action& chosen) {
   group->require_subcommand(1);
   const std::string examples =
       "Example:\n"
-      "  relucent experiment check config/experiments/dl2021.toml --data DIR\n"
-      "  relucent experiment run config/experiments/dl2021.toml --data DIR --format latex --output table.tex";
+      "  relucent experiment check config/experiments/dl2021-windows.toml --data DIR\n"
+      "  relucent experiment run config/experiments/dl2021-windows.toml --data DIR --format latex --output table.tex";
   group->footer(examples);
   auto options = std::make_shared<ExperimentOptions>();
 

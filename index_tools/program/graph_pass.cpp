@@ -56,6 +56,7 @@ class GraphRun {
   GraphSummary run() {
     const auto started = std::chrono::steady_clock::now();
     const GraphForm form = load_graph_form(job_.config.rescorer.model);
+    const RecordsLock lock(job_.index);
     reader_ = open_reader(job_.index, job_.config.index.verify);
     const IndexSegments index = index_segments(reader_);
     if (index.segments.empty() && reader_->maxDoc() > 0) {
@@ -72,8 +73,7 @@ class GraphRun {
       if (job_.weights == GraphJob::Weights::query_log) search_log();
       make_missing();
     }
-    std::vector<SegmentIdentity> segments;
-    for (const IndexSegment& segment : index.segments) segments.push_back(segment.identity);
+    const std::vector<SegmentIdentity> segments = identities_of(index);
     summary_.removed = remove_other_records(job_.index, kGraphRecords, segments);
     for (const SegmentIdentity& segment : segments) {
       summary_.bytes +=

@@ -53,7 +53,7 @@ class LoadedPassageModel final : public PassageModel {
         const std::string_view name = documents[i].name;
         throw Error(ErrorKind::invalid_data, name.empty() ? fmt::format("document {}", i) : std::string(name),
                     fmt::format("its graph has {} pieces, but its text {}", graph.pieces, pieces.size()),
-                    "make the graphs again with `relucent graphs --rebuild`");
+                    "remove the index's relucent-*.graphs and run `relucent graphs`");
       }
       if (graph.pieces > 0) score.tokens = batch.add(pieces, graph);
     }

@@ -11,8 +11,14 @@ namespace relucent {
 
 std::shared_ptr<const IndexStatistics> open_statistics(const std::filesystem::path& index, const Config& config) {
   return with_errors(index.string(), "reading the index's statistics", [&] {
-    return std::make_shared<const IndexStatistics>(open_reader(index, config.index.verify), config.index,
-                                                   config.first_stage);
+    struct Opened {
+      Lucene::IndexReaderPtr reader;
+      IndexStatistics statistics;
+    };
+    const Lucene::IndexReaderPtr reader = open_reader(index, config.index.verify);
+    const auto opened =
+        std::shared_ptr<const Opened>(new Opened{reader, IndexStatistics(reader, config.index, config.first_stage)});
+    return std::shared_ptr<const IndexStatistics>(opened, &opened->statistics);
   });
 }
 

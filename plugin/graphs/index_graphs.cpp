@@ -76,7 +76,7 @@ std::string IndexGraphs::record(std::int32_t document, std::string_view text, co
     throw Error(
         ErrorKind::invalid_data, segment.records->path().string(),
         fmt::format("has no graph of document {}, which was deleted when it was made", document - segment.first),
-        "run `relucent graphs --rebuild`");
+        "remove the file and run `relucent graphs`");
   }
   return maker_.value().make(text, stop);
 }

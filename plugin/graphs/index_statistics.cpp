@@ -7,6 +7,7 @@
 
 #include "base/checksum.h"
 #include "relucent/bm25.h"
+#include "relucent/error.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -27,13 +28,18 @@ IndexStatistics::IndexStatistics(const Lucene::IndexReaderPtr& reader, const Ind
   documents_ = static_cast<std::uint64_t>(searcher->statistics().document_count);
 }
 
+Lucene::IndexReaderPtr IndexStatistics::reader() const {
+  if (const Lucene::IndexReaderPtr reader = reader_.lock()) return reader;
+  throw Error(ErrorKind::usage, "statistics", "the index's reader is gone", "keep it as long as the statistics");
+}
+
 std::uint64_t IndexStatistics::frequency(std::string_view term) const {
   {
     const std::shared_lock lock(mutex_);
     if (const auto found = known_.find(term); found != known_.end()) return found->second;
   }
   const auto frequency =
-      static_cast<std::uint64_t>(reader_->docFreq(Lucene::newLucene<Lucene::Term>(field_, to_lucene(term))));
+      static_cast<std::uint64_t>(reader()->docFreq(Lucene::newLucene<Lucene::Term>(field_, to_lucene(term))));
   const std::unique_lock lock(mutex_);
   if (known_.size() < kMostKnown) known_.try_emplace(std::string(term), frequency);
   return frequency;
@@ -46,7 +52,7 @@ TermStatistics IndexStatistics::terms() const {
 std::uint64_t IndexStatistics::hash(const StopSignal& stop, const std::function<void(std::int64_t)>& progress) const {
   Checksum sum;
   add_number(sum, documents_);
-  const Lucene::TermEnumPtr terms = reader_->terms(Lucene::newLucene<Lucene::Term>(field_, Lucene::String()));
+  const Lucene::TermEnumPtr terms = reader()->terms(Lucene::newLucene<Lucene::Term>(field_, Lucene::String()));
   std::int64_t seen = 0;
   do {
     const Lucene::TermPtr term = terms->term();

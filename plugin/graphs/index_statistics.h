@@ -18,7 +18,7 @@
 namespace relucent {
 
 /// The documents of an index and the frequencies of its terms. Deleted documents count until a merge drops them, as in
-/// BM25. Thread-safe.
+/// BM25. The reader must live as long as it is asked; the object does not keep it. Thread-safe.
 class IndexStatistics {
  public:
   /// Throws what BM25Searcher throws.
@@ -39,7 +39,9 @@ class IndexStatistics {
     using is_transparent = void;
   };
 
-  Lucene::IndexReaderPtr reader_;
+  Lucene::IndexReaderPtr reader() const;
+
+  boost::weak_ptr<Lucene::IndexReader> reader_;
   Lucene::String field_;
   std::uint64_t documents_ = 0;
   mutable std::shared_mutex mutex_;

@@ -25,6 +25,11 @@ class ReaderCache {
     }
     return entries_.emplace_back(Entry{reader, stage, open()}).opened;
   }
+  /// Opens it anew the next time.
+  void forget(const Lucene::IndexReaderPtr& reader, std::size_t stage) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const Entry& entry) { return entry.stage == stage && entry.reader.lock() == reader; });
+  }
 
  private:
   struct Entry {

@@ -228,6 +228,7 @@ void SecondStage::require_records(const Lucene::IndexReaderPtr& reader) const {
     }
     const auto stored = open_embeddings(*this, i, reader);
     if (const auto& problem = stored->problem()) {
+      opened.embeddings.forget(reader, i);  // it may be mended before the next attempt
       throw Error(problem->kind(), problem->place(), problem->problem(),
                   problem->remedy() + ", or set [rescorer] missing_embeddings to \"encode\"");
     }

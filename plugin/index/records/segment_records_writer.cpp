@@ -44,6 +44,18 @@ UniqueFd open_locked(const fs::path& path) {
 
 }  // namespace
 
+RecordsLock::RecordsLock(const fs::path& index) : folder_(::open(index.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (!folder_) throw_io_error(index, "opening", errno);
+  int failure = 0;
+  do {
+    failure = ::flock(folder_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  } while (failure == EINTR);
+  if (failure == 0) return;
+  if (failure != EWOULDBLOCK) throw_io_error(index, "locking", failure);
+  throw Error(ErrorKind::io, index.string(), "another process is writing its embeddings or graphs",
+              "wait until it has finished");
+}
+
 SegmentRecordsWriter::SegmentRecordsWriter(const fs::path& index, const RecordsKind& kind, const RecordsHeader& header)
     : target_(records_file(index, kind, header.segment.name)),
       part_(target_.string() + std::string(kPartSuffix)),

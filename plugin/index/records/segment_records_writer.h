@@ -12,6 +12,16 @@
 
 namespace relucent {
 
+/// Keeps other processes that take it, too, from making or removing records beside the same index. Throws Error `io` if
+/// one of them has it.
+class RecordsLock {
+ public:
+  explicit RecordsLock(const std::filesystem::path& index);
+
+ private:
+  UniqueFd folder_;
+};
+
 /// Writes a file of records, document after document, under its name with ".part" until it is whole. After a kill, a
 /// writer with the same header continues where the part ends; the result is the same, byte for byte. One thread at a
 /// time. All functions throw Error `io` naming the file.

@@ -102,7 +102,7 @@ class Encode(ProgramTest):
             damaged[at] ^= 16
             file.write_bytes(damaged)
             self.assertIn("damaged", checks(3))
-            self.assertIn("run `relucent encode`", checks(3))
+            self.assertIn("run `relucent encode", checks(3))
         file.write_bytes(whole)
         (self.index / "relucent-_zz.embeddings").write_bytes(b"")
         self.assertIn("relucent-_zz.embeddings", checks(0))

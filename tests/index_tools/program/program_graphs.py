@@ -340,7 +340,7 @@ class Graphs(ProgramTest):
             other = run(*command[1:])
             if second.poll() is None:
                 self.expect(other, 1)
-                self.assertIn("another process is writing it", other.stderr)
+                self.assertIn("another process is writing its embeddings or graphs", other.stderr)
         finally:
             second.communicate(timeout=120)
         done = self.graphs(index)

@@ -67,7 +67,7 @@ class MixEncoder(Bert):
         def whole(text: str, length: int) -> list[int]:
             return [tokenizer.cls, *ids[text][: length - 2], tokenizer.sep]
 
-        length = min(max_length, self.config["candidate_max_length"])
+        length = max(FEWEST_TOKENS, min(max_length, self.config["candidate_max_length"]))
         return self.batch_of([whole(query, self.config["query_max_length"]) for query in queries],
                              [whole(document, length) for _, document in pairs],
                              [queries[query] for query, _ in pairs])
