@@ -39,6 +39,7 @@ class Encoding {
 
   EncodeSummary run() {
     const auto start = std::chrono::steady_clock::now();
+    open_reader(job_.index)->close();  // says best what a folder without an index lacks
     const RecordsLock lock(job_.index);
     // A commit during the work may bring new segments.
     while (encode_missing()) {

@@ -56,6 +56,7 @@ class GraphRun {
   GraphSummary run() {
     const auto started = std::chrono::steady_clock::now();
     const GraphForm form = load_graph_form(job_.config.rescorer.model);
+    open_reader(job_.index, job_.config.index.verify)->close();  // says best what a folder without an index lacks
     const RecordsLock lock(job_.index);
     reader_ = open_reader(job_.index, job_.config.index.verify);
     const IndexSegments index = index_segments(reader_);
