@@ -30,6 +30,10 @@ namespace fs = std::filesystem;
 // A batch is what a kill can lose.
 constexpr std::size_t kBatchDocuments = 256, kBatchBytes = std::size_t{4} << 20;
 
+bool contains(const std::vector<SegmentIdentity>& segments, const SegmentIdentity& one) {
+  return std::ranges::find(segments, one) != segments.end();
+}
+
 class Encoding {
  public:
   explicit Encoding(const EncodeJob& job)
@@ -79,14 +83,15 @@ class Encoding {
   }
 
   /// Reads all of the file: what a search reports as damaged, this command mends.
-  bool is_encoded(const SegmentIdentity& segment) const {
-    if (std::ranges::find(encoded_, segment) != encoded_.end()) return true;
+  bool is_encoded(const SegmentIdentity& segment) {
+    if (contains(encoded_, segment) || contains(kept_, segment)) return true;
     std::error_code unknown;
     if (!fs::exists(records_file(job_.index, kEmbeddings, segment.name), unknown) && !unknown) return false;
     try {
       const auto records = SegmentRecords::open(job_.index, kEmbeddings, segment);
       if (records->header() != header_of(segment, form_)) return false;
-      records->check_all();
+      records->check_all(job_.stop);
+      kept_.push_back(segment);
       return true;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::invalid_data) throw;
@@ -97,10 +102,8 @@ class Encoding {
   void finish(const Lucene::IndexReaderPtr& reader, const IndexSegments& index) {
     summary_.documents = reader->numDocs();
     summary_.segments = static_cast<std::int32_t>(index.segments.size());
-    summary_.kept_segments =
-        static_cast<std::int32_t>(std::ranges::count_if(index.segments, [&](const IndexSegment& segment) {
-          return std::ranges::find(encoded_, segment.identity) == encoded_.end();
-        }));
+    summary_.kept_segments = static_cast<std::int32_t>(std::ranges::count_if(
+        index.segments, [&](const IndexSegment& segment) { return contains(kept_, segment.identity); }));
     for (const IndexSegment& segment : index.segments) {
       summary_.bytes +=
           static_cast<std::int64_t>(fs::file_size(records_file(job_.index, kEmbeddings, segment.identity.name)));
@@ -175,7 +178,7 @@ class Encoding {
   EncodeSummary summary_;
   Progress* progress_ = nullptr;
   std::int64_t done_ = 0;
-  std::vector<SegmentIdentity> encoded_;  // by this run
+  std::vector<SegmentIdentity> encoded_, kept_;  // by this run, and found whole
 };
 
 }  // namespace

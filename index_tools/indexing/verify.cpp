@@ -286,7 +286,6 @@ class Verification {
     for (const std::string& one : check.leftover) {
       add(kGraphsCheck, Status::note, one + " belongs to no segment of the index" + remedy);
     }
-    for (const std::string& one : check.parts) add(kGraphsCheck, Status::note, one + " is unfinished" + remedy);
     if (check.whole.empty()) return;
     add(kGraphsCheck, Status::ok,
         fmt::format("{} files, {}, {}", check.whole.size(), format_bytes(static_cast<std::uint64_t>(check.bytes)),

@@ -57,7 +57,9 @@ const char* take_entities(const json& record, std::vector<EntityPlace>& entities
 
 }  // namespace
 
-DocumentNotes::DocumentNotes(const std::filesystem::path& file) : file_(MappedFile::open(file)) {
+DocumentNotes::DocumentNotes(const std::filesystem::path& file, Check check, std::string_view form,
+                             const StopSignal& stop)
+    : file_(MappedFile::open(file)) {
   checksum_ = relucent::checksum(bytes());
   std::size_t line = 0;
   for (std::size_t at = bytes().starts_with("\xEF\xBB\xBF") ? 3 : 0; at < bytes().size();) {
@@ -65,8 +67,9 @@ DocumentNotes::DocumentNotes(const std::filesystem::path& file) : file_(MappedFi
     Entry entry{0, at, end - at, ++line};
     at = end + 1;
     if (trim(bytes().substr(entry.begin, entry.size)).empty()) continue;
+    stop.throw_if_due("reading notes about documents");
     std::string id;
-    read(entry, id);
+    if (const char* problem = check(read(entry, id))) refuse(entry.line, problem, form);
     entry.hash = relucent::checksum(id);
     entries_.push_back(entry);
   }
@@ -116,18 +119,14 @@ std::optional<json> DocumentNotes::find(std::string_view id) const {
   return std::nullopt;
 }
 
-template <typename Use>
-void DocumentNotes::for_each(Use&& use) const {
-  std::string id;
-  for (const Entry& entry : entries_) use(read(entry, id), entry.line);
-}
-
-WeightNotes::WeightNotes(const std::filesystem::path& file) : DocumentNotes(file) {
-  for_each([&](const json& record, std::size_t line) {
-    TermWeights weights;
-    if (const char* problem = take_weights(record, weights)) refuse(line, problem, kWeightsForm);
-  });
-}
+WeightNotes::WeightNotes(const std::filesystem::path& file, const StopSignal& stop)
+    : DocumentNotes(
+          file,
+          [](const json& record) {
+            TermWeights weights;
+            return take_weights(record, weights);
+          },
+          kWeightsForm, stop) {}
 
 std::optional<TermWeights> WeightNotes::of(std::string_view id) const {
   const auto record = find(id);
@@ -137,12 +136,14 @@ std::optional<TermWeights> WeightNotes::of(std::string_view id) const {
   return weights;
 }
 
-EntityNotes::EntityNotes(const std::filesystem::path& file) : DocumentNotes(file) {
-  for_each([&](const json& record, std::size_t line) {
-    std::vector<EntityPlace> entities;
-    if (const char* problem = take_entities(record, entities)) refuse(line, problem, kEntitiesForm);
-  });
-}
+EntityNotes::EntityNotes(const std::filesystem::path& file, const StopSignal& stop)
+    : DocumentNotes(
+          file,
+          [](const json& record) {
+            std::vector<EntityPlace> entities;
+            return take_entities(record, entities);
+          },
+          kEntitiesForm, stop) {}
 
 std::vector<EntityPlace> EntityNotes::of(std::string_view id) const {
   std::vector<EntityPlace> entities;

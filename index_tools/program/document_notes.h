@@ -11,6 +11,7 @@
 
 #include "base/file/mapped_file.h"
 #include "model/graphs/build_graph.h"
+#include "relucent/stop.h"
 
 namespace relucent::program {
 
@@ -18,10 +19,13 @@ namespace relucent::program {
 /// mapped, so its size does not matter. Thread-safe.
 class DocumentNotes {
  public:
+  /// What is wrong with the object about a document; null if nothing is.
+  using Check = const char* (*)(const nlohmann::json& object);
+
   /// Reads and checks the whole file. Throws Error: `io` if it cannot be read; `invalid_data` at file:line for a line
-  /// that is not a JSON object with an "id", and for an id that occurs twice.
-  explicit DocumentNotes(const std::filesystem::path& file);
-  virtual ~DocumentNotes() = default;
+  /// that is not a JSON object with an "id", that `check` refuses (`form` is then the remedy), and for an id that
+  /// occurs twice; `interrupted` for `stop`.
+  DocumentNotes(const std::filesystem::path& file, Check check, std::string_view form, const StopSignal& stop);
 
   std::size_t size() const noexcept { return entries_.size(); }
   /// Of the file's bytes.
@@ -31,16 +35,13 @@ class DocumentNotes {
  protected:
   /// The object about a document; nullopt if there is none.
   std::optional<nlohmann::json> find(std::string_view id) const;
-  /// Calls use(object, line) for each, in the file's order.
-  template <typename Use>
-  void for_each(Use&& use) const;
-  [[noreturn]] void refuse(std::size_t line, const std::string& problem, std::string_view remedy) const;
 
  private:
   struct Entry {
     std::uint64_t hash = 0, begin = 0, size = 0, line = 0;
   };
   nlohmann::json read(const Entry& entry, std::string& id) const;
+  [[noreturn]] void refuse(std::size_t line, const std::string& problem, std::string_view remedy) const;
   std::string_view bytes() const;
 
   std::shared_ptr<const MappedFile> file_;
@@ -51,14 +52,14 @@ class DocumentNotes {
 /// Weights of documents' terms: {"id", "weights": {term: number}}.
 class WeightNotes : public DocumentNotes {
  public:
-  explicit WeightNotes(const std::filesystem::path& file);
+  WeightNotes(const std::filesystem::path& file, const StopSignal& stop);
   std::optional<TermWeights> of(std::string_view id) const;
 };
 
 /// Entities in documents' texts: {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points.
 class EntityNotes : public DocumentNotes {
  public:
-  explicit EntityNotes(const std::filesystem::path& file);
+  EntityNotes(const std::filesystem::path& file, const StopSignal& stop);
   std::vector<EntityPlace> of(std::string_view id) const;
 };
 

@@ -15,6 +15,7 @@
 #include "index_tools/program/ordered_jobs.h"
 #include "model/graphs/query_log_weights.h"
 #include "plugin/analysis/analyzer_places.h"
+#include "plugin/graphs/check_graphs.h"
 #include "plugin/graphs/graph_maker.h"
 #include "plugin/graphs/graph_settings.h"
 #include "plugin/graphs/index_statistics.h"
@@ -86,8 +87,8 @@ class GraphRun {
 
  private:
   void read_notes() {
-    if (job_.weights == GraphJob::Weights::file) weights_.emplace(job_.weights_file);
-    if (!job_.entities_file.empty()) entities_.emplace(job_.entities_file);
+    if (job_.weights == GraphJob::Weights::file) weights_.emplace(job_.weights_file, stop_);
+    if (!job_.entities_file.empty()) entities_.emplace(job_.entities_file, stop_);
   }
 
   /// What every record follows from besides its document.
@@ -120,7 +121,7 @@ class GraphRun {
       if (const auto other = difference(origin_, found)) return *other;
       const auto other_statistics = difference(statistics_origin_, found);
       if (other_statistics && job_.rebuild) return *other_statistics;
-      records->check_all();
+      check_graphs_of(*records, stop_);
       if (other_statistics) ++summary_.earlier_statistics;
       return std::nullopt;
     } catch (const Error& error) {

@@ -2,23 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <filesystem>
 
-#include "base/file/file_io.h"
 #include "plugin/graphs/graph_settings.h"
 #include "plugin/index/records/segment_identities.h"
+#include "plugin/index/records/segment_records_writer.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
 
 namespace relucent {
-namespace {
 
-void check_graphs_of(const SegmentRecords& records) {
+void check_graphs_of(const SegmentRecords& records, const StopSignal& stop) {
   const GraphSettings settings = settings_in(from_settings(records.header().settings), records.path().string());
-  records.check_all();
+  records.check_all(stop);
   for (std::uint32_t i = 0; i < records.header().segment.documents; ++i) {
+    stop.throw_if_due("checking graphs");
     const auto record = records.record(i);
     if (!record) continue;
     const DocumentGraph graph =
@@ -27,35 +26,18 @@ void check_graphs_of(const SegmentRecords& records) {
   }
 }
 
-}  // namespace
-
 GraphsCheck check_graphs(const std::filesystem::path& index) {
   return with_errors(index.string(), "checking the graphs", [&] {
     GraphsCheck check;
-    std::map<std::string, SegmentIdentity> segments;
     const Lucene::IndexReaderPtr reader = open_reader(index);
-    for (const IndexSegment& segment : index_segments(reader).segments) {
-      segments[records_file({}, kGraphRecords, segment.identity.name).string()] = segment.identity;
-    }
+    const std::vector<SegmentIdentity> segments = identities_of(index_segments(reader));
     check.segments = static_cast<std::int64_t>(segments.size());
-    std::vector<std::string> names;
-    std::error_code failure;
-    for (std::filesystem::directory_iterator i(index, failure), end; !failure && i != end; i.increment(failure)) {
-      names.push_back(i->path().filename().string());
-    }
-    if (failure) throw_io_error(index, "listing the directory", failure.value());
-    std::sort(names.begin(), names.end());
-    const std::string suffix = fmt::format(".{}", kGraphRecords.name);
-    for (const std::string& name : names) {
-      if (name.starts_with("relucent-_") && name.ends_with(suffix + ".part")) check.parts.push_back(name);
-      if (!name.starts_with("relucent-_") || !name.ends_with(suffix)) continue;
-      const auto segment = segments.find(name);
-      if (segment == segments.end()) {
-        check.leftover.push_back(name);
-        continue;
-      }
+    check.leftover = other_records(index, kGraphRecords, segments);
+    for (const SegmentIdentity& segment : segments) {
+      const std::string name = records_file({}, kGraphRecords, segment.name).string();
+      if (!std::filesystem::exists(index / name)) continue;
       try {
-        const auto records = SegmentRecords::open(index, kGraphRecords, segment->second);
+        const auto records = SegmentRecords::open(index, kGraphRecords, segment);
         check_graphs_of(*records);
         const GraphOrigin origin = from_settings(records->header().settings);
         if (check.whole.empty()) {

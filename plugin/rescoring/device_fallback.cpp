@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plugin/rescoring/encoder_options.h"
+
 namespace relucent {
 namespace {
 
@@ -60,12 +62,11 @@ DeviceFallback::DeviceFallback(const RescorerConfig& config)
 
 std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) const {
   CrossEncoderOptions options;
+  options.backend = backend_options(config_);
   options.backend.device = device;
-  options.backend.precision = config_.precision;
   // As a fallback, the CPU replaces a precision it lacks with its best one.
   const bool only_on_gpus = config_.precision == Precision::fp16 || config_.precision == Precision::tf32;
   if (device != config_.device && only_on_gpus) options.backend.precision = Precision::automatic;
-  options.backend.threads = config_.threads;
   options.max_length = config_.max_length;
   options.attention_window = config_.attention_window;
   options.pattern = pattern_of(config_.pattern);

@@ -5,30 +5,15 @@
 #include <vector>
 
 #include "model/mir/passage_model.h"
+#include "plugin/rescoring/encoder_options.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-/// The keys that change what a cross-encoder reads: a MIR's passages are those of its graphs.
-void refuse_keys_of_texts(const RescorerConfig& config) {
-  const auto refuse = [](const char* key) {
-    throw Error(ErrorKind::usage, fmt::format("[rescorer] {}", key), "does not apply to a MIR",
-                "remove the key: a MIR reads passages as its config.json says");
-  };
-  if (config.max_length != 0) refuse("max_length");
-  if (config.attention_window) refuse("attention_window");
-  if (config.pattern != PatternChoice::checkpoint) refuse("pattern");
-  if (config.long_documents != LongDocumentMode::truncate) refuse("long_documents");
-}
-
 std::unique_ptr<const PassageModel> load_mir(const RescorerConfig& config) {
-  refuse_keys_of_texts(config);
-  BackendOptions options;
-  options.device = config.device;
-  options.precision = config.precision;
-  options.threads = config.threads;
-  return PassageModel::load(config.model, options);
+  refuse_text_keys(config, "a MIR", "reads passages as its config.json says");
+  return PassageModel::load(config.model, backend_options(config));
 }
 
 class MirScorer final : public Scorer {

@@ -4,36 +4,20 @@
 
 #include <vector>
 
-#include "relucent/error.h"
+#include "plugin/rescoring/encoder_options.h"
 #include "relucent/model/mix_encoder.h"
 
 namespace relucent {
 namespace {
 
-/// The keys that change what a cross-encoder reads: a MixEncoder's texts are always encoded as its checkpoint says.
-void refuse_other_keys(const RescorerConfig& config) {
-  const auto refuse = [](const char* key) {
-    throw Error(ErrorKind::usage, fmt::format("[rescorer] {}", key), "does not apply to a MixEncoder",
-                "remove the key: a MixEncoder reads each text once, up to the candidate_max_length of its config.json");
-  };
-  if (config.max_length != 0) refuse("max_length");
-  if (config.attention_window) refuse("attention_window");
-  if (config.pattern != PatternChoice::checkpoint) refuse("pattern");
-  if (config.long_documents != LongDocumentMode::truncate) refuse("long_documents");
-}
-
-BackendOptions options_of(const RescorerConfig& config) {
-  BackendOptions options;
-  options.device = config.device;
-  options.precision = config.precision;
-  options.threads = config.threads;
-  return options;
+std::shared_ptr<const MixEncoder> load_mix_encoder(const RescorerConfig& config) {
+  refuse_text_keys(config, "a MixEncoder", "reads each text once, up to the candidate_max_length of its config.json");
+  return MixEncoder::load(config.model, backend_options(config));
 }
 
 class MixEncoderScorer final : public Scorer {
  public:
-  explicit MixEncoderScorer(const RescorerConfig& config)
-      : encoder_((refuse_other_keys(config), MixEncoder::load(config.model, options_of(config)))) {}
+  explicit MixEncoderScorer(const RescorerConfig& config) : encoder_(load_mix_encoder(config)) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {

@@ -126,11 +126,10 @@ std::size_t EmbeddingForm::bytes() const {
 
 RecordsHeader header_of(const SegmentIdentity& segment, const EmbeddingForm& form) {
   RecordsHeader header{segment, form.shape.fingerprint, settings_of(form), static_cast<std::uint32_t>(form.bytes())};
-  if (form.bytes() > kMaxRecordBytes || header.settings.size() > kMaxRecordSettings) {
+  if (form.bytes() > kMaxRecordBytes) {
     throw Error(ErrorKind::unsupported, "embeddings",
-                fmt::format("of {} vectors of {} numbers, or the fields' names, are too long", form.shape.rows,
-                            form.shape.hidden),
-                "use a smaller model, or fewer text_fields");
+                fmt::format("of {} vectors of {} numbers are too long", form.shape.rows, form.shape.hidden),
+                "use a smaller model");
   }
   return header;
 }

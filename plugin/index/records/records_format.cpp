@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/checksum.h"
+#include "relucent/error.h"
 
 namespace relucent::records {
 namespace {
@@ -57,6 +58,11 @@ std::uint32_t get32(std::string_view bytes, std::uint64_t at) noexcept { return 
 std::uint64_t get64(std::string_view bytes, std::uint64_t at) noexcept { return get<std::uint64_t>(bytes, at); }
 
 std::string header_bytes(const RecordsHeader& header, const RecordsKind& kind) {
+  if (header.settings.size() > kMaxRecordSettings) {
+    throw Error(ErrorKind::unsupported, kind.name,
+                fmt::format("their settings take {} bytes of {}", header.settings.size(), kMaxRecordSettings),
+                "shorten the fields' names");
+  }
   std::string texts;
   put_text(texts, kind.name);
   put_text(texts, header.segment.name);

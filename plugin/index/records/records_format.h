@@ -27,6 +27,7 @@ void put64(std::string& to, std::uint64_t value);
 std::uint32_t get32(std::string_view bytes, std::uint64_t at) noexcept;
 std::uint64_t get64(std::string_view bytes, std::uint64_t at) noexcept;
 
+/// Throws Error `unsupported` for settings that are too long.
 std::string header_bytes(const RecordsHeader& header, const RecordsKind& kind);
 
 /// A header as read.

@@ -90,9 +90,10 @@ std::optional<std::string_view> SegmentRecords::record(std::uint32_t document) c
   refuse(fmt::format("the record of document {} is damaged", document));
 }
 
-void SegmentRecords::check_all() const {
+void SegmentRecords::check_all(const StopSignal& stop) const {
   std::uint64_t place = first_;
   for (std::uint32_t document = 0; document < header_.segment.documents; ++document) {
+    stop.throw_if_due("checking records");
     record(document);
     if (place_of(document) != place) refuse("its records overlap or leave gaps");
     place += records::read_record(bytes().substr(place), header_, sum_, document)->size;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/file/mapped_file.h"
+#include "relucent/stop.h"
 
 /// Files beside an index with one record per document: relucent-_N.KIND for the segment _N. docs/formats.md describes
 /// them; SegmentRecordsWriter writes them.
@@ -64,8 +65,8 @@ class SegmentRecords {
   /// segment does not have, `invalid_data` for a damaged record.
   std::optional<std::string_view> record(std::uint32_t document) const;
 
-  /// Reads the whole file. Throws Error `invalid_data` for the first damage.
-  void check_all() const;
+  /// Reads the whole file. Throws Error `invalid_data` for the first damage, `interrupted` or `deadline` for `stop`.
+  void check_all(const StopSignal& stop = {}) const;
 
  private:
   SegmentRecords(std::shared_ptr<const MappedFile> file, const RecordsKind& kind);

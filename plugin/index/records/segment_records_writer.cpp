@@ -127,13 +127,12 @@ void SegmentRecordsWriter::commit() {
   sync_directory(target_.parent_path());
 }
 
-std::vector<std::string> other_records(const fs::path& index, const RecordsKind& kind,
-                                       const std::vector<SegmentIdentity>& segments) {
-  std::vector<std::string> kept, others;
-  for (const SegmentIdentity& segment : segments) {
-    kept.push_back(records_file({}, kind, segment.name).string());
-    kept.push_back(kept.back() + std::string(kPartSuffix));
-  }
+namespace {
+
+/// The names of the files of a kind, whole or not, besides these.
+std::vector<std::string> records_besides(const fs::path& index, const RecordsKind& kind,
+                                         const std::vector<std::string>& kept) {
+  std::vector<std::string> others;
   const std::string suffix = fmt::format(".{}", kind.name);
   std::error_code failure;
   for (fs::directory_iterator entry(index, failure), end; !failure && entry != end; entry.increment(failure)) {
@@ -148,9 +147,24 @@ std::vector<std::string> other_records(const fs::path& index, const RecordsKind&
   return others;
 }
 
+std::vector<std::string> names_of(const RecordsKind& kind, const std::vector<SegmentIdentity>& segments) {
+  std::vector<std::string> names;
+  for (const SegmentIdentity& segment : segments) names.push_back(records_file({}, kind, segment.name).string());
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> other_records(const fs::path& index, const RecordsKind& kind,
+                                       const std::vector<SegmentIdentity>& segments) {
+  std::vector<std::string> kept = names_of(kind, segments);
+  for (std::size_t i = segments.size(); i-- > 0;) kept.push_back(kept[i] + std::string(kPartSuffix));
+  return records_besides(index, kind, kept);
+}
+
 std::vector<std::string> remove_other_records(const fs::path& index, const RecordsKind& kind,
                                               const std::vector<SegmentIdentity>& segments) {
-  std::vector<std::string> removed = other_records(index, kind, segments);
+  std::vector<std::string> removed = records_besides(index, kind, names_of(kind, segments));
   for (const std::string& name : removed) {
     if (::unlink((index / name).c_str()) != 0 && errno != ENOENT) throw_io_error(index / name, "removing", errno);
   }

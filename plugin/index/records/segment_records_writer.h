@@ -28,7 +28,7 @@ class RecordsLock {
 class SegmentRecordsWriter {
  public:
   /// Keeps what an earlier writer left if it has the same header and is intact. Throws Error `io` also if another
-  /// process writes the file.
+  /// process writes the file, `unsupported` for settings that are too long.
   SegmentRecordsWriter(const std::filesystem::path& index, const RecordsKind& kind, const RecordsHeader& header);
 
   std::uint32_t documents() const noexcept { return documents_; }  ///< already written; the next one's number
@@ -59,7 +59,7 @@ class SegmentRecordsWriter {
 /// The names of the files of a kind, whole or not, of segments that are not among these. Throws Error `io`.
 std::vector<std::string> other_records(const std::filesystem::path& index, const RecordsKind& kind,
                                        const std::vector<SegmentIdentity>& segments);
-/// Removes them, and returns their names.
+/// Once a pass has finished: removes them and parts of any segment, and returns their names.
 std::vector<std::string> remove_other_records(const std::filesystem::path& index, const RecordsKind& kind,
                                               const std::vector<SegmentIdentity>& segments);
 

@@ -234,16 +234,27 @@ TEST_P(SegmentRecordsOf, LeavesTheOldFileUntilTheNewOneIsWhole) {
   EXPECT_EQ(SegmentRecords::open(folder.path(), kKind, header.segment)->record(2), "12345678");
 }
 
+TEST(SegmentRecords, RefusesSettingsThatNoReaderWouldTake) {
+  const TemporaryFolder folder;
+  RecordsHeader header = header_of(true);
+  header.settings.assign(kMaxRecordSettings + 1, 's');
+  expect_error(ErrorKind::unsupported, "4097 bytes", [&] { SegmentRecordsWriter(folder.path(), kKind, header); });
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
 TEST(RemoveOtherRecords, KeepsTheSegmentsOfTheIndexAndOtherFiles) {
   const TemporaryFolder folder;
   for (const char* name : {"relucent-_1.things", "relucent-_1.things.part", "relucent-_2.things", "relucent-_3.others",
                            "relucent-_4.things.part", "relucent-text.lengths", "_2.things", "relucent-things"}) {
     folder.write(name, "x");
   }
+  EXPECT_EQ(other_records(folder.path(), kKind, {{"_1", 1, 1}}),
+            (std::vector<std::string>{"relucent-_2.things", "relucent-_4.things.part"}));
   const auto removed = remove_other_records(folder.path(), kKind, {{"_1", 1, 1}});
-  EXPECT_EQ(removed, (std::vector<std::string>{"relucent-_2.things", "relucent-_4.things.part"}));
+  EXPECT_EQ(removed,
+            (std::vector<std::string>{"relucent-_1.things.part", "relucent-_2.things", "relucent-_4.things.part"}));
   for (const std::string& name : removed) EXPECT_FALSE(fs::exists(folder / name));
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 6);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 5);
 }
 
 }  // namespace
