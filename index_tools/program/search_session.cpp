@@ -87,6 +87,7 @@ struct SearchSession::Implementation {
     result.without_text = rescored->withoutText;
     result.truncated = rescored->truncated;
     result.encoded = rescored->encoded;
+    result.cached = rescored->cached;
     result.query_truncated = rescored->queryTruncated;
     result.status = to_string(rescored->status);
     result.degraded = rescored->degraded;
@@ -95,7 +96,7 @@ struct SearchSession::Implementation {
     result.times = rescored->times;
     result.times.parse = parse;
     for (const StageReport& stage : rescored->stages) {
-      result.stages.push_back({stage.scorer, stage.rescored, stage.times});
+      result.stages.push_back({stage.scorer, stage.rescored, stage.cached, stage.times});
     }
     result.by_earlier_stages =
         !result.stages.empty() && result.stages.size() < config.rescorer.effective_stages().size();

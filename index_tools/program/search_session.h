@@ -43,6 +43,7 @@ struct SearchHit {
 struct SearchStage {
   std::string scorer;
   std::int64_t rescored = 0;
+  std::int64_t cached = 0;  ///< of them, those whose scores are from the cache
   StageTimes times;
 };
 
@@ -55,6 +56,7 @@ struct SearchResult {
   std::string status;      ///< outcome of rescoring: rescored, no_hits, no_query_text, no_hit_text, failed
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   std::int64_t encoded = 0;  ///< hits encoded now, because the index has no embedding of them
+  std::int64_t cached = 0;   ///< scores from the cache, by all stages
   bool query_truncated = false;
   bool degraded = false;
   bool by_earlier_stages = false;  ///< a stage failed, and the order is that of the stages before it
