@@ -30,6 +30,8 @@ endforeach()
 install(DIRECTORY docs DESTINATION ${documentation})
 
 install(EXPORT RelucentTargets NAMESPACE Relucent:: DESTINATION ${package})
+# With it, Relucent_DIR may also name the build folder.
+export(EXPORT RelucentTargets NAMESPACE Relucent:: FILE ${PROJECT_BINARY_DIR}/RelucentTargets.cmake)
 configure_package_config_file(cmake/RelucentConfig.cmake.in RelucentConfig.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(RelucentConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/RelucentConfig.cmake ${PROJECT_BINARY_DIR}/RelucentConfigVersion.cmake

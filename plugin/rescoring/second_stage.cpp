@@ -15,15 +15,20 @@
 #include "plugin/rescoring/model_text.h"
 #include "plugin/rescoring/restore_words.h"
 #include "relucent/error.h"
+#include "relucent/stop_scope.h"
 
 namespace relucent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-StopSignal deadline_after(std::chrono::milliseconds timeout) {
-  StopSignal stop;
-  if (timeout.count() > 0) stop.deadline = Clock::now() + timeout;
+/// When to give up: after the timeout, or as the thread's StopScope says.
+StopSignal stop_after(std::chrono::milliseconds timeout) {
+  const StopSignal* const outer = StopScope::current();
+  StopSignal stop = outer != nullptr ? *outer : StopSignal();
+  if (timeout.count() <= 0) return stop;
+  const auto end = Clock::now() + timeout;
+  stop.deadline = stop.deadline ? std::min(*stop.deadline, end) : end;
   return stop;
 }
 
@@ -154,7 +159,7 @@ RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, 
 
 RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                                 const CombineRule& combine_rule, SecondStageResult& result) {
-  const StopSignal stop = result.stop = deadline_after(stage.config.rescorer.timeout);
+  const StopSignal stop = result.stop = stop_after(stage.config.rescorer.timeout);
   std::vector<double> scores;
   scores.reserve(result.hits.size());
   for (const FirstStageHit& hit : result.hits) scores.push_back(hit.score);

@@ -7,6 +7,7 @@
 #include "plugin/index/stored_fields.h"
 #include "plugin/rescoring/candidate_texts.h"
 #include "relucent/rescore_query.h"
+#include "relucent/stop_scope.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -73,6 +74,30 @@ TEST(RescoringDeadlines, NameTheStepThatWasTooLong) {
                                    ->search(newLucene<RescoreQuery>(term_query("word"), "bread"), 1));
   EXPECT_EQ(answer->status, RescoreStatus::failed);
   EXPECT_NE(answer->reason.find("reading the stored texts"), std::string::npos) << answer->reason;
+}
+
+TEST(RescoringDeadlines, OfAScopeHoldForTheSearchesOfItsThread) {
+  const SmallIndex index({{"long", megabytes(32, "bread keeps fresh in a paper bag; "), "word"}});
+  const auto searcher = rescoring_searcher(index, small_config(), std::make_shared<NumberScorer>());
+  const auto search = [&] {
+    return rescored(searcher->search(newLucene<RescoreQuery>(term_query("word"), "bread"), 1))->status;
+  };
+  {
+    const StopScope scope(in_a_millisecond());
+    EXPECT_EQ(search(), RescoreStatus::failed);
+    std::stop_source source;
+    source.request_stop();
+    StopSignal stop;
+    stop.stop = source.get_token();
+    const StopScope inner(stop);
+    try {
+      search();
+      ADD_FAILURE() << "was not stopped";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
+    }
+  }
+  EXPECT_EQ(search(), RescoreStatus::rescored);
 }
 
 /// An index whose stored texts lie at all kinds of places in the pieces they are read in.
