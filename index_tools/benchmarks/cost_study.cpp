@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -33,6 +34,7 @@
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/experiments/experiment_run.h"
 #include "relucent/error.h"
+#include "relucent/kernels/encoder.h"
 #include "relucent/kernels/peak.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
@@ -71,9 +73,28 @@ CrossEncoderOptions options_of(const RescorerConfig& config, std::int32_t thread
   return options;
 }
 
+/// Of the layers, as the backend multiplies them.
+double weight_bytes(const EncoderDescription& description, Precision precision) {
+  double weights = 0;
+  for (const auto& stack : description.stacks) {
+    for (const Layer& layer : stack.layers) {
+      for (const Attention& attention : layer.attentions)
+        weights += 4.0 * description.hidden_size * attention.heads * attention.head_size;
+      weights += (layer.feed_forward.gated ? 3.0 : 2.0) * layer.feed_forward.size * description.hidden_size;
+    }
+  }
+  switch (precision) {
+    case Precision::fp16:
+    case Precision::bf16: return 2 * weights;
+    case Precision::int8: return weights;
+    default: return 4 * weights;
+  }
+}
+
 struct Point {
-  double milliseconds = 0, floor_milliseconds = 0;  // per candidate
-  double megabytes = 0;                             // 0: unknown
+  double milliseconds = 0;                                     // per candidate
+  double operations_milliseconds = 0, bytes_milliseconds = 0;  // its floors; 0: unknown
+  double megabytes = 0;                                        // 0: unknown
 };
 
 Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
@@ -100,9 +121,14 @@ Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
   const double peak = measured_peak(encoder->backend());
   const EncoderDescription& description = encoder->description();
   if (peak > 0) {
-    point.floor_milliseconds =
+    point.operations_milliseconds =
         1e3 * operations(description, costs.candidates, costs.query_tokens + 1, length - costs.query_tokens - 2) /
         peak / count;
+  }
+  // The bandwidth is that of the processor's memory.
+  if (scores.times.device.count() == 0) {
+    point.bytes_milliseconds = 1e3 * weight_bytes(description, encoder->backend().precision) /
+                               measured_read_bandwidth(encoder->backend().threads) / count;
   }
   return point;
 }
@@ -244,25 +270,12 @@ std::optional<double> number_in(std::string cell) {
   return index_tools::parse_number(cell, value) ? std::optional(value) : std::nullopt;
 }
 
-void add_peer(StudyReport& report, const std::string& name, const std::string& length, std::optional<double> ms,
-              std::optional<double> mb) {
-  const auto column = std::find(report.columns.begin(), report.columns.end(), length);
-  if (column == report.columns.end()) return;
-  auto row = std::find(report.rows.begin(), report.rows.end(), name);
-  if (row == report.rows.end()) {
-    row = report.rows.insert(report.rows.end(), name);
-    for (StudyTable& table : report.tables) table.cells.emplace_back(report.columns.size());
-  }
-  const auto r = static_cast<std::size_t>(row - report.rows.begin());
-  const auto c = static_cast<std::size_t>(column - report.columns.begin());
-  report.tables[kTime].cells[r][c].value = ms;
-  report.tables[kMemory].cells[r][c].value = mb;
-}
-
 }  // namespace
 
 StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) {
   StudyReport report = empty_report(experiment);
+  // Before the long work, to fail early.
+  const std::vector<PeerFigures> peers = study.peers.empty() ? std::vector<PeerFigures>() : read_peers(study.peers);
   const index_tools::ExperimentCosts& costs = *experiment.costs;
   StopSignal stop;
   stop.stop = study.stop;
@@ -288,7 +301,8 @@ StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) 
             measure_apart([&] { return measure(folder, options, costs, costs.lengths[c], stop); }, stop);
         index_tools::StudyCell& time = report.tables[kTime].cells[r][c];
         time.value = point.milliseconds;
-        if (point.floor_milliseconds > 0) time.floor = point.floor_milliseconds;
+        if (point.operations_milliseconds > 0) time.floor = point.operations_milliseconds;
+        if (point.bytes_milliseconds > 0) time.floor_bytes = point.bytes_milliseconds;
         if (point.megabytes > 0) report.tables[kMemory].cells[r][c].value = point.megabytes;
       } catch (const Error& error) {
         // What a device cannot compute is a result, too.
@@ -297,15 +311,15 @@ StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) 
       }
     }
   }
-  if (!study.peers.empty()) add_peers(study.peers, report);
+  add_peers(peers, report);
   return report;
 }
 
-void add_peers(const std::filesystem::path& file, StudyReport& report) {
+std::vector<PeerFigures> read_peers(const std::filesystem::path& file) {
   double candidates = 0;
   std::string length;
   std::vector<std::string> header;
-  bool found = false;
+  std::vector<PeerFigures> peers;
   index_tools::for_each_line(file, [&](const std::string& line, std::int64_t) {
     static const std::regex kSizes("^([0-9,]+) candidates (a query|x ([0-9,]+) tokens)");
     if (std::smatch match; std::regex_search(line, match, kSizes)) {
@@ -320,26 +334,50 @@ void add_peers(const std::filesystem::path& file, StudyReport& report) {
       return;
     }
     if (header.empty() || cells.size() < 3 || !(candidates > 0)) return;
-    const auto cell = [&](std::initializer_list<std::string_view> names) -> std::string {
-      for (const std::string_view name : names) {
-        const auto place = std::find(header.begin(), header.end(), name) - header.begin();
-        if (static_cast<std::size_t>(place) < std::min(header.size(), cells.size()))
-          return cells[static_cast<std::size_t>(place)];
-      }
-      return {};
+    const auto has = [&](std::string_view name) {
+      return std::find(header.begin(), header.end(), name) != header.end();
     };
-    std::string tokens = cell({"tokens"});
+    const auto cell = [&](std::string_view name) -> std::string {
+      const auto place = static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+      return place < std::min(header.size(), cells.size()) ? cells[place] : std::string();
+    };
+    const char* const time = has("device, ms") ? "device, ms" : has("median ms") ? "median ms" : "text to logits, ms";
+    std::string tokens = cell("tokens");
     std::erase(tokens, ',');
-    std::optional<double> ms = number_in(cell({"text to logits, ms", "median ms"})),
-                          kb = number_in(cell({"KB a candidate"}));
-    if (!ms) return;
-    found = true;
-    add_peer(report, cell({"contender"}), tokens.empty() ? length : tokens, *ms / candidates,
-             kb ? std::optional(*kb / 1000) : std::nullopt);
+    const std::optional<double> ms = number_in(cell(time)), kb = number_in(cell("KB a candidate"));
+    if (!ms && !kb) return;
+    peers.push_back({cell("contender"), tokens.empty() ? length : tokens,
+                     ms ? std::optional(*ms / candidates) : std::nullopt,
+                     kb ? std::optional(*kb / 1000) : std::nullopt});
   });
-  if (!found) {
+  if (peers.empty()) {
     throw Error(ErrorKind::invalid_data, file.string(), "has no table of contenders",
                 "pass what tests/benchmarks/gpu/compare.sh or tests/benchmarks/peers/compare.sh printed");
+  }
+  return peers;
+}
+
+void add_peers(const std::vector<PeerFigures>& peers, StudyReport& report) {
+  std::set<std::string> other_lengths;
+  for (const PeerFigures& peer : peers) {
+    const auto column = std::find(report.columns.begin(), report.columns.end(), peer.length);
+    if (column == report.columns.end()) {
+      other_lengths.insert(peer.length);
+      continue;
+    }
+    auto row = std::find(report.rows.begin(), report.rows.end(), peer.name);
+    if (row == report.rows.end()) {
+      row = report.rows.insert(report.rows.end(), peer.name);
+      for (StudyTable& table : report.tables) table.cells.emplace_back(report.columns.size());
+    }
+    const auto r = static_cast<std::size_t>(row - report.rows.begin());
+    const auto c = static_cast<std::size_t>(column - report.columns.begin());
+    report.tables[kTime].cells[r][c].value = peer.milliseconds;
+    report.tables[kMemory].cells[r][c].value = peer.megabytes;
+  }
+  if (!other_lengths.empty()) {
+    report.notes.push_back(fmt::format("left out of the peers: {} tokens, which the study does not measure",
+                                       fmt::join(other_lengths, ", ")));
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "index_tools/experiments/experiment_file.h"
 #include "index_tools/experiments/study_report.h"
@@ -19,16 +21,26 @@ struct CostStudy {
 
 /// Measures each row of an experiment with costs at each length: `ms`, the time per candidate from text to logits
 /// (the GPU's own time if it has a clock), and `MB`, the memory per candidate that scoring needs besides the weights:
-/// on a GPU the activations, on a CPU the growth of its peak in the process's first call. The floor of a time is the
-/// least number of operations at the measured peak.
+/// on a GPU the activations, on a CPU the growth of its peak in the process's first call. A time has two floors: the
+/// least number of operations at the measured peak, and on a CPU the layers' weights, read once per query, at the
+/// measured bandwidth of its memory.
 /// Each figure is measured in a process of its own.
 /// A checkpoint whose position table is too short is extended in a temporary folder.
 /// A row whose model is missing, or that its device cannot compute, has no values, and a note. Throws Error.
 index_tools::StudyReport measure_costs(const index_tools::Experiment& experiment, const CostStudy& study);
 
-/// Adds the contenders of a comparison's table (`| tokens | contender | text to logits, ms | ... |`, or
-/// `| contender | median ms | ... |` under "N candidates x T tokens") as rows. Lengths that the study lacks are left
-/// out. Throws Error `invalid_data` if the file has no such table.
-void add_peers(const std::filesystem::path& file, index_tools::StudyReport& report);
+/// A contender's figures at a length.
+struct PeerFigures {
+  std::string name, length;
+  std::optional<double> milliseconds, megabytes;  ///< per candidate
+};
+
+/// Reads the contenders of a comparison's table (`| tokens | contender | text to logits, ms | ... |`, or
+/// `| contender | median ms | ... |` under "N candidates x T tokens"). Where the table has the device's own time, that
+/// is taken, as measure_costs() does on a GPU, and contenders without it have no time. Throws Error `invalid_data` if
+/// the file has no such table.
+std::vector<PeerFigures> read_peers(const std::filesystem::path& file);
+/// Adds them as rows, and a note if they have none of the study's lengths, or only some.
+void add_peers(const std::vector<PeerFigures>& peers, index_tools::StudyReport& report);
 
 }  // namespace relucent::benchmarks

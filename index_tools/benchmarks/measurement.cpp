@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <exception>
 #include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <ostream>
 #include <thread>
 
+#include "relucent/threads.h"
 #include "relucent/times.h"
 
 namespace relucent::benchmarks {
@@ -59,6 +62,30 @@ MemoryUse memory_use() {
     if (key == "VmHWM:" && status >> kib) use.peak_mb = kib * 1024 / 1e6;
   }
   return use;
+}
+
+double measured_read_bandwidth(int threads) {
+  constexpr std::size_t kBytes = std::size_t{256} << 20;
+  constexpr int kRuns = 4;
+  const auto count = static_cast<std::size_t>(threads > 0 ? threads : available_cores());
+  const std::size_t words = kBytes / sizeof(std::uint64_t) / count;
+  std::vector<std::vector<std::uint64_t>> parts(count);
+  std::vector<std::uint64_t> sums(count);
+  // Each thread touches its own part first, so that it lies in memory near it.
+  run_clients(static_cast<int>(count), [&](int client) { parts[static_cast<std::size_t>(client)].assign(words, 1); });
+  double best = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    const std::chrono::nanoseconds time = time_of([&] {
+      run_clients(static_cast<int>(count), [&](int client) {
+        const auto& part = parts[static_cast<std::size_t>(client)];
+        sums[static_cast<std::size_t>(client)] += std::accumulate(part.begin(), part.end(), std::uint64_t{0});
+      });
+    });
+    best = std::max(best, static_cast<double>(count * words * sizeof(std::uint64_t)) / in_seconds(time));
+  }
+  // A compiler that knew the sums would not read.
+  if (std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) != kRuns * count * words) return 0;
+  return best;
 }
 
 std::chrono::nanoseconds time_of(const std::function<void()>& work) {

@@ -34,6 +34,10 @@ struct MemoryUse {
 /// This process's memory according to /proc; zeros if unavailable.
 MemoryUse memory_use();
 
+/// Bytes per second that so many threads (0: one per core) read from memory, the best of a few runs over a buffer that
+/// no cache holds.
+double measured_read_bandwidth(int threads);
+
 constexpr double in_seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
 /// How long `work` takes.

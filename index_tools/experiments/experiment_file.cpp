@@ -273,6 +273,7 @@ class Reader {
         "topic_text",
         {{"title", TopicText::title}, {"description", TopicText::description}, {"narrative", TopicText::narrative}},
         TopicText::title);
+    task.run = path(table.text("run").value_or(""));
     task.hits = table.whole_number("hits", 1, 100000).value_or(task.hits);
     task.qrels = path(table.required_text("qrels", "name the file of judgments"));
     task.get = table.text("get").value_or("");
@@ -281,6 +282,9 @@ class Reader {
     if (task.index.empty() != task.topics.empty() || task.index.empty() == task.candidates.empty()) {
       table.fail(fmt::format("task \"{}\" does not say where its candidates come from", task.name),
                  "write either candidates = \"rerank.jsonl.gz\" or both index and topics");
+    }
+    if (!task.run.empty() && task.index.empty()) {
+      table.fail_at("run", "a run has no texts", "write index and topics, too, in place of candidates");
     }
     table.finish();
     e_.tasks.push_back(std::move(task));
@@ -361,6 +365,10 @@ class Reader {
     base.rescorer.window = 100000;
     if (const auto config = table.text("config")) base.rescorer = base_config(table, *config);
     const bool staged = !base.rescorer.stages.empty();
+    if (staged && e_.costs) {
+      table.fail_at("config", "[costs] measures one model, and the configuration has several stages",
+                    "make a row of each stage's model");
+    }
     const std::vector<List> lists = lists_of(table, staged);
     table.finish();
     std::vector<std::size_t> counter(lists.size(), 0);
@@ -370,6 +378,7 @@ class Reader {
         if (lists[i].size > 0) lists[i].apply(row, counter[i]);
       }
       row.name = row_name(lists, row, pattern);
+      row.series = series_name(lists, row, pattern);
       // A pattern with a window takes no -1; this window is wider than any input.
       const PatternChoice kind = row.rescorer.pattern;
       if (kind != PatternChoice::checkpoint && kind != PatternChoice::full && row.rescorer.attention_window == -1)
@@ -505,6 +514,36 @@ class Reader {
         name.replace(at, place.size(), shown);
     }
     return name;
+  }
+
+  // The row's name without its window: "sparse w=4" and "sparse 4" become "sparse".
+  std::string series_name(const std::vector<List>& lists, const ExperimentRow& row, std::string pattern) const {
+    const auto erase = [](std::string& text, std::size_t at, std::size_t size) {
+      for (; at > 0 && text[at - 1] == ' '; --at) ++size;
+      text.erase(at, size);
+    };
+    bool has_place = false;
+    for (const std::string place : {"w={window}", "{window}"}) {
+      for (std::size_t at; (at = pattern.find(place)) != std::string::npos; has_place = true)
+        erase(pattern, at, place.size());
+    }
+    std::string name = has_place ? row_name(lists, row, pattern.empty() ? " " : pattern) : row.name;
+    const std::string window = window_name(row.rescorer.attention_window);
+    for (const std::string& word : {"w=" + window, window}) {
+      const auto in_word = [&](std::size_t at) { return at < name.size() && is_word_character(name[at]); };
+      for (std::size_t at = name.rfind(word); !has_place && at != std::string::npos;
+           at = at > 0 ? name.rfind(word, at - 1) : std::string::npos) {
+        if ((at > 0 && in_word(at - 1)) || in_word(at + word.size())) continue;
+        erase(name, at, word.size());
+        has_place = true;
+      }
+    }
+    return std::string(trim(name, " ,"));
+  }
+
+  static bool is_word_character(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '=' || c == '_' ||
+           c == '.' || c == '-';
   }
 
   void check_row(Table& table, const ExperimentRow& row) const {

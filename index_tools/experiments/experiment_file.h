@@ -22,11 +22,12 @@ struct ExperimentModel {
   bool or_bundled = false;       ///< the bundled checkpoint takes its place if the folder is missing
 };
 
-/// Topics with judgments, and the candidates to rerank: from a file, or BM25's best hits of an index.
+/// Topics with judgments, and the candidates to rerank: from a file, or BM25's best hits of an index, or a run's.
 struct ExperimentTask {
   std::string name;
   std::filesystem::path candidates;     ///< a TIREx rerank file; empty: searched in `index`
   std::filesystem::path index, topics;  ///< both or neither
+  std::filesystem::path run;            ///< whose documents' texts are taken from `index`; empty: BM25's best hits
   TopicText topic_text = TopicText::title;
   std::int32_t hits = 100;
   std::filesystem::path qrels;
@@ -48,6 +49,7 @@ struct ExperimentRow {
   enum class Kind { model, first_stage, runs };
   std::string name;
   Kind kind = Kind::model;
+  std::string series;                                ///< the name without its window: rows of one line of a plot
   std::string model;                                 ///< an ExperimentModel's name
   RescorerConfig rescorer;                           ///< settings without the model
   std::map<std::string, std::filesystem::path> run;  ///< of Kind::runs: a run file per task

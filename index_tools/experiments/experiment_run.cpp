@@ -46,8 +46,8 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 }
 
 // Names of files have no room for everything that a row's name may hold.
-std::string file_name(const std::string& row, const std::string& task) {
-  std::string name = row + "." + task + ".run";
+std::string plain_name(const std::string& row, const std::string& task) {
+  std::string name = row + "." + task;
   for (char& c : name) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' ||
                        c == '-' || c == '=' || c == ',' || static_cast<unsigned char>(c) >= 0x80;
@@ -105,10 +105,25 @@ TopicResult rerank(const std::vector<RescoringStage>& stages, const RerankQuery&
   return result;
 }
 
+/// A name of its own for each row and task: a number tells those apart that look alike.
+std::map<std::pair<std::string, std::string>, std::string> run_file_names(const Experiment& experiment) {
+  std::map<std::pair<std::string, std::string>, std::string> names;
+  std::set<std::string> taken;
+  for (const ExperimentRow& row : experiment.rows) {
+    for (const ExperimentTask& task : experiment.tasks) {
+      const std::string plain = plain_name(row.name, task.name);
+      std::string name = plain;
+      for (int number = 2; !taken.insert(name).second; ++number) name = fmt::format("{}-{}", plain, number);
+      names[{row.name, task.name}] = name + ".run";
+    }
+  }
+  return names;
+}
+
 class Runner {
  public:
   Runner(const Experiment& experiment, const ExperimentRun& run)
-      : e_(experiment), run_(run), parts_(parts_of(experiment)) {}
+      : e_(experiment), run_(run), parts_(parts_of(experiment)), run_files_(run_file_names(experiment)) {}
 
   StudyReport run() {
     std::vector<const ExperimentTask*> incomplete;
@@ -261,7 +276,7 @@ class Runner {
     }
     if (!run_.runs.empty()) {
       fs::create_directories(run_.runs);
-      write_run(run_.runs / file_name(row.name, task.name), queries, "relucent");
+      write_run(run_.runs / run_files_.at({row.name, task.name}), queries, "relucent");
     }
     const bool scored = cache != nullptr && candidates > 0;
     keep(row, task, run_of(queries), prepared.qrels,
@@ -379,6 +394,7 @@ class Runner {
   const Experiment& e_;
   const ExperimentRun& run_;
   const std::vector<ExperimentPart> parts_;
+  const std::map<std::pair<std::string, std::string>, std::string> run_files_;
   std::unordered_map<std::string, std::string> descriptions_;
   std::set<std::string> warnings_;
   Results results_;
@@ -401,9 +417,20 @@ std::vector<ExperimentPart> parts_of(const Experiment& experiment) {
       if (row.kind == ExperimentRow::Kind::model && row.model == model.name) part.rows.push_back(row.name);
     }
   }
+  for (const ExperimentRow& row : experiment.rows) {
+    std::set<std::string> models;
+    for (const RescorerConfig& stage : row.rescorer.stages) {
+      if (stage.model.empty() || !models.insert(stage.model).second) continue;
+      const std::string what = fmt::format("a stage's model of row \"{}\"", row.name);
+      add(what, stage.model, "").rows = {row.name};
+    }
+  }
   for (const ExperimentTask& task : experiment.tasks) {
-    const std::pair<const char*, const fs::path*> files[] = {
-        {"candidates", &task.candidates}, {"index", &task.index}, {"topics", &task.topics}, {"judgments", &task.qrels}};
+    const std::pair<const char*, const fs::path*> files[] = {{"candidates", &task.candidates},
+                                                             {"index", &task.index},
+                                                             {"topics", &task.topics},
+                                                             {"run", &task.run},
+                                                             {"judgments", &task.qrels}};
     for (const auto& [what, file] : files) {
       if (!file->empty()) add(fmt::format("{} of task \"{}\"", what, task.name), *file, task.get).tasks = {task.name};
     }

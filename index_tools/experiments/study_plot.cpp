@@ -5,22 +5,10 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
 #include "index_tools/experiments/line_plot.h"
 
 namespace relucent::index_tools {
 namespace {
-
-// "sparse w=4" without its window is "sparse".
-std::string name_without_window(const ExperimentRow& row) {
-  std::string name = row.name;
-  const std::string window = window_name(row.rescorer.attention_window);
-  const std::size_t at = name.rfind(window);
-  if (at == std::string::npos) return name;
-  name.erase(at, window.size());
-  if (at >= 2 && name.compare(at - 2, 2, "w=") == 0) name.erase(at - 2, 2);
-  return std::string(trim(name, " ,"));
-}
 
 // Narrow ones first, the unlimited one last.
 std::vector<std::string> windows_of(const Experiment& experiment) {
@@ -51,7 +39,7 @@ PlotPanel by_window(const Experiment& experiment, const StudyReport& report, std
     const ExperimentRow& row = experiment.rows[r];
     const StudyCell& cell = table.cells[r][column];
     const bool windowed = row.kind == ExperimentRow::Kind::model && row.rescorer.attention_window.has_value();
-    const std::string name = windowed ? name_without_window(row) : row.name;
+    const std::string name = windowed ? row.series : row.name;
     const auto add = [&](const std::optional<double>& value, const std::string& series, const std::string& like) {
       if (!value) return;
       if (windowed) {
@@ -69,7 +57,7 @@ PlotPanel by_window(const Experiment& experiment, const StudyReport& report, std
 }
 
 PlotPanel by_length(const StudyReport& report, const StudyTable& table) {
-  PlotPanel panel{table.measure + " per candidate", "tokens", table.measure, true, true, {}, {}, "floor, published"};
+  PlotPanel panel{table.measure + " per candidate", "tokens", table.measure, true, true, {}, {}, "floors, published"};
   for (std::size_t r = 0; r < report.rows.size(); ++r) {
     for (std::size_t c = 0; c < report.columns.size(); ++c) {
       const StudyCell& cell = table.cells[r][c];
@@ -79,7 +67,8 @@ PlotPanel by_length(const StudyReport& report, const StudyTable& table) {
         add_point(panel.series, report.rows[r] + what, *what == '\0' ? "" : report.rows[r], length, *value);
       };
       add(cell.value, "");
-      add(cell.floor, ", floor");
+      add(cell.floor, ", floor by operations");
+      add(cell.floor_bytes, ", floor by bytes");
       add(cell.published, ", published");
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
@@ -10,6 +11,11 @@
 
 namespace relucent::index_tools {
 namespace {
+
+constexpr std::array kCsvColumns = {
+    "measure",    "row",   "column",     "value",  "published",     "reference",        "n",
+    "difference", "t",     "p_t",        "p_tost", "p_t_corrected", "p_tost_corrected", "ms_per_candidate",
+    "truncated",  "floor", "floor_bytes"};
 
 template <typename Use>
 void for_each_cell(const StudyReport& report, Use&& use) {
@@ -69,6 +75,14 @@ std::vector<std::string> references_of(const StudyReport& report) {
 template <typename Value>
 std::string or_empty(const std::optional<Value>& value) {
   return value ? digits_of(static_cast<double>(*value)) : "";
+}
+
+/// Line breaks would end the comment.
+std::string latex_comment(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return "% " + text + "\n";
 }
 
 std::optional<double> best_of(const StudyReport& report, const StudyTable& table, std::size_t column) {
@@ -159,9 +173,7 @@ std::string format_study_table(const StudyReport& report) {
 }
 
 std::string format_study_csv(const StudyReport& report) {
-  std::string text =
-      csv_line({"measure", "row", "column", "value", "published", "reference", "n", "difference", "t", "p_t", "p_tost",
-                "p_t_corrected", "p_tost_corrected", "ms_per_candidate", "truncated", "floor"});
+  std::string text = csv_line({kCsvColumns.begin(), kCsvColumns.end()});
   for_each_cell(report, [&](const StudyTable& table, std::size_t r, std::size_t c, const StudyCell& cell) {
     if (is_empty(cell)) return;
     Cells cells = {table.measure,        report.rows[r],           report.columns[c],
@@ -176,9 +188,15 @@ std::string format_study_csv(const StudyReport& report) {
     for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::p_tost})
       cells.push_back(result ? digits_of((*result).*member) : "");
     cells.insert(cells.end(), {or_empty(cell.p_t), or_empty(cell.p_tost), or_empty(cell.milliseconds),
-                               cell.truncated ? fmt::to_string(*cell.truncated) : "", or_empty(cell.floor)});
+                               cell.truncated ? fmt::to_string(*cell.truncated) : "", or_empty(cell.floor),
+                               or_empty(cell.floor_bytes)});
     text += csv_line(cells);
   });
+  for (const std::string& note : report.notes) {
+    Cells cells = {"note", note};
+    cells.resize(kCsvColumns.size());
+    text += csv_line(cells);
+  }
   return text;
 }
 
@@ -219,6 +237,7 @@ std::string format_study_json(const StudyReport& report) {
     }
     if (cell.milliseconds) entry["ms_per_candidate"] = *cell.milliseconds;
     if (cell.floor) entry["floor"] = *cell.floor;
+    if (cell.floor_bytes) entry["floor_bytes"] = *cell.floor_bytes;
     if (cell.truncated) entry["truncated"] = *cell.truncated;
     json["measures"][static_cast<std::size_t>(&table - report.tables.data())]["cells"].push_back(std::move(entry));
   });
@@ -229,8 +248,9 @@ std::string format_study_json(const StudyReport& report) {
 std::string format_study_latex(const StudyReport& report) {
   std::string text = "% \\usepackage{booktabs}\n";
   for (const StudyTable& table : report.tables) {
-    text += fmt::format("% {}: {}\n\\begin{{tabular}}{{l{}}}\n\\toprule\n{}", latex_text(report.title),
-                        latex_text(table.measure), std::string(report.columns.size(), 'l'), latex_text(table.measure));
+    text += latex_comment(report.title + ": " + table.measure);
+    text += fmt::format("\\begin{{tabular}}{{l{}}}\n\\toprule\n{}", std::string(report.columns.size(), 'l'),
+                        latex_text(table.measure));
     for (const std::string& column : report.columns) text += " & " + latex_text(column);
     text += " \\\\\n\\midrule\n";
     std::vector<std::optional<double>> best;
@@ -262,7 +282,7 @@ std::string format_study_latex(const StudyReport& report) {
     if (report.has_published()) text += span + "in parentheses: the published figure} \\\\\n";
     text += "\\end{tabular}\n\n";
   }
-  for (const std::string& note : report.notes) text += fmt::format("% note: {}\n", note);
+  for (const std::string& note : report.notes) text += latex_comment("note: " + note);
   return text;
 }
 

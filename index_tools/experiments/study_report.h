@@ -14,7 +14,8 @@ namespace relucent::index_tools {
 struct StudyCell {
   std::optional<double> value;
   std::optional<double> published;
-  std::optional<double> floor;           ///< of a time: no faster on this device
+  std::optional<double> floor;           ///< of a time: the operations at the device's peak
+  std::optional<double> floor_bytes;     ///< of a time: the bytes at the bandwidth of its memory
   std::optional<PairedTests> tests;      ///< this row minus the column's reference
   std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study says
   std::optional<double> milliseconds;    ///< computing time per candidate
@@ -54,7 +55,8 @@ bool equivalent(const StudyReport& report, const StudyCell& cell) noexcept;
 /// A table per measure: the value, marks, and the published figure in parentheses.
 std::string format_study_table(const StudyReport& report);
 /// A line per measure, row and column, all digits: measure, row, column, value, published, reference, n, difference,
-/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor; undefined values are empty.
+/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor, floor_bytes; undefined values are empty.
+/// Then a line per note: "note" as the measure, and its text as the row.
 std::string format_study_csv(const StudyReport& report);
 /// {title, source, bound, level, correction, rows, columns, measures: [{measure, cells: [...]}], notes}.
 std::string format_study_json(const StudyReport& report);

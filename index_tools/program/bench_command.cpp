@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/text.h"
@@ -28,6 +31,8 @@
 
 namespace relucent::program {
 namespace {
+
+constexpr int kLongest = 1'000'000;  // of inputs and windows, in tokens
 
 struct Study {
   std::string model, peers, plot, format = "table";
@@ -248,12 +253,55 @@ std::string quoted_list(const std::vector<std::string>& values) {
   return "[" + join(values, ", ", [](const std::string& value) { return "\"" + value + "\""; }) + "]";
 }
 
+[[noreturn]] void refuse(const std::string& flag, const std::string& problem, const std::string& remedy) {
+  throw Error(ErrorKind::usage, flag, problem, remedy);
+}
+
+template <typename Value>
+void refuse_repeated(const std::string& flag, std::vector<Value> values) {
+  std::sort(values.begin(), values.end());
+  const auto twice = std::adjacent_find(values.begin(), values.end());
+  if (twice != values.end()) refuse(flag, fmt::format("names {} twice", *twice), "name it once");
+}
+
+/// The windows as TOML writes them.
+std::vector<std::string> parsed_windows(const std::vector<std::string>& windows) {
+  std::vector<std::string> parsed;
+  for (const std::string& window : windows) {
+    int number = 0;
+    const auto [end, problem] = std::from_chars(window.data(), window.data() + window.size(), number);
+    const bool is_number = problem == std::errc() && end == window.data() + window.size() && number >= 0;
+    if (window != "inf" && (!is_number || number > kLongest)) {
+      refuse("--windows", fmt::format("{} is not a window", window),
+             fmt::format("name numbers of tokens from 0 to {}, or inf", kLongest));
+    }
+    parsed.push_back(is_number ? fmt::to_string(number) : "\"inf\"");
+  }
+  return parsed;
+}
+
+/// Names the flag, not a line of the experiment that they become.
+void check_flags(const Study& study) {
+  for (const int length : study.lengths) {
+    if (length < study.query_tokens + 4) {
+      refuse("--lengths", fmt::format("{} tokens leave no room for a document", length),
+             fmt::format("name lengths of at least {}, --query-tokens and 4", study.query_tokens + 4));
+    }
+  }
+  for (const std::string& name : study.devices) parse_device(name);
+  for (const std::string& name : study.precisions) parse_precision(name);
+  refuse_repeated("--lengths", study.lengths);
+  refuse_repeated("--patterns", study.patterns);
+  refuse_repeated("--windows", parsed_windows(study.windows));
+  refuse_repeated("--devices", study.devices);
+  refuse_repeated("--precisions", study.precisions);
+}
+
 /// `relucent bench study` is an experiment with [costs], written by its flags.
 index_tools::Experiment study_of(const Study& study) {
-  std::string windows, rows;
-  for (const std::string& window : study.windows)
-    windows += (windows.empty() ? "" : ", ") + (window == "inf" ? "\"inf\"" : window);
-  std::string settings;
+  check_flags(study);
+  const std::string windows = join(parsed_windows(study.windows));
+  std::string rows, settings;
   if (!study.devices.empty()) settings += fmt::format("devices = {}\n", quoted_list(study.devices));
   if (!study.precisions.empty()) settings += fmt::format("precisions = {}\n", quoted_list(study.precisions));
   std::string name = "{pattern} w={window}";
@@ -286,15 +334,25 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
     return command->add_option(flag, values, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
   };
   command->add_option("--model", study.model, "Checkpoint directory (default: the bundled checkpoint)");
-  list("--lengths", study.lengths, "Tokens per input, query and special tokens included");
-  list("--patterns", study.patterns, "full | longformer | qds | sparse");
+  list("--lengths", study.lengths, "Tokens per input, query and special tokens included")
+      ->check(CLI::Range(1, kLongest));
+  list("--patterns", study.patterns, "full | longformer | qds | sparse")
+      ->check(CLI::IsMember({"full", "longformer", "qds", "sparse"}));
   list("--windows", study.windows, "Attention windows of the patterns that have one; inf: unlimited");
   list("--devices", study.devices, "auto | ref | cpu | cuda:N (default: auto)");
   list("--precisions", study.precisions, "auto | fp32 | tf32 | bf16 | fp16 | int8 (default: auto)");
-  command->add_option("--candidates", study.candidates, "Documents per query")->capture_default_str();
-  command->add_option("--query-tokens", study.query_tokens, "Word pieces of the query")->capture_default_str();
-  command->add_option("--runs", study.runs, "Timed runs after one warm-up")->capture_default_str();
-  command->add_option("--threads", study.threads, "0: every core this process may use")->capture_default_str();
+  command->add_option("--candidates", study.candidates, "Documents per query")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  command->add_option("--query-tokens", study.query_tokens, "Word pieces of the query")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 30));
+  command->add_option("--runs", study.runs, "Timed runs after one warm-up")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  command->add_option("--threads", study.threads, "0: every core this process may use")
+      ->capture_default_str()
+      ->check(CLI::Range(0, kMaxThreads));
   command->add_option("--peers", study.peers, "Add the contenders of a table that tests/benchmarks printed")
       ->type_name("FILE");
   command->add_option("--plot", study.plot, "Draw time and memory by length as SVG")->type_name("FILE.svg");

@@ -2,11 +2,16 @@
 
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "index_tools/benchmarks/cost_study.h"
+#include "index_tools/evaluation/run.h"
 #include "index_tools/experiments/experiment_file.h"
 #include "index_tools/experiments/experiment_run.h"
 #include "index_tools/experiments/study_plot.h"
@@ -34,11 +39,54 @@ struct ExperimentOptions {
   bool quiet = false;
 };
 
-// BM25's best hits with their whole texts, as `relucent search --rerank-file` writes them.
+// The hits of a run with their whole texts.
+index_tools::RerankInput look_up(const ExperimentTask& task, SearchSession& session) {
+  const index_tools::Run run = index_tools::read_run(task.run);
+  std::map<std::string, std::string> queries;
+  for (const index_tools::Topic& topic : index_tools::read_topics(task.topics))
+    queries[topic.id] = index_tools::topic_text(topic, task.topic_text);
+  index_tools::RerankInput input;
+  std::unordered_set<std::string> wanted;
+  for (const std::string& id : run.query_order) {
+    const auto text = queries.find(id);
+    if (text == queries.end()) {
+      throw Error(ErrorKind::invalid_data, task.topics.string(),
+                  fmt::format("lacks topic {} of the run {}", id, task.run.string()), "name the topics of the run");
+    }
+    index_tools::RerankQuery& query = input.queries.emplace_back();
+    query.id = id;
+    query.text = text->second;
+    std::vector<index_tools::RunHit> hits = run.queries.at(id);
+    index_tools::sort_as_trec_eval(hits);
+    if (hits.size() > static_cast<std::size_t>(task.hits)) hits.resize(static_cast<std::size_t>(task.hits));
+    for (const index_tools::RunHit& hit : hits) {
+      query.candidates.push_back(
+          {hit.docno, {}, hit.score, static_cast<std::int64_t>(query.candidates.size()) + 1, {}});
+      wanted.insert(hit.docno);
+    }
+    input.candidates += query.candidates.size();
+  }
+  const auto texts = session.texts_of(wanted);
+  for (index_tools::RerankQuery& query : input.queries) {
+    for (index_tools::RerankCandidate& candidate : query.candidates) {
+      const auto text = texts.find(candidate.docno);
+      if (text == texts.end()) {
+        throw Error(ErrorKind::invalid_data, task.run.string(),
+                    fmt::format("document {} is not in {}", candidate.docno, task.index.string()),
+                    "name the index of the run's collection");
+      }
+      candidate.text = text->second;
+    }
+  }
+  return input;
+}
+
+// A run's hits, or BM25's best hits with their whole texts, as `relucent search --rerank-file` writes them.
 index_tools::RerankInput search(const ExperimentTask& task) {
   Config config;
   config.rescorer.enabled = false;
   SearchSession session(task.index, config, QuerySyntax::words);
+  if (!task.run.empty()) return look_up(task, session);
   index_tools::RerankInput input;
   for (const index_tools::Topic& topic : index_tools::read_topics(task.topics)) {
     const std::string& text = index_tools::topic_text(topic, task.topic_text);

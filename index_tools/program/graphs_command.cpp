@@ -10,6 +10,7 @@
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/graph_export.h"
 #include "index_tools/program/graph_pass.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
@@ -26,7 +27,7 @@ using index_tools::with_commas;
 
 struct GraphsOptions {
   GraphJob job;
-  std::string config, model, weights = "tfidf", topics, topic_text = "title";
+  std::string config, model, weights = "tfidf", topics, topic_text = "title", input, output;
   bool json = false;
 };
 
@@ -57,6 +58,22 @@ void read_weights(GraphsOptions& options) {
   for (const index_tools::Topic& topic : index_tools::read_topics(options.topics)) {
     job.log_queries.push_back(index_tools::topic_text(topic, text));
   }
+}
+
+/// Of documents that are not in the index.
+int run_export(const GraphsOptions& options, const StopSignal& stop) {
+  const GraphJob& job = options.job;
+  const auto refuse = [](const char* flag, bool given) {
+    if (given) throw Error(ErrorKind::usage, flag, "has no effect with --input", "remove it");
+  };
+  refuse("--weights", options.weights != "tfidf");
+  refuse("--entities", !job.entities_file.empty());
+  refuse("--rebuild", job.rebuild);
+  refuse("--json", options.json);
+  const GraphExport wanted = {job.index, job.config, options.input, options.output, job.threads, job.quiet};
+  const std::int64_t made = export_graphs(wanted, stop);
+  if (!job.quiet) std::cerr << fmt::format("{} has the graphs of {} documents\n", options.output, with_commas(made));
+  return ok;
 }
 
 double bytes_per_document(const GraphSummary& summary) {
@@ -115,6 +132,7 @@ int run(GraphsOptions& options) {
   const InterruptStop interrupt;
   StopSignal stop;
   stop.stop = interrupt.token();
+  if (!options.input.empty()) return run_export(options, stop);
   const GraphSummary summary = make_graphs(job, stop);
   if (options.json) {
     std::cout << to_json(job, summary).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
@@ -156,6 +174,15 @@ void add_graphs(CLI::App& program, Action& chosen) {
       ->type_name("FILE");
   command->add_flag("--rebuild", job.rebuild,
                     "Also make anew the graphs that were made with earlier statistics of the index");
+  CLI::Option* const input =
+      command
+          ->add_option("--input", options->input,
+                       R"(Make graphs of these documents, JSON lines {"id", "text"}, not of the index's own)")
+          ->type_name("FILE");
+  command->add_option("--output", options->output, "Write them as JSON lines: X.jsonl, X.jsonl.gz or -")
+      ->type_name("FILE")
+      ->needs(input);
+  input->needs("--output");
   command->add_option("--threads", job.threads, "0 (default): one per core that this process may use")
       ->type_name("N")
       ->check(CLI::Range(0, kMaxThreads));
@@ -166,7 +193,8 @@ void add_graphs(CLI::App& program, Action& chosen) {
       "added.\n\n"
       "Example:\n"
       "  relucent graphs --index my.index --model my-mir\n"
-      "  relucent graphs --index my.index --model my-mir --weights prf --topics queries.tsv\n");
+      "  relucent graphs --index my.index --model my-mir --weights prf --topics queries.tsv\n"
+      "  relucent graphs --index my.index --model my-mir --input documents.jsonl --output graphs.jsonl\n");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -214,4 +214,24 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts
   return result;
 }
 
+std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::unordered_set<std::string>& ids) {
+  auto& self = *implementation_;
+  return self.guarded(ErrorKind::io, self.index, "reading texts", "check the index with `relucent verify`", [&] {
+    std::unordered_map<std::string, std::string> texts;
+    const Lucene::IndexReaderPtr reader = self.searcher->getIndexReader();
+    const StoredFields stored(self.searcher);
+    const std::vector<WantedField> id_alone = self.wanted_fields(Texts::none, 0),
+                                   wanted = self.wanted_fields(Texts::whole, 0);
+    const StopSignal never;
+    for (std::int32_t i = 0; i < reader->maxDoc() && texts.size() < ids.size(); ++i) {
+      if (reader->isDeleted(i)) continue;
+      const std::string id = stored.read(i, id_alone, never).front().value_or("");
+      if (!ids.contains(id) || texts.contains(id)) continue;
+      auto values = stored.read(i, wanted, never);
+      texts[id] = join_fields(std::span(values).subspan(1), never).text;
+    }
+    return texts;
+  });
+}
+
 }  // namespace relucent::program

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "relucent/config.h"
@@ -83,6 +85,10 @@ class SearchSession {
 
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
   SearchResult search(std::string_view query, std::int32_t n, Texts texts);
+
+  /// The whole texts of documents by their ids, for which every document's id is read. Ids that the index lacks are
+  /// left out; of documents with the same id the first counts. Throws Error.
+  std::unordered_map<std::string, std::string> texts_of(const std::unordered_set<std::string>& ids);
 
   /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.

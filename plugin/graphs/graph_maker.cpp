@@ -22,15 +22,18 @@ std::shared_ptr<const IndexStatistics> open_statistics(const std::filesystem::pa
   });
 }
 
-std::string GraphMaker::make(std::string_view text, const StopSignal& stop, const TermWeights* weights,
+BuiltGraph GraphMaker::build(std::string_view text, const StopSignal& stop, const TermWeights* weights,
                              std::span<const EntityPlace> entities) const {
   return with_errors("graphs", "making a graph", [&] {
     const std::vector<TermPlace> terms = term_places(first_stage_, text);
     stop.throw_if_due("making a graph");
-    const BuiltGraph built =
-        build_graph(form_.settings, {text, terms, entities, weights}, statistics_->terms(), *form_.tokenizer, stop);
-    return encode_graph(form_.settings, built.graph);
+    return build_graph(form_.settings, {text, terms, entities, weights}, statistics_->terms(), *form_.tokenizer, stop);
   });
+}
+
+std::string GraphMaker::make(std::string_view text, const StopSignal& stop, const TermWeights* weights,
+                             std::span<const EntityPlace> entities) const {
+  return encode_graph(form_.settings, build(text, stop, weights, entities).graph);
 }
 
 }  // namespace relucent

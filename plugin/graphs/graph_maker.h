@@ -24,9 +24,14 @@ class GraphMaker {
   GraphMaker(GraphForm form, const FirstStageConfig& first_stage, std::shared_ptr<const IndexStatistics> statistics)
       : form_(std::move(form)), first_stage_(first_stage), statistics_(std::move(statistics)) {}
 
-  /// The record of a text's graph, as encode_graph() writes it; of one without pieces, too.
+  /// A text's graph with what it was made of.
+  BuiltGraph build(std::string_view text, const StopSignal& stop, const TermWeights* weights = nullptr,
+                   std::span<const EntityPlace> entities = {}) const;
+  /// Its record, as encode_graph() writes it; of a text without pieces, too.
   std::string make(std::string_view text, const StopSignal& stop, const TermWeights* weights = nullptr,
                    std::span<const EntityPlace> entities = {}) const;
+
+  const GraphSettings& settings() const noexcept { return form_.settings; }
 
  private:
   GraphForm form_;

@@ -47,6 +47,10 @@ def text(generator: random.Random, words: int) -> str:
     return " ".join(generator.choice(WORDS) + generator.choice(["", "", *WORDS]) for _ in range(words))
 
 
+def sentences(generator: random.Random, words: int) -> str:
+    return ". ".join(text(generator, min(7, words - i)).capitalize() for i in range(0, words, 7)) + "."
+
+
 def write_teacher(tmp_path: Path) -> Path:
     """A recipe for the base in that folder; those candidates are relevant that contain the query's word."""
     generator = random.Random(5)
@@ -98,11 +102,12 @@ def relucent(*arguments: object) -> str:
     return done.stdout
 
 
-def engine_logits(model: Path, pairs: list[tuple[str, str]], folder: Path, device: str = "cpu") -> list[float]:
+def engine_logits(model: Path, pairs: list[tuple[str, str]], folder: Path, device: str = "cpu",
+                  *more: object) -> list[float]:
     lines = [json.dumps({"qid": f"q{i}", "query": query, "docno": f"d{i}", "text": document, "rank": 1, "score": 1.0})
              for i, (query, document) in enumerate(pairs)]
     (folder / "rerank.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     relucent("rerank", "--input", folder / "rerank.jsonl", "--output", folder / "scores.tsv", "--model", model,
-             "--device", device, "--precision", "fp32", "--threads", 1, "--quiet")
+             "--device", device, "--precision", "fp32", "--threads", 1, "--quiet", *more)
     rows = [line.split("\t") for line in (folder / "scores.tsv").read_text().splitlines()]
     return [float(score) for _, _, score in rows]

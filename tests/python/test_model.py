@@ -1,4 +1,5 @@
 """The model equals a plain BERT under a dense mask, and the engine."""
+import dataclasses
 import itertools
 import json
 import random
@@ -11,9 +12,10 @@ from relucent.train.batch import Batch
 from relucent.train.errors import TrainingError
 from relucent.train.model import CrossEncoder
 from relucent.train.pattern import AttentionPattern
+from relucent.train.sentences import sentences_of
 from relucent.train.tokenizer import PairTokenizer
 from safetensors.torch import load_file, save_file
-from support import CLS, CONFIG, engine_logits, random_model, relucent, text, write_base
+from support import CLS, CONFIG, engine_logits, random_model, relucent, sentences, text, write_base
 
 PATTERNS = [AttentionPattern.named("full"), AttentionPattern.named("longformer", 7), AttentionPattern.named("sparse"),
             AttentionPattern.named("sparse", 0), AttentionPattern(*[False] * 6, window=2)]
@@ -26,16 +28,18 @@ def random_pairs(seed: int, sizes: list[tuple[int, int]]) -> list[tuple[list[int
     return [tuple(generator.choices(range(5, 125), k=size) for size in pair) for pair in sizes]
 
 
-def dense_logit(weights, pattern: AttentionPattern, query: list[int], document: list[int]) -> torch.Tensor:
+def dense_logit(weights, pattern: AttentionPattern, query: list[int], document: list[int],
+                sentences: tuple[int, ...] = ()) -> torch.Tensor:
     """BERT written out for one pair, all tokens in all layers, with a mask made token by token of the pattern's
-    definition."""
+    definition. sentences: which tokens of the document stand before sentences."""
     groups = ["cls"] + ["query"] * len(query) + ["doc"] * len(document)
     visible = torch.zeros(len(groups), len(groups), dtype=torch.bool)
     for (i, source), (j, target) in itertools.product(enumerate(groups), enumerate(groups)):
         if source != target:
             visible[i, j] = getattr(pattern, f"{source}_{target}_attention")
         else:
-            visible[i, j] = source != "doc" or pattern.window is None or abs(i - j) <= pattern.window
+            marked = any(place - 1 - len(query) in sentences for place in (i, j))
+            visible[i, j] = source != "doc" or pattern.window is None or abs(i - j) <= pattern.window or marked
 
     def linear(name, x):
         return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
@@ -81,6 +85,60 @@ def test_forward_and_gradients_equal_a_dense_mask(pattern):
         wanted = torch.zeros_like(weights[name]) if wanted is None else wanted
         found = torch.zeros_like(weights[name]) if found is None else found
         torch.testing.assert_close(found, wanted, atol=2e-5, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}")
+
+
+QDS = AttentionPattern.named("qds", 3)
+
+
+@pytest.mark.parametrize("attention", [banded, flex], ids=["bands", "block masks"])
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("pattern", [QDS, dataclasses.replace(QDS, window=0), dataclasses.replace(QDS, window=200),
+                                     AttentionPattern(*[False] * 6, window=2, sentences=True),
+                                     AttentionPattern(query_doc_attention=False, doc_cls_attention=False, window=5,
+                                                      sentences=True)], ids=str)
+def test_sentences_equal_a_dense_mask(pattern, attention):
+    """The tokens before sentences are seen by, and see, the whole document, and count as tokens in windows."""
+    model = random_model(3, pattern).eval()
+    model.document_attention = attention
+    pairs, starts = random_pairs(5, SIZES), [(0, 9, 10, 36), (), (0, 30, 79), (3, 15), (0,)]
+    weights = dict(model.named_parameters())
+    expected = torch.stack([dense_logit(weights, pattern, *pair, of) for pair, of in zip(pairs, starts, strict=True)])
+    plain = torch.stack([dense_logit(weights, pattern, *pair) for pair in pairs])
+    if attention is flex:
+        with torch.no_grad():
+            logits = model(Batch.of(pairs, CLS, sentences=starts))
+    else:
+        logits = model(Batch.of(pairs, CLS, sentences=starts))
+        factors = torch.tensor([1.0, -0.5, 0.7, 2.0, -1.0])
+        found, wanted = (torch.autograd.grad((x * factors).sum(), list(weights.values()), retain_graph=True)
+                         for x in (logits, expected))
+        torch.testing.assert_close(found, wanted, atol=2e-5, rtol=1e-4)
+    torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
+    if pattern.window < 100 and pattern.doc_cls_attention:
+        assert (expected - plain)[[0, 2]].abs().min() > 1e-4
+
+
+@pytest.mark.parametrize("own_token", [True, False])
+@pytest.mark.parametrize("window", [0, 4, 64])
+def test_engine_scores_qds_alike(own_token, window, tmp_path):
+    base = write_base(tmp_path / "base")
+    if own_token:
+        vocabulary = (base / "vocab.txt").read_text(encoding="utf-8")
+        (base / "vocab.txt").write_text(vocabulary.replace("[MASK]", "[SOS]"), encoding="utf-8")
+    model = CrossEncoder.load(base, AttentionPattern.named("qds", window)).eval()
+    model.save(tmp_path / "saved", base)
+    generator = random.Random(1)
+    pairs = [(text(generator, 3), sentences(generator, words)) for words in (1, 9, 40, 90)]
+    pairs += [("ba", "Ba be.  Bi bo!\n\n \u0301 \nDa? [SEP] [SOS]. 漢字。ø"), ("ba", "Dr. ba. 3.5 be. x... Y")]
+    assert [len(sentences_of(document)) for _, document in pairs[:4]] == [1, 2, 6, 13]
+    batch = model.batch(PairTokenizer(base), pairs, 160)
+    assert len(batch.sentence_slots) > 20
+    with torch.no_grad():
+        logits = model(batch).tolist()
+    found = engine_logits(tmp_path / "saved", pairs, tmp_path, "ref", "--pattern", "qds")
+    assert logits == pytest.approx(found, abs=1e-4)
+    without = engine_logits(tmp_path / "saved", pairs, tmp_path, "ref")
+    assert max(abs(x - y) for x, y in zip(found, without, strict=True)) > 1e-3
 
 
 @pytest.mark.parametrize("pattern", [PATTERNS[2], AttentionPattern(*[False] * 6, window=2)], ids=str)

@@ -148,6 +148,18 @@ def test_seeds_and_parts_and_bf16(folder):
         assert not torch.equal(other, plain), change
 
 
+def test_qds_is_trained_and_checked_with_its_pattern(folder, capsys):
+    recipe = [str(folder / "recipe.toml"), "model.pattern=qds", "training.steps=2", "evaluation.every=2"]
+    assert main(recipe) == 0
+    assert 'window 64; not seen: none; a token before each sentence (pattern = "qds")' in (
+        folder / "out/README.md").read_text()
+    capsys.readouterr()
+    for change, message in (("model.window=-1", "key model.window: is unlimited, and the pattern qds has a window"),
+                            ("model.doc_cls_attention=false", "key model.doc_cls_attention: cannot be set with")):
+        assert main([*recipe, f"output={folder / 'other'}", change]) == 1
+        assert message in capsys.readouterr().err
+
+
 def test_a_wrong_engine_is_noticed(folder, monkeypatch):
     trainer = Trainer(load(folder, "training.steps=1", "evaluation.every=0"))
     logits = engine.logits
@@ -165,7 +177,7 @@ def test_a_wrong_engine_is_noticed(folder, monkeypatch):
     ("training.decay=square", "key training.decay: 'square' is unknown"),
     ("training=3", "key training: is a section"),
     ("training.warmup=2", "key training.warmup: is no part of 1"),
-    ("model.pattern=qds", "key model.pattern: 'qds' is unknown"),
+    ("model.pattern=dense", "key model.pattern: 'dense' is unknown"),
     ("model.max_length=512", "key model.max_length: is more than the 160 tokens"),
     ("data.run=x", "key data: names 2 sources"),
     ("data.bands=[[2, 1, 1]]", "key data.bands: is not a list of bands"),

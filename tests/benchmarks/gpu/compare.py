@@ -1,7 +1,8 @@
 """Times Relucent's CUDA backend against PyTorch on one GPU: the same checkpoint, texts and run, in turns.
 
-Every contender starts from text and ends at logits on the host. The peers compute the checkpoint as the dense
-cross-encoder that they can load; so does Relucent in the rows "dense". Device time is what passes between CUDA events
+Every contender starts from text and ends at logits on the host. The libraries compute the checkpoint as the dense
+cross-encoder that they can load; so does Relucent in the rows "dense". PyTorch also computes it as it is, with its
+mask. Device time is what passes between CUDA events
 around ids and logits. Memory is what a search takes beyond the weights. Peers run in their fastest setting that fits.
 """
 import argparse
@@ -19,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]  # this folder's worker.py before the other one's
 
 import worker  # noqa: E402
-from contenders import PEERS  # noqa: E402
+from contenders import PEERS, SPARSE  # noqa: E402
 from task import Task, dense_copy  # noqa: E402
 
 BASE = "sentence-transformers bf16"
@@ -184,9 +185,9 @@ def compare(options, tokens: int, model: pathlib.Path, scratch: pathlib.Path, no
     texts = scratch / f"texts-{tokens}.jsonl"
     next(iter(contenders.values())).rows(1, "--write-pairs", str(texts))
     pairs = [json.loads(line) for line in texts.read_text().splitlines()]
-    task = Task(dense, scratch, pairs[0]["query"], [pair["text"] for pair in pairs], 0)
-    truth = logits(options, "fp32", dense, task)
-    differences = {f"Relucent {precision}, dense": furthest(logits(options, precision, dense, task), truth)
+    task = Task(dense, model, scratch, pairs[0]["query"], [pair["text"] for pair in pairs], 0)
+    truth = {of: logits(options, "fp32", of, task) for of in (dense, model)}
+    differences = {f"Relucent {precision}, dense": furthest(logits(options, precision, dense, task), truth[dense])
                    for precision in options.precisions}
     settings = {}
     for name in options.peers:
@@ -194,7 +195,7 @@ def compare(options, tokens: int, model: pathlib.Path, scratch: pathlib.Path, no
         peer = Peer(name, task, options.candidates)
         if peer.state == "ready":
             contenders[name], settings[name] = peer, peer.answer[0]
-            differences[name] = furthest(peer.answer[1], truth)
+            differences[name] = furthest(peer.answer[1], truth[model if name in SPARSE else dense])
             continue
         why = peer.answer[0].strip().splitlines()[-1]
         notes.append(f"{'SKIPPED' if peer.state == 'missing' else 'FAILED'} {name} at {tokens} tokens: {why}")
@@ -232,7 +233,7 @@ def main() -> int:
               f"sentence-transformers {version('sentence-transformers')}. "
               f"Medians of {options.rounds} rounds of {options.runs} runs in turns.\n")
         print(f"| tokens | contender | text to logits, ms | device, ms | TFLOP/s | of the peak | KB a candidate "
-              f"| times {BASE} | dense logits differ from fp32's by | setting |\n" + "|---" * 10 + "|")
+              f"| times {BASE} | logits differ from fp32's by | setting |\n" + "|---" * 10 + "|")
         for tokens in options.tokens:
             model = options.model if tokens <= 512 else longer
             for line in compare(options, tokens, model, scratch, notes):

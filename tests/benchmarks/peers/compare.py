@@ -1,8 +1,9 @@
 """Times Relucent's CPU backend against other libraries on the same checkpoint, pairs and threads.
 
-Every contender starts from text and ends at logits; the turn goes round in alternating order. The peers compute the
-checkpoint as the dense cross-encoder that they can load; so does Relucent in the rows named dense. A peer runs with the
-batch size and the settings that were the fastest of those tried; all inputs are equally long, so nobody pads.
+Every contender starts from text and ends at logits; the turn goes round in alternating order. The libraries compute
+the checkpoint as the dense cross-encoder that they can load; so does Relucent in the rows named dense. PyTorch also
+computes it as it is, with its mask. A peer runs with the batch size and the settings that were the fastest of those
+tried; all inputs are equally long, so nobody pads.
 """
 import argparse
 import importlib.metadata
@@ -19,7 +20,7 @@ import tempfile
 
 import settings
 import worker
-from peers import PEERS
+from peers import PEERS, SPARSE
 from task import Task, dense_copy
 
 BASE = "sentence-transformers fp32"
@@ -127,14 +128,15 @@ def main() -> int:
         contenders |= {f"Relucent {p}, dense": Relucent(options, p, dense) for p in precisions}
         contenders[f"Relucent {precisions[0]}"].run(1, "--write-pairs", str(scratch / "texts.jsonl"))
         texts = [json.loads(line) for line in (scratch / "texts.jsonl").read_text().splitlines()]
-        task = Task(dense, scratch, texts[0]["query"], [row["text"] for row in texts], options.threads)
+        task = Task(dense, options.model, scratch, texts[0]["query"], [row["text"] for row in texts], options.threads)
 
-        truth = relucent_logits(options, "fp32", dense, task)
+        truth = {model: relucent_logits(options, "fp32", model, task) for model in (dense, options.model)}
 
-        def difference(logits) -> float:
-            return max(abs(float(a) - b) for a, b in zip(logits, truth, strict=True))
+        def difference(logits, model: pathlib.Path) -> float:
+            return max(abs(float(a) - b) for a, b in zip(logits, truth[model], strict=True))
 
-        differences = {f"Relucent {p}, dense": difference(relucent_logits(options, p, dense, task)) for p in precisions}
+        differences = {f"Relucent {p}{name}": difference(relucent_logits(options, p, model, task), model)
+                       for p in precisions for name, model in (("", options.model), (", dense", dense))}
         chosen: dict[str, str] = {}
         left_out, failed = [], False
         for name in names:
@@ -142,7 +144,8 @@ def main() -> int:
             peer = Peer(name, task, fixed.get(name))
             if peer.state == "ready":
                 contenders[name] = peer
-                chosen[name], differences[name] = peer.answer[0], difference(peer.answer[1])
+                chosen[name] = peer.answer[0]
+                differences[name] = difference(peer.answer[1], options.model if name in SPARSE else dense)
             else:
                 why = peer.answer[0].strip().splitlines()[-1]
                 left_out.append(f"SKIPPED {name}: {why}" if peer.state == "missing" else f"FAILED {name}: {why}")

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Times Relucent's CPU backend against sentence-transformers, ONNX Runtime and OpenVINO on the same checkpoint and
-# pairs, in turns, and prints a Markdown table. Makes a Python environment in build/peers (or $RELUCENT_PEERS) on the
-# first run
-# (about 6 GB); a peer that cannot be installed is left out by name.
+# Times Relucent's CPU backend against sentence-transformers, ONNX Runtime, OpenVINO and PyTorch on the same checkpoint
+# and pairs, in turns, and prints a Markdown table. Makes a Python environment in build/peers (or $RELUCENT_PEERS) on
+# the first run (about 6 GB); a peer that cannot be installed is left out by name.
 #   tests/benchmarks/peers/compare.sh [--candidates 100] [--tokens 174] [--rounds 5] [--peers "OpenVINO bf16,..."] ...
 # A peer's fastest setting is searched for, which takes minutes: --save-settings FILE writes what was found, and
 # --settings FILE runs with it without a search. --help lists all options.

@@ -5,6 +5,7 @@ A scorer takes nothing and returns one logit a document, from text, as the task 
 import numpy
 
 import onnx_models
+from sparse_torch import ATTENTIONS
 from task import Encoded, Task, batches
 
 
@@ -83,7 +84,33 @@ def openvino(task: Task, precision: str):
                        lambda rest=rest, streams=streams, size=size: scorer(rest, streams, size))
 
 
-PEERS = {f"{name} {precision}": (settings, precision) for name, settings, precisions in (
+def sparse_torch(attention: str):
+    def settings(task: Task, precision: str):
+        import torch
+        from sparse_torch import SparseBert
+
+        torch.set_num_threads(task.threads)
+        model = SparseBert(task.sparse, attention, {"fp32": "float32", "bf16": "bfloat16"}[precision], "cpu")
+        encode = Encoded(task)
+
+        def scorer(size: int):
+            def score():
+                with torch.inference_mode():
+                    return torch.cat([model(*(torch.from_numpy(part[name]) for name in ("input_ids", "token_type_ids")))
+                                      for _, part in batches(encode(), size)]).float().numpy()
+
+            return score
+
+        for size in task.batch_sizes():
+            yield f"batches of {size}", lambda size=size: scorer(size)
+
+    return settings
+
+
+# These compute the sparse checkpoint, with its own mask; the others compute it with full attention.
+SPARSE = {f"PyTorch {attention} with the mask {precision}": (sparse_torch(attention), precision)
+          for attention in ATTENTIONS for precision in ("fp32", "bf16")}
+PEERS = SPARSE | {f"{name} {precision}": (settings, precision) for name, settings, precisions in (
     ("sentence-transformers", sentence_transformers, ("fp32", "bf16")),
     ("ONNX Runtime", onnx_runtime, ("fp32", "int8")),
     ("OpenVINO", openvino, ("fp32", "bf16", "int8"))) for precision in precisions}

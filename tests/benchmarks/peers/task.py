@@ -7,6 +7,7 @@ import pathlib
 @dataclasses.dataclass
 class Task:
     checkpoint: pathlib.Path  # with full attention, as every library can load it
+    sparse: pathlib.Path      # the same with its own attention pattern
     scratch: pathlib.Path     # for files that contenders make
     query: str
     documents: list[str]      # all equally long in word pieces

@@ -142,6 +142,8 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
        "choose from queries, tasks"},
       {good + "[[averages]]\nname = \"one\"\nof = [\"two\"]\n", "x.toml:38:8", "two with the name"},
       {kStart + "qrels = \"x\"\n" + kRows, "x.toml:13", "where its candidates come from"},
+      {good + "[[tasks]]\nname = \"three\"\ncandidates = \"x\"\nrun = \"y\"\nqrels = \"z\"\n", "x.toml:40:7",
+       "a run has no texts"},
       {"level = 5\n" + good, "x.toml:1:9", "between 0 and 1"},
       {"correction = \"bonferroni\"\n" + good, "x.toml:1:14", "choose from holm, none"},
       {"[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml", "title"},

@@ -66,8 +66,9 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
   const StudyReport r = report();
   const std::string csv = format_study_csv(r);
   EXPECT_NE(csv.find("\nnDCG@10,sparse w=4,one,0.501,0.647,full,10,"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,\n"), std::string::npos) << csv;
-  const std::size_t commas = 15;
+  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nnote,a thing is missing,,"), std::string::npos) << csv;
+  const std::size_t commas = 16;
   for (std::size_t begin = 0; begin < csv.size();) {
     const std::size_t end = csv.find('\n', begin);
     EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -89,7 +90,16 @@ TEST(StudyReport, LatexBoldsTheBestAndEscapes) {
   const std::string latex = format_study_latex(report());
   EXPECT_NE(latex.find("sparse w=4 & \\textbf{0.5010}$^{\\dagger\\approx}$ (0.647) & -- \\\\"), std::string::npos)
       << latex;
-  EXPECT_NE(latex.find("% A \\& B"), std::string::npos) << latex;
+  EXPECT_NE(latex.find("% A & B: nDCG@10\n"), std::string::npos) << latex;
+}
+
+TEST(StudyReport, NoLineBreakEndsACommentOfLatex) {
+  StudyReport r = report();
+  r.title = "one\ntwo";
+  r.notes = {"three\r\nfour"};
+  const std::string latex = format_study_latex(r);
+  EXPECT_NE(latex.find("% one two: nDCG@10\n"), std::string::npos) << latex;
+  EXPECT_NE(latex.find("% note: three  four\n"), std::string::npos) << latex;
 }
 
 TEST(StudyReport, WithoutCorrectionTheTestsStandAsTheyAre) {
@@ -146,36 +156,69 @@ TEST(StudyPlot, RowsThatDifferInTheWindowAreOneLine) {
   expect_error(ErrorKind::invalid_data, {"nothing to plot"}, [&] { study_plot(windows(), r); });
 }
 
-TEST(StudyPeers, BothComparisonsTablesAreRead) {
-  const TemporaryFolder folder;
+TEST(StudyPlot, ALineIsNamedWithoutTheWindowWhereverItStands) {
+  const Experiment e = parse_experiment(R"(title = "names"
+[[tasks]]
+name = "one"
+candidates = "c"
+qrels = "q"
+[[rows]]
+name = "w={window}, {length} tokens"
+patterns = ["sparse"]
+windows = [4]
+lengths = [4096]
+[[rows]]
+name = "sparse 64, 464 tokens"
+patterns = ["sparse"]
+windows = [64]
+[[rows]]
+name = "16 heads"
+windows = [1]
+)",
+                                        "x", "/");
+  std::vector<std::string> names;
+  for (const ExperimentRow& row : e.rows) names.push_back(row.series);
+  EXPECT_EQ(names, (std::vector<std::string>{"4096 tokens", "sparse, 464 tokens", "16 heads"}));
+}
+
+StudyReport costs() {
   StudyReport r;
   r.rows = {"ours"};
   r.columns = {"174", "4096"};
   r.references = {"", ""};
   for (const char* measure : {"ms", "MB"})
     r.tables.push_back({measure, 3, true, std::vector<std::vector<StudyCell>>(1, std::vector<StudyCell>(2))});
-  benchmarks::add_peers(
-      folder.write("gpu.md",
-                   "100 candidates a query on a GPU; torch 2\n\n"
-                   "| tokens | contender | text to logits, ms | device, ms | KB a candidate |\n|---|---|---|---|---|\n"
-                   "| 174 | transformers SDPA fp16 | 12.50 | 10.000 | 250.0 |\n"
-                   "| 4,096 | transformers SDPA fp16 | 1,250.00 | | 16,000.0 |\n"
-                   "| 512 | transformers SDPA fp16 | 30.00 | | |\n"),
-      r);
-  benchmarks::add_peers(
-      folder.write("cpu.md",
-                   "50 candidates x 174 tokens, 2 threads, a processor.\n\n"
-                   "| contender | median ms | min | max |\n|---|---|---|---|\n| OpenVINO bf16 | 1,000 | 9 | 11 |\n"),
-      r);
+  return r;
+}
+
+TEST(StudyPeers, BothComparisonsTablesAreRead) {
+  const TemporaryFolder folder;
+  StudyReport r = costs();
+  const auto add = [&](const char* name, const char* text) {
+    benchmarks::add_peers(benchmarks::read_peers(folder.write(name, text)), r);
+  };
+  add("gpu.md",
+      "100 candidates a query on a GPU; torch 2\n\n"
+      "| tokens | contender | text to logits, ms | device, ms | KB a candidate |\n|---|---|---|---|---|\n"
+      "| 174 | transformers SDPA fp16 | 12.50 | 10.000 | 250.0 |\n"
+      "| 4,096 | transformers SDPA fp16 | 1,250.00 | | 16,000.0 |\n"
+      "| 512 | transformers SDPA fp16 | 30.00 | | 7.0 |\n"
+      "| 174 | sentence-transformers bf16 | 13.00 | | |\n");
+  ASSERT_EQ(r.notes.size(), 1U);
+  EXPECT_NE(r.notes[0].find("512 tokens"), std::string::npos) << r.notes[0];
+  add("cpu.md",
+      "50 candidates x 174 tokens, 2 threads, a processor.\n\n"
+      "| contender | median ms | min | max |\n|---|---|---|---|\n| OpenVINO bf16 | 1,000 | 9 | 11 |\n");
   ASSERT_EQ(r.rows, (std::vector<std::string>{"ours", "transformers SDPA fp16", "OpenVINO bf16"}));
-  EXPECT_EQ(r.tables[0].cells[1][0].value, 0.125);
-  EXPECT_EQ(r.tables[0].cells[1][1].value, 12.5);
+  // The device's own time, as ours is; none where it is not known.
+  EXPECT_EQ(r.tables[0].cells[1][0].value, 0.1);
+  EXPECT_FALSE(r.tables[0].cells[1][1].value);
   EXPECT_EQ(r.tables[1].cells[1][0].value, 0.25);
   EXPECT_EQ(r.tables[1].cells[1][1].value, 16.0);
   EXPECT_EQ(r.tables[0].cells[2][0].value, 20.0);
   EXPECT_FALSE(r.tables[1].cells[2][0].value);
   expect_error(ErrorKind::invalid_data, {"no table of contenders"},
-               [&] { benchmarks::add_peers(folder.write("empty.md", "nothing\n"), r); });
+               [&] { benchmarks::read_peers(folder.write("empty.md", "nothing\n")); });
 }
 
 }  // namespace

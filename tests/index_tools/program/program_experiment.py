@@ -225,6 +225,42 @@ class Experiment(ProgramTest):
             self.assertEqual(table["nDCG@10", row, "index"]["value"], table["nDCG@10", row, "made up"]["value"])
         self.assertEqual([len(lines) for lines in self.results().values()], [8, 8])
 
+        # A run's documents get their texts from the index; the topics may be more than the run's.
+        self.expect(run("search", "--index", self.folder / "my.index", "--topics", self.folder / "topics.tsv",
+                        "--hits", 7, "--no-rescore", "--run", self.folder / "found.run"), 0)
+        of_run = indexed.replace('"index"\nindex', '"index"\nrun = "found.run"\nindex')
+        self.assertIn("found.run", of_run)
+        self.file = self.write("study.toml", START + of_run + ROWS)
+        again = self.table()
+        for row in ("first", "w=4", "w=0"):
+            self.assertEqual(again["nDCG@10", row, "index"]["value"], table["nDCG@10", row, "made up"]["value"])
+        self.assertIn('run of task "index"', self.expect(run("experiment", "check", self.file), 0).stdout)
+        command = ["experiment", "run", self.file, "--cache", self.folder / "other"]
+        lines = (self.folder / "found.run").read_text()
+        self.write("found.run", lines + "0 Q0 nowhere 1 99 x\n")
+        self.expect_error(3, "found.run", "document nowhere is not in", arguments=command)
+        self.write("found.run", lines + "77 Q0 d1-1 1 5 x\n")
+        self.expect_error(3, "topics.tsv", "lacks topic 77", arguments=command)
+
+    def test_rows_whose_names_look_alike_have_runs_of_their_own(self):
+        self.file = self.write("study.toml", START.replace('reference = "w=4"\n', "") + TASK + "".join(
+            f'[[rows]]\nname = "{name}"\nkind = "first stage"\n' for name in ("a/b", "a_b", "a b")))
+        self.experiment("--runs", self.folder / "runs")
+        self.assertEqual(sorted(path.name for path in (self.folder / "runs").iterdir()),
+                         ["a_b.made_up-2.run", "a_b.made_up-3.run", "a_b.made_up.run"])
+
+    def test_models_of_stages_are_checked(self):
+        self.write("stages.toml", f'[[rescorer.stages]]\nwindow = 5\ndevice = "cpu"\n'
+                                  f'[[rescorer.stages]]\nmodel = "{self.folder}/gone"\nwindow = 2\ndevice = "cpu"\n')
+        self.file = self.write("study.toml", START + TASK + ROWS + '[[rows]]\nname = "two"\nconfig = "stages.toml"\n')
+        checked = self.expect(run("experiment", "check", self.file), 0).stdout
+        self.assertIn(f'a stage\'s model of row "two" is missing: {self.folder}/gone', checked)
+        result = self.experiment().stdout
+        self.assertRegex(result, r"two +–")
+        self.assertIn(f"{self.folder}/gone", result)
+        self.file.write_text('title = "x"\n[costs]\nlengths = [64]\n[[rows]]\nname = "two"\nconfig = "stages.toml"\n')
+        self.expect_error(3, f"{self.file}:6:10", "several stages", arguments=["experiment", "run", self.file])
+
     def test_what_is_missing_is_said_and_the_rest_is_computed(self):
         self.file = self.write("study.toml", START + TASK + TASK.replace("made up", "other").replace(
             "rerank.jsonl", "nowhere.jsonl") + 'get = "ask the librarian"\n' + ROWS)
@@ -278,7 +314,9 @@ class Costs(ProgramTest):
         for row in rows:
             if row["measure"] == "ms":
                 self.assertGreater(float(row["value"]), float(row["floor"]), row)
+                self.assertGreater(float(row["value"]), float(row["floor_bytes"]), row)
                 self.assertGreater(float(row["floor"]), 0)
+                self.assertGreater(float(row["floor_bytes"]), 0)
         self.assertIn("stroke-dasharray", plot.read_text())
 
     def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
@@ -293,9 +331,23 @@ class Costs(ProgramTest):
         self.assertRegex(self.expect(run("experiment", "run", file), 0).stdout, r"a +\d+\.\d{3} \(7\.5\)")
 
     def test_mistakes(self):
-        self.expect_error(3, "no room for a document", arguments=["bench", "study", "--lengths", "10"])
-        self.expect_error(3, "unknown attention pattern", arguments=["bench", "study", "--patterns", "dense"])
-        self.expect_error(3, "no table", arguments=[*self.FLAGS, "--peers", self.write("x", "nothing\n")])
+        for flags, *words in ((["--lengths", "10"], "--lengths", "no room for a document"),
+                              (["--lengths", "64,32,64"], "--lengths", "64 twice"),
+                              (["--lengths", "0"], "--lengths"),
+                              (["--patterns", "dense"], "--patterns", "dense"),
+                              (["--windows", "4,x"], "--windows", "x is not a window"),
+                              (["--windows", "4,04"], "--windows", "4 twice"),
+                              (["--windows", "-1"], "--windows", "-1"),
+                              (["--devices", "gpu"], "device gpu"),
+                              (["--precisions", "fp8"], "precision fp8"),
+                              (["--candidates", "0"], "--candidates"), (["--runs", "0"], "--runs"),
+                              (["--query-tokens", "31"], "--query-tokens"), (["--threads", "-1"], "--threads")):
+            with self.subTest(flags=flags):
+                self.expect_error(2, *words, arguments=["bench", "study", *flags])
+        # Before anything is measured.
+        started = time.monotonic()
+        self.expect_error(3, "no table", arguments=["bench", "study", "--peers", self.write("x", "nothing\n")])
+        self.assertLess(time.monotonic() - started, 5)
 
 
 if __name__ == "__main__":

@@ -244,6 +244,59 @@ class Graphs(ProgramTest):
             "graphs", "--index", index, "--model", self.mir, *file_flags, twice])
         self.assertEqual(self.files(index), tfidf)
 
+    def test_graphs_of_documents_outside_the_index(self):
+        index = self.index()
+        before = self.files(index)
+        texts = [line.split("\t") for line in (self.shared / "docs.tsv").read_text().splitlines()[:40]]
+        texts += [["empty", ""], ["mark", "\u0301"], ["new", "A zebra. A zebra met a whale. The whale sang."]]
+        documents = self.write("documents.jsonl", "".join(json.dumps({"id": name, "text": text}) + "\n"
+                                                          for name, text in texts))
+        command = ["graphs", "--index", index, "--model", self.mir, "--input", documents, "--output"]
+        outputs = []
+        for threads in (1, 3):
+            result = self.expect(run(*command, self.folder / f"{threads}.jsonl", "--threads", threads), 0)
+            self.assertIn("43 documents", result.stderr)
+            outputs.append((self.folder / f"{threads}.jsonl").read_text())
+        self.expect(run(*command, self.folder / "x.jsonl.gz", "--quiet"), 0)
+        with gzip.open(self.folder / "x.jsonl.gz", "rt") as file:
+            outputs.append(file.read())
+        outputs.append(self.expect(run(*command, "-", "--quiet"), 0).stdout)
+        self.assertEqual(len(set(outputs)), 1)
+        self.assertEqual(self.files(index), before)
+        records = [json.loads(line) for line in outputs[0].splitlines()]
+        self.assertEqual([record["id"] for record in records], [name for name, _ in texts])
+        self.assertEqual([records[i]["passages"] for i in (40, 41)], [[], []])
+        several = 0
+        for record in records:
+            ends = [end for _, end, _ in record["passages"]]
+            several += len(ends) > 1
+            self.assertEqual([begin for begin, _, _ in record["passages"]], [16 * i for i in range(len(ends))])
+            self.assertEqual(ends[-1:], [len(record["pieces"])] if record["pieces"] else [])
+            self.assertLessEqual(len(record["pieces"]), 64)
+            nodes = [[i, start] for i, (_, _, starts) in enumerate(record["passages"]) for start in starts]
+            self.assertEqual(record["sentences"], nodes)
+            for i, first, size, _ in record["tokens"]:
+                self.assertLessEqual(first + size, record["passages"][i][1] - record["passages"][i][0])
+            for name, count in (("passage_links", len(ends)), ("sentence_links", len(nodes))):
+                for i, j in record[name]:
+                    self.assertLess(i, j)
+                    self.assertLess(j, count)
+        self.assertGreater(several, 10)
+        self.assertEqual(records[-1]["passages"][0][2], [0, 3, 9])
+        self.assertEqual(records[-1]["sentence_links"], [[0, 1], [1, 2]])
+        # What is wrong.
+        for line in ("no json", '{"id": "a"}', '{"text": "a"}'):
+            path = self.write("bad.jsonl", '{"id": "a", "text": "b"}\n' + line + "\n")
+            self.expect_error(3, f"{path}:2", arguments=[*command[:5], "--input", path, "--output",
+                                                         self.folder / "bad.out"])
+            self.assertFalse((self.folder / "bad.out").exists())
+        for flags, name in ((["--rebuild"], "--rebuild"), (["--json"], "--json"),
+                            (["--entities", documents], "--entities"),
+                            (["--weights", "file", "--weights-file", documents], "--weights")):
+            self.expect_error(2, name, "no effect", arguments=[*command, self.folder / "y.jsonl", *flags])
+        self.expect_error(2, "--output", arguments=command[:-1])
+        self.expect_error(2, "--input", arguments=[*command[:5], "--output", self.folder / "y.jsonl"])
+
     def test_mistakes(self):
         index = self.index()
         graphs = ["graphs", "--index", index]

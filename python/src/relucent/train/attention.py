@@ -1,8 +1,8 @@
 """Sparse attention on ragged batches, with memory linear in the documents' length.
 
-Rows of [CLS] and of queries see whole groups; those of queries use PyTorch's fused attention. Rows of documents see
-their neighbours and whole groups, in one softmax: in bands of chunks on the CPU, by FlexAttention's block masks on a
-GPU.
+Rows of [CLS], of queries and of tokens before sentences see whole groups; the last two use PyTorch's fused attention.
+Rows of documents see their neighbours and whole groups, in one softmax: in bands of chunks on the CPU, by
+FlexAttention's block masks on a GPU.
 """
 from __future__ import annotations
 
@@ -103,12 +103,13 @@ class SparseAttention:
         if batch.shared and not shares_queries(pattern):
             raise ValueError("the batch shares queries, but they see what differs between its pairs")
         ones = batch.document_valid.new_ones((batch.pairs, 1))
-        self.valid = (ones, batch.query_valid, batch.document_valid)
-        self.sizes = (batch.pairs, len(batch.query_slots), len(batch.document_slots))
+        groups = pattern.groups
+        self.valid = (ones, batch.query_valid, batch.document_valid, batch.sentence_valid)[: len(groups)]
+        self.slots = (None, batch.query_slots, batch.document_slots, batch.sentence_slots)[: len(groups)]
+        self.sizes = [batch.pairs, *(len(slots) for slots in self.slots[1:])]
         self.document_attention = document_attention or (flex if batch.ids.is_cuda else banded)
         # A window as long as the longest document hides nothing.
         self.windowed = pattern.window is not None and pattern.window < batch.document_valid.shape[1] - 1
-        groups = (CLS, QUERY, DOCUMENT)
         self.whole = [[group for group in groups if pattern.sees(source, group)] for source in groups]
         if self.windowed:
             self.whole[DOCUMENT].remove(DOCUMENT)
@@ -126,12 +127,11 @@ class SparseAttention:
     def _padded(self, rows: Tensor, heads: int) -> tuple[Tensor, ...]:
         """[T, hidden] -> for each group [B or U, heads, L, size]; for rows of [CLS] alone, its group alone."""
         groups = rows.split(self.sizes) if len(rows) > self.batch.pairs else (rows,)
-        slots = (None, self.batch.query_slots, self.batch.document_slots)
         padded = []
-        for group, slot, valid in zip(groups, slots, self.valid, strict=False):
+        for group, slot, valid in zip(groups, self.slots, self.valid, strict=False):
             if slot is not None:
                 group = group.new_zeros(valid.numel(), group.shape[1]).index_copy(0, slot, group)
-            padded.append(group.view(*valid.shape, heads, -1).transpose(1, 2))
+            padded.append(group.view(*valid.shape, heads, group.shape[1] // heads).transpose(1, 2))
         return tuple(padded)
 
     def _group(self, source: int, query: Tensor, keys: tuple[Tensor, ...], values: tuple[Tensor, ...]) -> Tensor:
@@ -148,9 +148,8 @@ class SparseAttention:
     def __call__(self, query: Tensor, key: Tensor, value: Tensor, heads: int) -> Tensor:
         """[rows, hidden], [T, hidden], [T, hidden] -> [rows, hidden]; rows: T, or B for those of [CLS] alone."""
         keys, values = self._padded(key, heads), self._padded(value, heads)
-        slots = (None, self.batch.query_slots, self.batch.document_slots)
         mixed = []
-        for source, rows in enumerate(self._padded(query, heads)):
+        for slots, source, rows in zip(self.slots, self.pattern.groups, self._padded(query, heads), strict=False):
             flat = self._group(source, rows, keys, values).transpose(1, 2).flatten(0, 1).flatten(1)
-            mixed.append(flat if slots[source] is None else flat.index_select(0, slots[source]))
+            mixed.append(flat if slots is None else flat.index_select(0, slots))
         return torch.cat(mixed)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 @dataclasses.dataclass
 class Batch:
-    """The tokens of B pairs as rows: first the B [CLS], then the queries' tokens, then the documents', pair by pair.
-    Pairs may share a query's rows: U <= B of them.
+    """The tokens of B pairs as rows: first the B [CLS], then the queries' tokens, then the documents', pair by pair,
+    and then those before sentences. Pairs may share a query's rows: U <= B of them.
 
     T = number of tokens. A group's tokens are found again in a padded table [B, L], L its longest pair, by `slots`.
     """
@@ -20,10 +20,12 @@ class Batch:
     types: Tensor  # [T]
     positions: Tensor  # [T]
     query_slots: Tensor  # [query tokens]: index into the flattened [U, Lq]
-    document_slots: Tensor  # [document tokens]: index into the flattened [B, Ld]
+    document_slots: Tensor  # [document tokens]: index into the flattened [B, Ld]; those before sentences have a place
     query_valid: Tensor  # [U, Lq]: false: padding
     document_valid: Tensor  # [B, Ld]
     query_of: Tensor  # [B]: the pair's query among the U
+    sentence_slots: Tensor  # [sentences' tokens]: index into the flattened [B, Ls]
+    sentence_valid: Tensor  # [B, Ls]
 
     @property
     def pairs(self) -> int:
@@ -38,9 +40,10 @@ class Batch:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], cls_id: int, document_type: int = 1,
-           share: bool = False) -> Batch:
+           share: bool = False, sentences: Sequence[Sequence[int]] | None = None) -> Batch:
         """pairs: the ids of Q and of D, each with its [SEP]. Positions: C at 0, Q from 1, D from 1 + |Q|.
-        share: pairs with equal Q share its rows."""
+        share: pairs with equal Q share its rows. sentences: of each pair, which places of D are tokens before
+        sentences, ascending."""
         numbers: dict[object, int] = {}
         query_of = [numbers.setdefault(tuple(query) if share else i, len(numbers))
                     for i, (query, _) in enumerate(pairs)]
@@ -49,17 +52,49 @@ class Batch:
         documents = [torch.tensor(document, dtype=torch.long) for _, document in pairs]
         query_slots, query_valid = slots_of([len(query) for query in queries])
         document_slots, document_valid = slots_of([len(document) for document in documents])
+        starts = sentences or [()] * len(pairs)
+        sentence_slots, sentence_valid = slots_of([len(of) for of in starts])
+        is_start = torch.zeros(document_valid.shape, dtype=torch.bool)
+        for pair, of in enumerate(starts):
+            is_start[pair, list(of)] = True
+        of_rows = is_start.flatten()[document_slots]  # in the order of the documents' tokens
+        document_slots, document_valid = document_slots[~of_rows], document_valid & ~is_start
         positions = [torch.zeros(len(pairs), dtype=torch.long)]
         positions += [torch.arange(1, 1 + len(query)) for query in queries]
-        positions += [1 + len(query) + torch.arange(len(document)) for query, document in pairs]
-        ids = torch.cat([torch.full((len(pairs),), cls_id), *queries, *documents])
+        places = torch.cat([1 + len(query) + torch.arange(len(document)) for query, document in pairs])
+        of_documents = torch.cat(documents)
+        ids = torch.cat([torch.full((len(pairs),), cls_id), *queries, of_documents[~of_rows], of_documents[of_rows]])
         types = torch.zeros_like(ids)
-        types[len(ids) - len(document_slots) :] = document_type
-        return cls(ids, types, torch.cat(positions), query_slots, document_slots, query_valid, document_valid,
-                   torch.tensor(query_of))
+        types[len(ids) - len(of_documents) :] = document_type
+        return cls(ids, types, torch.cat([*positions, places[~of_rows], places[of_rows]]), query_slots, document_slots,
+                   query_valid, document_valid, torch.tensor(query_of), sentence_slots, sentence_valid)
+
+
+@dataclasses.dataclass
+class Table:
+    """Where the rows of ragged groups stand in a padded table."""
+
+    slots: Tensor  # [rows]: index into the flattened [groups, L], L the longest group
+    valid: Tensor  # [groups, L]: false: padding
+
+    @classmethod
+    def of(cls, sizes: list[int]) -> Table:
+        return cls(*slots_of(sizes))
+
+    def to(self, device: torch.device) -> Table:
+        return Table(self.slots.to(device), self.valid.to(device))
+
+    def padded(self, rows: Tensor) -> Tensor:
+        """[rows, n] -> [groups, L, n], with zeros in the padding."""
+        table = rows.new_zeros(self.valid.numel(), rows.shape[1]).index_copy(0, self.slots, rows)
+        return table.view(*self.valid.shape, rows.shape[1])
+
+    def rows(self, table: Tensor) -> Tensor:
+        """[groups, L, n] -> [rows, n]"""
+        return table.flatten(0, 1).index_select(0, self.slots)
 
 
 def slots_of(sizes: list[int]) -> tuple[Tensor, Tensor]:
     """Indices of the rows of ragged groups in their flattened padded table, and which places of it are no padding."""
-    valid = torch.arange(max(sizes))[None, :] < torch.tensor(sizes)[:, None]
+    valid = torch.arange(max(sizes, default=0))[None, :] < torch.tensor(sizes)[:, None]
     return valid.flatten().nonzero().squeeze(1), valid

@@ -22,7 +22,7 @@ SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"
          "max_position_embeddings")
 # Keys of a base that say nothing about the trained model; others are kept.
 DROPPED = ("_name_or_path", "auto_map", "dtype", "torch_dtype", "gradient_checkpointing", "problem_type")
-MODEL_TYPES = ("bert", "mixencoder")
+MODEL_TYPES = ("bert", "mir", "mixencoder")
 
 # (query [rows, hidden], keys and values [T, hidden], heads) -> [rows, hidden]
 Attention = Callable[[Tensor, Tensor, Tensor, int], Tensor]
@@ -57,6 +57,8 @@ class Bert(nn.Module):
     kind: ClassVar[str]  # for people
     score: ClassVar[str]
     longer: ClassVar[str]  # the remedy for texts that are too long
+    usual_length: ClassVar[int | None] = 512  # of training, in tokens; None: what the engine reads
+    needs_graphs: ClassVar[bool] = False  # of its documents, before a batch can be made
     # What a base without a head lacks; it is initialised.
     head: ClassVar[tuple[str, ...]] = ()
 
@@ -81,7 +83,7 @@ class Bert(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, 0, self.config.get("initializer_range", 0.02))
-            if isinstance(module, nn.Linear):
+            if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
     def _read(self, folder: Path) -> Self:
@@ -131,6 +133,10 @@ class Bert(nn.Module):
     def _config_to_save(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def engine_flags(self) -> list[str]:
+        """Of `relucent rerank`: what config.json does not say."""
+        return []
+
     def save(self, folder: Path, tokenizer_from: Path) -> None:
         """A folder that the engine reads: config.json, model.safetensors (fp32) and the tokenizer's files."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -155,7 +161,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     found = config.get("model_type") if isinstance(config, dict) else None
     if found not in MODEL_TYPES:
         raise TrainingError(f"{path}, key model_type", f"is {found!r}",
-                            f"only models of type {' and '.join(MODEL_TYPES)} are trained")
+                            f"only models of type {', '.join(MODEL_TYPES)} are trained")
     for key in SIZES:
         if not isinstance(config.get(key), int) or config[key] < 1:
             raise TrainingError(f"{path}, key {key}", "is not a positive integer", "download it again")

@@ -25,7 +25,8 @@ Exit codes: 0 ok, 1 failed, 130 interrupted
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="relucent-train",
-                                     description="Train a cross-encoder or a MixEncoder for Relucent.", epilog=EPILOG,
+                                     description="Train a cross-encoder, a MixEncoder or a MIR for Relucent.",
+                                     epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("settings", nargs="*", metavar="FILE|KEY=VALUE",
                         help="a TOML file, then settings that override it")

@@ -26,10 +26,17 @@ def check(program: str, model: Path) -> None:
     _run(program, "model", "check", model)
 
 
-def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: str, folder: Path) -> float:
-    """The measure of the candidates as the engine orders them by this model; the run stays in folder/run.txt."""
+def make_graphs(program: str, model: Path, index: Path, documents: Path, output: Path) -> None:
+    _run(program, "graphs", "--index", index, "--model", model, "--input", documents, "--output", output, "--quiet")
+
+
+def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: str, folder: Path,
+             flags: Sequence[object] = ()) -> float:
+    """The measure of the candidates as the engine orders them by this model; the run stays in folder/run.txt.
+    flags: further ones of `relucent rerank`."""
     run = folder / "run.txt"
-    _run(program, "rerank", "--input", candidates, "--output", run, "--model", model, "--quiet")
+    _run(program, "rerank", "--input", candidates, "--output", run, "--model", model, "--quiet",
+         *flags)
     lines = _run(program, "evaluate", "--qrels", qrels, "--run", run, "--measures", measure).splitlines()
     values = [line.split() for line in lines if line.split()[1:2] == ["all"]]
     if len(values) != 1:
@@ -37,13 +44,14 @@ def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: 
     return float(values[0][2])
 
 
-def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: Path) -> list[float]:
-    """In fp32; the texts must not be empty."""
+def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: Path,
+           flags: Sequence[object] = ()) -> list[float]:
+    """In fp32; the texts must not be empty. flags: further ones of `relucent rerank`."""
     records = [{"qid": f"q{i}", "query": query, "docno": f"d{i}", "text": document, "rank": 1, "score": 0.0}
                for i, (query, document) in enumerate(pairs)]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     _run(program, "rerank", "--input", folder / "pairs.jsonl", "--output", folder / "pairs.tsv", "--model", model,
-         "--precision", "fp32", "--quiet")
+         "--precision", "fp32", "--quiet", *flags)
     scores = {}
     for line in (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines():
         query, _, score = line.split("\t")

@@ -136,10 +136,10 @@ class MixEncoder(Bert):
         all_keys = torch.cat([keys, own["key"](contexts)], dim=1)
         all_values = torch.cat([values, own["value"](contexts)], dim=1)
         all_valid = torch.cat([valid, valid.new_ones(contexts.shape[:2])], dim=1)
-        mixed = output["dense"](attend(own["query"](contexts), all_keys, all_values, all_valid, heads))
+        mixed = output["dense"](attend(own["query"](contexts), all_keys, all_values, all_valid[:, None], heads))
         updated = self._feed_forward(layer, output["LayerNorm"](contexts + self._drop(mixed)))
         # The hint sees the query alone; a gate takes the residual's place.
-        found = attend(own["compress_query"](hint)[:, None], keys, values, valid, heads).squeeze(1)
+        found = attend(own["compress_query"](hint)[:, None], keys, values, valid[:, None], heads).squeeze(1)
         found = self._drop(output["dense"](found))
         gate = torch.sigmoid(self.mixencoder["gate"](torch.cat([hint, found, h], dim=1)))
         return updated, self._feed_forward(layer, output["LayerNorm"](gate * found + (1 - gate) * h))

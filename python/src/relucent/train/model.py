@@ -39,7 +39,8 @@ class CrossEncoder(Bert):
         return cls(config, pattern or AttentionPattern.from_config(config, folder / "config.json"))._read(folder)
 
     def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
-        return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern))
+        return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern),
+                               self.pattern.sentences)
 
     def engine_length(self, tokenizer: PairTokenizer) -> int:
         """Tokens of an input that the engine reads."""
@@ -57,8 +58,11 @@ class CrossEncoder(Bert):
             states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
         return self.classifier(self._drop(torch.tanh(self.bert["pooler"]["dense"](states)))).squeeze(1).float()
 
+    def engine_flags(self) -> list[str]:
+        return ["--pattern", "qds"] if self.pattern.sentences else []
+
     def _config_to_save(self) -> dict[str, Any]:
-        full = self.pattern == AttentionPattern()
+        full = self.pattern == AttentionPattern()  # qds has a window
         return {"architectures": ["BertForSequenceClassification" if full else
                                   "ListformerModelForSequenceClassification"],
                 "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, **self.pattern.to_config()}
@@ -67,4 +71,5 @@ class CrossEncoder(Bert):
         hidden = [key.removesuffix("_attention").replace("_", " -> ")
                   for key in FLAGS if not getattr(self.pattern, key)]
         window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
-        return f"window {window}; not seen: {', '.join(hidden) or 'none'}"
+        sentences = "; a token before each sentence (pattern = \"qds\")" if self.pattern.sentences else ""
+        return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"

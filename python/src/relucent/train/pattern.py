@@ -1,7 +1,9 @@
 """The attention pattern of a cross-encoder, as the engine's AttentionPattern (kernels/encoder.h) defines it.
 
 The input [CLS] query [SEP] document [SEP] has the groups C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP].
-Every group sees itself; six flags say what else it sees. Only D -> D is windowed.
+Every group sees itself; six flags say what else it sees. Only D -> D is windowed. With `sentences`, a token stands
+before each sentence of the document; these form a group S, for which D's flags count, and which sees and is seen by all
+of D.
 """
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any
 
 from relucent.train.errors import TrainingError
 
-CLS, QUERY, DOCUMENT = 0, 1, 2
+CLS, QUERY, DOCUMENT, SENTENCES = 0, 1, 2, 3
 # config.json's key -> (from, to); the names of the fields are the keys.
 FLAGS = {
     "cls_query_attention": (CLS, QUERY),
@@ -22,7 +24,7 @@ FLAGS = {
     "doc_query_attention": (DOCUMENT, QUERY),
 }
 WINDOW_KEY = "attention_window_size"
-NAMES = ("full", "longformer", "sparse")
+NAMES = ("full", "longformer", "qds", "sparse")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,19 +37,26 @@ class AttentionPattern:
     doc_query_attention: bool = True
     window: int | None = None
     """A document token sees the document's tokens at most this far away; None: all; 0: itself."""
+    sentences: bool = False
+    """config.json has no such key: the engine is told by `pattern = "qds"`."""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        return (CLS, QUERY, DOCUMENT, *((SENTENCES,) if self.sentences else ()))
 
     def sees(self, source: int, target: int) -> bool:
+        source, target = (DOCUMENT if group == SENTENCES else group for group in (source, target))
         return source == target or any(getattr(self, key) for key, pair in FLAGS.items() if pair == (source, target))
 
     @classmethod
     def named(cls, name: str, window: int | None = None) -> AttentionPattern:
-        """The engine's named patterns, with its usual windows (64 for longformer, 4 for sparse)."""
+        """The engine's named patterns, with its usual windows (64 for longformer and qds, 4 for sparse)."""
         if name not in NAMES:
             raise TrainingError(f"pattern {name!r}", "is unknown", f"use one of {', '.join(NAMES)}")
         if name == "full":
             return cls(window=window)
-        if name == "longformer":
-            return cls(window=64 if window is None else window)
+        if name in ("longformer", "qds"):
+            return cls(window=64 if window is None else window, sentences=name == "qds")
         return cls(query_cls_attention=False, query_doc_attention=False, window=4 if window is None else window)
 
     @classmethod

@@ -14,6 +14,7 @@ from relucent.train import data as readers
 from relucent.train.bert import read_config
 from relucent.train.errors import TrainingError
 from relucent.train.losses import LOSSES
+from relucent.train.mir import Mir
 from relucent.train.mixencoder import MixEncoder
 from relucent.train.model import CrossEncoder
 from relucent.train.pattern import FLAGS, NAMES, AttentionPattern
@@ -24,7 +25,7 @@ DECAYS = ("linear", "cosine", "constant")
 @dataclasses.dataclass
 class Model:
     base: Path = Path()
-    pattern: str | None = None  # full | longformer | sparse (None) | checkpoint (what the base's config.json says)
+    pattern: str | None = None  # full | longformer | qds | sparse (None) | checkpoint (what its config.json says)
     window: int | None = None  # None: the pattern's; -1: unlimited
     cls_query_attention: bool | None = None
     cls_doc_attention: bool | None = None
@@ -35,18 +36,24 @@ class Model:
     max_length: int | None = None  # None: 512, or what the engine reads if that is less
     dropout: float | None = None  # None: the base's
 
-    def load(self, folder: Path | None = None) -> CrossEncoder | MixEncoder:
+    def load(self, folder: Path | None = None) -> CrossEncoder | MixEncoder | Mir:
         """The model of that folder, or of the base. Raises TrainingError."""
         folder = folder or self.base
-        model: CrossEncoder | MixEncoder
-        if read_config(folder)["model_type"] == "mixencoder":
+        model: CrossEncoder | MixEncoder | Mir
+        others = {"mixencoder": MixEncoder, "mir": Mir}
+        if other := others.get(read_config(folder)["model_type"]):
             for key in ("pattern", "window", *FLAGS):
                 if getattr(self, key) is not None:
-                    raise TrainingError(f"key model.{key}", "is for cross-encoders, and the base is a MixEncoder",
+                    raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
                                         "remove it")
-            model = MixEncoder.load(folder)
+            if other is Mir and self.max_length is not None:
+                raise TrainingError("key model.max_length", "does not apply to a MIR",
+                                    "remove it: passages are read as the base's config.json says")
+            model = other.load(folder)
         else:
             pattern = self.pattern or "sparse"
+            if pattern == "qds":
+                self._refuse_what_qds_lacks()
             model = CrossEncoder.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern))
             flags = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
             if self.window is not None:
@@ -55,6 +62,15 @@ class Model:
         if self.dropout is not None:
             model.dropout = self.dropout
         return model
+
+    def _refuse_what_qds_lacks(self) -> None:
+        """The engine's pattern of that name has all flags and a window."""
+        for key in FLAGS:
+            if getattr(self, key) is not None:
+                raise TrainingError(f"key model.{key}", "cannot be set with the pattern qds", "remove it")
+        if self.window is not None and self.window < 0:
+            raise TrainingError("key model.window", "is unlimited, and the pattern qds has a window",
+                                "name a window, or another pattern")
 
 
 @dataclasses.dataclass
@@ -69,6 +85,7 @@ class Data:
     qrels: Path | None = None
     queries: Path | None = None
     documents: Path | None = None
+    index: Path | None = None  # of a MIR: whose statistics tell which words of the documents matter
     scale: float = 1.0  # of the targets
     bands: list[list[int]] = dataclasses.field(default_factory=lambda: [[1, 1, 1], [2, 100, 7]])
 

@@ -10,9 +10,11 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from relucent.train.batch import Batch
 from relucent.train.errors import TrainingError
+from relucent.train.sentences import sentences_of
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 QUERY_PIECES = 30
+SENTENCE_START = "[SOS]"
 
 
 class PairTokenizer:
@@ -33,6 +35,9 @@ class PairTokenizer:
                                 "it needs vocab.txt or tokenizer.json") from None
         self.cls, self.sep = (self._special(folder, settings, key, usual)
                               for key, usual in (("cls_token", "[CLS]"), ("sep_token", "[SEP]")))
+        # Without a token of its own, what separates query and document stands before sentences, too.
+        own = self._tokenizer.token_to_id(SENTENCE_START)
+        self.sentence = self.sep if own is None else own
         limit = settings.get("model_max_length")
         self.max_length: int | None = int(limit) if limit and limit < 2**31 else None
 
@@ -46,15 +51,28 @@ class PairTokenizer:
         return number
 
     def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1,
-              share: bool = False) -> Batch:
-        """Cut as the engine cuts: the query to 30 pieces, then the document so that the input fits max_length."""
-        ids = self.pieces(text for pair in pairs for text in pair)
+              share: bool = False, sentences: bool = False) -> Batch:
+        """Cut as the engine cuts: the query to 30 pieces, then the document so that the input fits max_length.
+        sentences: whether a token stands before each sentence of the document."""
+        ids = self.pieces(query for query, _ in pairs)
+        documents = self._marked if sentences else self.pieces
+        document_ids = documents(document for _, document in pairs)
         cut = []
         for query, document in pairs:
             query_ids = ids[query][:QUERY_PIECES]
             room = max(0, max_length - len(query_ids) - 3)
-            cut.append(([*query_ids, self.sep], [*ids[document][:room], self.sep]))
-        return Batch.of(cut, self.cls, document_type, share)
+            cut.append(([*query_ids, self.sep], [*document_ids[document][:room], self.sep]))
+        starts = None
+        if sentences:
+            starts = [[i for i, piece in enumerate(document[:-1]) if piece == self.sentence] for _, document in cut]
+        return Batch.of(cut, self.cls, document_type, share, starts)
+
+    def _marked(self, texts: Iterable[str]) -> dict[str, list[int]]:
+        """The ids of each text's sentences, each behind the token before sentences."""
+        found = {text: sentences_of(text) for text in texts}
+        ids = self.pieces(sentence for of_text in found.values() for sentence in of_text)
+        return {text: [piece for sentence in of_text if ids[sentence] for piece in (self.sentence, *ids[sentence])]
+                for text, of_text in found.items()}
 
     def pieces(self, texts: Iterable[str]) -> dict[str, list[int]]:
         """The ids of each text's word pieces, without [CLS] and [SEP]."""

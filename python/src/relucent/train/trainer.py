@@ -13,14 +13,14 @@ import signal
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from relucent.train import engine
+from relucent.train import engine, mir
 from relucent.train.card import model_card
 from relucent.train.data import Candidate, CandidateList, TrainingData, choose
 from relucent.train.errors import TrainingError
@@ -32,7 +32,6 @@ from relucent.train.tokenizer import PairTokenizer
 LOG = ("step", "loss", "learning_rate", "pairs_per_second", "measure")
 CHECKED_PAIRS = 32
 TOLERANCE = 1e-4
-USUAL_LENGTH = 512
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -104,10 +103,17 @@ class Trainer:
         self.model = settings.model.load()
         self.model.gradient_checkpointing = training.gradient_checkpointing
         self.engine_length = self.model.engine_length(self.tokenizer)
-        self.max_length = settings.model.max_length or min(self.engine_length, USUAL_LENGTH)
+        usual = self.model.usual_length or self.engine_length
+        self.max_length = settings.model.max_length or min(self.engine_length, usual)
         if self.max_length > self.engine_length:
             raise TrainingError("key model.max_length", f"is more than the {self.engine_length} tokens of {base}",
                                 self.model.longer)
+        if self.model.needs_graphs and not settings.data.index:
+            raise TrainingError("key data.index",
+                                f"is missing: a {self.model.kind} needs statistics of the documents' words",
+                                "name the index that the documents come from, or one of the same kind of texts")
+        if settings.data.index and not self.model.needs_graphs:
+            raise TrainingError("key data.index", f"has no effect: the base is a {self.model.kind}", "remove it")
         self.model.to(self.device)
         self.optimizer = torch.optim.AdamW(self._groups(), lr=training.learning_rate, fused=True)
         self.loss = weighted(settings.loss)
@@ -140,6 +146,8 @@ class Trainer:
         """The finished folder."""
         output, training = self.settings.output, self.settings.training
         self._start_or_resume()
+        if self.model.needs_graphs:
+            self._read_graphs()
         processes = f", {self.processes.count} processes" if self.processes.count > 1 else ""
         self._say(f"{len(self.data.lists)} lists, {self.model.kind}, {self.model}, on {self.device}{processes}")
         if self.model.new_parameters:
@@ -167,6 +175,28 @@ class Trainer:
         self.processes.close()
         return output
 
+    def _read_graphs(self) -> None:
+        """Those of a training's start are kept, as the index may change."""
+        path = self.work / "graphs.jsonl"
+        if self.processes.main and not path.exists():
+            names = dict.fromkeys(candidate.document for one in self.data.lists for candidate in one.candidates)
+            self._say(f"makes the graphs of {len(names)} documents")
+            self._make_graphs((self.data.documents[name] for name in names), path)
+        self.processes.wait()
+        self.model.graphs = mir.GraphFile(path)
+
+    def _make_graphs(self, texts: Iterable[str], path: Path) -> None:
+        documents = self.work / "documents.jsonl"
+        mir.write_documents(documents, texts)
+        index = self.settings.data.index
+        assert index is not None
+        engine.make_graphs(self.settings.program, self.settings.model.base, index, documents, path)
+        documents.unlink()
+
+    def _engine_flags(self) -> list[object]:
+        index = self.settings.data.index
+        return [*self.model.engine_flags(), *(["--index", index] if index else [])]
+
     def _finish(self) -> None:
         output = self.settings.output
         if self.best is not None:
@@ -174,7 +204,8 @@ class Trainer:
         self.model.save(output, self.settings.model.base)
         difference = self._check()
         (output / "README.md").write_text(model_card(self, difference), encoding="utf-8")
-        (self.work / "state.pt").unlink(missing_ok=True)
+        for name in ("state.pt", "graphs.jsonl", "checked.jsonl"):
+            (self.work / name).unlink(missing_ok=True)
 
     def _due(self, every: int) -> bool:
         return every > 0 and (self.step % every == 0 or self.step == self.settings.training.steps)
@@ -224,7 +255,7 @@ class Trainer:
         if self.processes.main:
             self.model.save(folder, self.settings.model.base)
             measure = engine.evaluate(self.settings.program, folder, evaluation.candidates, evaluation.qrels,
-                                      evaluation.measure, self.work)
+                                      evaluation.measure, self.work, self._engine_flags())
         measure = self.processes.from_main(measure)
         if self.best is None or measure > self.best:
             self.best, self.best_step, self.worse = measure, self.step, 0
@@ -330,7 +361,13 @@ class Trainer:
         pairs = [(of_list.query, self.data.documents[candidates[-1].document])
                  for of_list, candidates in candidates_of_step(self.data, self.settings, 0)]
         pairs = [pair for pair in pairs if pair[0].strip() and pair[1].strip()][:CHECKED_PAIRS]
-        found = engine.logits(self.settings.program, self.settings.output, pairs, self.work)
+        if self.model.needs_graphs:  # the engine makes them with the index as it is now
+            path = self.work / "checked.jsonl"
+            self._make_graphs((document for _, document in pairs), path)
+            self.model.graphs = mir.GraphFile(path)
+            pairs = [(query, document) for query, document in pairs if self.model.graphs.of(document).passages]
+        found = engine.logits(self.settings.program, self.settings.output, pairs, self.work,
+                              self._engine_flags())
         self.model.eval()
         with torch.no_grad():
             batch = self.model.batch(self.tokenizer, pairs, self.engine_length)
