@@ -30,6 +30,11 @@ void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string&
 }  // namespace
 
 Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config) {
+  return openSearcher(index, config, std::shared_ptr<const Rescorer>());
+}
+
+Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config,
+                                      const std::shared_ptr<const Rescorer>& rescorer) {
   check_config(config);
   const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
   if (folder.empty()) {
@@ -42,7 +47,8 @@ Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const 
       return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index, config.log);
     }
     for (const std::string& field : config.index.fields_read()) require_text_field(reader, field, folder.string());
-    return Lucene::newLucene<RescoringSearcher>(reader, config, std::make_shared<Rescorer>(config));
+    return Lucene::newLucene<RescoringSearcher>(reader, config,
+                                                rescorer ? rescorer : std::make_shared<Rescorer>(config));
   });
 }
 

@@ -15,15 +15,21 @@
 #include "plugin/rescoring/model_text.h"
 #include "plugin/rescoring/restore_words.h"
 #include "relucent/error.h"
+#include "relucent/search_stop.h"
 
 namespace relucent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The thread's SearchStopScope, and the profile's deadline if that is earlier.
 StopSignal deadline_after(std::chrono::milliseconds timeout) {
   StopSignal stop;
-  if (timeout.count() > 0) stop.deadline = Clock::now() + timeout;
+  if (const StopSignal* of_thread = SearchStopScope::current()) stop = *of_thread;
+  if (timeout.count() > 0) {
+    const auto deadline = Clock::now() + timeout;
+    stop.deadline = std::min(stop.deadline.value_or(deadline), deadline);
+  }
   return stop;
 }
 

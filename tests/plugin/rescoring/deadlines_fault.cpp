@@ -7,6 +7,8 @@
 #include "plugin/index/stored_fields.h"
 #include "plugin/rescoring/candidate_texts.h"
 #include "relucent/rescore_query.h"
+#include "relucent/search_stop.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -73,6 +75,51 @@ TEST(RescoringDeadlines, NameTheStepThatWasTooLong) {
                                    ->search(newLucene<RescoreQuery>(term_query("word"), "bread"), 1));
   EXPECT_EQ(answer->status, RescoreStatus::failed);
   EXPECT_NE(answer->reason.find("reading the stored texts"), std::string::npos) << answer->reason;
+}
+
+TEST(RescoringDeadlines, OfAThreadCountForItsSearchesAlone) {
+  const SmallIndex index(ten_documents({"1", "2"}));
+  Config config = small_config();
+  config.rescorer.timeout = std::chrono::hours(1);
+  const auto scorer = std::make_shared<NumberScorer>();
+  StopSignal seen;
+  scorer->before = [&](const StopSignal& stop) {
+    seen = stop;
+    stop.throw_if_due("scoring");
+  };
+  const auto searcher = rescoring_searcher(index, config, scorer);
+  const auto search = [&] { return rescored(searcher->search(newLucene<RescoreQuery>(term_query("word"), "a"), 2)); };
+  StopSignal past, far;
+  past.deadline = std::chrono::steady_clock::now();
+  far.deadline = std::chrono::steady_clock::now() + std::chrono::hours(2);
+  {
+    const SearchStopScope scope(past);
+    EXPECT_EQ(search()->status, RescoreStatus::failed);
+    {
+      const SearchStopScope inner(far);
+      EXPECT_EQ(search()->status, RescoreStatus::rescored);
+      EXPECT_LT(*seen.deadline, *far.deadline);  // the profile's comes first
+    }
+    EXPECT_EQ(SearchStopScope::current()->deadline, past.deadline);
+    EXPECT_TRUE(search()->degraded);
+  }
+  EXPECT_EQ(SearchStopScope::current(), nullptr);
+  EXPECT_EQ(search()->status, RescoreStatus::rescored);
+}
+
+TEST(RescoringDeadlines, AStopRequestedForAThreadInterruptsItsSearch) {
+  const SmallIndex index(ten_documents({"1", "2"}));
+  std::stop_source source;
+  const auto scorer = std::make_shared<NumberScorer>();
+  scorer->before = [&](const StopSignal& stop) {
+    source.request_stop();
+    stop.throw_if_due("scoring");
+  };
+  const auto searcher = rescoring_searcher(index, small_config(), scorer);
+  StopSignal stop;
+  stop.stop = source.get_token();
+  const SearchStopScope scope(stop);
+  expect_error(ErrorKind::interrupted, [&] { searcher->search(newLucene<RescoreQuery>(term_query("word"), "a"), 2); });
 }
 
 /// An index whose stored texts lie at all kinds of places in the pieces they are read in.
