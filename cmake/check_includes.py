@@ -18,6 +18,7 @@ ALLOWED = {
     "kernels/cuda": ["base", "kernels"],
     "model": ["base", "kernels"],
     "plugin": ["base", "config", "kernels", "model"],
+    "server": ["base", "config", "model", "plugin"],
     "index_tools/corpora": ["base"],
     "index_tools/evaluation": ["base", "config", "plugin", "index_tools/corpora"],
     "index_tools/experiments": ["base", "config", "kernels", "model", "plugin", "index_tools/evaluation"],
@@ -26,10 +27,10 @@ ALLOWED = {
                                "index_tools/experiments", "index_tools/indexing"],
     "index_tools/program": ["base", "config", "kernels", "model", "plugin", "index_tools/benchmarks",
                             "index_tools/corpora", "index_tools/evaluation", "index_tools/experiments",
-                            "index_tools/indexing"],
+                            "index_tools/indexing", "server"],
     "tests": ["base", "config", "kernels", "kernels/cuda", "model", "plugin", "index_tools/benchmarks",
               "index_tools/corpora", "index_tools/evaluation", "index_tools/experiments", "index_tools/indexing",
-              "index_tools/program"],
+              "index_tools/program", "server"],
     "docs": ["base", "config", "kernels", "model", "plugin"],
 }
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -30,6 +31,10 @@ struct Text {
 
 Text any_path(std::string allowed) {
   return {std::move(allowed), [](const std::string&) { return true; }, true};
+}
+
+bool is_header_name(const std::string& name) {
+  return std::ranges::all_of(name, [](unsigned char c) { return (c < 128 && std::isalnum(c) != 0) || c == '-'; });
 }
 
 std::string plain(double value) {
@@ -296,6 +301,50 @@ std::vector<Key> make_schema() {
       choice_key("log", "level", FIELD(log.level), "The least severe level that is logged."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),
                "The log file; empty is standard error."),
+
+      text_key("server", "host", FIELD(server.host), {"an address of this machine, not empty", is_name},
+               "Where the server listens: only this machine can reach 127.0.0.1; 0.0.0.0 and :: are all addresses."),
+      whole_number_key("server", "port", FIELD(server.port), {0, 65535}, "The TCP port; 0 is any free one."),
+      text_key("server", "token_file", FIELD(server.token_file), any_path("a file's path, or empty"),
+               "A file with bearer tokens, one per line, of which a request must name one; empty is $RELUCENT_TOKEN, "
+               "or else no token."),
+      text_key("server", "client_header", FIELD(server.client_header),
+               {"a header's name, or empty", [](const std::string& name) { return is_header_name(name); }},
+               "A header in which a proxy that you trust names the client, for example X-Real-IP; empty is the "
+               "connection's address."),
+      text_key("server", "model_name", FIELD(server.model_name), {"a name, or empty", [](const auto&) { return true; }},
+               "The model's name in answers; empty is the name of the checkpoint's folder."),
+      text_key("server", "access_log", FIELD(server.access_log),
+               {"- | a file's path, or empty", [](const auto&) { return true; }},
+               "Where requests are logged, one JSON object per line; - is standard output, empty nowhere. A relative "
+               "path is relative to the current directory."),
+      whole_number_key("server", "concurrency", FIELD(server.concurrency), {0, kMaxThreads},
+                       "How many requests are computed at the same time; they share the model's threads. 0 is two per "
+                       "core, at most 8."),
+      whole_number_key("server", "queue", FIELD(server.queue), {1, 1'000'000},
+                       "How many requests wait to be computed; further ones are refused with 429."),
+      whole_number_key("server", "connections", FIELD(server.connections), {1, 1'000'000},
+                       "How many connections are open; further ones are refused with 503."),
+      whole_number_key("server", "header_bytes", FIELD(server.header_bytes), {1024, 1 << 20},
+                       "The longest request line with headers, in bytes."),
+      whole_number_key("server", "body_bytes", FIELD(server.body_bytes), {1024, 1 << 30},
+                       "The longest request body, in bytes."),
+      whole_number_key("server", "text_bytes", FIELD(server.text_bytes), {1, 1 << 30},
+                       "The longest query or text of a request, in bytes."),
+      whole_number_key("server", "texts", FIELD(server.texts), {1, 1'000'000}, "How many texts a request may have."),
+      whole_number_key("server", "hits", FIELD(server.hits), {1, 100'000}, "How many hits a search may ask for."),
+      whole_number_key("server", "explained_hits", FIELD(server.explained_hits), {0, 1000},
+                       "How many hits a search with `explain` may ask for: each takes as long as a search."),
+      whole_number_key("server", "request_timeout_ms", FIELD(server.request_timeout), {1, largest},
+                       "Deadline in milliseconds of a request, from its arrival; a request can ask for a shorter one."),
+      whole_number_key("server", "read_timeout_ms", FIELD(server.read_timeout), {1, largest},
+                       "How long a request may take to arrive, in milliseconds."),
+      whole_number_key("server", "idle_timeout_ms", FIELD(server.idle_timeout), {1, largest},
+                       "How long a connection may wait for its next request, in milliseconds."),
+      whole_number_key("server", "write_timeout_ms", FIELD(server.write_timeout), {1, largest},
+                       "How long a client may take to receive its answer, in milliseconds."),
+      whole_number_key("server", "drain_timeout_ms", FIELD(server.drain_timeout), {0, largest},
+                       "How long the server finishes requests after SIGTERM, in milliseconds."),
   };
 }
 
@@ -321,6 +370,7 @@ std::string_view section_meaning(std::string_view section) {
            "[[rescorer.stages]].";
   }
   if (section == "log") return "Log messages; results never go there.";
+  if (section == "server") return "The HTTP server, `relucent serve`.";
   return "";
 }
 

@@ -20,8 +20,8 @@
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
-#include "index_tools/program/search_session.h"
 #include "index_tools/program/text_output.h"
+#include "plugin/search/search_session.h"
 #include "relucent/error.h"
 #include "relucent/threads.h"
 

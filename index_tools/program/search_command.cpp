@@ -21,9 +21,9 @@
 #include "index_tools/program/ordered_jobs.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/search_output.h"
-#include "index_tools/program/search_session.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/topic_text.h"
+#include "plugin/search/search_session.h"
 #include "relucent/error.h"
 #include "relucent/threads.h"
 

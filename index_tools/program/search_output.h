@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "index_tools/program/search_session.h"
+#include "plugin/search/search_session.h"
 
 namespace relucent::program {
 

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/search/search_session.h"
+
 namespace relucent::program {
 
 /// How many bytes of a text make_snippet() searches. Searching more of a document for a better extract would take
 /// longer than the search itself.
-inline constexpr std::size_t kSnippetSource = std::size_t{64} << 10;
+inline constexpr std::size_t kSnippetSource = kTextBeginning;
 
 /// An extract of a text for a result list.
 struct Snippet {

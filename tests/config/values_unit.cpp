@@ -45,6 +45,27 @@ Config far_from_the_defaults() {
   rescorer.find_passages = false;
   rescorer.cache_mb = 64;
   config.log = {LogLevel::off, "a.log"};
+  using std::chrono::milliseconds;
+  config.server = {"::1",
+                   1,
+                   "tokens",
+                   "X-Real-IP",
+                   "name",
+                   "access.log",
+                   2,
+                   3,
+                   4,
+                   5000,
+                   6000,
+                   7,
+                   8,
+                   9,
+                   10,
+                   milliseconds(11),
+                   milliseconds(12),
+                   milliseconds(13),
+                   milliseconds(14),
+                   milliseconds(15)};
   return config;
 }
 

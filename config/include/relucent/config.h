@@ -103,11 +103,38 @@ struct LogConfig {
   friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 
+/// `relucent serve`; docs/serving.md. Sizes are in bytes.
+struct ServerConfig {
+  std::string host = "127.0.0.1";  ///< an address of this machine; "0.0.0.0" or "::" for all
+  std::int32_t port = 8080;        ///< 0: any free one
+  std::string token_file;          ///< bearer tokens, one per line; empty: $RELUCENT_TOKEN, or no tokens
+  std::string client_header;       ///< a header in which a trusted proxy names the client; empty: its address counts
+  std::string model_name;          ///< in answers; empty: the last part of the checkpoint's path
+  std::string access_log = "-";    ///< a file; "-": standard output; empty: none
+  std::int32_t concurrency = 0;    ///< requests computed at the same time; 0: two per core, at most 8
+  std::int32_t queue = 256;        ///< requests waiting to be computed
+  std::int32_t connections = 512;
+  std::int32_t header_bytes = 16 << 10;  ///< of a request's line and headers
+  std::int32_t body_bytes = 4 << 20;
+  std::int32_t text_bytes = 1 << 20;  ///< of a query or a text
+  std::int32_t texts = 1000;          ///< per request
+  std::int32_t hits = 1000;           ///< per search
+  std::int32_t explained_hits = 10;
+  std::chrono::milliseconds request_timeout{60'000};  ///< the default and the longest deadline of a request
+  std::chrono::milliseconds read_timeout{10'000};     ///< from a request's first byte to its last one
+  std::chrono::milliseconds idle_timeout{60'000};     ///< between two requests on a connection
+  std::chrono::milliseconds write_timeout{30'000};    ///< until the client has taken an answer
+  std::chrono::milliseconds drain_timeout{30'000};    ///< from SIGTERM until what still runs is dropped
+
+  friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
+};
+
 struct Config {
   IndexConfig index;
   FirstStageConfig first_stage;
   RescorerConfig rescorer;
   LogConfig log;
+  ServerConfig server;
 
   friend bool operator==(const Config&, const Config&) = default;
 };

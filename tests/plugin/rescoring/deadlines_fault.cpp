@@ -8,6 +8,7 @@
 #include "plugin/rescoring/candidate_texts.h"
 #include "relucent/rescore_query.h"
 #include "relucent/stop_scope.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -76,28 +77,49 @@ TEST(RescoringDeadlines, NameTheStepThatWasTooLong) {
   EXPECT_NE(answer->reason.find("reading the stored texts"), std::string::npos) << answer->reason;
 }
 
-TEST(RescoringDeadlines, OfAScopeHoldForTheSearchesOfItsThread) {
-  const SmallIndex index({{"long", megabytes(32, "bread keeps fresh in a paper bag; "), "word"}});
-  const auto searcher = rescoring_searcher(index, small_config(), std::make_shared<NumberScorer>());
-  const auto search = [&] {
-    return rescored(searcher->search(newLucene<RescoreQuery>(term_query("word"), "bread"), 1))->status;
+TEST(RescoringDeadlines, OfAThreadCountForItsSearchesAlone) {
+  const SmallIndex index(ten_documents({"1", "2"}));
+  Config config = small_config();
+  config.rescorer.timeout = std::chrono::hours(1);
+  const auto scorer = std::make_shared<NumberScorer>();
+  StopSignal seen;
+  scorer->before = [&](const StopSignal& stop) {
+    seen = stop;
+    stop.throw_if_due("scoring");
   };
+  const auto searcher = rescoring_searcher(index, config, scorer);
+  const auto search = [&] { return rescored(searcher->search(newLucene<RescoreQuery>(term_query("word"), "a"), 2)); };
+  StopSignal past, far;
+  past.deadline = std::chrono::steady_clock::now();
+  far.deadline = std::chrono::steady_clock::now() + std::chrono::hours(2);
   {
-    const StopScope scope(in_a_millisecond());
-    EXPECT_EQ(search(), RescoreStatus::failed);
-    std::stop_source source;
-    source.request_stop();
-    StopSignal stop;
-    stop.stop = source.get_token();
-    const StopScope inner(stop);
-    try {
-      search();
-      ADD_FAILURE() << "was not stopped";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
+    const StopScope scope(past);
+    EXPECT_EQ(search()->status, RescoreStatus::failed);
+    {
+      const StopScope inner(far);
+      EXPECT_EQ(search()->status, RescoreStatus::rescored);
+      EXPECT_LT(*seen.deadline, *far.deadline);  // the profile's comes first
     }
+    EXPECT_EQ(StopScope::current()->deadline, past.deadline);
+    EXPECT_TRUE(search()->degraded);
   }
-  EXPECT_EQ(search(), RescoreStatus::rescored);
+  EXPECT_EQ(StopScope::current(), nullptr);
+  EXPECT_EQ(search()->status, RescoreStatus::rescored);
+}
+
+TEST(RescoringDeadlines, AStopRequestedForAThreadInterruptsItsSearch) {
+  const SmallIndex index(ten_documents({"1", "2"}));
+  std::stop_source source;
+  const auto scorer = std::make_shared<NumberScorer>();
+  scorer->before = [&](const StopSignal& stop) {
+    source.request_stop();
+    stop.throw_if_due("scoring");
+  };
+  const auto searcher = rescoring_searcher(index, small_config(), scorer);
+  StopSignal stop;
+  stop.stop = source.get_token();
+  const StopScope scope(stop);
+  expect_error(ErrorKind::interrupted, [&] { searcher->search(newLucene<RescoreQuery>(term_query("word"), "a"), 2); });
 }
 
 /// An index whose stored texts lie at all kinds of places in the pieces they are read in.

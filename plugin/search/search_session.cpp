@@ -1,6 +1,7 @@
-#include "index_tools/program/search_session.h"
+#include "plugin/search/search_session.h"
 
 #include <BooleanQuery.h>
+#include <Explanation.h>
 #include <IndexReader.h>
 #include <LuceneException.h>
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include <type_traits>
 
 #include "base/text.h"
-#include "index_tools/program/snippet.h"
 #include "plugin/index/stored_fields.h"
 #include "plugin/rescoring/model_text.h"
 #include "relucent/bm25.h"
@@ -18,12 +18,13 @@
 #include "relucent/error.h"
 #include "relucent/open_searcher.h"
 #include "relucent/rescored_top_docs.h"
+#include "relucent/rescorer.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
 #include "relucent/text_query.h"
 
-namespace relucent::program {
+namespace relucent {
 namespace {
 
 using Texts = SearchSession::Texts;
@@ -109,7 +110,7 @@ struct SearchSession::Implementation {
     for (const std::string& field : config.index.fields_read()) {
       wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
       // More than is shown, so that a snippet shows that the text continues.
-      if (texts == Texts::beginnings) wanted.back().at_most = std::max(kSnippetSource, end) + kMoreBytes;
+      if (texts == Texts::beginnings) wanted.back().at_most = std::max(kTextBeginning, end) + kMoreBytes;
     }
     return wanted;
   }
@@ -126,6 +127,7 @@ struct SearchSession::Implementation {
 
   SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts) const {
     SearchHit hit;
+    hit.document = found->doc;
     hit.rank = hit.first_stage_rank = rank;
     hit.score = hit.first_stage_score = found->score;
     hit.status = "not_rescored";
@@ -154,13 +156,14 @@ struct SearchSession::Implementation {
   }
 };
 
-SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax)
+SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax,
+                             const std::shared_ptr<const Rescorer>& rescorer)
     : implementation_(std::make_unique<Implementation>()) {
   auto& self = *implementation_;
   self.index = index.empty() ? config.index.path : index.string();
   self.config = config;
   self.syntax = syntax;
-  self.searcher = openSearcher(index, config);
+  self.searcher = rescorer ? openSearcher(index, config, rescorer) : openSearcher(index, config);
 }
 
 SearchSession::~SearchSession() = default;
@@ -234,4 +237,28 @@ std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::
   });
 }
 
-}  // namespace relucent::program
+namespace {
+
+SearchExplanation tree_of(const Lucene::ExplanationPtr& node) {
+  SearchExplanation tree{node->getValue(), to_utf8(node->getDescription()), {}};
+  if (const auto details = node->getDetails()) {
+    for (const Lucene::ExplanationPtr& detail : details) tree.details.push_back(tree_of(detail));
+  }
+  return tree;
+}
+
+}  // namespace
+
+SearchExplanation SearchSession::explain(std::string_view query, std::int32_t document) const {
+  const auto& self = *implementation_;
+  const RescoreQueryPtr parsed = self.parse(query);
+  return self.guarded(ErrorKind::io, self.index, "explaining", "check the index with `relucent verify`",
+                      [&] { return tree_of(self.searcher->explain(parsed, document)); });
+}
+
+std::shared_ptr<const Rescorer> SearchSession::rescorer() const {
+  const auto searcher = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher);
+  return searcher ? searcher->shared_rescorer() : nullptr;
+}
+
+}  // namespace relucent

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -13,13 +14,18 @@
 #include "relucent/config.h"
 #include "relucent/times.h"
 
-namespace relucent::program {
+namespace relucent {
+
+class Rescorer;
 
 /// How a query's text is read.
 enum class QuerySyntax {
   words,   ///< its words; punctuation is ignored
   lucene,  ///< Lucene++'s query language: "a phrase", +must, -not, field:word ...
 };
+
+/// How many bytes of a text SearchSession::Texts::beginnings returns, or the whole text if it is shorter.
+inline constexpr std::size_t kTextBeginning = std::size_t{64} << 10;
 
 /// The part of a hit's stored text that scored best.
 struct SearchPassage {
@@ -29,7 +35,8 @@ struct SearchPassage {
 };
 
 struct SearchHit {
-  std::string id, text;  ///< text is empty unless asked for
+  std::int32_t document = 0;  ///< its number in the index as it was opened
+  std::string id, text;       ///< text is empty unless asked for
   std::int64_t rank = 0;
   double score = 0;
   std::int64_t first_stage_rank = 0;
@@ -68,12 +75,22 @@ struct SearchResult {
   std::chrono::nanoseconds total{0};  ///< from the text to the hits, including reading stored ids and texts
 };
 
+/// How a score came about, as Lucene explains it.
+struct SearchExplanation {
+  double value = 0;
+  std::string description;
+  std::vector<SearchExplanation> details;
+};
+
 /// An index opened for searching through openSearcher() and the engine's own search(). Any number of threads may use it
 /// at once.
 class SearchSession {
  public:
+  /// @param rescorer  another session's, made with an equal configuration, so that both share its models; null: one of
+  ///                  its own
   /// Throws Error.
-  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
+  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax,
+                const std::shared_ptr<const Rescorer>& rescorer = nullptr);
   ~SearchSession();
 
   /// How much of the hits' texts a search returns.
@@ -90,6 +107,12 @@ class SearchSession {
   /// left out; of documents with the same id the first counts. Throws Error.
   std::unordered_map<std::string, std::string> texts_of(const std::unordered_set<std::string>& ids);
 
+  /// Explains the score that search() gives the document with this number. Throws Error as search() does.
+  SearchExplanation explain(std::string_view query, std::int32_t document) const;
+
+  /// The second stage; null without one.
+  std::shared_ptr<const Rescorer> rescorer() const;
+
   /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.
   std::vector<std::string> notices() const;
@@ -101,4 +124,4 @@ class SearchSession {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace relucent::program
+}  // namespace relucent

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "index_tools/program/commands.h"
+#include "index_tools/program/profile.h"
+#include "relucent/error.h"
+#include "server/engine.h"
+#include "server/service.h"
+
+namespace relucent::program {
+namespace {
+
+struct ServeOptions {
+  std::string index;
+  ProfileFlags profile;
+  std::optional<std::string> host, token_file, access_log;
+  std::optional<int> port;
+};
+
+Config load(const ServeOptions& options) {
+  Config config = load_profile(options.profile);
+  if (options.host) config.server.host = *options.host;
+  if (options.port) config.server.port = *options.port;
+  if (options.token_file) config.server.token_file = *options.token_file;
+  if (options.access_log) config.server.access_log = *options.access_log;
+  check_config(config);
+  return config;
+}
+
+void say(const std::string& message) { std::cerr << fmt::format("relucent: {}\n", message) << std::flush; }
+
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+int run(const ServeOptions& options) {
+  const ServerConfig settings = load(options).server;
+  std::string description;
+  const auto open = [&](const std::shared_ptr<server::Engine>& before) {
+    auto engine = server::open_engine(options.index, load(options), before);
+    if (!engine->can_rerank() && !engine->can_search()) {
+      throw Error(ErrorKind::usage, "serve", "there is nothing to serve: no model and no index",
+                  "set [rescorer] enabled = true, or pass --index DIR");
+    }
+    description = engine->can_rerank() ? engine->model().description : "BM25";
+    return engine;
+  };
+  server::Service service(settings, open, say);
+  const std::size_t dropped = service.run([&](std::uint16_t port) {
+    const bool v6 = settings.host.find(':') != std::string::npos;
+    say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
+    if (!is_loopback(settings.host) && !service.has_tokens()) {
+      say("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
+    }
+  });
+  if (dropped == 0) return ok;
+  say(fmt::format("{} requests were dropped", dropped));
+  return degraded;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand("serve", "Rerank texts and search an index over HTTP");
+  auto options = std::make_shared<ServeOptions>();
+  command->add_option("--index", options->index, "Index directory for /search (default: the profile's, or none)")
+      ->type_name("DIR");
+  command->add_option("--host", options->host, "Address to listen on (default: 127.0.0.1, this machine alone)")
+      ->type_name("ADDRESS");
+  command->add_option("--port", options->port, "TCP port; 0: any free one (default: 8080)")->type_name("PORT");
+  command
+      ->add_option("--token-file", options->token_file,
+                   "Bearer tokens, one per line, of which requests must have one (default: $RELUCENT_TOKEN, or none)")
+      ->type_name("FILE");
+  command
+      ->add_option("--access-log", options->access_log, "JSON lines; \"-\": standard output; \"\": none (default: -)")
+      ->type_name("FILE");
+  add_profile_flags(*command, options->profile);
+  command->footer(
+      "POST /rerank (text-embeddings-inference), /v1/rerank and /v2/rerank (Cohere, Jina), /search;\n"
+      "GET /health, /ready, /info, /metrics, and a page at /. SIGTERM drains, SIGHUP reloads index and profile.\n"
+      "Limits and timeouts: [server] in the profile, docs/serving.md.\n\n"
+      "Example:\n"
+      "  relucent serve --index my.index --port 8080\n"
+      "  curl -H 'Content-Type: application/json' localhost:8080/search -d '{\"query\": \"why is the sky blue\"}'");
+  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace relucent::program

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugin/search/search_session.h"
+#include "relucent/config.h"
+#include "relucent/scorer.h"
+#include "relucent/stop.h"
+
+namespace relucent::server {
+
+/// The scores of a query's texts.
+struct RerankScores {
+  std::vector<CandidateScore> scores;  ///< one per text; of an unreadable one the lowest
+  StageTimes times;                    ///< tokenize and encode
+  std::string fallback;                ///< why another device than the configured one scored; usually empty
+};
+
+/// The model, as /info describes it.
+struct ModelInfo {
+  std::string name;         ///< without its folder
+  std::string description;  ///< one line: scorer, device, limits; without paths
+  std::string precision;    ///< "fp32", "bf16" ...; empty: unknown
+  std::int32_t max_length = 0;
+};
+
+/// A query for an index and how it is answered.
+struct SearchOrder {
+  std::string query;
+  std::int32_t hits = 10;
+  SearchSession::Texts texts = SearchSession::Texts::beginnings;
+  bool explain = false;
+};
+
+struct SearchAnswer {
+  SearchResult result;
+  std::vector<SearchExplanation> explanations;  ///< one per hit, if asked for
+};
+
+/// The model and the index of one moment. Requests hold the one with which they began, so that a reload waits for
+/// nobody. Thread-safe.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  /// All throw Error: `deadline` or `interrupted` when `stop` is due.
+  virtual RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) = 0;
+  /// After a missed deadline the first stage's order, marked degraded, unless the profile says on_error = "fail".
+  virtual SearchAnswer search(const SearchOrder& order, const StopSignal& stop) = 0;
+  virtual bool can_rerank() const = 0;
+  virtual bool can_search() const = 0;
+  virtual const ModelInfo& model() const = 0;
+};
+
+/// Loads the model, and opens the index if `index` or [index] path names one. Shares the model of `before` if its
+/// [rescorer] is the same. Throws Error.
+std::shared_ptr<Engine> open_engine(const std::filesystem::path& index, const Config& config,
+                                    const std::shared_ptr<Engine>& before = nullptr);
+
+}  // namespace relucent::server

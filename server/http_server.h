@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "relucent/config.h"
+#include "server/http.h"
+
+namespace relucent::server {
+
+/// An HTTP/1.1 server. One thread reads, writes and calls the functions below; they must not block. Computation belongs
+/// into other threads, which call HttpExchange::answer().
+class HttpServer {
+ public:
+  struct Callbacks {
+    std::function<void(std::shared_ptr<HttpExchange>)> handle;
+    /// What was answered, also to what never became a request: then method and path may be empty. `cut`: the client did
+    /// not get it all.
+    std::function<void(const HttpRequest&, const HttpResponse&, bool cut)> finished;
+    std::function<void(int signal)> signal;        ///< SIGINT, SIGTERM or SIGHUP arrived
+    std::function<void(std::size_t open)> opened;  ///< the number of connections has changed
+    std::function<void()> tick;                    ///< every 20 ms
+  };
+
+  /// Starts to listen. Throws Error `io` if the address cannot be used, `usage` if it is none.
+  HttpServer(const ServerConfig& settings, Callbacks callbacks);
+  ~HttpServer();
+
+  std::uint16_t port() const noexcept;
+  /// Serves until drain() or stop() has ended it.
+  void run();
+  /// Accepts no further connection, closes those without a request, and ends when all others have their answers, or
+  /// after drain_timeout. Call it from a callback.
+  void drain();
+  /// Ends at once; exchanges that are under way are told that their clients are gone. Call it from a callback.
+  void stop();
+  /// How many requests ended without an answer because of stop() or drain_timeout.
+  std::size_t dropped() const noexcept;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace relucent::server

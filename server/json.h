@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace relucent::server {
+
+/// Of requests: a map, in which an object with very many keys costs no more than others.
+using Json = nlohmann::json;
+/// Of answers: keys stay in the order in which they were written.
+using Answer = nlohmann::ordered_json;
+
+/// The object in a request's body. Throws Refusal: 400 for what is not JSON or nested too deeply, 422 for another value
+/// than an object.
+Json parse_object(std::string_view body);
+
+/// The fields of a request. All throw Refusal 422 that names the field. A field that is null counts as absent.
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(object) {}
+
+  /// nullptr if it is absent.
+  const Json* find(const char* name) const;
+  /// UTF-8 of at most `max_bytes`; Refusal 413 if it is longer.
+  std::string text(const char* name, std::size_t max_bytes) const;
+  bool boolean(const char* name, bool absent) const;
+  /// From `low` to `high`; Refusal 413 above it.
+  std::int64_t whole_number(const char* name, std::int64_t absent, std::int64_t low, std::int64_t high) const;
+
+ private:
+  const Json& object_;
+};
+
+/// "a string", "a number": for messages.
+std::string kind_of(const Json& value);
+
+/// A 32-bit score as the shortest decimal number that reads back to the same 32 bits.
+double as_json(float score);
+
+/// As one line; malformed UTF-8, which only an index of another program can have, becomes U+FFFD.
+std::string to_text(const Answer& json);
+
+}  // namespace relucent::server

@@ -1,0 +1,58 @@
+#include "server/refusal.h"
+
+#include <string_view>
+
+namespace relucent::server {
+namespace {
+
+bool may_precede_path(char c) { return std::string_view(" \t\n\"'`([{<=:,;").find(c) != std::string_view::npos; }
+bool ends_path(char c) { return std::string_view(" \t\n\"'`)]}>,;").find(c) != std::string_view::npos; }
+
+/// The end of the path that begins at `begin`; `begin` if none does. A path has a slash and begins with '/', './',
+/// '../' or '~/'.
+std::size_t end_of_path(std::string_view text, std::size_t begin) {
+  const std::string_view rest = text.substr(begin);
+  if (!rest.starts_with("/") && !rest.starts_with("./") && !rest.starts_with("../") && !rest.starts_with("~/")) {
+    return begin;
+  }
+  std::size_t end = begin;
+  while (end < text.size() && !ends_path(text[end])) ++end;
+  return end;
+}
+
+}  // namespace
+
+std::string without_paths(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool at_start = i == 0 || may_precede_path(text[i - 1]);
+    const std::size_t end = at_start ? end_of_path(text, i) : i;
+    if (end == i) {
+      result += text[i++];
+      continue;
+    }
+    std::string_view path = std::string_view(text).substr(i, end - i);
+    // A colon after the path belongs to the sentence: "FILE:3:1: what is wrong".
+    while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+    result += path.substr(path.rfind('/') + 1);
+    i = end;
+  }
+  return result;
+}
+
+Refusal refusal_of(const Error& error) {
+  const std::string message = without_paths(error.what());
+  switch (error.kind()) {
+    case ErrorKind::deadline: return {504, "Timeout", message};
+    case ErrorKind::usage: return not_valid(message);
+    case ErrorKind::interrupted: return {503, "Unhealthy", "the server is ending"};
+    case ErrorKind::invalid_data:
+    case ErrorKind::io:
+    case ErrorKind::unsupported:
+    case ErrorKind::device:
+    case ErrorKind::internal: break;
+  }
+  return {424, "Backend", message};
+}
+
+}  // namespace relucent::server

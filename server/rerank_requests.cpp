@@ -1,0 +1,144 @@
+#include "server/rerank_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "server/refusal.h"
+
+namespace relucent::server {
+namespace {
+
+std::string checked(const std::string& text, const char* field, std::size_t index, const ServerConfig& limits) {
+  if (text.size() > static_cast<std::size_t>(limits.text_bytes)) {
+    throw too_much(fmt::format("`{}[{}]` has {} bytes, more than the {} allowed ([server] text_bytes)", field, index,
+                               text.size(), limits.text_bytes));
+  }
+  return text;
+}
+
+/// A string, or with `objects` an object with the string "text".
+std::string text_of(const Json& value, bool objects, const char* field, std::size_t index, const ServerConfig& limits) {
+  if (value.is_string()) return checked(value.get_ref<const std::string&>(), field, index, limits);
+  if (objects && value.is_object()) {
+    const auto text = value.find("text");
+    if (text != value.end() && text->is_string()) {
+      return checked(text->get_ref<const std::string&>(), field, index, limits);
+    }
+    throw not_valid(fmt::format("`{}[{}]` must have a string `text`", field, index));
+  }
+  throw not_valid(fmt::format("`{}[{}]` must be a string{}, not {}", field, index,
+                              objects ? " or an object with `text`" : "", kind_of(value)));
+}
+
+std::vector<std::string> texts_of(const Fields& fields, const char* name, bool objects, const ServerConfig& limits) {
+  const Json* values = fields.find(name);
+  if (values == nullptr) throw not_valid(fmt::format("`{}` is missing", name));
+  if (!values->is_array()) {
+    throw not_valid(fmt::format("`{}` must be an array of strings, not {}", name, kind_of(*values)));
+  }
+  if (values->empty()) throw too_much(fmt::format("`{}` cannot be empty", name));
+  if (values->size() > static_cast<std::size_t>(limits.texts)) {
+    throw too_much(fmt::format("batch size {} > maximum allowed batch size {}", values->size(), limits.texts));
+  }
+  std::vector<std::string> texts;
+  for (const Json& value : *values) texts.push_back(text_of(value, objects, name, texts.size(), limits));
+  return texts;
+}
+
+bool is_left(const Fields& fields) {
+  const Json* value = fields.find("truncation_direction");
+  if (value == nullptr) return false;
+  if (value->is_string()) {
+    const auto& direction = value->get_ref<const std::string&>();
+    if (direction == "left" || direction == "Left") return true;
+    if (direction == "right" || direction == "Right") return false;
+  }
+  throw not_valid("`truncation_direction` must be \"left\" or \"right\"");
+}
+
+std::vector<std::size_t> best_first(const RerankScores& scores) {
+  std::vector<std::size_t> order(scores.scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scores.scores[a].score > scores.scores[b].score; });
+  return order;
+}
+
+void require_allowed_truncation(const RerankRequest& request, const RerankScores& scores) {
+  if (request.truncate && !request.truncate_left) return;
+  for (std::size_t i = 0; i < scores.scores.size(); ++i) {
+    const CandidateScore& score = scores.scores[i];
+    if (!score.truncated && !score.query_truncated) continue;
+    const std::string what = score.query_truncated ? "the query" : fmt::format("text {}", i);
+    throw too_much(request.truncate
+                       ? what +
+                             " is too long for the model, which can only cut off the end: `truncation_direction` "
+                             "must be \"right\""
+                       : what + " is too long for the model, and `truncate` is false");
+  }
+}
+
+}  // namespace
+
+float sigmoid(float logit) { return 1.0F / (1.0F + std::exp(-logit)); }
+
+RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits) {
+  const Json json = parse_object(body);
+  const Fields fields(json);
+  RerankRequest request;
+  request.query = fields.text("query", static_cast<std::size_t>(limits.text_bytes));
+  request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());
+  if (form == RerankForm::tei) {
+    request.texts = texts_of(fields, "texts", false, limits);
+    request.raw_scores = fields.boolean("raw_scores", false);
+    request.return_texts = fields.boolean("return_text", false);
+    request.truncate = fields.boolean("truncate", true);
+    request.truncate_left = is_left(fields);
+    request.top = request.texts.size();
+    return request;
+  }
+  request.texts = texts_of(fields, "documents", true, limits);
+  request.return_texts = fields.boolean("return_documents", false);
+  const auto top = static_cast<std::size_t>(
+      fields.whole_number("top_n", static_cast<std::int64_t>(request.texts.size()), 1, std::int64_t{1} << 53));
+  request.top = std::min(top, request.texts.size());
+  if (fields.find("model") != nullptr) request.model = fields.text("model", 256);
+  return request;
+}
+
+std::string rerank_answer(const RerankRequest& request, RerankForm form, const RerankScores& scores,
+                          const std::string& model) {
+  require_allowed_truncation(request, scores);
+  std::vector<std::size_t> order = best_first(scores);
+  order.resize(std::min(order.size(), request.top));
+  Answer results = Answer::array();
+  for (const std::size_t index : order) {
+    const float logit = scores.scores[index].score;
+    const double score = as_json(request.raw_scores ? logit : sigmoid(logit));
+    Answer result{{"index", index}};
+    if (form == RerankForm::tei) {
+      if (request.return_texts) result["text"] = request.texts[index];
+      result["score"] = score;
+    } else {
+      result["relevance_score"] = score;
+      if (request.return_texts) result["document"] = {{"text", request.texts[index]}};
+    }
+    results.push_back(std::move(result));
+  }
+  if (form == RerankForm::tei) return to_text(results);
+  std::int64_t tokens = 0;
+  for (const CandidateScore& score : scores.scores) tokens += score.tokens;
+  const char* version = form == RerankForm::v1 ? "1" : "2";
+  return to_text({{"object", "list"},
+                  {"model", request.model.empty() ? model : request.model},
+                  {"results", std::move(results)},
+                  {"usage", {{"total_tokens", tokens}, {"prompt_tokens", tokens}}},
+                  {"meta", {{"api_version", {{"version", version}}}, {"billed_units", {{"search_units", 1}}}}}});
+}
+
+}  // namespace relucent::server

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/config.h"
+#include "server/engine.h"
+#include "server/json.h"
+
+namespace relucent::server {
+
+/// Whose form a request for scores has.
+enum class RerankForm {
+  tei,  ///< POST /rerank of text-embeddings-inference
+  v1,
+  v2,  ///< POST /v1/rerank of Cohere and Jina, POST /v2/rerank of Cohere
+};
+
+struct RerankRequest {
+  std::string query;
+  std::vector<std::string> texts;
+  std::size_t top = 0;      ///< how many to return
+  bool raw_scores = false;  ///< logits instead of their sigmoid
+  bool return_texts = false;
+  bool truncate = true;         ///< false: a text that is too long is an error
+  bool truncate_left = false;   ///< what is too long is to lose its beginning, which is an error
+  std::int64_t timeout_ms = 0;  ///< 0: none asked for
+  std::string model;            ///< as asked for; only repeated
+};
+
+/// Throws Refusal: 400 or 422 for what is no such request, 413 for one above a limit of [server].
+RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits);
+
+/// The answer's body. Throws Refusal 413 if the request forbids the truncation that happened.
+std::string rerank_answer(const RerankRequest& request, RerankForm form, const RerankScores& scores,
+                          const std::string& model);
+
+/// 1 / (1 + exp(-x)) in single precision, as text-embeddings-inference computes it.
+float sigmoid(float logit);
+
+}  // namespace relucent::server

@@ -1,0 +1,113 @@
+#include "server/search_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "server/json.h"
+#include "server/refusal.h"
+
+namespace relucent::server {
+namespace {
+
+constexpr std::size_t kSnippetBytes = 320;
+
+SearchSession::Texts texts_of(const Fields& fields) {
+  const Json* value = fields.find("texts");
+  if (value == nullptr) return SearchSession::Texts::beginnings;
+  const std::string name = value->is_string() ? value->get<std::string>() : "";
+  if (name == "snippet") return SearchSession::Texts::beginnings;
+  if (name == "full") return SearchSession::Texts::whole;
+  if (name == "none") return SearchSession::Texts::none;
+  throw not_valid("`texts` must be \"none\", \"snippet\" or \"full\"");
+}
+
+/// The beginning of the best passage, or of the text.
+std::string snippet_of(const SearchHit& hit) {
+  const std::string_view source = hit.passage ? hit.passage->text : hit.text;
+  std::string_view beginning = utf8_prefix(source, kSnippetBytes);
+  if (beginning.size() == source.size()) return std::string(beginning);
+  if (const auto space = beginning.rfind(' '); space != std::string_view::npos && space > kSnippetBytes / 2) {
+    beginning = beginning.substr(0, space);
+  }
+  return std::string(beginning) + "…";
+}
+
+Answer tree(const SearchExplanation& explanation) {
+  Answer json{{"value", explanation.value}, {"description", without_paths(explanation.description)}};
+  if (explanation.details.empty()) return json;
+  json["details"] = Answer::array();
+  for (const SearchExplanation& detail : explanation.details) json["details"].push_back(tree(detail));
+  return json;
+}
+
+Answer hit_json(const SearchHit& hit, SearchSession::Texts texts) {
+  Answer json{{"rank", hit.rank},
+              {"id", hit.id},
+              {"score", hit.score},
+              {"logit", hit.logit ? Answer(as_json(*hit.logit)) : Answer(nullptr)},
+              {"first_stage_rank", hit.first_stage_rank},
+              {"first_stage_score", hit.first_stage_score},
+              {"status", hit.status},
+              {"truncated", hit.truncated}};
+  if (hit.stage_logits.size() > 1) {
+    json["stage_logits"] = Answer::array();
+    for (const float logit : hit.stage_logits) json["stage_logits"].push_back(as_json(logit));
+  }
+  if (texts == SearchSession::Texts::beginnings) json["snippet"] = snippet_of(hit);
+  if (texts == SearchSession::Texts::whole) json["text"] = hit.text;
+  json["passage"] = nullptr;
+  if (hit.passage) {
+    json["passage"] = {{"field", hit.passage->field}, {"begin", hit.passage->begin}, {"end", hit.passage->end}};
+  }
+  return json;
+}
+
+}  // namespace
+
+SearchRequest parse_search(std::string_view body, const ServerConfig& limits) {
+  const Json json = parse_object(body);
+  const Fields fields(json);
+  SearchRequest request;
+  SearchOrder& order = request.order;
+  order.query = fields.text("query", static_cast<std::size_t>(limits.text_bytes));
+  if (order.query.find_first_not_of(" \t\r\n\v\f") == std::string::npos) throw not_valid("`query` is empty");
+  order.explain = fields.boolean("explain", false);
+  order.hits = static_cast<std::int32_t>(fields.whole_number("k", std::min(10, limits.hits), 1, limits.hits));
+  if (order.explain && order.hits > limits.explained_hits) {
+    throw too_much(
+        fmt::format("`explain` is possible for `k` up to {} ([server] explained_hits)", limits.explained_hits));
+  }
+  order.texts = texts_of(fields);
+  request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());
+  return request;
+}
+
+std::string search_answer(const SearchOrder& order, const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  Answer json{{"query", result.query}, {"total_hits", result.total_hits}};
+  if (!result.status.empty()) json["status"] = result.status;
+  json["rescored"] = result.rescored;
+  json["without_text"] = result.without_text;
+  json["truncated"] = result.truncated;
+  json["query_truncated"] = result.query_truncated;
+  json["degraded"] = result.degraded;
+  if (!result.reason.empty()) json["reason"] = without_paths(result.reason);
+  if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
+  json["hits"] = Answer::array();
+  for (std::size_t i = 0; i < result.hits.size(); ++i) {
+    json["hits"].push_back(hit_json(result.hits[i], order.texts));
+    if (order.explain) json["hits"].back()["explanation"] = tree(answer.explanations[i]);
+  }
+  const StageTimes& times = result.times;
+  json["milliseconds"] = {
+      {"parse", in_milliseconds(times.parse)},     {"first_stage", in_milliseconds(times.first_stage)},
+      {"fetch", in_milliseconds(times.fetch)},     {"tokenize", in_milliseconds(times.tokenize)},
+      {"encode", in_milliseconds(times.encode)},   {"device", in_milliseconds(times.device)},
+      {"combine", in_milliseconds(times.combine)}, {"passages", in_milliseconds(times.passages)},
+      {"total", in_milliseconds(result.total)}};
+  return to_text(json);
+}
+
+}  // namespace relucent::server

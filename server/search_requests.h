@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "relucent/config.h"
+#include "server/engine.h"
+
+namespace relucent::server {
+
+struct SearchRequest {
+  SearchOrder order;
+  std::int64_t timeout_ms = 0;  ///< 0: none asked for
+};
+
+/// Throws Refusal: 400 or 422 for what is no such request, 413 for one above a limit of [server].
+SearchRequest parse_search(std::string_view body, const ServerConfig& limits);
+
+/// The answer's body.
+std::string search_answer(const SearchOrder& order, const SearchAnswer& answer);
+
+}  // namespace relucent::server

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "relucent/config.h"
+#include "server/access_log.h"
+#include "server/engine.h"
+#include "server/fair_queue.h"
+#include "server/http_server.h"
+#include "server/metrics.h"
+#include "server/tokens.h"
+
+namespace relucent::server {
+
+/// What the server answers: paths, tokens, the queue and the threads that compute.
+class Service {
+ public:
+  /// Opens the model and the index of the profile as it is now; `before`: what it replaces, or null. Throws Error.
+  using Open = std::function<std::shared_ptr<Engine>(const std::shared_ptr<Engine>& before)>;
+  /// Tells the operator.
+  using Say = std::function<void(const std::string&)>;
+
+  /// Throws Error.
+  Service(const ServerConfig& settings, Open open, Say say);
+  /// Ends the threads; what is still queued is not answered.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  bool has_tokens() const { return tokens()->required(); }
+
+  /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends at once, SIGHUP reloads.
+  /// @param ready  called with the port before the first request
+  /// Returns the number of requests that were dropped.
+  std::size_t run(const std::function<void(std::uint16_t port)>& ready);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Route;
+  struct Job {
+    std::shared_ptr<HttpExchange> exchange;
+    const Route* route;
+    std::shared_ptr<Engine> engine;
+    Clock::time_point deadline;
+  };
+
+  static const std::vector<Route>& routes();
+  void handle(const std::shared_ptr<HttpExchange>& exchange);
+  HttpResponse answer_now(const std::shared_ptr<HttpExchange>& exchange);
+  void enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route);
+  void compute_jobs();
+  HttpResponse computed(const Job& job);
+  HttpResponse rerank(const Job& job, StopSignal stop);
+  HttpResponse search(const Job& job, StopSignal stop);
+  void refuse_overdue();
+  void on_signal(int signal);
+  void reload_when_asked(const std::stop_token& stop);
+  void reload();
+
+  HttpResponse ready() const;
+  HttpResponse info() const;
+  HttpResponse overloaded() const;
+  HttpResponse draining_answer() const;
+  std::string client_of(const HttpRequest& request) const;
+  std::shared_ptr<Engine> engine() const;
+  std::shared_ptr<const Tokens> tokens() const;
+
+  ServerConfig settings_;
+  Open open_;
+  Say say_;
+  AccessLog access_log_;
+  Metrics metrics_;
+  FairQueue<Job> queue_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<double> mean_seconds_ = 0;  ///< of a request's computation, of late
+
+  mutable std::mutex mutex_;  ///< guards what a reload replaces
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<const Tokens> tokens_;
+  std::condition_variable_any reload_asked_;
+  bool asked_ = false;
+
+  HttpServer* http_ = nullptr;
+  std::vector<std::jthread> workers_;
+  std::jthread reloader_;
+};
+
+}  // namespace relucent::server

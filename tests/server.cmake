@@ -1,0 +1,19 @@
+# Tests of the room `server`.
+relucent_test(server_tests LABELS unit threads server
+              SOURCES server/queue_unit.cpp
+                      server/requests_unit.cpp
+              LIBRARIES relucent_server)
+
+# The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
+if(TARGET relucent_program)
+  foreach(name serve serve_faults)
+    add_test(NAME server_${name}
+             COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/server/${name}_test.py $<TARGET_FILE:relucent_program>
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(server_${name} PROPERTIES LABELS "cli;fault;server" TIMEOUT 900 SKIP_RETURN_CODE 77)
+    relucent_without_gpu(server_${name} "cli")
+    if(RELUCENT_SANITIZE)
+      set_tests_properties(server_${name} PROPERTIES TIMEOUT 2400)
+    endif()
+  endforeach()
+endif()

@@ -1,0 +1,142 @@
+"""What the tests of `relucent serve` share: the program, an index of the demo collection, a client on plain sockets."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "index_tools" / "demo"
+DEVICE = ["--device", "cpu", "--precision", "fp32"]
+
+
+def bits(score):
+    """The 32 bits of a score."""
+    return struct.pack("<f", score)
+
+
+def passages():
+    return [line.rstrip("\n").split("\t") for line in open(DEMO / "collection.tsv", encoding="utf-8")]
+
+
+def queries():
+    return [line.rstrip("\n").split("\t")[1] for line in open(DEMO / "queries.tsv", encoding="utf-8")]
+
+
+def build_index(program, folder, documents=None):
+    """An index of the demo collection, or of (id, text) pairs."""
+    source = DEMO / "collection.tsv"
+    if documents is not None:
+        source = Path(str(folder) + ".tsv")
+        source.write_text("".join(f"{i}\t{text}\n" for i, text in documents), encoding="utf-8")
+    subprocess.run([program, "index", "--corpus", "tsv", "--input", source, "--index", folder, "--overwrite"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return folder
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, {k.lower(): v for k, v in headers}, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.headers} {self.body[:500]}"
+
+
+class Server:
+    """A running server on a free port. `profile`: the text of its TOML profile."""
+
+    def __init__(self, program, *flags, profile="", environment=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="relucent-serve-")
+        self.profile = Path(self.folder.name) / "profile.toml"
+        self.profile.write_text(profile, encoding="utf-8")
+        self.log = Path(self.folder.name) / "access.jsonl"
+        self.errors = Path(self.folder.name) / "stderr"
+        self.process = subprocess.Popen(
+            [program, "serve", "--port", "0", "--config", self.profile, "--access-log", self.log, *map(str, flags)],
+            stdout=subprocess.DEVNULL, stderr=open(self.errors, "wb"), env={**os.environ, **(environment or {})})
+        self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
+
+    def said(self):
+        return self.errors.read_text(encoding="utf-8", errors="replace")
+
+    def wait_for(self, pattern, seconds=30, count=1):
+        """Until standard error has `count` matches; the last one."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = list(re.finditer(pattern, self.said()))
+            if len(found) >= count:
+                return found[-1]
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended with {self.process.returncode}: {self.said()}")
+            time.sleep(0.02)
+        raise AssertionError(f"no {pattern!r} within {seconds} s: {self.said()}")
+
+    def connect(self, timeout=120):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def request(self, method, path, body=None, connection=None, **headers):
+        own = connection or self.connect()
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        own.request(method, path, body.encode() if isinstance(body, str) else body, headers)
+        response = own.getresponse()
+        answer = Answer(response.status, response.getheaders(), response.read())
+        if connection is None:
+            own.close()
+        return answer
+
+    def get(self, path, **more):
+        return self.request("GET", path, **more)
+
+    def post(self, path, body, **more):
+        return self.request("POST", path, body, **more)
+
+    def socket(self, timeout=30):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+    def metric(self, name):
+        text = self.get("/metrics").body.decode()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+                   if line.startswith("relucent_" + name) and not line.startswith("#"))
+
+    def memory_mb(self):
+        with open(f"/proc/{self.process.pid}/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def access_log(self):
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def stop(self, number=signal.SIGTERM, seconds=60):
+        """Its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+def program_path():
+    return sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build" / "release" / "bin" / "relucent")
