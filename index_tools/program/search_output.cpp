@@ -121,6 +121,7 @@ nlohmann::ordered_json passage_json(const SearchHit& hit) {
   return {{"field", hit.passage->field},
           {"begin", hit.passage->begin},
           {"end", hit.passage->end},
+          {"ends_field", hit.passage->ends_field},
           {"text", hit.passage->text}};
 }
 

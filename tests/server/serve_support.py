@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,16 +57,17 @@ class Answer:
 
 
 class Server:
-    """A running server on a free port. `profile`: the text of its TOML profile."""
+    """A running server, on a free port unless told one. `profile`: the text of its TOML profile."""
 
-    def __init__(self, program, *flags, profile="", environment=None):
+    def __init__(self, program, *flags, profile="", environment=None, port=0):
         self.folder = tempfile.TemporaryDirectory(prefix="relucent-serve-")
         self.profile = Path(self.folder.name) / "profile.toml"
         self.profile.write_text(profile, encoding="utf-8")
         self.log = Path(self.folder.name) / "access.jsonl"
         self.errors = Path(self.folder.name) / "stderr"
         self.process = subprocess.Popen(
-            [program, "serve", "--port", "0", "--config", self.profile, "--access-log", self.log, *map(str, flags)],
+            [program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
+             *map(str, flags)],
             stdout=subprocess.DEVNULL, stderr=open(self.errors, "wb"), env={**os.environ, **(environment or {})})
         self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
 
@@ -136,6 +138,15 @@ class Server:
             self.process.kill()
         self.process.wait()
         self.folder.cleanup()
+
+
+def run_tests():
+    """All tests of the program; exit status 77 if every one was skipped."""
+    result = unittest.main(module="__main__", argv=[sys.argv[0]] + sys.argv[2:], verbosity=2, exit=False).result
+    if result.wasSuccessful() and result.skipped and result.testsRun <= len(result.skipped):
+        print("SKIPPED:", result.skipped[0][1])
+        sys.exit(77)
+    sys.exit(not result.wasSuccessful())
 
 
 def program_path():
