@@ -441,6 +441,7 @@ PairForm::PairForm(const EncoderDescription& description)
 
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch) {
   PairBatch pair;
+  pair.joined = batch.documents;
   const auto refuse = [](const std::string& place, const std::string& problem) {
     throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
   };

@@ -93,6 +93,7 @@ struct PairBatch {
   std::vector<std::vector<std::size_t>> globals =
       {};  ///< [documents]: the places in the document of its kGlobal tokens
   std::vector<std::vector<std::int32_t>> merged = {};  ///< what the segments of such documents refer to
+  std::span<const DocumentPassages> joined = {};       ///< ScoringBatch::documents
 };
 
 /// A batch for a MixEncoder: the query, and per candidate its text or its context's states.

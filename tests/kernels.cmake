@@ -5,6 +5,7 @@ endfunction()
 
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES kernels/agreement_property.cpp)
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES kernels/determinism_property.cpp)
+relucent_kernels_test(kernels_exchanges LABELS property kernels SOURCES kernels/exchanges_property.cpp)
 relucent_kernels_test(kernels_mix_encoder LABELS property kernels SOURCES kernels/mix_encoder_property.cpp)
 relucent_kernels_test(kernels_soak LABELS property kernels SOURCES kernels/soak_property.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels

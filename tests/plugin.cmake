@@ -17,6 +17,7 @@ relucent_test(first_stage_postings LABELS property plugin
 relucent_test(passage_graphs LABELS golden property plugin
               SOURCES plugin/graphs/graphs_golden.cpp
               LIBRARIES relucent_plugin_core relucent_model nlohmann_json::nlohmann_json LibArchive::LibArchive)
+relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths*)
 relucent_test(segment_records LABELS unit fault plugin
               SOURCES plugin/index/segment_records_fault.cpp
                       plugin/index/embeddings_unit.cpp

@@ -226,11 +226,9 @@ class Encoder {
     Layer layer;
     PackedLinear combine;  // of a token and its pivot; without features: the tokens stay as they are
   };
-  /// What a group of pivots adds to a score, as a function of their states g_n alone: per head i,
-  /// sum_n softmax_n(g_n . u_i) (g_n . z_i), with u_i = W_K,i^T (W_Q vector)_i and z_i = W_V,i^T (W_O^T r)_i, where
-  /// r = W_dense^T w_output. (The head of MIR is linear but for the softmax.)
+  /// What a group of pivots adds to a score; see kernels/folded_head.h.
   struct FoldedPooling {
-    std::vector<float> vectors;  // [hidden][2 heads]: of all u_i, then of all z_i
+    std::vector<float> vectors;  // [hidden][2 heads]: of all heads' `weighing`, then of all heads' `values`
     double bias = 0;             // of a group that is not empty
   };
   /// Pivots of some documents: a sequence per document and group that has any.
@@ -328,7 +326,7 @@ class Encoder {
   void last_attention(const Group& group, std::span<const Sequence> sequences, const float* x,
                       const QueryStates* shared, float* cls, Workspace& workspace) const;
   PivotGroup pivots_of(const Group& group, std::span<const Document> documents) const;
-  void fold_head(const EncoderWeights& weights);
+  void pack_head(const EncoderWeights& weights);
   std::size_t keep_pivots_tokens(PivotGroup& pivots, Team& team) const;
   /// Computes the pivots' states, the activation of the pivots' workspace, from those of their tokens.
   void exchange(const ExchangeLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const;

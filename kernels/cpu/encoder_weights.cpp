@@ -181,7 +181,7 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
     const Arithmetic how = arithmetic == Arithmetic::int8 ? Arithmetic::fp32 : projection_arithmetic_;
     if (exchanges[i].combines) to.combine = linear(how, from.combine);
   }
-  if (has_exchanges()) fold_head(weights);
+  if (has_exchanges()) pack_head(weights);
   // Makes the norm after a block's sub-block the one before the next sub-block.
   const auto shift_norms = [&](AfterHeads& after, const LayerWeights& from, NormParameters& next,
                                const NormWeights& next_norm) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/cpu/encoder.h"
+#include "kernels/folded_head.h"
 
 namespace relucent::cpu {
 
@@ -196,50 +197,18 @@ std::size_t Encoder::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
   return whole_vectors(kept.size());
 }
 
-void Encoder::fold_head(const EncoderWeights& weights) {
-  using Numbers = std::vector<double>;
-  const auto heads = static_cast<std::size_t>(description_.head.pooling_heads), size = hidden_ / heads;
-  // W^T v over rows [first, first + v.size()) and columns [column, column + hidden) of a matrix.
-  const auto transposed = [&](const std::vector<float>& matrix, std::size_t columns, std::size_t column,
-                              std::size_t first, std::span<const double> v) {
-    Numbers result(hidden_);
-    for (std::size_t row = 0; row < v.size(); ++row) {
-      for (std::size_t f = 0; f < hidden_; ++f) result[f] += v[row] * matrix[(first + row) * columns + column + f];
-    }
-    return result;
-  };
-  const auto dot = [](std::span<const double> a, const std::vector<float>& b) {
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-    return sum;
-  };
-  const std::vector<float> dense = weights.head_dense.weight.to_f32();
-  const Numbers output(head_output_.begin(), head_output_.end());
-  const std::size_t groups = weights.head_pooling.size();
-  folded_bias_ = head_bias_.front() + dot(output, weights.head_dense.bias_to_f32());
-  for (std::size_t g = 0; g < groups; ++g) {
-    const PoolingWeights& from = weights.head_pooling[g];
-    const std::vector<float> vector = from.vector.to_f32(), query = from.query.weight.to_f32(),
-                             key = from.key.weight.to_f32(), value = from.value.weight.to_f32(),
-                             query_bias = from.query.bias_to_f32();
-    Numbers q(hidden_);
-    for (std::size_t row = 0; row < hidden_; ++row) {
-      q[row] = query_bias[row];
-      for (std::size_t f = 0; f < hidden_; ++f) q[row] += static_cast<double>(query[row * hidden_ + f]) * vector[f];
-    }
-    const Numbers r = transposed(dense, groups * hidden_, g * hidden_, 0, output);
-    const Numbers s = transposed(from.output.weight.to_f32(), hidden_, 0, 0, r);
+void Encoder::pack_head(const EncoderWeights& weights) {
+  const FoldedHead head = fold_head(description_, weights);
+  folded_bias_ = head.bias;
+  const auto heads = static_cast<std::size_t>(description_.head.pooling_heads);
+  for (const relucent::FoldedPooling& from : head.groups) {
     FoldedPooling& to = head_pooling_.emplace_back();
-    // The keys' bias adds the same to every product and cancels in the softmax, whose shares of the values' add up
-    // to 1.
-    to.bias = dot(r, from.output.bias_to_f32()) + dot(s, from.value.bias_to_f32());
+    to.bias = from.bias;
     to.vectors.resize(hidden_ * 2 * heads);
-    for (std::size_t head = 0; head < heads; ++head) {
-      const Numbers u = transposed(key, hidden_, 0, head * size, std::span(q).subspan(head * size, size));
-      const Numbers z = transposed(value, hidden_, 0, head * size, std::span(s).subspan(head * size, size));
+    for (std::size_t i = 0; i < heads; ++i) {
       for (std::size_t f = 0; f < hidden_; ++f) {
-        to.vectors[f * 2 * heads + head] = static_cast<float>(u[f]);
-        to.vectors[f * 2 * heads + heads + head] = static_cast<float>(z[f]);
+        to.vectors[f * 2 * heads + i] = from.weighing[i * hidden_ + f];
+        to.vectors[f * 2 * heads + heads + i] = from.values[i * hidden_ + f];
       }
     }
   }

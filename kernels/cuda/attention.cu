@@ -231,7 +231,8 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
 template <typename T, int Dim>
 cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
-  const auto kernel = work.pattern.globals       ? attend<T, Dim, KeysWithGlobals>
+  const auto kernel = work.pattern.linked        ? attend<T, Dim, KeysLinked>
+                      : work.pattern.globals     ? attend<T, Dim, KeysWithGlobals>
                       : work.pattern.by_position ? attend<T, Dim, KeysByPosition>
                                                  : attend<T, Dim, Keys>;
   return launch(kernel, grid, dim3(kThreads), Buffers<Dim>::kBytes, stream, work, static_cast<const T*>(qkv),

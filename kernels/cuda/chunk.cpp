@@ -1,20 +1,28 @@
 #include "kernels/cuda/chunk.h"
 
 #include <algorithm>
+#include <functional>
 #include <new>
+#include <numeric>
+#include <utility>
 
 namespace relucent::cuda {
 namespace {
 
 std::size_t pieces(std::size_t tokens, std::size_t most) { return (tokens + most - 1) / most; }
 
+/// Tokens that [CLS] sees in the last layer.
+std::size_t seen_by_cls(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
+  if (shape.texts) return 0;
+  return 1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
+}
+
 /// What one candidate adds to the size of its chunk.
 ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, std::size_t globals,
                    const ChunkShape& shape) {
-  const std::size_t seen =
-      1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
-  const std::size_t tiles = 1 + pieces(globals, kTileRows) + pieces(document_tokens - globals, kTileRows);
-  ChunkSize size{1 + document_tokens, 1, tiles, pieces(seen, kSegmentSlots)};
+  const std::size_t cls = shape.texts ? 0 : 1, seen = seen_by_cls(query_tokens, document_tokens, shape);
+  const std::size_t tiles = cls + pieces(globals, kTileRows) + pieces(document_tokens - globals, kTileRows);
+  ChunkSize size{cls + document_tokens, 1, tiles, pieces(seen, kSegmentSlots)};
   if (!shape.shares_query) size.rows += query_tokens, size.tiles += pieces(query_tokens, kTileRows);
   return size;
 }
@@ -25,8 +33,59 @@ ChunkSize shared_part(std::size_t query_tokens, const ChunkShape& shape) {
   return size;
 }
 
-ChunkSize operator+(const ChunkSize& a, const ChunkSize& b) {
-  return {a.rows + b.rows, a.sequences + b.sequences, a.tiles + b.tiles, a.segments + b.segments};
+/// Of each count of two sizes.
+template <typename Combine>
+ChunkSize combined(const ChunkSize& a, const ChunkSize& b, const Combine& combine) {
+  return {combine(a.rows, b.rows),
+          combine(a.sequences, b.sequences),
+          combine(a.tiles, b.tiles),
+          combine(a.segments, b.segments),
+          combine(a.documents, b.documents),
+          combine(a.pivots, b.pivots),
+          combine(a.pivot_tokens, b.pivot_tokens),
+          combine(a.pivot_tiles, b.pivot_tiles),
+          combine(a.seen, b.seen)};
+}
+
+/// A group's pivots in the order of their rows: runs of those that see the same ones.
+class PivotOrder {
+ public:
+  explicit PivotOrder(std::span<const Pivots::Pivot> pivots) : pivots_(pivots), order_(pivots.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return list(a) < list(b); });
+  }
+
+  std::size_t operator[](std::size_t row) const { return order_[row]; }
+  /// Calls action(first row, end, a pivot of the run) for each run.
+  template <typename Action>
+  void each_run(const Action& action) const {
+    for (std::size_t first = 0, end = 0; first < order_.size(); first = end) {
+      while (end < order_.size() && list(order_[end]) == list(order_[first])) ++end;
+      action(first, end, pivots_[order_[first]]);
+    }
+  }
+
+ private:
+  std::pair<std::size_t, std::size_t> list(std::size_t pivot) const {
+    return {pivots_[pivot].first_seen, pivots_[pivot].seen};
+  }
+
+  std::span<const Pivots::Pivot> pivots_;
+  std::vector<std::size_t> order_;
+};
+
+/// What a document's pivots add to the size of its chunk.
+ChunkSize pivots_of(const DocumentPassages& document) {
+  ChunkSize size{.documents = 1};
+  for (const Pivots& group : document.pivots) {
+    size.pivots += group.pivots.size();
+    for (const Pivots::Pivot& pivot : group.pivots) size.pivot_tokens += pivot.tokens;
+    PivotOrder(group.pivots).each_run([&](std::size_t first, std::size_t end, const Pivots::Pivot& pivot) {
+      size.pivot_tiles += pieces(end - first, kTileRows);
+      size.seen += pivot.seen;
+    });
+  }
+  return size;
 }
 
 std::int32_t narrow(std::size_t value) { return static_cast<std::int32_t>(value); }
@@ -54,20 +113,51 @@ void write_tiles(Writer<AttentionTile>& write, std::size_t row, std::size_t toke
 
 }  // namespace
 
+bool ChunkSize::fits(const ChunkSize& room) const {
+  return rows <= room.rows && sequences <= room.sequences && tiles <= room.tiles && segments <= room.segments &&
+         documents <= room.documents && pivots <= room.pivots && pivot_tokens <= room.pivot_tokens &&
+         pivot_tiles <= room.pivot_tiles && seen <= room.seen;
+}
+
+ChunkSize operator+(const ChunkSize& a, const ChunkSize& b) { return combined(a, b, std::plus<std::size_t>()); }
+
+ChunkSize room_for_both(const ChunkSize& a, const ChunkSize& b) {
+  return combined(a, b, [](std::size_t x, std::size_t y) { return std::max(x, y); });
+}
+
 ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
   return shared_part(query_tokens, shape) + added_by(query_tokens, document_tokens, 0, shape);
 }
 
+ChunkSize size_of_interaction(std::size_t candidates, std::size_t context_tokens, std::size_t query_tokens) {
+  return {candidates * (1 + context_tokens) + query_tokens, candidates, 2 * candidates};
+}
+
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room) {
   const ChunkSize shared = shared_part(batch.query.tokens(), shape);
+  // What cannot be split.
+  struct Unit {
+    std::size_t first;  // candidate
+    ChunkSize size;
+  };
+  std::vector<Unit> units;
+  const auto size_of = [&](std::size_t i) {
+    return added_by(batch.query.tokens(), batch.documents[i].tokens(), batch.globals[i].size(), shape);
+  };
+  if (batch.joined.empty()) {
+    for (std::size_t i = 0; i < batch.documents.size(); ++i) units.push_back({i, size_of(i)});
+  }
+  std::size_t next = 0;
+  for (const DocumentPassages& document : batch.joined) {
+    Unit& unit = units.emplace_back(Unit{next, pivots_of(document)});
+    for (std::size_t i = 0; i < document.candidates; ++i) unit.size = unit.size + size_of(next++);
+  }
   const auto cut = [&](const ChunkSize& most) {
     std::vector<Chunk> chunks;
-    for (std::size_t i = 0; i < batch.documents.size(); ++i) {
-      const ChunkSize added =
-          added_by(batch.query.tokens(), batch.documents[i].tokens(), batch.globals[i].size(), shape);
-      const bool starts = chunks.empty() || !(chunks.back().size + added).fits(most);
-      if (starts) chunks.push_back({i, shared});
-      chunks.back().size = chunks.back().size + added;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const bool starts = chunks.empty() || !(chunks.back().size + units[i].size).fits(most);
+      if (starts) chunks.push_back({units[i].first, shared, i});
+      chunks.back().size = chunks.back().size + units[i].size;
     }
     return chunks;
   };
@@ -76,28 +166,85 @@ std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, co
   // Cut again into as many chunks of similar size: a small last chunk would not fill the device.
   std::size_t rows = 0, longest = 0;
   for (const Chunk& chunk : chunks) rows += chunk.size.rows;
-  for (const relucent::Segment& document : batch.documents) longest = std::max(longest, document.tokens());
+  for (const Unit& unit : units) longest = std::max(longest, unit.size.rows);
   ChunkSize alike = room;
-  alike.rows = std::min(room.rows, rows / chunks.size() + batch.query.tokens() + 1 + longest);
+  alike.rows = std::min(room.rows, rows / chunks.size() + shared.rows + longest);
   return cut(alike);
 }
 
-ChunkTables::ChunkTables(const ChunkSize& size) {
+ChunkTables::ChunkTables(const ChunkSize& size, std::size_t pivot_groups) {
   const auto after = [](std::size_t at, std::size_t length) { return (at + length + 255) / 256 * 256; };
   tokens = 0;
   sequences = after(tokens, size.rows * sizeof(Token));
   tiles = after(sequences, (size.sequences + 1) * sizeof(Sequence));
   segments = after(tiles, size.tiles * sizeof(AttentionTile));
-  bytes = after(segments, size.segments * sizeof(Segment));
+  pivots = after(segments, size.segments * sizeof(Segment));
+  pivot_tokens = after(pivots, size.pivots * sizeof(Pivot));
+  pivot_tiles = after(pivot_tokens, size.pivot_tokens * sizeof(PivotToken));
+  seen = after(pivot_tiles, size.pivot_tiles * sizeof(AttentionTile));
+  ranges = after(seen, size.seen * sizeof(std::int32_t));
+  bytes = after(ranges, size.documents * pivot_groups * sizeof(PivotRange));
 }
 
+namespace {
+
+/// The tables of a chunk's pivots. rows_of(candidate, group): the first row of a candidate's tokens.
+template <typename RowsOf>
+void write_pivots(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, const ChunkTables& tables,
+                  const RowsOf& rows_of, std::byte* to) {
+  Writer<Pivot> write_pivot(to + tables.pivots);
+  Writer<PivotToken> write_token(to + tables.pivot_tokens);
+  Writer<AttentionTile> write_tile(to + tables.pivot_tiles);
+  Writer<std::int32_t> write_seen(to + tables.seen);
+  Writer<PivotRange> write_range(to + tables.ranges);
+  std::size_t first_candidate = 0, row = 0, tokens = 0, seen = 0;
+  for (const DocumentPassages& document : batch.joined.subspan(chunk.first_document, chunk.size.documents)) {
+    std::vector<PivotRange> ranges(shape.pivot_groups.size());
+    for (const Pivots& group : document.pivots) {
+      const PivotOrder order(group.pivots);
+      std::vector<std::size_t> row_of(group.pivots.size());
+      for (std::size_t i = 0; i < group.pivots.size(); ++i) {
+        row_of[order[i]] = row + i;
+        const Pivots::Pivot& pivot = group.pivots[order[i]];
+        const std::size_t first_row =
+            rows_of(first_candidate + pivot.candidate, shape.pivot_sources[static_cast<std::size_t>(group.group)]);
+        write_pivot({narrow(tokens), narrow(pivot.tokens)});
+        tokens += pivot.tokens;
+        for (const std::int32_t token : group.tokens.subspan(pivot.first_token, pivot.tokens)) {
+          write_token({narrow(first_row) + token, narrow(row + i)});
+        }
+      }
+      order.each_run([&](std::size_t first, std::size_t end, const Pivots::Pivot& pivot) {
+        for (; first < end; first += kTileRows) {
+          write_tile({narrow(row + first), narrow(std::min<std::size_t>(kTileRows, end - first)), narrow(seen),
+                      narrow(pivot.seen)});
+        }
+        for (const std::int32_t other : group.seen.subspan(pivot.first_seen, pivot.seen)) {
+          write_seen(narrow(row_of[static_cast<std::size_t>(other)]));
+        }
+        seen += pivot.seen;
+      });
+      const auto known = std::find(shape.pivot_groups.begin(), shape.pivot_groups.end(), group.group);
+      if (known != shape.pivot_groups.end()) {
+        ranges[static_cast<std::size_t>(known - shape.pivot_groups.begin())] = {narrow(row),
+                                                                                narrow(group.pivots.size())};
+      }
+      row += group.pivots.size();
+    }
+    for (const PivotRange& range : ranges) write_range(range);
+    first_candidate += document.candidates;
+  }
+}
+
+}  // namespace
+
 void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to) {
-  const ChunkTables tables(chunk.size);
+  const ChunkTables tables(chunk.size, shape.pivot_groups.size());
   const std::size_t count = chunk.size.sequences, query = batch.query.tokens();
   const auto documents = std::span(batch.documents).subspan(chunk.first, count);
   const auto globals = std::span(batch.globals).subspan(chunk.first, count);
-  const std::size_t queries = shape.shares_query ? 1 : count;
-  const std::size_t first_document_row = count + queries * query;
+  const std::size_t clses = shape.texts ? 0 : count, queries = shape.shares_query ? 1 : count;
+  const std::size_t first_document_row = clses + queries * query;
 
   Writer<Token> write_token(to + tables.tokens);
   const auto write_one = [&](const relucent::Segment& segment, std::size_t t) {
@@ -106,7 +253,7 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   const auto write_tokens = [&](const relucent::Segment& segment) {
     for (std::size_t t = 0; t < segment.tokens(); ++t) write_one(segment, t);
   };
-  for (std::size_t i = 0; i < count; ++i) write_tokens(batch.cls);
+  for (std::size_t i = 0; i < clses; ++i) write_tokens(batch.cls);
   for (std::size_t i = 0; i < queries; ++i) write_tokens(batch.query);
   for (std::size_t i = 0; i < count; ++i) {
     for (const std::size_t place : globals[i]) write_one(documents[i], place);
@@ -126,8 +273,8 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tokens = documents[i].tokens();
     write_sequence(
-        {narrow(count + (shape.shares_query ? 0 : i * query)), narrow(row), narrow(tokens), narrow(segments)});
-    const std::size_t seen = 1 + (shape.last_sees_query ? query : 0) + (shape.last_sees_document ? tokens : 0);
+        {narrow(clses + (shape.shares_query ? 0 : i * query)), narrow(row), narrow(tokens), narrow(segments)});
+    const std::size_t seen = seen_by_cls(query, tokens, shape);
     for (std::size_t slot = 0; slot < seen; slot += kSegmentSlots, ++segments) {
       write_segment({narrow(i), narrow(slot), narrow(std::min<std::size_t>(kSegmentSlots, seen - slot)), 0});
     }
@@ -137,8 +284,8 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
 
   // [CLS] first, the documents' own tokens last: blocks whose rows see most take longest.
   Writer<AttentionTile> write_tile(to + tables.tiles);
-  for (std::size_t i = 0; i < count; ++i) write_tiles(write_tile, i, 1, i, kCls);
-  for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, count + i * query, query, i, kQuery);
+  for (std::size_t i = 0; i < clses; ++i) write_tiles(write_tile, i, 1, i, kCls);
+  for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, clses + i * query, query, i, kQuery);
   row = first_document_row;
   for (std::size_t i = 0; i < count; ++i) {
     write_tiles(write_tile, row, globals[i].size(), i, kGlobal);
@@ -149,6 +296,27 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
     const std::size_t before = globals[i].size();
     write_tiles(write_tile, row + before, documents[i].tokens() - before, i, kDocument);
     row += documents[i].tokens();
+  }
+  if (chunk.size.documents == 0) return;
+  std::vector<std::size_t> document_rows;
+  row = first_document_row;
+  for (std::size_t i = 0; i < count; ++i) document_rows.push_back(std::exchange(row, row + documents[i].tokens()));
+  const auto rows_of = [&](std::size_t candidate, std::int32_t group) {
+    if (group == kCls) return candidate;
+    return group == kQuery ? clses + candidate * query : document_rows[candidate];
+  };
+  write_pivots(batch, shape, chunk, tables, rows_of, to);
+}
+
+void write_interaction(std::size_t candidates, std::size_t context_tokens, std::byte* to) {
+  const ChunkTables tables(tables_of_interaction(candidates), 0);
+  Writer<Sequence> write_sequence(to + tables.sequences);
+  Writer<AttentionTile> write_tile(to + tables.tiles);
+  for (std::size_t i = 0; i < candidates; ++i) {
+    const std::size_t context = candidates + i * context_tokens;
+    write_sequence({narrow(candidates * (1 + context_tokens)), narrow(context), narrow(context_tokens), 0});
+    write_tiles(write_tile, i, 1, i, kCls);
+    write_tiles(write_tile, context, context_tokens, i, kDocument);
   }
 }
 

@@ -12,40 +12,57 @@ namespace relucent::cuda {
 /// The counts that determine a chunk's memory; also a workspace's capacity.
 struct ChunkSize {
   std::size_t rows = 0, sequences = 0, tiles = 0, segments = 0;
+  std::size_t documents = 0, pivots = 0, pivot_tokens = 0, pivot_tiles = 0, seen = 0;  ///< with exchanges
 
-  bool fits(const ChunkSize& room) const {
-    return rows <= room.rows && sequences <= room.sequences && tiles <= room.tiles && segments <= room.segments;
-  }
+  bool fits(const ChunkSize& room) const;
 };
+ChunkSize operator+(const ChunkSize& a, const ChunkSize& b);
+/// The greater of each count.
+ChunkSize room_for_both(const ChunkSize& a, const ChunkSize& b);
 
 /// How an encoder's patterns shape a chunk.
 struct ChunkShape {
   bool shares_query = false;    ///< all candidates share the query's rows
   bool last_sees_query = true;  ///< [CLS] in the last layer
   bool last_sees_document = true;
+  bool texts = false;                            ///< neither [CLS] nor query: a MixEncoder's texts, or its query
+  std::vector<std::int32_t> pivot_groups = {};   ///< with exchanges: those that the head reads
+  std::vector<std::int32_t> pivot_sources = {};  ///< [groups]: the group whose tokens its pivots are made of
 };
 
 /// Consecutive candidates of a batch.
 struct Chunk {
   std::size_t first = 0;  ///< candidate
   ChunkSize size;
+  std::size_t first_document = 0;  ///< of PairBatch::joined
 };
 
-/// Splits the batch into chunks of about the same size that fit into `room`, which must have room for any single
-/// candidate.
+/// Splits the batch into chunks of about the same size that fit into `room`. What cannot be split, a candidate or the
+/// passages of a document, is a chunk by itself if it does not fit.
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room);
 
 /// The size of one candidate alone, without global tokens: with some it may have one tile more.
 ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape);
 
+/// The size of a MixEncoder's interaction; its tables have no rows.
+ChunkSize size_of_interaction(std::size_t candidates, std::size_t context_tokens, std::size_t query_tokens);
+
+inline ChunkSize tables_of_interaction(std::size_t candidates) {
+  return {.sequences = candidates, .tiles = 2 * candidates};
+}
+
 /// Where a chunk's tables start in the memory that is copied to the device.
 struct ChunkTables {
-  explicit ChunkTables(const ChunkSize& size);
+  ChunkTables(const ChunkSize& size, std::size_t pivot_groups);
 
-  std::size_t tokens, sequences, tiles, segments, bytes;
+  std::size_t tokens, sequences, tiles, segments, pivots, pivot_tokens, pivot_tiles, seen, ranges, bytes;
 };
 
 /// Writes the tables of `chunk` to `to`, ChunkTables(chunk.size).bytes of memory aligned to 16 bytes.
 void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to);
+
+/// Writes the tables of a MixEncoder's interaction, ChunkTables(tables_of_interaction(candidates)): its rows are the
+/// gated tokens of all candidates, their contexts, and the query.
+void write_interaction(std::size_t candidates, std::size_t context_tokens, std::byte* to);
 
 }  // namespace relucent::cuda

@@ -45,12 +45,12 @@ bool supports(Feature feature) {
     case Feature::no_head_dense:
     case Feature::head_activation:
     case Feature::head_norm:
-    case Feature::several_outputs: return true;
-    case Feature::other_groups:
+    case Feature::several_outputs:
     case Feature::mix_encoder:
+    case Feature::exchanges: return true;
+    case Feature::other_groups:
     case Feature::derived_groups:
     case Feature::gated_tokens:
-    case Feature::exchanges:
     case Feature::decoder:
     case Feature::several_stacks:
     case Feature::several_attentions:
@@ -84,6 +84,9 @@ void check_supported(const EncoderDescription& d) {
   }
   if (attention.heads > kMaxHeads) {
     refuse("the number of heads", attention.heads, fmt::format("values up to {}", kMaxHeads));
+  }
+  if (d.head.pooling_heads > kMaxHeads) {
+    refuse("the number of pooling heads", d.head.pooling_heads, fmt::format("values up to {}", kMaxHeads));
   }
 }
 
@@ -137,7 +140,9 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(const EncoderDescription& description, const EncoderWeights& weights,
               const std::vector<DeviceInfo>& devices, Precision precision)
-      : description_(description), weights_(description, weights, element_of(precision)) {
+      : description_(description),
+        is_mix_encoder_(is_mix_encoder(description)),
+        weights_(description, weights, element_of(precision)) {
     info_.precision = precision;
     info_.instruction_set = fmt::format("sm_{}{}", devices.front().major, devices.front().minor);
     info_.device_name = devices.front().name;
@@ -162,66 +167,99 @@ class CudaBackend final : public Backend {
     score_with_cost(batch, logits, stop);
   }
 
-  /// This backend takes no description with a derived group, so this always throws.
-  void encode(std::span<const relucent::Segment> texts, std::span<float> states, const StopSignal&) const override {
+  void encode(std::span<const relucent::Segment> texts, std::span<float> states,
+              const StopSignal& stop) const override {
     check_texts(description_, texts, states.size());
+    for (const relucent::Segment& text : texts) check_segment(text, text.tokens());
+    if (texts.empty()) return;
+    on_a_gpu([&](Gpu& gpu) { return gpu.encode(texts, states, stop); });
+    check_range(states, "a state");
   }
 
   DeviceCost score_with_cost(const ScoringBatch& batch, std::span<float> logits,
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
+    if (logits.empty()) return {};
+    const DeviceCost cost = is_mix_encoder_ ? score_mix(batch, logits, stop) : score_pairs(batch, logits, stop);
+    check_range(logits, "a logit");
+    return cost;
+  }
+
+  HiddenStates hidden_states(const ScoringBatch& batch) const override {
+    check_batch(description_, batch, 1);
+    if (is_mix_encoder_ || !batch.documents.empty()) {
+      throw Error(ErrorKind::unsupported, "CUDA backend",
+                  fmt::format("does not show the hidden states of {}",
+                              is_mix_encoder_ ? "a MixEncoder" : "an encoder with exchanges between passages"),
+                  "use device = \"ref\"");
+    }
+    return gpus_.front()->hidden_states(pairs_of(batch));
+  }
+
+ private:
+  DeviceCost score_pairs(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const {
     const PairBatch pairs = pairs_of(batch);
-    if (pairs.documents.empty()) return {};
-    using Load = std::pair<bool, int>;  // failed lately, searches in flight: a snapshot
+    return on_a_gpu([&](Gpu& gpu) { return gpu.score(pairs, logits, stop); });
+  }
+
+  DeviceCost score_mix(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const {
+    const MixBatch mix = mix_batch(batch);
+    check_segment(mix.query, mix.query.tokens());
+    for (const relucent::Segment& candidate : mix.candidates) {
+      if (candidate.states.empty()) check_segment(candidate, candidate.tokens());
+    }
+    return on_a_gpu([&](Gpu& gpu) { return gpu.score(mix, logits, stop); });
+  }
+
+  /// Calls work(gpu) for the least busy GPU, and for the next one if it fails.
+  template <typename Work>
+  DeviceCost on_a_gpu(const Work& work) const {
+    using Load = std::pair<bool, int>;  // failed lately, calls in flight: a snapshot
     std::vector<std::pair<Load, Gpu*>> order;
     for (const auto& gpu : gpus_) order.emplace_back(Load(gpu->failed_lately(), gpu->in_flight()), gpu.get());
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 0;; ++i) {
       try {
-        const DeviceCost cost = order[i].second->score(pairs, logits, stop);
-        check_range(logits);
-        return cost;
+        return work(*order[i].second);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::device || i + 1 == order.size()) throw;
       }
     }
   }
 
-  HiddenStates hidden_states(const ScoringBatch& batch) const override {
-    check_batch(description_, batch, 1);
-    return gpus_.front()->hidden_states(pairs_of(batch));
-  }
-
- private:
   PairBatch pairs_of(const ScoringBatch& batch) const {
     PairBatch pairs = pair_batch(description_, batch);
     for (const relucent::Segment& document : pairs.documents) {
-      const std::int32_t type = std::max({document.type, pairs.cls.type, pairs.query.type});
-      if (type > 1) refuse("a token type", type, "0 and 1");
-      if (description_.max_positions > 0) continue;  // pair_batch has looked
-      std::size_t length = 1 + pairs.query.tokens() + document.tokens();
-      for (const relucent::Segment& segment : {pairs.cls, pairs.query, document}) {
-        const auto last = std::max_element(segment.positions.begin(), segment.positions.end());
-        length = std::max(length, static_cast<std::size_t>(*last) + 1);
-      }
-      if (length > kMaxFreePositions) {
-        refuse("the length of an input", static_cast<int>(length), fmt::format("lengths up to {}", kMaxFreePositions));
-      }
+      const std::size_t length = 1 + pairs.query.tokens() + document.tokens();
+      for (const relucent::Segment& segment : {pairs.cls, pairs.query, document}) check_segment(segment, length);
     }
     return pairs;
   }
 
+  /// Of an input of `length` tokens.
+  void check_segment(const relucent::Segment& segment, std::size_t length) const {
+    if (segment.type > 1) refuse("a token type", segment.type, "0 and 1");
+    const auto longest = static_cast<std::size_t>(longest_input(description_));
+    for (const std::int32_t position : segment.positions) {
+      length = std::max(length, static_cast<std::size_t>(position) + 1);
+    }
+    if (length > longest) {
+      refuse("the length of an input", static_cast<int>(length), fmt::format("lengths up to {}", longest));
+    }
+  }
+
   /// fp16 ends at 65,504. Another GPU, a retry or a fresh upload would give the same result, so this is not a device
   /// failure.
-  void check_range(std::span<const float> logits) const {
+  void check_range(std::span<const float> numbers, const char* what) const {
     if (info_.precision != Precision::fp16) return;
-    if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); })) return;
+    if (std::all_of(numbers.begin(), numbers.end(), [](float number) { return std::isfinite(number); })) return;
     throw Error(ErrorKind::unsupported, info_.device,
-                "a logit is not finite: an activation of this checkpoint exceeded the range of fp16",
+                fmt::format("{} is not finite: an activation of this checkpoint exceeded the range of fp16", what),
                 "use precision = \"bf16\"");
   }
 
   EncoderDescription description_;
+  bool is_mix_encoder_;
   PackedWeights weights_;
   BackendInfo info_;
   std::vector<std::unique_ptr<Gpu>> gpus_;

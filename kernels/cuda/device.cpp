@@ -94,6 +94,10 @@ void Stream::copy_to_host(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, *this), device_, "copying from the device");
 }
 
+void Stream::copy_on_device(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, *this), device_, "copying on the device");
+}
+
 void Stream::wait() {
   pending_ = false;
   check(polled([this] { return cudaStreamQuery(stream_); }), device_, "running the model");

@@ -73,6 +73,7 @@ class Stream {
   }
   void copy_to_device(void* to, const void* from, std::size_t bytes);
   void copy_to_host(void* to, const void* from, std::size_t bytes);
+  void copy_on_device(void* to, const void* from, std::size_t bytes);
   /// Waits for all started work. The thread yields to others while it polls; CUDA's own waits keep its core busy.
   void wait();
   /// The same after a failure; ignores further errors.

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 namespace relucent::cuda {
@@ -35,6 +36,25 @@ __host__ __device__ inline T from_float(float value) {
   if constexpr (std::is_same_v<T, __half>) return __float2half_rn(value);
   if constexpr (std::is_same_v<T, __nv_bfloat16>) return __float2bfloat16_rn(value);
   if constexpr (std::is_same_v<T, float>) return value;
+}
+
+inline void to_floats(Element element, const std::byte* from, std::size_t count, float* to) {
+  with_element(element, [&]<typename T>(T) {
+    for (std::size_t i = 0; i < count; ++i) {
+      T value;
+      std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+      to[i] = to_float(value);
+    }
+  });
+}
+
+inline void from_floats(Element element, const float* from, std::size_t count, std::byte* to) {
+  with_element(element, [&]<typename T>(T) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const T value = from_float<T>(from[i]);
+      std::memcpy(to + i * sizeof(T), &value, sizeof(T));
+    }
+  });
 }
 
 }  // namespace relucent::cuda

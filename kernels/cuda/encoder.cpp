@@ -5,20 +5,22 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/cuda/places.h"
+
 namespace relucent::cuda {
 namespace {
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // For [CLS] alone there are as many rows as candidates.
 constexpr int kUsualCandidates = 128;
 
-std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>(value); }
+constexpr std::int32_t kNoSource = -1;  // of a group that is not of pivots
 
-Pattern pattern_of(const Views& views, int longest) {
+Pattern pattern_of(const Views& views, bool globals, int longest) {
   Pattern pattern{};
   for (std::size_t from = 0; from < 3; ++from) {
     for (std::size_t to = 0; to < 3; ++to) {
+      pattern.windows[3 * from + to] = -1;
+      if (views[from].size() <= to) continue;
       const View& view = views[from][to];
       const bool window = view.kind == View::Kind::window && view.window < longest;
       if (view.kind != View::Kind::none) pattern.sees |= 1U << (3 * from + to);
@@ -28,19 +30,25 @@ Pattern pattern_of(const Views& views, int longest) {
     }
   }
   pattern.window = pattern.windows[3 * kDocument + kDocument];
-  pattern.globals = views.size() > kGlobal;
+  pattern.globals = globals;
   return pattern;
 }
 
 std::array<bool, 4> pooled_groups(const Head& head) {
   std::array<bool, 4> groups{};
+  if (head.pooling_heads > 0) return groups;
   for (const std::int32_t group : head.groups) groups[static_cast<std::size_t>(group)] = true;
   return groups;
 }
 
-ChunkShape shape_of(const PairForm& form) {
+ChunkShape shape_of(const EncoderDescription& description, const PairForm& form) {
   ChunkShape shape;
-  shape.shares_query = form.shares_query;
+  shape.texts = is_mix_encoder(description);
+  if (shape.texts) return shape;
+  const bool exchanges = !description.stacks.front().exchanges.empty();
+  shape.shares_query = form.shares_query && !exchanges;  // pivots reach every group
+  if (exchanges) shape.pivot_groups = description.head.groups;
+  for (const TokenGroup& group : description.groups) shape.pivot_sources.push_back(group.pivots_of.value_or(kNoSource));
   shape.last_sees_query = form.patterns.back().cls_query;
   shape.last_sees_document = form.patterns.back().cls_document;
   return shape;
@@ -48,60 +56,19 @@ ChunkShape shape_of(const PairForm& form) {
 
 }  // namespace
 
-ChunkBuffers::ChunkBuffers(int device, const ChunkSize& room)
-    : tables_on_host(device, ChunkTables(room).bytes),
-      tables(device, ChunkTables(room).bytes, "tables of a batch"),
-      results(device, room.sequences * sizeof(float)),
+ChunkBuffers::ChunkBuffers(int device, const WorkspaceBytes& bytes)
+    : tables_on_host(device, bytes.tables),
+      tables(device, bytes.tables, "tables of a batch"),
+      states(device, bytes.states),
+      results(device, bytes.results),
       clock(device) {}
 
-Workspace::Workspace(int device, const ChunkSize& chunk_room, std::size_t activation_bytes, std::size_t product_bytes)
+Workspace::Workspace(int device, const ChunkSize& chunk_room, const WorkspaceBytes& bytes)
     : room(chunk_room),
       stream(device),
-      activations(device, activation_bytes, "activations"),
-      products(device, product_bytes, "products"),
-      buffers{{{device, room}, {device, room}}} {}
-
-/// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
-/// the context [rows, hidden], or the intermediate [rows, wide], or embeddings before their projection
-/// [rows, embedding]; y [rows, hidden]: what a kernel adds to x; normed [rows, hidden]: the sub-blocks' input if norms
-/// come before them, otherwise x itself.
-struct Encoder::Places {
-  Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
-    const std::size_t row = static_cast<std::size_t>(e.hidden_) * size_of(e.element_);
-    x = base;
-    normed = e.norms_before_ ? x + aligned(size.rows * row) : x;
-    wide = normed + aligned(size.rows * row);
-    context = wide + aligned(3 * size.rows * row);
-    const std::size_t widest = size.rows * static_cast<std::size_t>(std::max(e.wide_, e.embedding_));
-    y = wide + std::max(aligned(3 * size.rows * row) + aligned(size.rows * row), aligned(widest * size_of(e.element_)));
-    end = y + aligned(size.rows * row);
-  }
-
-  std::byte *x, *normed, *wide, *context, *y, *end;
-};
-
-/// The last layer's matrices for [CLS] alone, in the memory of `wide`. All but `partial` have one row per sequence.
-struct Encoder::LastPlaces {
-  LastPlaces(const Encoder& e, std::byte* base, const ChunkSize& size) {
-    const std::size_t hidden = static_cast<std::size_t>(e.hidden_), heads = static_cast<std::size_t>(e.heads_);
-    const std::size_t row = size.sequences * hidden;
-    std::byte* next = base;
-    const auto take = [&next](std::size_t bytes) { return std::exchange(next, next + aligned(bytes)); };
-    query = take(row * size_of(e.element_));
-    absorbed = take(row * heads * size_of(e.element_));
-    partial = reinterpret_cast<float*>(take(size.segments * heads * (hidden + 2) * sizeof(float)));
-    mixed = take(row * heads * size_of(e.element_));
-    context = take(row * size_of(e.element_));
-    wide = take(size.sequences * static_cast<std::size_t>(e.wide_) * size_of(e.element_));
-    y = take(row * size_of(e.element_));
-    pooled = reinterpret_cast<float*>(take(row * sizeof(float)));
-    logits = reinterpret_cast<float*>(take(size.sequences * sizeof(float)));
-    end = next;
-  }
-
-  std::byte *query, *absorbed, *mixed, *context, *wide, *y, *end;
-  float *partial, *pooled, *logits;
-};
+      activations(device, bytes.activations, "activations"),
+      products(device, bytes.products, "products"),
+      buffers{{{device, bytes}, {device, bytes}}} {}
 
 Encoder::Encoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
     : pairs_(description),
@@ -118,44 +85,53 @@ Encoder::Encoder(int device, const EncoderDescription& description, const Packed
       norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
       last_is_short_(pairs_.last_is_short),
       head_groups_(pooled_groups(description.head)),
-      shape_(shape_of(pairs_)),
+      shape_(shape_of(description, pairs_)),
       weights_(device, weights.bytes.size(), "the model's weights"),
       library_(device),
       tables_{at(weights.word), at(weights.position), at(weights.type)},
       embedding_norm_(norm_at(weights.embedding_norm)),
       first_norm_(norm_at(weights.first_norm)),
       head_{floats_at(weights.head_dense.bias), description.head.activation,    norm_at(weights.head_norm),
-            description.head.outputs,           floats_at(weights.head_output), floats_at(weights.head_output_bias)} {
+            description.head.outputs,           floats_at(weights.head_output), floats_at(weights.head_output_bias)},
+      longest_(longest_input(description)),
+      head_pooling_(description.head.pooling) {
   // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
   Stream upload(device);
   upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
   upload.wait();
   if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, weights.embedding_projection);
+  const bool globals =
+      description.groups.size() == kGlobal + 1 && !shape_.texts && shape_.pivot_sources.back() == kNoSource;
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    const PackedLayer& from = weights.layers[i];
     const relucent::Layer& described = description.stacks.front().layers[i];
-    const Attention& attention = described.attentions.front();
-    Layer layer;
-    layer.activation = described.feed_forward.activation, layer.gated = described.feed_forward.gated;
-    if (layer.gated) wide_ = 2 * intermediate_;
-    layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
-    layer.attention_output = linear(hidden_, hidden_, from.attention_output);
-    layer.intermediate = intermediate(layer, from.intermediate);
-    layer.output = output(layer, from.output);
-    layer.attention_norm = norm_at(from.attention_norm);
-    layer.output_norm = norm_at(from.output_norm);
-    layer.turns = floats_at(from.turns);
-    layer.norm_before = attention.norm == NormPlacement::before;
-    layer.pattern = pattern_of(attention.views, longest_input(description));
+    Layer layer = make_layer(described, weights.layers[i]);
+    layer.pattern = pattern_of(described.attentions.front().views, globals, longest_);
     layers_.push_back(std::move(layer));
   }
 
   if (last_is_short_) make_last_layer(weights);
-  if (!description.head.dense) return;
+  if (shape_.texts) make_interaction(description, weights);
+  make_exchanges(description, weights);
+  if (!description.head.dense || description.head.pooling_heads > 0) return;
   MatmulForm dense = form(hidden_, hidden_, weights.head_dense.weight);
   dense.float_result = true;
   dense.usual_rows = kUsualCandidates;
   head_dense_ = std::make_unique<Matmul>(library_, dense);
+}
+
+Encoder::Layer Encoder::make_layer(const relucent::Layer& described, const PackedLayer& from) {
+  Layer layer;
+  layer.activation = described.feed_forward.activation, layer.gated = described.feed_forward.gated;
+  if (layer.gated) wide_ = 2 * intermediate_;
+  layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
+  layer.attention_output = linear(hidden_, hidden_, from.attention_output);
+  layer.intermediate = intermediate(layer, from.intermediate);
+  layer.output = output(layer, from.output);
+  layer.attention_norm = norm_at(from.attention_norm);
+  layer.output_norm = norm_at(from.output_norm);
+  layer.turns = floats_at(from.turns);
+  layer.norm_before = described.attentions.front().norm == NormPlacement::before;
+  return layer;
 }
 
 void Encoder::make_last_layer(const PackedWeights& weights) {
@@ -198,6 +174,8 @@ MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
   form.out = form.y_stride = out;
   form.in = form.x_stride = in;
   form.weight = at(weight);
+  // In a MixEncoder's interaction, matrices start at any row.
+  if (shape_.texts) form.alignment = std::min(256, as_int(row_bytes() & (~row_bytes() + 1)));
   return form;
 }
 
@@ -232,11 +210,24 @@ std::unique_ptr<Matmul> Encoder::output(const Layer& layer, const PackedLinear& 
 std::size_t Encoder::activation_bytes(const ChunkSize& size) const {
   const Places places(*this, reinterpret_cast<std::byte*>(std::uintptr_t{256}), size);  // anywhere aligned
   const LastPlaces last(*this, places.wide, size);
-  return static_cast<std::size_t>(std::max(places.end, last.end) - places.x);
+  const MixPlaces mix(*this, places, size);
+  const PivotPlaces pivots(*this, places.wide, size);
+  const std::byte* const end = context_tokens_ > 0  ? std::max(places.end, mix.end)
+                               : exchanges_.empty() ? std::max(places.end, last.end)
+                                                    : std::max(places.end, pivots.end);
+  return static_cast<std::size_t>(end - places.kept);
+}
+
+std::size_t Encoder::table_bytes(const ChunkSize& size) const {
+  return ChunkTables(size, shape_.pivot_groups.size()).bytes;
 }
 
 std::unique_ptr<Workspace> Encoder::make_workspace(const ChunkSize& room) const {
-  return std::make_unique<Workspace>(device_, room, activation_bytes(room), library_.workspace_bytes());
+  const std::size_t contexts = room.sequences * context_size() * size_of(element_);
+  const WorkspaceBytes bytes{activation_bytes(room), library_.workspace_bytes(), table_bytes(room),
+                             context_tokens_ > 0 ? contexts + room.sequences * row_bytes() : 0,
+                             std::max(room.sequences * sizeof(float), contexts)};
+  return std::make_unique<Workspace>(device_, room, bytes);
 }
 
 void Encoder::prepare(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
@@ -248,12 +239,11 @@ void Encoder::run(const Matmul& product, const void* x, void* y, int rows, Works
 }
 
 void Encoder::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
-  const ChunkTables tables(chunk.size);
+  const ChunkTables tables(chunk.size, shape_.pivot_groups.size());
   w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
   std::byte* const to = embedding_projection_ ? places.wide : places.x;
   const int rows = as_int(chunk.size.rows);
-  check(cuda::embed(element_, reinterpret_cast<const Token*>(w.now().tables.data() + tables.tokens), tables_,
-                    embedding_norm_, embedding_, rows, to, w.stream),
+  check(cuda::embed(element_, table<Token>(w, tables.tokens), tables_, embedding_norm_, embedding_, rows, to, w.stream),
         device_, "starting the embedding");
   if (embedding_projection_) run(*embedding_projection_, to, places.x, rows, w);
   if (first_norm_.gamma != nullptr) norm(first_norm_, nullptr, rows, places, w);
@@ -276,40 +266,50 @@ void Encoder::feed_forward(const Layer& layer, const Matmul& intermediate, const
   norm(layer.output_norm, y, rows, places, w);
 }
 
-void Encoder::block(const Layer& layer, const PairBatch& batch, const Chunk& chunk, bool cls_alone, Workspace& w,
-                    const Places& places) const {
-  const ChunkTables tables(chunk.size);
-  const int all = as_int(chunk.size.rows);
-  // The rows and the tiles of [CLS] come first.
-  const int rows = as_int(cls_alone ? chunk.size.sequences : chunk.size.rows);
+AttentionWork Encoder::attention_of(const PairBatch& batch, const Chunk& chunk, const Layer& layer,
+                                    Workspace& w) const {
+  const ChunkTables tables(chunk.size, shape_.pivot_groups.size());
   AttentionWork work{};
-  work.tiles = reinterpret_cast<const AttentionTile*>(w.now().tables.data() + tables.tiles);
-  work.tile_count = cls_alone ? rows : as_int(chunk.size.tiles);
-  work.tokens = reinterpret_cast<const Token*>(w.now().tables.data() + tables.tokens);
-  work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
+  work.tiles = table<AttentionTile>(w, tables.tiles);
+  work.tile_count = as_int(chunk.size.tiles);
+  work.tokens = table<Token>(w, tables.tokens);
+  work.sequences = table<Sequence>(w, tables.sequences);
   work.query_tokens = as_int(batch.query.tokens());
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
+  return work;
+}
 
-  run(*layer.qkv, norms_before_ && !layer.norm_before ? places.x : places.normed, places.wide, all, w);
-  if (layer.turns != nullptr) {
-    check(rotate(element_, work.tokens, layer.turns, heads_, head_size_ / 2, all, places.wide, w.stream), device_,
-          "starting the rotation");
-  }
+void Encoder::project(const Layer& layer, const AttentionWork& work, int rows, Workspace& w,
+                      const Places& places) const {
+  run(*layer.qkv, norms_before_ && !layer.norm_before ? places.x : places.normed, places.wide, rows, w);
+  if (layer.turns == nullptr) return;
+  check(rotate(element_, work.tokens, layer.turns, heads_, head_size_ / 2, rows, places.wide, w.stream), device_,
+        "starting the rotation");
+}
+
+void Encoder::after_projection(const Layer& layer, const AttentionWork& work, int rows, Workspace& w,
+                               const Places& places) const {
   check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
   run(*layer.attention_output, places.context, places.y, rows, w);
   norm(layer.attention_norm, places.y, rows, places, w);
   feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
 }
 
+void Encoder::block(const Layer& layer, const AttentionWork& work, int all, int rows, Workspace& w,
+                    const Places& places) const {
+  project(layer, work, all, w, places);
+  after_projection(layer, work, rows, w, places);
+}
+
 void Encoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
-  const ChunkTables tables(chunk.size);
+  const ChunkTables tables(chunk.size, 0);
   const LastPlaces last(*this, places.wide, chunk.size);
   const int rows = as_int(chunk.size.sequences);
   LastAttentionWork work{};
-  work.segments = reinterpret_cast<const Segment*>(w.now().tables.data() + tables.segments);
+  work.segments = table<Segment>(w, tables.segments);
   work.segment_count = as_int(chunk.size.segments);
-  work.sequences = reinterpret_cast<const Sequence*>(w.now().tables.data() + tables.sequences);
+  work.sequences = table<Sequence>(w, tables.sequences);
   work.sequence_count = rows;
   work.query_tokens = as_int(batch.query.tokens());
   work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
@@ -330,8 +330,7 @@ void Encoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, c
   const LastPlaces last(*this, places.wide, chunk.size);
   const void* states = places.normed;
   if (head_groups_[kQuery] || head_groups_[kDocument]) {
-    const std::byte* const sequences = w.now().tables.data() + ChunkTables(chunk.size).sequences;
-    const PoolWork work{reinterpret_cast<const Sequence*>(sequences),
+    const PoolWork work{table<Sequence>(w, ChunkTables(chunk.size, 0).sequences),
                         as_int(chunk.size.sequences),
                         as_int(batch.query.tokens()),
                         head_groups_[kCls],
@@ -355,13 +354,27 @@ void Encoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) co
   w.now().clock.start(w.stream);
   const Places places(*this, w.activations.data(), chunk.size);
   embed(chunk, w, places);
-  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) block(layers_[i], batch, chunk, false, w, places);
-  if (last_is_short_) {
-    last_block(batch, chunk, w, places);
-  } else {
-    block(layers_.back(), batch, chunk, head_groups_ == std::array{true, false, false, false}, w, places);
+  const int all = as_int(chunk.size.rows);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const bool last = i + 1 == layers_.size();
+    if (last && last_is_short_) {
+      last_block(batch, chunk, w, places);
+      break;
+    }
+    AttentionWork work = attention_of(batch, chunk, layers_[i], w);
+    int rows = all;
+    if (last && head_groups_ == std::array{true, false, false, false}) {
+      // The rows and the tiles of [CLS] come first.
+      rows = work.tile_count = as_int(chunk.size.sequences);
+    }
+    block(layers_[i], work, all, rows, w, places);
+    if (has_exchanges()) exchange(exchanges_[i], chunk, w, places);
   }
-  finish(batch, chunk, w, places);
+  if (has_exchanges()) {
+    score_pivots(chunk, w, places);
+  } else {
+    finish(batch, chunk, w, places);
+  }
   w.now().clock.stop(w.stream);
 }
 
@@ -374,13 +387,7 @@ HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
     std::vector<float> values(rows * hidden);
     w.stream.copy_to_host(raw.data(), places.x + first * hidden * size_of(element_), values.size() * size_of(element_));
     w.stream.wait();
-    with_element(element_, [&]<typename T>(T) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        T value;
-        std::memcpy(&value, raw.data() + i * sizeof(T), sizeof(T));
-        values[i] = to_float(value);
-      }
-    });
+    to_floats(element_, raw.data(), values.size(), values.data());
     return values;
   };
 
@@ -390,7 +397,8 @@ HiddenStates Encoder::hidden_states(const PairBatch& pair, Workspace& w) const {
   prepare(pair, chunk, w);
   embed(chunk, w, places);
   for (const Layer& layer : layers_) {
-    block(layer, pair, chunk, false, w, places);
+    const int rows = as_int(chunk.size.rows);
+    block(layer, attention_of(pair, chunk, layer, w), rows, rows, w, places);
     states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query + globals, document - globals)});
     if (globals > 0) states.layers.back().push_back(rows_of_x(1 + query, globals));
   }

@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
 
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
-  const auto kernel = work.pattern.globals       ? attend_exactly<KeysWithGlobals>
+  const auto kernel = work.pattern.linked        ? attend_exactly<KeysLinked>
+                      : work.pattern.globals     ? attend_exactly<KeysWithGlobals>
                       : work.pattern.by_position ? attend_exactly<KeysByPosition>
                                                  : attend_exactly<Keys>;
   return launch(kernel, grid, dim3(32 * kWarps), kWarps * 64 * sizeof(float), stream, work, qkv, context);

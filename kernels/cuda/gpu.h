@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ class Gpu {
   Gpu(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
   int device() const noexcept { return device_; }
-  /// Calls currently in score().
+  /// Calls currently in score() or encode().
   int in_flight() const noexcept { return in_flight_; }
   /// Whether a call failed in the last seconds: others should go to another GPU first.
   bool failed_lately() const noexcept;
@@ -31,6 +32,9 @@ class Gpu {
 
   /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
   DeviceCost score(const PairBatch& batch, std::span<float> logits, const StopSignal& stop);
+  /// Of a MixEncoder.
+  DeviceCost score(const MixBatch& batch, std::span<float> logits, const StopSignal& stop);
+  DeviceCost encode(std::span<const relucent::Segment> texts, std::span<float> contexts, const StopSignal& stop);
   HiddenStates hidden_states(const PairBatch& pair);
 
  private:
@@ -44,6 +48,9 @@ class Gpu {
   void forget(const std::shared_ptr<State>& failed);
   template <typename Work>
   auto on_device(const Work& work);
+  /// Calls work(state, borrowed workspace, cost).
+  template <typename Work>
+  DeviceCost serve(const StopSignal& stop, const Work& work);
 
   int device_;
   const EncoderDescription& description_;

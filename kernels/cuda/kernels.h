@@ -67,6 +67,7 @@ struct AttentionWork {
   int tile_count;
   const Sequence* sequences;
   const Token* tokens;
+  const std::int32_t* seen;  ///< of pivots: the rows that tiles name
   int query_tokens;
   Pattern pattern;
   int heads, head_size;  ///< hidden = heads * head_size
@@ -106,5 +107,54 @@ struct HeadWork {
 /// log-softmax. states: [rows, hidden].
 cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
                  cudaStream_t stream);
+
+/// Of a MixEncoder. contexts[sequences, tokens, hidden]: the first rows of each text in x [rows, hidden]; or, for each
+/// of the codes c [tokens, hidden], sum_t softmax_t(c . x[t]) x[t] over the text's rows. codes: null if there are none.
+cudaError_t derive(Element element, const Sequence* sequences, int sequence_count, int tokens, const float* codes,
+                   const void* x, int hidden, void* contexts, cudaStream_t stream);
+
+/// Some tokens of each candidate's context, whose mean is taken.
+struct ContextPool {
+  int candidates;
+  int tokens;        ///< of each context; they lie behind `candidates` gated tokens in x
+  int first, count;  ///< of those that are pooled
+};
+
+/// What a gate reads: gate_input[candidates, 3 * hidden] = [hint; not written; gated token], the hint being the pooled
+/// context, of x [candidates * (1 + tokens), hidden].
+cudaError_t gate_input(Element element, const ContextPool& pool, const void* x, int hidden, void* gate_input,
+                       cudaStream_t stream);
+
+/// y[candidates, hidden] = sigmoid(gate) * (f - gated token), for gate_input [candidates, 3 * hidden] = [hint; f; gated
+/// token]: what turns the token into g f + (1 - g) token.
+cudaError_t pass_gate(Element element, const void* gate, const void* gate_input, int hidden, int candidates, void* y,
+                      cudaStream_t stream);
+
+/// logits[candidates] = pooled context . gated token.
+cudaError_t dot_head(Element element, const ContextPool& pool, const void* x, int hidden, float* logits,
+                     cudaStream_t stream);
+
+/// states[pivots, hidden] = the mean of the pivot's tokens' rows of x.
+cudaError_t gather_pivots(Element element, const Pivot* pivots, const PivotToken* tokens, int pivot_count,
+                          const void* x, int hidden, void* states, cudaStream_t stream);
+
+/// both[tokens, 2 * hidden] = [the token's row of x; its pivot's of states].
+cudaError_t pair_with_pivots(Element element, const PivotToken* tokens, int token_count, const void* x,
+                             const void* states, int hidden, void* both, cudaStream_t stream);
+
+/// The tokens' rows of x = rows[tokens, hidden].
+cudaError_t put_back(Element element, const PivotToken* tokens, int token_count, const void* rows, int hidden, void* x,
+                     cudaStream_t stream);
+
+struct PivotHeadWork {
+  const PivotRange* ranges;  ///< [documents, groups]
+  int documents, groups, heads;
+  const float* vectors;  ///< [groups, heads, 2, hidden]: u and z
+  const float* biases;   ///< [groups + 1]: of groups that are not empty; of every score
+};
+
+/// logits[documents] = the sum over groups and heads of sum_n softmax_n(u . states[n]) (z . states[n]), and biases.
+cudaError_t pivot_head(Element element, const PivotHeadWork& work, const void* states, int hidden, float* logits,
+                       cudaStream_t stream);
 
 }  // namespace relucent::cuda

@@ -193,4 +193,18 @@ struct KeysWithGlobals {
   }
 };
 
+/// The pivots that a tile's pivots see.
+struct KeysLinked {
+  const std::int32_t* seen;
+  int count, slots;
+
+  __device__ KeysLinked(const AttentionWork& work, const AttentionTile& tile)
+      : seen(work.seen + tile.index), count(tile.sequence_and_group), slots((tile.sequence_and_group + 15) / 16 * 16) {}
+
+  __device__ int row(int slot) const { return slot < count ? seen[slot] : -1; }
+  __device__ bool exists(int slot) const { return slot < count; }
+  __device__ bool hides(const AttentionWork&, int, int) const { return false; }
+  __device__ bool skips(const AttentionWork&, int, int) const { return false; }
+};
+
 }  // namespace relucent::cuda

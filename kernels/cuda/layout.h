@@ -3,6 +3,12 @@
 // Rows of every activation matrix, one per token: first the [CLS] of each sequence, then the query (once if it does not
 // depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding; the
 // global tokens of a document before its other ones.
+//
+// A MixEncoder's texts have neither [CLS] nor query: rows are theirs alone. In its interaction a candidate's [CLS] is
+// its gated token, and its document is its context; the documents come before the query.
+//
+// Pivots (ScoringBatch::documents) have activations of their own, a row per pivot: those of a document together, group
+// by group, and in a group those that see the same pivots together.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +32,13 @@ struct alignas(16) Sequence {
 
 enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2, kGlobal = 3 };
 
-/// Up to kTileRows tokens of one group of one sequence, whose attention one block computes for one head.
+/// Up to kTileRows tokens of one group of one sequence, or pivots that see the same ones, whose attention one block
+/// computes for one head.
 struct alignas(16) AttentionTile {
   std::int32_t row;                 ///< of its first token
   std::int32_t tokens;              ///< 1 .. kTileRows
-  std::int32_t index;               ///< of its first token within the group
-  std::int32_t sequence_and_group;  ///< 4 * sequence + Group
+  std::int32_t index;               ///< of its first token within the group; of pivots: of what they see, in a list
+  std::int32_t sequence_and_group;  ///< 4 * sequence + Group; of pivots: how many they see
 };
 inline constexpr int kTileRows = 64;
 
@@ -44,12 +51,26 @@ struct alignas(16) Segment {
 };
 inline constexpr int kSegmentSlots = 128;
 
+/// The rows of a pivot's tokens, in a list.
+struct alignas(8) Pivot {
+  std::int32_t first, count;
+};
+/// One of these rows, and the pivot's.
+struct alignas(8) PivotToken {
+  std::int32_t row, pivot;
+};
+/// The pivots of one document and group of the head.
+struct alignas(8) PivotRange {
+  std::int32_t first, count;
+};
+
 /// The views of a layer in the kernels' form. Global tokens have those of D, but no window between them and D.
 struct Pattern {
   std::uint32_t sees;       ///< bit 3 * from + to: Group `from` attends to Group `to`
   std::int32_t window;      ///< of D -> D; -1: unlimited
   bool by_position;         ///< there are other windows than that: see `windows`
   bool globals;             ///< documents may have global tokens
+  bool linked;              ///< tiles are of pivots; nothing else counts
   std::int32_t windows[9];  ///< [3 * from + to], distances between positions; -1: unlimited
 };
 

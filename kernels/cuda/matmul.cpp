@@ -141,19 +141,23 @@ class Matmul::Trial {
   explicit Trial(const Matmul& product)
       : product_(product),
         device_(product.library_.device()),
-        rows_(product.library_.workspace_bytes() > 0 ? std::vector{1, kCompared, 1024, 16384}
-                                                     : std::vector{1, kCompared}),
+        compared_(std::max(144, kElements / (product.form_.out * product.form_.batch))),
+        rows_(product.library_.workspace_bytes() > 0 ? std::vector{1, compared_, std::max(1024, compared_), 16384}
+                                                     : std::vector{1, compared_}),
         row_bytes_(static_cast<std::size_t>(product.form_.y_stride) * y_size(product.form_)),
         stream_(device_),
         x_(device_, x_bytes(), "a trial of products"),
         y_(device_, static_cast<std::size_t>(rows_.back()) * row_bytes_, "a trial of products"),
         workspace_(device_, product.library_.workspace_bytes(), "a trial of products") {
+    // Products write no elements between one row's outputs and the next row, but whole rows are compared.
+    cuda::check(cudaMemsetAsync(y_.data(), 0, static_cast<std::size_t>(rows_.back()) * row_bytes_, stream_), device_,
+                "preparing a trial of products");
     fill_with_numbers(x_.data(), x_bytes(), product.form_.element, stream_);
   }
 
   /// Takes its bits as the expected ones; whether it gives them for every number of rows.
   bool expect(const cublasLtMatmulAlgo_t& algorithm) {
-    expected_ = result(algorithm, kCompared);
+    expected_ = result(algorithm, compared_);
     return gives_expected(algorithm);
   }
 
@@ -166,7 +170,8 @@ class Matmul::Trial {
   }
 
  private:
-  static constexpr int kCompared = 144;  // rows
+  // In 16 bits one of some thousand elements tells one order of a sum from another.
+  static constexpr int kElements = 1 << 17;
 
   std::size_t x_bytes() const {
     return static_cast<std::size_t>(rows_.back()) * static_cast<std::size_t>(product_.form_.x_stride) *
@@ -178,7 +183,7 @@ class Matmul::Trial {
     const cublasStatus_t status = product_.start(algorithm, x_.data(), y_.data(), rows, workspace_.data(), stream_);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
     check(status, device_, "trying an algorithm");
-    std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(rows, kCompared)) * row_bytes_);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(rows, compared_)) * row_bytes_);
     stream_.copy_to_host(bytes.data(), y_.data(), bytes.size());
     stream_.wait();
     return bytes;
@@ -186,6 +191,7 @@ class Matmul::Trial {
 
   const Matmul& product_;
   int device_;
+  int compared_;  // rows
   // Numbers of rows to try. Without a workspace an algorithm sums each element in one place, in the same order for any
   // number of rows. With one, several blocks may share a sum, and how they do may depend on the number of rows.
   std::vector<int> rows_;
@@ -266,7 +272,7 @@ std::vector<cublasLtMatmulAlgo_t> Matmul::proposals(int rows) const {
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
   // Matrices of a batch start within one another's rows.
   const auto of_batch = [&](std::int64_t elements, std::size_t size) {
-    return form_.batch == 1 ? std::uint64_t{256} : static_cast<std::uint64_t>(elements) * size;
+    return form_.batch == 1 ? static_cast<std::uint64_t>(form_.alignment) : static_cast<std::uint64_t>(elements) * size;
   };
   const std::size_t size = size_of(form_.element);
   const std::uint32_t of_y = alignment(of_batch(form_.y_batch, y_size(form_)));

@@ -29,6 +29,7 @@ struct MatmulForm {
   const void* bias = nullptr;         ///< [out]; none if null
   bool gelu = false;                  ///< y = GELU(...), cublasLt's: the tanh approximation
   bool float_result = false;          ///< y is fp32 whatever `element` is; without bias
+  int alignment = 256;                ///< of x and y, bytes; not of a batch
   int batch = 1;
   std::int64_t x_batch = 0, weight_batch = 0, y_batch = 0;  ///< elements from one b to the next
   int usual_rows = 16384;                                   ///< the algorithm is chosen for this number

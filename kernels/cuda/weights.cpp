@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "kernels/folded_head.h"
+#include "kernels/pair_form.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {
@@ -98,16 +100,12 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
   if (description.embedding_size != description.hidden_size) {
     embedding_projection = pack.linear(weights.embedding_projection, "embedding projection");
   }
-  const std::vector<LayerWeights>& all = weights.stacks.front().layers;
-  const std::vector<Layer>& forms = description.stacks.front().layers;
+
   std::map<double, std::size_t> turns;  // by theta
-  if (forms.front().attentions.front().norm == NormPlacement::before) {
-    first_norm = pack.norm(all.front().attentions.front().norm);
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const AttentionWeights& from = all[i].attentions.front();
-    const FeedForwardWeights& feed_forward = all[i].feed_forward;
-    const std::string name = fmt::format("layer {} ", i);
+  // A layer with its norms after the sub-blocks.
+  const auto pack_layer = [&](const Layer& form, const LayerWeights& of, const std::string& name) {
+    const AttentionWeights& from = of.attentions.front();
+    const FeedForwardWeights& feed_forward = of.feed_forward;
     PackedLayer layer;
     std::vector<float> weight = from.query.weight.to_f32(), bias = from.query.bias_to_f32();
     append(weight, from.key.weight.to_f32());
@@ -117,7 +115,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     layer.qkv = {pack.elements(weight, name + "query, key or value weight"),
                  pack.elements(bias, name + "query, key or value bias")};
     layer.attention_output = pack.linear(from.output, name + "attention output");
-    const Attention& attention = forms[i].attentions.front();
+    const Attention& attention = form.attentions.front();
     if (attention.positions.kind == PositionScheme::Kind::rotary) {
       const auto [known, added] = turns.try_emplace(attention.positions.theta, kAbsent);
       if (added) {
@@ -128,7 +126,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
 
     weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();
     weight.resize(wide * hidden), bias.resize(wide);
-    if (forms[i].feed_forward.gated) {
+    if (form.feed_forward.gated) {
       append(weight, feed_forward.gate.weight.to_f32());
       append(bias, feed_forward.gate.bias_to_f32());
       weight.resize(2 * wide * hidden), bias.resize(2 * wide);
@@ -143,15 +141,66 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     }
     layer.output = {pack.elements(weight, name + "output weight"),
                     pack.elements(feed_forward.out.bias_to_f32(), name + "output bias")};
-    if (forms[i].feed_forward.norm == NormPlacement::before) {
-      layer.attention_norm = pack.norm(feed_forward.norm);
-      layer.output_norm =
-          pack.norm(i + 1 < all.size() ? all[i + 1].attentions.front().norm : weights.stacks.front().final_norm);
-    } else {
+    if (form.feed_forward.norm == NormPlacement::after) {
       layer.attention_norm = pack.norm(from.norm);
       layer.output_norm = pack.norm(feed_forward.norm);
     }
-    layers.push_back(layer);
+    return layer;
+  };
+  const std::vector<LayerWeights>& all = weights.stacks.front().layers;
+  const std::vector<Layer>& forms = description.stacks.front().layers;
+  if (forms.front().attentions.front().norm == NormPlacement::before) {
+    first_norm = pack.norm(all.front().attentions.front().norm);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    PackedLayer& layer = layers.emplace_back(pack_layer(forms[i], all[i], fmt::format("layer {} ", i)));
+    if (forms[i].feed_forward.norm != NormPlacement::before) continue;
+    layer.attention_norm = pack.norm(all[i].feed_forward.norm);
+    layer.output_norm =
+        pack.norm(i + 1 < all.size() ? all[i + 1].attentions.front().norm : weights.stacks.front().final_norm);
+  }
+  const std::vector<Exchange>& exchange_forms = description.stacks.front().exchanges;
+  for (std::size_t i = 0; i < exchange_forms.size(); ++i) {
+    const std::string name = fmt::format("exchange {} ", i);
+    const ExchangeWeights& from = weights.stacks.front().exchanges[i];
+    PackedExchange& exchange =
+        exchanges.emplace_back(PackedExchange{pack_layer(exchange_forms[i].layer, from.layer, name), PackedLinear()});
+    if (exchange_forms[i].combines) exchange.combine = pack.linear(from.combine, name + "combine");
+  }
+  if (description.head.pooling_heads > 0) {
+    const FoldedHead head = fold_head(description, weights);
+    std::vector<float> vectors, biases;
+    for (const FoldedPooling& group : head.groups) {
+      for (std::size_t i = 0; i < group.weighing.size(); i += hidden) {
+        for (const std::vector<float>* from : {&group.weighing, &group.values}) {
+          const auto first = from->begin() + static_cast<std::ptrdiff_t>(i);
+          vectors.insert(vectors.end(), first, first + static_cast<std::ptrdiff_t>(hidden));
+        }
+      }
+      biases.push_back(static_cast<float>(group.bias));
+    }
+    biases.push_back(static_cast<float>(head.bias));
+    pooling = pack.floats(vectors);
+    pooling_bias = pack.floats(biases);
+    return;
+  }
+  if (is_mix_encoder(description)) {
+    if (description.groups[kContext].derived->kind == Derivation::Kind::codes) {
+      codes = pack.floats(weights.codes.to_f32());
+    }
+    std::map<const std::byte*, PackedLinear> gates;  // layers may share one
+    for (std::size_t i = 0; i < weights.stacks.back().layers.size(); ++i) {
+      const LayerWeights& from = weights.stacks.back().layers[i];
+      const AttentionWeights& attention = from.attentions.front();
+      const std::string name = fmt::format("interaction layer {} ", i);
+      PackedInteraction& layer = interaction.emplace_back();
+      layer.layer = pack_layer(description.stacks.back().layers[i], from, name);
+      layer.gated_query = pack.linear(attention.gated_query, name + "gated query");
+      const auto [gate, added] = gates.try_emplace(attention.gate.weight.data);
+      if (added) gate->second = pack.linear(attention.gate, name + "gate");
+      layer.gate = gate->second;
+    }
+    return;
   }
 
   const AttentionWeights& last = all.back().attentions.front();

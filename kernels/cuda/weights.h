@@ -19,8 +19,8 @@ inline int longest_input(const EncoderDescription& description) {
 inline constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
 
 struct PackedLinear {
-  std::size_t weight = 0;  ///< [out, in]
-  std::size_t bias = 0;    ///< [out]
+  std::size_t weight = kAbsent;  ///< [out, in]
+  std::size_t bias = kAbsent;    ///< [out]
 };
 struct PackedNorm {
   std::size_t gamma = kAbsent, beta = kAbsent;  ///< fp32 [hidden]
@@ -36,6 +36,18 @@ struct PackedLayer {
   std::size_t turns = kAbsent;  ///< rotary: fp32 [positions, 2, head size / 2], cosines and sines
 };
 
+/// A layer in which a MixEncoder's contexts and gated tokens see the keys of a layer of the query.
+struct PackedInteraction {
+  PackedLayer layer;
+  PackedLinear gated_query;  ///< [hidden, hidden]
+  PackedLinear gate;         ///< [hidden, 3 * hidden]
+};
+/// What pivots pass through after a layer.
+struct PackedExchange {
+  PackedLayer layer;
+  PackedLinear combine;  ///< [hidden, 2 * hidden]; absent if it does not combine
+};
+
 /// Weights and biases of products are elements of one type, everything else is fp32. The intermediate size is rounded
 /// up to a multiple of 16 with zeros, that of a gate too.
 struct PackedWeights {
@@ -46,15 +58,21 @@ struct PackedWeights {
   int intermediate_size;
   std::size_t word = 0, position = kAbsent, type = kAbsent;  ///< embedding tables
   PackedNorm embedding_norm;
-  PackedLinear embedding_projection{kAbsent, kAbsent};
+  PackedLinear embedding_projection;
   PackedNorm first_norm;  ///< before the first sub-block
   std::vector<PackedLayer> layers;
+  std::vector<PackedInteraction> interaction;  ///< of a MixEncoder
+  std::vector<PackedExchange> exchanges;       ///< one per layer, or none
+  std::size_t codes = kAbsent;                 ///< fp32 [tokens, hidden] of a context derived by codes
   /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so
   /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
-  std::size_t last_output_bias = 0;
-  PackedLinear head_dense{kAbsent, kAbsent};  ///< the bias in fp32
+  std::size_t last_output_bias = kAbsent;
+  PackedLinear head_dense;  ///< the bias in fp32
   PackedNorm head_norm;
-  std::size_t head_output = 0, head_output_bias = 0;  ///< fp32 [outputs, hidden], [outputs]
+  std::size_t head_output = kAbsent, head_output_bias = kAbsent;  ///< fp32 [outputs, hidden], [outputs]
+  /// Of a head that pools pivots, folded (kernels/folded_head.h), fp32: [groups, heads, 2, hidden], the vectors of the
+  /// softmax and of the values; and [groups + 1], the groups' biases and that of every score.
+  std::size_t pooling = kAbsent, pooling_bias = kAbsent;
   std::vector<std::byte> bytes;
 };
 

@@ -14,6 +14,8 @@
 #include "tests/cuda_emulator/include/cuda_runtime.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kernels_support.h"
+#include "tests/support/mix_inputs.h"
+#include "tests/support/passage_inputs.h"
 
 namespace relucent::testing {
 namespace {
@@ -99,6 +101,10 @@ class CudaFailures : public ::testing::Test {
     return what;
   }
 
+  /// Lets calls of a search fail, `most` of each kind, each with a backend of its own.
+  template <typename Make, typename Search>
+  static void expect_failures_told(const Make& make_one, const Search& search, std::uint64_t most);
+
   RandomModel model_{{.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2}, sparse()};
   Pairs pairs_ = random_pairs(model_, 5, {3, 20, 70});
 };
@@ -112,10 +118,10 @@ bool may_fail_unseen(const std::string& call) {
          call.ends_with("GetVersion") || call.ends_with("StatusString");
 }
 
-/// Which of `count` calls are made to fail: all of them, or some 20 of those that are made often.
-std::vector<std::uint64_t> sites_of(std::uint64_t count) {
+/// Which of `count` calls are made to fail: all of them, or some `most` of those that are made often.
+std::vector<std::uint64_t> sites_of(std::uint64_t count, std::uint64_t most = 20) {
   std::vector<std::uint64_t> sites;
-  for (std::uint64_t nth = 1; nth <= count; nth += 1 + count / 20) sites.push_back(nth);
+  for (std::uint64_t nth = 1; nth <= count; nth += 1 + count / most) sites.push_back(nth);
   return sites;
 }
 
@@ -123,6 +129,34 @@ std::vector<std::uint64_t> sites_of(std::uint64_t count) {
 int unknown_error(const std::string& call) {
   constexpr int cublas_internal_error = 14, cuda_unknown = 999;
   return call.starts_with("cublas") ? cublas_internal_error : cuda_unknown;
+}
+
+template <typename Make, typename Search>
+void CudaFailures::expect_failures_told(const Make& make_one, const Search& search, std::uint64_t most) {
+  std::vector<float> truth;
+  std::map<std::string, std::uint64_t> calls;
+  {
+    const auto backend = make_one();
+    emulator::clear_calls();
+    truth = search(*backend);
+    calls = emulator::calls();
+  }
+  EXPECT_GT(calls["cudaLaunchKernel"], 5U);
+  EXPECT_GT(calls["cublasLtMatmul"], 5U);
+  for (const auto& [call, count] : calls) {
+    for (const std::uint64_t nth : sites_of(count, most)) {
+      emulator::reset(with_memory(8 * kMegabyte));
+      const Host host(0);
+      const auto backend = make_one();
+      emulator::fail(call, nth, unknown_error(call));
+      const std::string what = device_error([&] { search(*backend); });
+      if (!may_fail_unseen(call)) {
+        EXPECT_NE(what.find("cuda:0"), std::string::npos) << call << " number " << nth << ": " << what;
+      }
+      EXPECT_EQ(search(*backend), truth) << "after " << call << " number " << nth;
+    }
+  }
+  emulator::reset(with_memory(8 * kMegabyte));
 }
 
 // The first test of this program: the functions are looked for once.
@@ -289,30 +323,20 @@ TEST_F(CudaFailures, AGpuThatItsHostHasResetIsOpenedAgain) {
 }
 
 TEST_F(CudaFailures, AtAnyCallOfASearchAreErrorsAndTheNextSearchIsAnswered) {
-  std::vector<float> truth;
-  std::map<std::string, std::uint64_t> calls;
-  {
-    const auto backend = make();
-    emulator::clear_calls();
-    truth = pairs_.logits(*backend);
-    calls = emulator::calls();
-  }
-  EXPECT_GT(calls["cudaLaunchKernel"], 5U);
-  EXPECT_GT(calls["cublasLtMatmul"], 5U);
-  for (const auto& [call, count] : calls) {
-    for (const std::uint64_t nth : sites_of(count)) {
-      emulator::reset(with_memory(8 * kMegabyte));
-      const Host host(0);
-      const auto backend = make();
-      emulator::fail(call, nth, unknown_error(call));
-      const std::string what = device_error([&] { pairs_.logits(*backend); });
-      if (!may_fail_unseen(call)) {
-        EXPECT_NE(what.find("cuda:0"), std::string::npos) << call << " number " << nth << ": " << what;
-      }
-      EXPECT_EQ(pairs_.logits(*backend), truth) << "after " << call << " number " << nth;
-    }
-  }
-  emulator::reset(with_memory(8 * kMegabyte));
+  expect_failures_told([&] { return make(); }, [&](const Backend& backend) { return pairs_.logits(backend); }, 20);
+}
+
+TEST_F(CudaFailures, AtAnyCallOfAMixEncodersSearchAreErrorsAndTheNextSearchIsAnswered) {
+  model_.make_mix_encoder(Derivation::Kind::codes, 2, {0, 1}, Pooling::last, Pooling::mean);
+  const MixInputs inputs(model_, 5, {3, 20});
+  const auto search = [&](const Backend& backend) { return inputs.scores(backend, 0, 2); };
+  expect_failures_told([&] { return make(); }, search, 4);
+}
+
+TEST_F(CudaFailures, AtAnyCallOfASearchForDocumentsAreErrorsAndTheNextSearchIsAnswered) {
+  model_.make_exchanges();
+  const PassageInputs inputs(model_, 3, {{3, 40}, {20}});
+  expect_failures_told([&] { return make(); }, [&](const Backend& backend) { return inputs.scores(backend); }, 4);
 }
 
 TEST_F(CudaFailures, ThatStickAreToldEachTimeUntilTheDeviceIsBack) {
@@ -344,6 +368,41 @@ TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
   }
   EXPECT_GT(refused, 0U);
   EXPECT_GT(split, 0U);
+  emulator::reset(with_memory(8 * kMegabyte));
+}
+
+// The passages of a document stay together, whatever room a workspace has.
+TEST_F(CudaFailures, OfMemoryForALongDocumentEndInAnErrorOrTheSameBits) {
+  model_.make_exchanges();
+  const PassageInputs inputs(model_, 3, {{20}, std::vector<std::size_t>(8, 100)});
+  const std::vector<float> truth = inputs.scores(*make());
+  std::size_t refused = 0, enlarged = 0;
+  for (std::size_t bytes = kMegabyte / 4; bytes <= 4 * kMegabyte; bytes += bytes / 2) {
+    emulator::reset(with_memory(bytes));
+    std::unique_ptr<Backend> backend;
+    if (!device_error([&] { backend = make(); }).empty()) continue;
+    emulator::clear_calls();
+    const std::string what = device_error([&] { EXPECT_EQ(inputs.scores(*backend), truth) << bytes; });
+    if (what.empty()) {
+      if (emulator::calls()["cudaMalloc"] > 0) ++enlarged;
+      continue;
+    }
+    ++refused;
+    EXPECT_NE(what.find("memory"), std::string::npos) << what;
+    // Callers at once get an answer each.
+    std::vector<std::thread> callers;
+    for (const std::size_t document : {0, 1, 0, 1}) {
+      callers.emplace_back([&, document] {
+        const auto score = [&] { EXPECT_EQ(inputs.scores(*backend, document, 1).front(), truth[document]) << bytes; };
+        const std::string other = device_error(score);
+        EXPECT_TRUE(other.empty() || other.find("memory") != std::string::npos) << other;
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(inputs.scores(*backend, 0, 1).front(), truth[0]) << bytes;
+  }
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(enlarged, 0U);
   emulator::reset(with_memory(8 * kMegabyte));
 }
 
@@ -387,6 +446,29 @@ TEST_F(CudaFailures, ASearchThatIsStoppedStartsNoMoreChunks) {
   other.join();
   EXPECT_LT(emulator::calls()["cudaMemcpyAsync"], copies / 2);
   EXPECT_EQ(pairs_.logits(*backend), truth);
+}
+
+TEST_F(CudaFailures, AMixEncoderThatIsStoppedStartsNoMoreChunks) {
+  model_.make_mix_encoder(Derivation::Kind::first_tokens, 2, {1}, Pooling::mean, Pooling::mean);
+  const MixInputs inputs(model_, 5, std::vector<std::size_t>(100, 40));
+  emulator::reset(with_memory(kMegabyte));
+  const auto backend = make();
+  emulator::clear_calls();
+  const std::vector<float> states = inputs.encoded(*backend, 0, inputs.count());
+  const std::uint64_t copies = emulator::calls()["cudaMemcpyAsync"];
+  EXPECT_GT(copies, 8U) << "too few chunks: each copies tables in and contexts out";
+  emulator::clear_calls();
+  StopSignal stop;
+  stop.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+  expect_error(ErrorKind::deadline, [&] { inputs.encoded(*backend, 0, inputs.count(), stop); });
+  EXPECT_LT(emulator::calls()["cudaMemcpyAsync"], copies / 2);
+  // Of stored states only the query and the interaction are left.
+  const std::vector<float> scores = inputs.scores(*backend, 0, inputs.count());
+  EXPECT_EQ(inputs.scores(*backend, 0, inputs.count(), states), scores);
+  emulator::clear_calls();
+  stop.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  expect_error(ErrorKind::deadline, [&] { inputs.scores(*backend, 0, inputs.count(), states, stop); });
+  EXPECT_LT(emulator::calls()["cudaMemcpyAsync"], 6U);
 }
 
 // The emulator proposes algorithm 1, which adds in another order than 0 and 2, for few rows, and 0 alone for many.

@@ -146,6 +146,14 @@ std::vector<Place> places() {
     add(Precision::bf16, 0.05, 0.25, 0.08);
     add(Precision::int8, 0.15, 1, 0.3);
   }
+  const auto add = [&](Precision precision, double context, double worst, double mean) {
+    all.push_back(
+        {std::string("cuda_") + to_string(precision), {Device::cuda(0), precision, 1, ""}, context, worst, mean});
+  };
+  add(Precision::fp32, 1e-5, 2e-4, 2e-5);
+  add(Precision::tf32, 0.05, 0.25, 0.08);
+  add(Precision::fp16, 0.05, 0.25, 0.08);
+  add(Precision::bf16, 0.05, 0.25, 0.08);
   return all;
 }
 

@@ -171,6 +171,36 @@ class RandomModel {
     description.head = {.groups = {kContext}, .pooling = pooling, .dot_with = kCls};
   }
 
+  /// Makes of it an encoder of documents in passages, whose pivots are of [CLS] and twice of the document.
+  void make_exchanges() {
+    const std::int64_t hidden = description.hidden_size;
+    description.groups.push_back({.name = "of passages", .input = Dependence::pair, .pivots_of = kCls});
+    description.groups.push_back({.name = "of sentences", .input = Dependence::pair, .pivots_of = kDocument});
+    description.groups.push_back({.name = "of words", .input = Dependence::pair, .pivots_of = kDocument});
+    Exchange exchange{{3, 4, 5}, layers().front()};
+    Views& between = exchange.layer.attentions.front().views;
+    between.assign(6, {});
+    for (const std::size_t group : {3, 4, 5}) {
+      between[group].resize(6);
+      between[group][group] = {View::Kind::linked};
+    }
+    for (Layer& layer : layers()) {
+      Views& views = layer.attentions.front().views;
+      for (std::vector<View>& row : views) row.resize(6);
+      views.resize(6);
+      weights.stacks.front().exchanges.push_back({layer_weights().front(), linear(hidden, 2 * hidden)});
+    }
+    description.stacks.front().exchanges.assign(layers().size(), exchange);
+    description.stacks.front().exchanges.back().combines = false;
+    weights.stacks.front().exchanges.back().combine = {};
+    description.head = {.groups = {3, 4, 5}, .pooling_heads = layers().front().attentions.front().heads, .dense = true};
+    for (int group = 0; group < 3; ++group) {
+      weights.head_pooling.push_back({tensor({hidden}, 1), linear(hidden, hidden), linear(hidden, hidden),
+                                      linear(hidden, hidden), linear(hidden, hidden)});
+    }
+    weights.head_dense = linear(hidden, 3 * hidden);
+  }
+
   std::unique_ptr<Backend> on(const BackendOptions& options) const {
     return create_backend(description, weights, options);
   }
