@@ -145,6 +145,7 @@ SearcherManager::SearcherManager(const fs::path& index, const Config& config)
 
 SearcherManager::SearcherManager(const fs::path& index, std::shared_ptr<const Rescorer> rescorer)
     : implementation_(std::make_unique<Implementation>(index)) {
+  if (!rescorer) throw Error(ErrorKind::usage, "SearcherManager", "the rescorer is null", "pass a rescorer");
   auto& self = *implementation_;
   const auto config = std::make_shared<const Config>(rescorer->config());
   const fs::path place = self.folder(*config);
