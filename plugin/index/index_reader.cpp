@@ -107,7 +107,13 @@ OpenedIndex open_index(const std::filesystem::path& folder, IndexCheck check, co
 std::string commits_state(const std::filesystem::path& folder) {
   std::string state;
   for (const std::string& file : segments_files(folder)) {
-    state += fmt::format("{} {}\n", file, to_string(file_state(folder / file)));
+    try {
+      state += fmt::format("{} {}\n", file, to_string(file_state(folder / file)));
+    } catch (const Error&) {
+      // A writer may have removed it since; then there is a newer commit.
+      if (std::filesystem::exists(folder / file)) throw;
+      state += file + " was removed\n";
+    }
   }
   return state;
 }

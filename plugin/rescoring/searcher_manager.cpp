@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "plugin/index/open_index.h"
+#include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
 #include "plugin/rescoring/searcher_parts.h"
 #include "relucent/error.h"
@@ -68,6 +70,18 @@ std::string files_of_scorer(const RescorerConfig& settings) {
   return states;
 }
 
+/// Whether a writer may be writing the newest commit just now: its list of segments exists before it is whole. A writer
+/// that was killed leaves its lock, too, but writes no more.
+bool is_being_committed(const fs::path& folder) {
+  constexpr auto longest = std::chrono::minutes(1);
+  std::error_code unknown;
+  if (!fs::exists(folder / "write.lock", unknown)) return false;
+  const std::vector<std::string> lists = segments_files(folder);
+  if (lists.empty()) return false;
+  const auto written = fs::last_write_time(folder / lists.front(), unknown);
+  return unknown || fs::file_time_type::clock::now() - written < longest;
+}
+
 /// Scorers that are loaded already serve again.
 std::vector<MadeScorer> scorers_for(const Config& config, const std::vector<MadeScorer>& loaded) {
   std::vector<MadeScorer> scorers;
@@ -123,10 +137,11 @@ struct SearcherManager::Implementation {
       OpenedIndex newest = open_index(place, config->index.verify, opened);
       if (newest.reader == opened.reader) {
         if (!newest.damage.empty()) {
-          throw Error(
-              ErrorKind::invalid_data, place.string(),
-              fmt::format("a newer commit is damaged ({}); the searcher stays at {}", newest.damage, opened.commit),
-              "commit again, or restore the index from a copy");
+          if (is_being_committed(place) || commits_state(place) != now) return false;
+          throw Error(ErrorKind::invalid_data, place.string(),
+                      fmt::format("a newer commit is damaged or was never finished ({}); the searcher stays at {}",
+                                  newest.damage, opened.commit),
+                      "commit again, or restore the index from a copy");
         }
         commits = std::move(now);
         return false;
@@ -145,6 +160,7 @@ SearcherManager::SearcherManager(const fs::path& index, const Config& config)
 
 SearcherManager::SearcherManager(const fs::path& index, std::shared_ptr<const Rescorer> rescorer)
     : implementation_(std::make_unique<Implementation>(index)) {
+  if (!rescorer) throw Error(ErrorKind::usage, "SearcherManager", "the rescorer is null", "pass a rescorer");
   auto& self = *implementation_;
   const auto config = std::make_shared<const Config>(rescorer->config());
   const fs::path place = self.folder(*config);

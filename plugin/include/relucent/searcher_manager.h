@@ -45,16 +45,17 @@ class RELUCENT_API SearcherManager {
 
   /// Puts a searcher of the newest commit in place, and returns true, if the index has one that is newer than
   /// acquire()'s. Without one it only reads the list of commits, so it may be called before each request or every few
-  /// seconds. If another thread is refreshing, returns false at once. Throws Error, which says why the searcher stays
-  /// what it was: the newer commit is damaged or lacks a text field, embeddings or graphs; the next call tries again.
+  /// seconds. If another thread is refreshing, or a writer has not finished its commit, returns false at once.
+  /// Throws Error, which says why the searcher stays what it was: the newer commit is damaged or lacks a text field,
+  /// embeddings or graphs; the next call tries again.
   bool maybeRefresh();
   /// The same, but waits for a refresh or a reload that is under way.
   bool maybeRefreshBlocking();
 
   /// Puts a searcher with other settings and of the newest commit in place. Reads everything anew, also the records
   /// beside an unchanged index, except for scorers whose settings and files of the model are the same: they are shared.
-  /// The index stays that of the constructor, or is [index] path if that was empty. Waits for a refresh that is under
-  /// way. Throws Error as openSearcher(); the searcher then stays what it was.
+  /// The new Rescorer is a plain one. The index stays that of the constructor, or is [index] path if that was empty.
+  /// Waits for a refresh that is under way. Throws Error as openSearcher(); the searcher then stays what it was.
   void reload(const Config& config);
 
  private:

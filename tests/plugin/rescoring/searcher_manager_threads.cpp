@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <bit>
-#include <condition_variable>
+#include <chrono>
 #include <filesystem>
 #include <latch>
 #include <map>
@@ -182,6 +182,12 @@ TEST_F(SearcherManagerTest, AFailedRefreshKeepsTheSearcherAndSaysWhy) {
                  [&] { managed->maybeRefresh(); });
   }
   EXPECT_EQ(managed->acquire().searcher, before.searcher);
+  // A writer at work may still finish it; one that was killed long ago leaves its lock, too.
+  write_file(index() / "write.lock", "");
+  EXPECT_FALSE(managed->maybeRefresh());
+  fs::last_write_time(index() / "segments_zz", fs::file_time_type::clock::now() - std::chrono::minutes(5));
+  expect_error(ErrorKind::invalid_data, "never finished", [&] { managed->maybeRefresh(); });
+  fs::remove(index() / "write.lock");
   fs::remove(index() / "segments_zz");
   EXPECT_FALSE(managed->maybeRefresh());
 
@@ -304,7 +310,11 @@ TEST_F(SearcherManagerTest, ThreadsSearchWhileAWriterCommits) {
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
       while (!done) {
-        managed->maybeRefresh();
+        try {
+          managed->maybeRefresh();
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what();
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
