@@ -8,8 +8,8 @@ namespace {
 bool may_precede_path(char c) { return std::string_view(" \t\n\"'`([{<=:,;").find(c) != std::string_view::npos; }
 bool ends_path(char c) { return std::string_view(" \t\n\"'`)]}>,;").find(c) != std::string_view::npos; }
 
-/// The end of the path that begins at `begin`; `begin` if none does. A path has a slash and begins with '/', './',
-/// '../' or '~/'.
+/// The end of the path that begins at `begin`; `begin` if none does. A path begins with '/', './', '../' or '~/'. A '/'
+/// by itself divides.
 std::size_t end_of_path(std::string_view text, std::size_t begin) {
   const std::string_view rest = text.substr(begin);
   if (!rest.starts_with("/") && !rest.starts_with("./") && !rest.starts_with("../") && !rest.starts_with("~/")) {
@@ -17,7 +17,7 @@ std::size_t end_of_path(std::string_view text, std::size_t begin) {
   }
   std::size_t end = begin;
   while (end < text.size() && !ends_path(text[end])) ++end;
-  return end;
+  return end == begin + 1 ? begin : end;
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ function highlighted(text, words) {
   const nodes = [];
   for (const piece of text.split(/([\p{L}\p{N}]+)/u)) {
     const lower = piece.toLowerCase();
-    const found = words.some((word) => lower === word || (word.length > 3 && lower.startsWith(word.slice(0, -1))));
+    const found = words.some((word) => lower === word || (word.length > 4 && lower.startsWith(word.slice(0, -1))));
     nodes.push(found ? element("span", "word", piece) : piece);
   }
   return nodes;
@@ -247,7 +247,10 @@ addEventListener("popstate", fromAddress);
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
-    if (event.key === "Escape") event.target.blur();
+    if (event.key === "Escape") {
+      event.preventDefault();  // which would empty the query
+      event.target.blur();
+    }
     return;
   }
   if (event.key === "/") at("query").focus();

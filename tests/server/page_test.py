@@ -97,6 +97,7 @@ class Page(unittest.TestCase):
         browser = self.browser(self.server())
         self.ask(browser, queries()[1])
         self.press(browser, Keys.ESCAPE)
+        self.assertEqual(browser.find_element(By.ID, "query").get_property("value"), queries()[1])
         self.press(browser, "j")
         self.assertEqual(browser.switch_to.active_element.get_attribute("data-rank"), "1")
         self.press(browser, "j")
