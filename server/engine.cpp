@@ -100,6 +100,20 @@ class OpenEngine final : public Engine {
   }
   bool can_search() const override { return session_ != nullptr; }
   const ModelInfo& model() const override { return model_; }
+  ScoreCacheCounts cache() const override {
+    ScoreCacheCounts sum;
+    if (!rescorer_) return sum;
+    for (const RescoringStage& stage : rescorer_->stages()) {
+      const auto counts = score_cache_counts(*stage.scorer);
+      if (!counts) continue;
+      sum.hits += counts->hits;
+      sum.misses += counts->misses;
+      sum.evicted += counts->evicted;
+      sum.scores += counts->scores;
+      sum.bytes += counts->bytes;
+    }
+    return sum;
+  }
 
  private:
   const Scorer& scorer() const { return rescorer_->scorer(); }

@@ -11,6 +11,7 @@
 
 #include "plugin/search/search_session.h"
 #include "relucent/config.h"
+#include "relucent/score_cache.h"
 #include "relucent/scorer.h"
 #include "relucent/stop.h"
 
@@ -56,6 +57,8 @@ class Engine {
   virtual bool can_rerank() const = 0;
   virtual bool can_search() const = 0;
   virtual const ModelInfo& model() const = 0;
+  /// Of all stages' caches of scores; zero without `[rescorer] cache_mb`.
+  virtual ScoreCacheCounts cache() const = 0;
 };
 
 /// Loads the model, and opens the index if `index` or [index] path names one. Shares the model of `before` if its

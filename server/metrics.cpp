@@ -46,7 +46,7 @@ void Metrics::count_answer(const std::string& path, int status) {
   ++answers_[{path, status}];
 }
 
-std::string Metrics::text(std::size_t waiting) const {
+std::string Metrics::text(std::size_t waiting, const ScoreCacheCounts& cache) const {
   std::string out;
   write_head("info", "gauge", "Always 1; the label is the program's version.", out);
   fmt::format_to(std::back_inserter(out), "relucent_info{{version=\"{}\"}} 1\n", version());
@@ -69,6 +69,11 @@ std::string Metrics::text(std::size_t waiting) const {
   write_number("reloads_total", "counter", "Times that index and profile were reloaded.", reloads.load(), out);
   write_number("reload_failures_total", "counter", "Reloads that failed and changed nothing.", failed_reloads.load(),
                out);
+  write_number("score_cache_hits_total", "counter", "Scores taken from the cache since the model was loaded.",
+               cache.hits, out);
+  write_number("score_cache_misses_total", "counter", "Scores that the cache did not have.", cache.misses, out);
+  write_number("score_cache_evicted_total", "counter", "Scores that made room for others.", cache.evicted, out);
+  write_number("score_cache_scores", "gauge", "Scores in the cache.", cache.scores, out);
   in_queue.write("queue_seconds", "Time that requests waited to be computed.", out);
   computed.write("compute_seconds", "Time that requests were computed.", out);
   return out;

@@ -93,6 +93,7 @@ std::string search_answer(const SearchOrder& order, const SearchAnswer& answer) 
   Answer json{{"query", result.query}, {"total_hits", result.total_hits}};
   if (!result.status.empty()) json["status"] = result.status;
   json["rescored"] = result.rescored;
+  if (result.cached > 0) json["cached"] = result.cached;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
   json["query_truncated"] = result.query_truncated;

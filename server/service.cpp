@@ -222,7 +222,7 @@ HttpResponse Service::answer_now(const std::shared_ptr<HttpExchange>& exchange) 
     return response;
   }
   if (request.path == "/info") return info();
-  return {200, metrics_.text(queue_.size()), "text/plain; version=0.0.4; charset=utf-8"};
+  return {200, metrics_.text(queue_.size(), engine()->cache()), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route) {

@@ -419,6 +419,18 @@ class Access(unittest.TestCase):
         with Server(PROGRAM, *DEVICE) as server:
             fails(1, "--port", str(server.port), says="choose another --host or --port")
 
+    def test_a_repeated_query_is_answered_from_the_cache(self):
+        with Server(PROGRAM, "--index", INDEX, *DEVICE, profile="[rescorer]\ncache_mb = 4\n") as server:
+            body = {"query": queries()[0], "k": 10}
+            first, again = (server.post("/search", body).json for _ in range(2))
+            self.assertNotIn("cached", first)
+            self.assertEqual(again["cached"], first["rescored"])
+            self.assertEqual(again["hits"], first["hits"])
+            self.assertEqual(server.metric("score_cache_hits_total"), first["rescored"])
+            texts = {"query": EGG, "texts": TEXTS}
+            self.assertEqual(server.post("/rerank", texts).body, server.post("/rerank", texts).body)
+            self.assertEqual(server.metric("score_cache_hits_total"), first["rescored"] + len(TEXTS))
+
     def test_bm25_alone_is_served_too(self):
         with Server(PROGRAM, "--index", INDEX, profile="[rescorer]\nenabled = false\n") as server:
             answer = server.post("/search", {"query": queries()[0]}).json
