@@ -294,6 +294,9 @@ std::vector<Key> make_schema() {
       switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
                  "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
                  "long ones again."),
+      whole_number_key("rescorer", "cache_mb", FIELD(rescorer.cache_mb), {0, 1'000'000},
+                       "Megabytes (2^20 bytes) of memory for scores, so that the same query and text need not be "
+                       "scored again; about 14,000 scores per megabyte. 0 keeps none."),
 
       choice_key("log", "level", FIELD(log.level), "The least severe level that is logged."),
       text_key("log", "file", FIELD(log.file), any_path("a file's path, or empty"),

@@ -46,7 +46,7 @@ void Metrics::count_answer(const std::string& path, int status) {
   ++answers_[{path, status}];
 }
 
-std::string Metrics::text(std::size_t waiting) const {
+std::string Metrics::text(std::size_t waiting, const ScoreCacheCounts& cache) const {
   std::string out;
   write_head("info", "gauge", "Always 1; the label is the program's version.", out);
   fmt::format_to(std::back_inserter(out), "relucent_info{{version=\"{}\"}} 1\n", version());
@@ -69,6 +69,9 @@ std::string Metrics::text(std::size_t waiting) const {
   write_number("reloads_total", "counter", "Times that index and profile were reloaded.", reloads.load(), out);
   write_number("reload_failures_total", "counter", "Reloads that failed and changed nothing.", failed_reloads.load(),
                out);
+  write_number("cache_hits_total", "counter", "Scores taken from the cache ([rescorer] cache_mb).", cache.hits, out);
+  write_number("cache_misses_total", "counter", "Scores looked up in the cache in vain.", cache.misses, out);
+  write_number("cache_bytes", "gauge", "Memory of the cache.", cache.bytes, out);
   in_queue.write("queue_seconds", "Time that requests waited to be computed.", out);
   computed.write("compute_seconds", "Time that requests were computed.", out);
   return out;

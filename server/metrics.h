@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "relucent/score_cache.h"
+
 namespace relucent::server {
 
 /// A histogram of durations in seconds. Thread-safe.
@@ -33,7 +35,7 @@ class Metrics {
 
   void count_answer(const std::string& path, int status);
   /// Everything in Prometheus' text format.
-  std::string text(std::size_t waiting) const;
+  std::string text(std::size_t waiting, const ScoreCacheCounts& cache) const;
 
  private:
   mutable std::mutex mutex_;

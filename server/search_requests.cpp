@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "server/json.h"
 #include "server/refusal.h"
+#include "server/statistics_json.h"
 
 namespace relucent::server {
 namespace {
@@ -80,6 +81,8 @@ SearchRequest parse_search(std::string_view body, const ServerConfig& limits) {
         fmt::format("`explain` is possible for `k` up to {} ([server] explained_hits)", limits.explained_hits));
   }
   order.texts = texts_of(fields);
+  order.rescore = fields.boolean("rescore", true);
+  if (const Json* statistics = fields.find("statistics")) order.statistics = parse_statistics(*statistics);
   request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());
   return request;
 }
@@ -91,6 +94,7 @@ std::string search_answer(const SearchOrder& order, const SearchAnswer& answer) 
   json["rescored"] = result.rescored;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
+  if (result.cached > 0) json["cached"] = result.cached;
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = without_paths(result.reason);

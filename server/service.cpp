@@ -20,6 +20,7 @@
 #include "server/refusal.h"
 #include "server/rerank_requests.h"
 #include "server/search_requests.h"
+#include "server/statistics_json.h"
 
 namespace relucent::server {
 namespace {
@@ -126,6 +127,7 @@ const std::vector<Service::Route>& Service::routes() {
       {"/v1/rerank", &Service::rerank, RerankForm::v1},
       {"/v2/rerank", &Service::rerank, RerankForm::v2},
       {"/search", &Service::search},
+      {"/statistics", &Service::statistics},
   };
   return all;
 }
@@ -222,7 +224,7 @@ HttpResponse Service::answer_now(const std::shared_ptr<HttpExchange>& exchange) 
     return response;
   }
   if (request.path == "/info") return info();
-  return {200, metrics_.text(queue_.size()), "text/plain; version=0.0.4; charset=utf-8"};
+  return {200, metrics_.text(queue_.size(), engine()->cache()), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route) {
@@ -240,9 +242,9 @@ void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");
   }
   Job job{exchange, &route, engine(), {}};
-  if (route.compute == &Service::search ? !job.engine->can_search() : !job.engine->can_rerank()) {
-    throw Refusal(404, "Validation",
-                  route.compute == &Service::search ? "this server has no index" : "this server has no model");
+  const bool reranks = route.compute == &Service::rerank;
+  if (reranks ? !job.engine->can_rerank() : !job.engine->can_search()) {
+    throw Refusal(404, "Validation", reranks ? "this server has no model" : "this server has no index");
   }
   const auto longest = settings_.request_timeout;
   job.deadline = request.arrived + longest;
@@ -324,7 +326,11 @@ HttpResponse Service::rerank(const Job& job, StopSignal stop) {
     response.headers.emplace_back("x-degraded", "true");
     response.note = without_paths(scores.fallback);
   }
-  response.measures = {{"texts", static_cast<double>(request.texts.size())}, {"tokens", static_cast<double>(tokens)}};
+  const auto cached = std::ranges::count_if(scores.scores, &CandidateScore::cached);
+  response.headers.emplace_back("x-cache-hits", std::to_string(cached));
+  response.measures = {{"texts", static_cast<double>(request.texts.size())},
+                       {"tokens", static_cast<double>(tokens)},
+                       {"cached", static_cast<double>(cached)}};
   return response;
 }
 
@@ -339,8 +345,16 @@ HttpResponse Service::search(const Job& job, StopSignal stop) {
     response.note = without_paths(answer.result.reason);
   }
   response.measures = {{"hits", static_cast<double>(answer.result.hits.size())},
-                       {"rescored", static_cast<double>(answer.result.rescored)}};
+                       {"rescored", static_cast<double>(answer.result.rescored)},
+                       {"cached", static_cast<double>(answer.result.cached)}};
   return response;
+}
+
+/// For a front: see shard_engine.h.
+HttpResponse Service::statistics(const Job& job, StopSignal stop) {
+  const Json json = parse_object(job.exchange->request().body);
+  const std::string query = Fields(json).text("query", static_cast<std::size_t>(settings_.text_bytes));
+  return {200, to_text(statistics_json(job.engine->statistics(query, stop)))};
 }
 
 /// Answers those in the queue whose deadline has passed or whose client has gone.

@@ -61,6 +61,7 @@ class Service {
   HttpResponse computed(const Job& job);
   HttpResponse rerank(const Job& job, StopSignal stop);
   HttpResponse search(const Job& job, StopSignal stop);
+  HttpResponse statistics(const Job& job, StopSignal stop);
   void refuse_overdue();
   void on_signal(int signal);
   void reload_when_asked(const std::stop_token& stop);

@@ -8,6 +8,9 @@ relucent_test(first_stage_bm25 LABELS golden plugin
 relucent_test(first_stage_paths LABELS property plugin
               SOURCES plugin/bm25/paths_property.cpp
               LIBRARIES relucent_plugin)
+relucent_test(first_stage_shards LABELS property plugin
+              SOURCES plugin/bm25/shards_property.cpp
+              LIBRARIES relucent_plugin)
 relucent_test(first_stage_postings LABELS property plugin
               SOURCES plugin/bm25/postings_property.cpp
               LIBRARIES relucent_plugin)
@@ -32,4 +35,5 @@ foreach(locale C xx_XX.nonsense)
   set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")
 endforeach()
 relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
-relucent_lucenepp_programs(first_stage_bm25 first_stage_paths first_stage_postings first_stage_faults index_segments)
+relucent_lucenepp_programs(first_stage_bm25 first_stage_paths first_stage_postings first_stage_shards first_stage_faults
+                           index_segments)

@@ -27,7 +27,12 @@ relucent_test(rescoring_tests LABELS unit fault plugin
 
 relucent_test(rescoring_thread_tests LABELS property threads plugin
               SOURCES plugin/rescoring/threads_property.cpp
-              LIBRARIES relucent_plugin)
+                      plugin/rescoring/searcher_manager_threads.cpp
+              LIBRARIES relucent_plugin nlohmann_json::nlohmann_json)
+
+relucent_test(rescoring_cache_tests LABELS unit property threads plugin
+              SOURCES plugin/rescoring/score_cache_property.cpp
+              LIBRARIES relucent_plugin_core nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_golden LABELS golden heavy plugin
               SOURCES plugin/rescoring/fusion_golden.cpp

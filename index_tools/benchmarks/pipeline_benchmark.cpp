@@ -17,7 +17,8 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   const auto searcher = openSearcher(settings.index, settings.config);
   // Whole searches, and their parts as RescoredTopDocs reports them.
   std::vector<std::chrono::nanoseconds> whole, parse, first_stage, fetch, tokenize, encode, device, combine, passages;
-  double rescored = 0, degraded = 0;
+  std::vector<std::chrono::nanoseconds> first_round, later_rounds;
+  double rescored = 0, cached = 0, degraded = 0;
   // One warm-up search, because index and model load lazily.
   searcher->search(makeTextQuery(topics.front().title, settings.config), settings.hits);
   for (int round = 0; round < settings.rounds; ++round) {
@@ -35,7 +36,9 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
       device.push_back(account->times.device);
       combine.push_back(account->times.combine);
       passages.push_back(account->times.passages);
+      (round == 0 ? first_round : later_rounds).push_back(whole.back());
       rescored += account->rescored;
+      cached += account->cached;
       degraded += account->degraded ? 1 : 0;
     }
   }
@@ -44,6 +47,13 @@ std::vector<Measurement> run(const PipelineBenchmark& settings) {
   result.push_back(summarize("  parse", std::move(parse)));
   if (first_stage.empty()) return result;
   result.front().figures = {{"rescored_per_query", rescored / searches}, {"degraded", degraded}};
+  if (cached > 0) {
+    result.front().figures.push_back({"cached_per_query", cached / searches});
+    if (!later_rounds.empty()) {
+      result.push_back(summarize("  first round", std::move(first_round)));
+      result.push_back(summarize("  later rounds", std::move(later_rounds)));
+    }
+  }
   result.push_back(summarize("  bm25", std::move(first_stage)));
   result.push_back(summarize("  fetch text", std::move(fetch)));
   result.push_back(summarize("  tokenize", std::move(tokenize)));

@@ -62,6 +62,7 @@ std::string heading(const SearchResult& result) {
   if (in_first_stage_order(result)) return fmt::format("{} in BM25's order ({})", text, why_not_rescored(result));
   if (result.rescoring) text += fmt::format(", the best {} rescored", result.rescored + result.without_text);
   if (result.encoded > 0) text += fmt::format(" ({} encoded now)", result.encoded);
+  if (result.cached > 0) text += fmt::format(" ({} from the cache)", result.cached);
   if (result.degraded) text += result.by_earlier_stages ? " (degraded)" : " on the CPU (degraded)";
   if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
   return text + fmt::format(", {:.0f} ms", in_milliseconds(result.total));
@@ -134,6 +135,7 @@ nlohmann::ordered_json stages_json(const std::vector<SearchStage>& stages) {
                       {"encode", in_milliseconds(stage.times.encode)},
                       {"device", in_milliseconds(stage.times.device)},
                       {"combine", in_milliseconds(stage.times.combine)}}}});
+    if (stage.cached > 0) json.back()["cached"] = stage.cached;
   }
   return json;
 }
@@ -151,6 +153,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
   if (result.encoded > 0) json["encoded"] = result.encoded;
+  if (result.cached > 0) json["cached"] = result.cached;
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = result.reason;

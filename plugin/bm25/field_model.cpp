@@ -14,6 +14,17 @@ FieldModel::FieldModel(const FieldStatistics& statistics, float k1, float b)
       average_length_(statistics.average_length()),
       factors_(length_factors(k1, b, average_length_)) {}
 
+FieldModel::FieldModel(const FieldModel& documents, const FieldStatistics& statistics)
+    : FieldModel(statistics, documents.k1_, documents.b_) {
+  longest_ = documents.longest_;
+  for (const auto& [reader, leaf] : documents.leaves_) {
+    Leaf& ours = leaves_[reader];
+    ours.norms = leaf.norms;
+    ours.own = leaf.own;
+    ours.bytes = leaf.bytes;
+  }
+}
+
 void FieldModel::add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms) {
   leaves_[leaf.get()].norms = norms;
   add(leaf, norms ? norms.get() : nullptr);
@@ -21,8 +32,8 @@ void FieldModel::add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::Byt
 
 void FieldModel::add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths) {
   Leaf& entry = leaves_[leaf.get()];
-  entry.own = std::move(lengths);
-  add(leaf, entry.own.empty() ? nullptr : entry.own.data());
+  entry.own = std::make_shared<const std::vector<std::uint8_t>>(std::move(lengths));
+  add(leaf, entry.own->empty() ? nullptr : entry.own->data());
 }
 
 void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes) {

@@ -18,6 +18,8 @@ namespace relucent::bm25 {
 class FieldModel {
  public:
   FieldModel(const FieldStatistics& statistics, float k1, float b);
+  /// The same documents, of which the bytes are shared, with other statistics.
+  FieldModel(const FieldModel& documents, const FieldStatistics& statistics);
 
   /// Sets a leaf's length bytes: the reader's norms, or `lengths`. If they are null or empty, every document of the
   /// leaf has length 1, as in modern Lucene for a field without norms. Reads all of them once, to find the longest.
@@ -44,7 +46,7 @@ class FieldModel {
 
   struct Leaf {
     Lucene::ByteArray norms;
-    std::vector<std::uint8_t> own;
+    std::shared_ptr<const std::vector<std::uint8_t>> own;
     const std::uint8_t* bytes = nullptr;
     std::unique_ptr<TermMaxima> maxima = std::make_unique<TermMaxima>();
   };

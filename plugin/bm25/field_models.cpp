@@ -27,6 +27,18 @@ std::shared_ptr<const FieldModel> FieldModels::model(const Lucene::String& field
   return found->model;
 }
 
+std::shared_ptr<const FieldModel> FieldModels::model(const Lucene::String& field, const FieldStatistics& totals) {
+  const std::shared_ptr<const FieldModel> own = model(field);
+  if (own->statistics() == totals) return own;
+  if (!indexed_.contains(field)) return std::make_shared<const FieldModel>(*own, totals);
+  const std::shared_ptr<Entry> found = entry(field);
+  const std::lock_guard lock(found->mutex);
+  if (!found->of_collection || found->of_collection->statistics() != totals) {
+    found->of_collection = std::make_shared<const FieldModel>(*own, totals);
+  }
+  return found->of_collection;
+}
+
 std::shared_ptr<FieldModels::Entry> FieldModels::entry(const Lucene::String& field) {
   const std::lock_guard lock(mutex_);
   if (!configured_.contains(field)) {

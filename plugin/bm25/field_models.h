@@ -38,12 +38,15 @@ class FieldModels {
 
   /// Throws Error `invalid_data` if the postings are damaged. Fields that are not indexed share one empty model.
   std::shared_ptr<const FieldModel> model(const Lucene::String& field);
+  /// The same with the totals of a collection of which the index is a part. The last one per field is kept.
+  std::shared_ptr<const FieldModel> model(const Lucene::String& field, const FieldStatistics& totals);
 
  private:
   /// The first thread that needs the model builds it, without blocking threads that need other fields.
   struct Entry {
     std::mutex mutex;
     std::shared_ptr<const FieldModel> model;
+    std::shared_ptr<const FieldModel> of_collection;  ///< null until it is asked for
   };
   std::shared_ptr<Entry> entry(const Lucene::String& field);
   std::shared_ptr<const FieldModel> make(const Lucene::String& field) const;

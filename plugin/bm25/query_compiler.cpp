@@ -68,8 +68,8 @@ struct QueryCompiler::Part {
 };
 
 QueryCompiler::QueryCompiler(const Lucene::SearcherPtr& searcher, const Lucene::IndexReaderPtr& reader,
-                             std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model)
-    : searcher_(searcher), reader_(reader), model_(std::move(model)) {}
+                             Statistics statistics)
+    : searcher_(searcher), reader_(reader), statistics_(std::move(statistics)) {}
 
 QueryPtr QueryCompiler::resolve(QueryPtr query, float& boost) const {
   for (;;) {
@@ -132,7 +132,7 @@ Importance QueryCompiler::importance(const std::vector<TermPtr>& terms, const Fi
   importance.boost = boost;
   double idf = 0;
   for (const TermPtr& term : terms) {
-    const std::int64_t matching = searcher_->docFreq(term);
+    const std::int64_t matching = statistics_.document_frequency(term);
     if (matching == 0 && terms.size() > 1) continue;
     importance.document_frequencies.push_back(matching);
     idf += inverse_document_frequency(matching, model.statistics().document_count);
@@ -142,12 +142,12 @@ Importance QueryCompiler::importance(const std::vector<TermPtr>& terms, const Fi
 }
 
 TermWeightPtr QueryCompiler::term(const QueryPtr& query, const TermPtr& term, float boost) {
-  const auto model = model_(term->field());
+  const auto model = statistics_.model(term->field());
   return Lucene::newLucene<TermWeight>(query, term, model, importance({term}, *model, boost));
 }
 
 WeightPtr QueryCompiler::frequency(const QueryPtr& query, const std::vector<TermPtr>& terms, float boost) {
-  const auto model = model_(terms.front()->field());
+  const auto model = statistics_.model(terms.front()->field());
   return Lucene::newLucene<FrequencyWeight>(query, query->createWeight(searcher_), model,
                                             importance(terms, *model, boost));
 }

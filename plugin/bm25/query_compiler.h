@@ -16,9 +16,12 @@ namespace relucent::bm25 {
 /// is not modified (Lucene++'s BooleanQuery::rewrite would multiply a boost into its clause at every search).
 class QueryCompiler {
  public:
-  /// @param model  returns the model of a field
-  QueryCompiler(const Lucene::SearcherPtr& searcher, const Lucene::IndexReaderPtr& reader,
-                std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model);
+  /// Where scores take their statistics from.
+  struct Statistics {
+    std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model;  ///< of a field
+    std::function<std::int64_t(const Lucene::TermPtr&)> document_frequency;
+  };
+  QueryCompiler(const Lucene::SearcherPtr& searcher, const Lucene::IndexReaderPtr& reader, Statistics statistics);
 
   Lucene::WeightPtr compile(const Lucene::QueryPtr& query, float boost = 1);
 
@@ -37,7 +40,7 @@ class QueryCompiler {
 
   Lucene::SearcherPtr searcher_;
   Lucene::IndexReaderPtr reader_;
-  std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model_;
+  Statistics statistics_;
 };
 
 }  // namespace relucent::bm25

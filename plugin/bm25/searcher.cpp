@@ -52,11 +52,6 @@ std::set<std::string> utf8_names(const Lucene::HashSet<Lucene::String>& names) {
 
 }  // namespace
 
-float FieldStatistics::average_length() const noexcept {
-  if (document_count <= 0) return 1;
-  return static_cast<float>(static_cast<double>(sum_total_term_freq) / static_cast<double>(document_count));
-}
-
 struct BM25Searcher::Implementation {
   Implementation(const Lucene::IndexReaderPtr& index_reader, const FirstStageConfig& first_stage,
                  const IndexConfig& fields, const LogConfig& log_config)
@@ -115,6 +110,50 @@ struct BM25Searcher::Implementation {
 
   std::shared_ptr<const FieldModel> model(const Lucene::String& field) { return models->model(field); }
 
+  bm25::QueryCompiler::Statistics own_statistics() {
+    return {[this](const Lucene::String& field) { return models->model(field); },
+            [this](const Lucene::TermPtr& term) { return std::int64_t{reader->docFreq(term)}; }};
+  }
+
+  /// This index's, adding to `recorded` what is asked for.
+  bm25::QueryCompiler::Statistics recorded_statistics(CollectionStatistics& recorded) {
+    return {[this, &recorded](const Lucene::String& field) {
+              auto found = models->model(field);
+              recorded.fields[to_utf8(field)].totals = found->statistics();
+              return found;
+            },
+            [this, &recorded](const Lucene::TermPtr& term) {
+              const std::int64_t frequency = reader->docFreq(term);
+              recorded.fields[to_utf8(term->field())].document_frequencies[to_utf8(term->text())] = frequency;
+              return frequency;
+            }};
+  }
+
+  bm25::QueryCompiler::Statistics statistics_of(const CollectionStatistics& collection) {
+    return {[this, &collection](const Lucene::String& field) {
+              return models->model(field, field_of(collection, field).totals);
+            },
+            [&collection](const Lucene::TermPtr& term) {
+              const auto& frequencies = field_of(collection, term->field()).document_frequencies;
+              const std::string text = to_utf8(term->text());
+              const auto found = frequencies.find(text);
+              if (found == frequencies.end()) lacks(fmt::format("term \"{}\"", text));
+              return found->second;
+            }};
+  }
+
+  static const CollectionStatistics::Field& field_of(const CollectionStatistics& collection,
+                                                     const Lucene::String& field) {
+    const auto found = collection.fields.find(to_utf8(field));
+    if (found == collection.fields.end()) lacks(fmt::format("field \"{}\"", to_utf8(field)));
+    return found->second;
+  }
+
+  [[noreturn]] static void lacks(const std::string& what) {
+    throw Error(ErrorKind::usage, "the collection's statistics", fmt::format("lack the query's {}", what),
+                "take those that BM25Searcher::statistics_of() returns for the same query");
+  }
+
   Lucene::TopDocsPtr search_flat(const std::vector<bm25::TermWeightPtr>& terms, const Lucene::FilterPtr& filter,
                                  std::int32_t n) const {
     bm25::TopHits top(std::min(n, reader->maxDoc()));
@@ -172,9 +211,19 @@ std::string BM25Searcher::notice() const { return implementation_->ignored_boost
 
 Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
   return with_errors(implementation_->folder, "preparing the query", [&] {
-    bm25::QueryCompiler compiler(shared_from_this(), reader,
-                                 [this](const Lucene::String& field) { return implementation_->model(field); });
+    const CollectionStatistics* const collection = CollectionStatisticsScope::current();
+    bm25::QueryCompiler compiler(
+        shared_from_this(), reader,
+        collection != nullptr ? implementation_->statistics_of(*collection) : implementation_->own_statistics());
     return compiler.compile(query);
+  });
+}
+
+CollectionStatistics BM25Searcher::statistics_of(const Lucene::QueryPtr& query) {
+  return with_errors(implementation_->folder, "collecting the query's statistics", [&] {
+    CollectionStatistics recorded;
+    bm25::QueryCompiler(shared_from_this(), reader, implementation_->recorded_statistics(recorded)).compile(query);
+    return recorded;
   });
 }
 

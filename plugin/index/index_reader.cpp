@@ -3,15 +3,21 @@
 #include <ReadOnlyDirectoryReader.h>
 #include <SegmentInfo.h>
 #include <SegmentInfos.h>
+#include <SegmentReader.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "plugin/bm25/field_lengths.h"
 #include "plugin/bm25/sidecar.h"
 #include "plugin/index/check/checked_directory.h"
 #include "plugin/index/check/commit_check.h"
+#include "plugin/index/check/file_state.h"
 #include "plugin/index/commit_data.h"
 #include "plugin/index/commit_point.h"
 #include "plugin/index/file_directory.h"
 #include "plugin/index/folder_name.h"
+#include "plugin/index/open_index.h"
 #include "plugin/index/segments_file.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/index_files.h"
@@ -53,19 +59,61 @@ auto with_commit(const std::filesystem::path& folder, const char* operation, Use
   }
 }
 
+/// The readers of segments that the commit has unchanged.
+Lucene::Collection<Lucene::SegmentReaderPtr> unchanged_segments(const Lucene::IndexReaderPtr& reader,
+                                                                const CommitPoint& commit) {
+  auto unchanged = Lucene::Collection<Lucene::SegmentReaderPtr>::newInstance();
+  for (const auto& leaf : bm25::leaf_readers(reader)) {
+    const auto open = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
+    if (!open) continue;
+    const segment::Segment before = recorded_segment(open->getSegmentInfo());
+    const bool same = !before.files.empty() && std::ranges::any_of(commit.segments, [&](const segment::Segment& now) {
+      return now.name == before.name && now.documents == before.documents && now.files == before.files;
+    });
+    if (same) unchanged.add(open);
+  }
+  return unchanged;
+}
+
 }  // namespace
 
-Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder, IndexCheck check) {
+OpenedIndex open_index(const std::filesystem::path& folder, IndexCheck check, const OpenedIndex& before) {
   return with_commit(folder, "opening the index", [&](const auto& plain, const WholeCommit& found) {
+    OpenedIndex opened{{}, check, found.commit.file, found.commit.infos->getVersion(), found.damage};
+    const bool same_check = before.reader && before.check == check;
+    if (same_check && opened.commit == before.commit && opened.version == before.version) {
+      opened.reader = before.reader;
+      return opened;
+    }
     Lucene::DirectoryPtr directory = plain;
     if (check != IndexCheck::none) {
       directory = Lucene::newLucene<CheckedDirectory>(folder, check::checked_sums(folder, found.commit, check));
       for (std::int32_t i = 0; i < found.commit.infos->size(); ++i) found.commit.infos->info(i)->dir = directory;
     }
-    return Lucene::IndexReaderPtr(Lucene::newLucene<Lucene::ReadOnlyDirectoryReader>(
-        directory, found.commit.infos, Lucene::IndexDeletionPolicyPtr(),
-        Lucene::IndexReader::DEFAULT_TERMS_INDEX_DIVISOR));
+    if (same_check) {
+      opened.reader = Lucene::newLucene<Lucene::ReadOnlyDirectoryReader>(
+          directory, found.commit.infos, unchanged_segments(before.reader, found.commit),
+          Lucene::Collection<std::int32_t>(), Lucene::MapStringByteArray(), false,
+          Lucene::IndexReader::DEFAULT_TERMS_INDEX_DIVISOR);
+    } else {
+      opened.reader = Lucene::newLucene<Lucene::ReadOnlyDirectoryReader>(
+          directory, found.commit.infos, Lucene::IndexDeletionPolicyPtr(),
+          Lucene::IndexReader::DEFAULT_TERMS_INDEX_DIVISOR);
+    }
+    return opened;
   });
+}
+
+std::string commits_state(const std::filesystem::path& folder) {
+  std::string state;
+  for (const std::string& file : segments_files(folder)) {
+    state += fmt::format("{} {}\n", file, to_string(file_state(folder / file)));
+  }
+  return state;
+}
+
+Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder, IndexCheck check) {
+  return open_index(folder, check).reader;
 }
 
 std::vector<std::string> find_damage(const std::filesystem::path& folder) {

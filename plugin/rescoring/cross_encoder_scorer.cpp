@@ -49,6 +49,8 @@ class CrossEncoderScorer final : public Scorer {
     return encoder && !sentences_ ? encoder->tokenizer().fingerprint() : 0;
   }
 
+  bool cacheable() const override { return true; }
+
   std::string describe() const override {
     const auto encoder = encoders_.encoder();
     if (!encoder) return "cross-encoder, not loaded: " + encoders_.problem();

@@ -74,6 +74,8 @@ class MirScorer final : public Scorer {
 
   std::uint64_t tokenizer() const override { return model_->tokenizer().fingerprint(); }
 
+  bool cacheable() const override { return true; }
+
   const PassageModel* passage_model() const override { return model_.get(); }
 
   std::string describe() const override {

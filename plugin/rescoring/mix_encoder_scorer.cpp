@@ -62,6 +62,8 @@ class MixEncoderScorer final : public Scorer {
     encoder_->encode(texts, embeddings, stop);
   }
 
+  bool cacheable() const override { return true; }
+
   std::string describe() const override {
     return fmt::format("MixEncoder {} on {}, candidates of at most {} tokens in {} {}",
                        encoder_->checkpoint().lexically_normal().string(), relucent::describe(encoder_->backend()),

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "plugin/lucene_errors.h"
+#include "plugin/rescoring/searcher_parts.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
@@ -29,26 +30,28 @@ void require_text_field(const Lucene::IndexReaderPtr& reader, const std::string&
 
 }  // namespace
 
-Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config) {
-  return openSearcher(index, config, std::shared_ptr<const Rescorer>());
+std::filesystem::path folder_to_search(const std::filesystem::path& index, const Config& config) {
+  const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
+  if (!folder.empty()) return folder;
+  throw Error(ErrorKind::usage, "openSearcher", "no index was given",
+              "give its directory in the call or as [index] path in the profile");
 }
 
-Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config,
-                                      const std::shared_ptr<const Rescorer>& rescorer) {
-  check_config(config);
-  const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
-  if (folder.empty()) {
-    throw Error(ErrorKind::usage, "openSearcher", "no index was given",
-                "give its directory in the call or as [index] path in the profile");
+Lucene::IndexSearcherPtr make_searcher(const Lucene::IndexReaderPtr& reader, const Config& config,
+                                       const std::filesystem::path& folder, const RescorerSource& rescorer) {
+  if (!config.rescorer.enabled) {
+    return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index, config.log);
   }
-  return with_errors(folder.string(), "opening a searcher", [&]() -> Lucene::IndexSearcherPtr {
-    const Lucene::IndexReaderPtr reader = open_reader(folder, config.index.verify);
-    if (!config.rescorer.enabled) {
-      return Lucene::newLucene<BM25Searcher>(reader, config.first_stage, config.index, config.log);
-    }
-    for (const std::string& field : config.index.fields_read()) require_text_field(reader, field, folder.string());
-    return Lucene::newLucene<RescoringSearcher>(reader, config,
-                                                rescorer ? rescorer : std::make_shared<Rescorer>(config));
+  for (const std::string& field : config.index.fields_read()) require_text_field(reader, field, folder.string());
+  return Lucene::newLucene<RescoringSearcher>(reader, config, rescorer());
+}
+
+Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config) {
+  check_config(config);
+  const std::filesystem::path folder = folder_to_search(index, config);
+  return with_errors(folder.string(), "opening a searcher", [&] {
+    return make_searcher(open_reader(folder, config.index.verify), config, folder,
+                         [&] { return std::make_shared<Rescorer>(config); });
   });
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plugin/rescoring/cascade.h"
+#include "relucent/score_cache.h"
 
 namespace relucent {
 namespace {
@@ -273,9 +274,14 @@ std::vector<RescoringStage> make_stages(const RescorerConfig& config,
   std::vector<RescoringStage> stages;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     if (!scorers[i]) throw Error(ErrorKind::usage, "Rescorer", "the scorer is null", "pass a scorer");
-    stages.push_back({std::move(scorers[i]), std::move(settings[i])});
+    stages.push_back({with_score_cache(std::move(scorers[i]), settings[i].cache_mb), std::move(settings[i])});
   }
   return stages;
+}
+
+std::int32_t StageResult::cached() const {
+  return static_cast<std::int32_t>(
+      std::ranges::count_if(scores, [](const auto& score) { return score && score->cached; }));
 }
 
 std::size_t RescoredCandidates::stage_of(std::size_t candidate) const {

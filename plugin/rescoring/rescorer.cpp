@@ -32,6 +32,7 @@ RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combin
     hit->logit = score_given->score;
     hit->tokens = score_given->tokens;
     hit->truncated = score_given->truncated;
+    hit->cached = score_given->cached;
   } else {
     hit->status = RescoredHit::Status::without_text;
   }
@@ -54,6 +55,12 @@ Rescorer::Rescorer(const Config& config, std::vector<std::shared_ptr<const Score
         fmt::format("rescoring the best {} hits with {}", stage.config.window, stage.scorer->describe()));
     if (const std::string notice = stage.scorer->notice(); !notice.empty()) implementation_->log.info(notice);
     if (const std::string warning = stage.scorer->warning(); !warning.empty()) implementation_->log.warning(warning);
+    if (stage.config.cache_mb > 0 && !stage.scorer->cacheable()) {
+      implementation_->log.warning(
+          fmt::format("[rescorer] cache_mb has no effect, because the scorer does not say that its scores may be kept "
+                      "(Scorer::cacheable): {}",
+                      stage.scorer->describe()));
+    }
   }
 }
 
@@ -116,7 +123,9 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
     const StageResult& stage = rescored.stages[i];
     const auto scored =
         std::count_if(stage.scores.begin(), stage.scores.end(), [](const auto& one) { return one.has_value(); });
-    answer->stages.push_back({stages()[i].scorer->describe(), static_cast<std::int32_t>(scored), stage.times});
+    answer->stages.push_back(
+        {stages()[i].scorer->describe(), static_cast<std::int32_t>(scored), stage.cached(), stage.times});
+    answer->cached += stage.cached();
   }
   answer->times.passages = passages;
   return answer;

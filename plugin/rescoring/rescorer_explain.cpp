@@ -45,6 +45,7 @@ Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& sco
     description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
   }
   if (score.query_truncated) description += ", the end of the query was cut off";
+  if (score.cached) description += ", from the cache of scores";
   return node(score.score, description);
 }
 

@@ -63,7 +63,12 @@ RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_sea
   with_errors("second stage", "opening the records beside the index",
               [&] { rescorer_->implementation_->stage().require_records(reader_to_search); });
 }
-RescoringSearcher::~RescoringSearcher() = default;
+
+RescoringSearcher::~RescoringSearcher() {
+  // Another searcher of the same reader opens them again.
+  rescorer_->implementation_->opened.embeddings.forget(reader);
+  rescorer_->implementation_->opened.graphs.forget(reader);
+}
 
 const Rescorer& RescoringSearcher::rescorer() const noexcept { return *rescorer_; }
 

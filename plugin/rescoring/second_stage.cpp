@@ -69,8 +69,8 @@ bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene:
 
 /// Never null. @param reader  null if the searcher is not over one index
 std::shared_ptr<const StoredEmbeddings> open_embeddings(const SecondStage& stage, std::size_t index,
-                                                        const Lucene::IndexReaderPtr& reader) {
-  return stage.opened.embeddings.of(reader, index, [&] {
+                                                        const Lucene::IndexReaderPtr& reader, const StopSignal& stop) {
+  return stage.opened.embeddings.of(reader, index, stop, [&] {
     const IndexSegments segments = reader ? index_segments(reader) : IndexSegments();
     if (segments.segments.empty() && (!reader || reader->maxDoc() > 0)) {
       return std::make_shared<const StoredEmbeddings>(
@@ -84,8 +84,8 @@ std::shared_ptr<const StoredEmbeddings> open_embeddings(const SecondStage& stage
 }
 
 std::shared_ptr<const IndexGraphs> open_graphs(const SecondStage& stage, std::size_t index, const PassageModel& model,
-                                               const Lucene::IndexReaderPtr& reader) {
-  return stage.opened.graphs.of(reader, index, [&] {
+                                               const Lucene::IndexReaderPtr& reader, const StopSignal& stop) {
+  return stage.opened.graphs.of(reader, index, stop, [&] {
     return std::make_shared<const IndexGraphs>(reader, stage.config.index, stage.config.first_stage, model,
                                                stage.stages[index].config.missing_graphs);
   });
@@ -102,7 +102,7 @@ void fetch_graphs(const SecondStage& stage, std::size_t index, const Lucene::Sea
                 "needs the documents' graphs, but the searcher is not over one index",
                 "rescore the hits of each index by itself");
   }
-  const auto stored = open_graphs(stage, index, *model, reader);
+  const auto stored = open_graphs(stage, index, *model, reader, stop);
   result.graphs[index].resize(result.hits.size());
   for (const std::size_t hit : hits) {
     if (result.texts.texts[hit].empty()) continue;
@@ -120,7 +120,7 @@ std::vector<std::size_t> read_embeddings(const SecondStage& stage, std::size_t i
   HitEmbeddings& embeddings = result.embeddings.at(index);
   embeddings.size = of.scorer->embedding_shape().values();
   if (embeddings.size == 0) return {hits.begin(), hits.end()};
-  const auto stored = open_embeddings(stage, index, reader_of(searcher));
+  const auto stored = open_embeddings(stage, index, reader_of(searcher), result.stop);
   embeddings.places.assign(result.hits.size(), HitEmbeddings::kNone);
   embeddings.values.resize(hits.size() * embeddings.size);
   std::vector<std::size_t> without;
@@ -228,11 +228,10 @@ bool Said::first_time(const std::string& reason) {
 void SecondStage::require_records(const Lucene::IndexReaderPtr& reader) const {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const RescoringStage& stage = stages[i];
-    if (const PassageModel* const model = stage.scorer->passage_model()) open_graphs(*this, i, *model, reader);
-    if (stage.scorer->embedding_shape().rows == 0 || stage.config.missing_embeddings != MissingEmbeddings::error) {
-      continue;
-    }
-    const auto stored = open_embeddings(*this, i, reader);
+    if (const PassageModel* const model = stage.scorer->passage_model()) open_graphs(*this, i, *model, reader, {});
+    if (stage.scorer->embedding_shape().rows == 0) continue;
+    const auto stored = open_embeddings(*this, i, reader, {});
+    if (stage.config.missing_embeddings != MissingEmbeddings::error) continue;
     if (const auto& problem = stored->problem()) {
       opened.embeddings.forget(reader, i);  // it may be mended before the next attempt
       throw Error(problem->kind(), problem->place(), problem->problem(),

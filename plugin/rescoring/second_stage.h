@@ -81,7 +81,8 @@ struct SecondStage {
   Said& said;
   OpenedRecords& opened;
 
-  /// Throws Error if a stage needs embeddings or graphs that the index lacks.
+  /// Opens what the stages read beside the index, so that no search has to. Throws Error if a stage needs embeddings or
+  /// graphs that the index lacks.
   void require_records(const Lucene::IndexReaderPtr& reader) const;
 
   /// @param hits  in first-stage order

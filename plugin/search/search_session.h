@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "relucent/collection_statistics.h"
 #include "relucent/config.h"
 #include "relucent/times.h"
 
 namespace relucent {
 
-class Rescorer;
+struct ManagedSearcher;
 
 /// How a query's text is read.
 enum class QuerySyntax {
@@ -50,6 +51,7 @@ struct SearchHit {
 struct SearchStage {
   std::string scorer;
   std::int64_t rescored = 0;
+  std::int64_t cached = 0;  ///< of them, those whose scores are from the cache
   StageTimes times;
 };
 
@@ -62,6 +64,7 @@ struct SearchResult {
   std::string status;      ///< outcome of rescoring: rescored, no_hits, no_query_text, no_hit_text, failed
   std::int64_t rescored = 0, without_text = 0, truncated = 0;
   std::int64_t encoded = 0;  ///< hits encoded now, because the index has no embedding of them
+  std::int64_t cached = 0;   ///< scores from the cache, by all stages
   bool query_truncated = false;
   bool degraded = false;
   bool by_earlier_stages = false;  ///< a stage failed, and the order is that of the stages before it
@@ -82,11 +85,10 @@ struct SearchExplanation {
 /// at once.
 class SearchSession {
  public:
-  /// @param rescorer  another session's, made with an equal configuration, so that both share its models; null: one of
-  ///                  its own
   /// Throws Error.
-  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax,
-                const std::shared_ptr<const Rescorer>& rescorer = nullptr);
+  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
+  /// Of a searcher that is open. `index`: its name in messages.
+  SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax);
   ~SearchSession();
 
   /// How much of the hits' texts a search returns.
@@ -102,8 +104,9 @@ class SearchSession {
   /// Explains the score that search() gives the document with this number. Throws Error as search() does.
   SearchExplanation explain(std::string_view query, std::int32_t document) const;
 
-  /// The second stage; null without one.
-  std::shared_ptr<const Rescorer> rescorer() const;
+  /// This index's part of the statistics that the scores of the query's first stage depend on. Throws Error as
+  /// search().
+  CollectionStatistics statistics(std::string_view query) const;
 
   /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.

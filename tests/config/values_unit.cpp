@@ -43,6 +43,7 @@ Config far_from_the_defaults() {
   rescorer.top_chunks = 2;
   rescorer.missing_graphs = MissingGraphs::make;
   rescorer.find_passages = false;
+  rescorer.cache_mb = 64;
   config.log = {LogLevel::off, "a.log"};
   using std::chrono::milliseconds;
   config.server = {"::1",

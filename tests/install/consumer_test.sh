@@ -46,6 +46,15 @@ export PKG_CONFIG_PATH
   $(pkg-config --cflags --libs relucent liblucene++)
 check "$work/by-pkg-config" "pkg-config"
 
+# The documentation's program for an index that changes, on the index that the consumer wrote.
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 "$documentation/docs/examples/current_search.cpp" -o "$work/current_search" \
+  $(pkg-config --cflags --libs relucent liblucene++)
+answers=$(printf 'how do I keep bread fresh\noil for a bicycle\n' | "$work/current_search" "$work/index")
+echo "current_search:"; echo "$answers"
+[ "$(sed -n 2p <<<"$answers" | cut -f2)" = answer ] || fail "current_search does not find the answer"
+[ "$(tail -1 <<<"$answers" | cut -f2)" = other ] || fail "current_search does not find the second answer"
+
 "$work/prefix/bin/relucent" --version
 
 # The CUDA module, where there is one, is found beside the library wherever the tree lies.

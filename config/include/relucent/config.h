@@ -83,6 +83,7 @@ struct RescorerConfig {
   std::int32_t top_chunks = 3;  ///< of topk
   MissingGraphs missing_graphs = MissingGraphs::error;
   bool find_passages = true;  ///< whether hits say which part of their text scored best
+  std::int32_t cache_mb = 0;  ///< memory for scores that are kept for repeated queries; 0: none are
   /// One after another, each on the best hits of the one before; empty: the settings above are the only stage. In a
   /// stage, `enabled`, `min_score`, `timeout`, `on_error`, `find_passages` and `stages` have no effect.
   std::vector<RescorerConfig> stages;

@@ -8,18 +8,11 @@
 #include <memory>
 #include <string>
 
+#include "relucent/collection_statistics.h"
 #include "relucent/config.h"
 #include "relucent/export.h"
 
 namespace relucent {
-
-/// Statistics of one indexed field as BM25 uses them. Deleted documents count until a merge drops them.
-struct FieldStatistics {
-  std::int64_t document_count = 0;       ///< documents with at least one token
-  std::int64_t sum_total_term_freq = 0;  ///< tokens in all documents
-  /// (float)(sum_total_term_freq / (double)document_count); 1 for an empty field.
-  RELUCENT_API float average_length() const noexcept;
-};
 
 /// An IndexSearcher whose scores equal modern Lucene's BM25 to the last bit of the float. Flat disjunctions of terms
 /// are evaluated term at a time over the postings, all other queries by a Weight and Scorer; both give the same
@@ -36,6 +29,9 @@ class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
   ~BM25Searcher() override;
 
   const FieldStatistics& statistics() const noexcept;
+  /// This index's part of the statistics that the query's scores depend on, whatever CollectionStatisticsScope there
+  /// is: of its terms, also in phrases and spans, as far as BM25 scores them. Throws Error.
+  CollectionStatistics statistics_of(const Lucene::QueryPtr& query);
 
   /// Has no effect on the BM25 scores. The first call logs a warning.
   void setSimilarity(const Lucene::SimilarityPtr& other) override;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ struct RescoringStage {
 
 /// make_scorer() for each stage. Throws Error.
 RELUCENT_API std::vector<std::shared_ptr<const Scorer>> make_scorers(const RescorerConfig& config);
-/// The stages of `config` with a scorer each. Throws Error `usage` for another number of them or a null one.
+/// The stages of `config` with a scorer each; with_score_cache() where cache_mb is above 0. Throws Error `usage` for
+/// another number of scorers or a null one.
 RELUCENT_API std::vector<RescoringStage> make_stages(const RescorerConfig& config,
                                                      std::vector<std::shared_ptr<const Scorer>> scorers);
 
@@ -46,6 +48,9 @@ struct StageResult {
   std::vector<std::optional<CandidateScore>> scores;  ///< [first rescore window]; nullopt: not scored by this stage
   std::vector<CombinedHit> order;                     ///< of all candidates after this stage
   StageTimes times;                                   ///< fetch, tokenize, encode, device and combine
+
+  /// How many of the scores are from a cache.
+  RELUCENT_API std::int32_t cached() const;
 };
 
 /// One query's candidates after the second stage.

@@ -45,6 +45,7 @@ class RELUCENT_API RescoredHit : public Lucene::ScoreDoc {
   std::vector<float> stageLogits;
   std::int32_t tokens = 0;  ///< of the model's input; 0 if the scorer does not count them
   bool truncated = false;   ///< the model did not see the end of the text
+  bool cached = false;      ///< `logit` is from the cache of scores (`[rescorer] cache_mb`)
   /// The part of the text that gave the score: the chunk with the greatest logit, or what the model read of a text in
   /// one piece. Absent if status is not `rescored`, the scorer does not know it, the deadline came first, or
   /// `[rescorer] find_passages` is false.
@@ -56,6 +57,7 @@ using RescoredHitPtr = boost::shared_ptr<RescoredHit>;
 struct StageReport {
   std::string scorer;         ///< Scorer::describe()
   std::int32_t rescored = 0;  ///< hits that it scored
+  std::int32_t cached = 0;    ///< of them, those whose scores are from the cache
   StageTimes times;           ///< fetch, tokenize, encode, device and combine
 };
 
@@ -92,6 +94,7 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   std::int32_t withoutText = 0;    ///< candidates in the window that have no stored text
   std::int32_t truncated = 0;      ///< candidates whose end the model did not see
   std::int32_t encoded = 0;        ///< candidates encoded now, because the index has no embedding of them
+  std::int32_t cached = 0;         ///< scores taken from the cache instead of computed, by all stages
   bool queryTruncated = false;     ///< the model did not see the end of the query
   std::int32_t belowMinScore = 0;  ///< hits dropped by min_score, among those this search collected
 

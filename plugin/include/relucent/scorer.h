@@ -59,6 +59,7 @@ struct CandidateScore {
   bool query_truncated = false;  ///< the scorer did not see the end of the query
   PieceRange best = {};          ///< what Scorer::passage() needs to find the part of the text that scored best
   bool unreadable = false;       ///< the text has nothing that the model reads: ranked like one without text
+  bool cached = false;           ///< from a cache of scores (`[rescorer] cache_mb`); scorers leave it false
 };
 
 /// A scorer's report on one call.
@@ -103,6 +104,10 @@ class RELUCENT_API Scorer {
                       const StopSignal& /*stop*/) const {
     for (float& number : embeddings) number = std::numeric_limits<float>::quiet_NaN();
   }
+  /// Whether all of a candidate's CandidateScore depends only on the query and on the candidate's text, embedding and
+  /// graph, as long as this scorer exists, so that `[rescorer] cache_mb` may keep it for later queries. By default it
+  /// is not kept, because a scorer may read the candidate's id, rank or first-stage score.
+  virtual bool cacheable() const { return false; }
   /// The model of the built-in scorer of a MIR, which needs Candidate::graph; otherwise null.
   virtual const PassageModel* passage_model() const { return nullptr; }
   /// One line for explain() and logs: the kind of scorer, its device and its checkpoint.
@@ -119,7 +124,7 @@ class RELUCENT_API Scorer {
 ///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
 
-inline constexpr int kScorerAbi = 6;
+inline constexpr int kScorerAbi = 7;
 
 }  // namespace relucent
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 
 #include "index_tools/indexing/encode_index.h"
 #include "relucent/model/checkpoint.h"
+#include "relucent/searcher_manager.h"
 #include "relucent/text_query.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/first_stage_support.h"
@@ -432,6 +434,41 @@ TEST_F(StoredEmbeddingsOfAnIndex, DoNotDependOnTheNumberOfThreads) {
     encode();
     EXPECT_EQ(files(), expected) << threads;
   }
+}
+
+/// How many files of embeddings of the folder are mapped into this process's memory.
+int mapped_embeddings(const fs::path& folder) {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    count += line.find(folder.string() + "/") != std::string::npos && line.find(".embeddings") != std::string::npos;
+  }
+  return count;
+}
+
+TEST_F(StoredEmbeddingsOfAnIndex, AreLetGoOfWithTheLastSearcherOfTheOldCommit) {
+  write_own(index(), documents(60), 30);
+  encode();
+  SearcherManager manager(index(), std::make_shared<const Rescorer>(config, scorer));
+  ManagedSearcher old = manager.acquire();
+  EXPECT_EQ(mapped_embeddings(index()), 2);
+  const Scores expected = scores(search(old.searcher, config));
+  {
+    const auto builder = open_builder(index(), IndexBuilder::Mode::append);
+    for (const TestDocument& document : documents(20, 60)) builder->add(document.id, document.text);
+    builder->close();
+  }
+  expect_error(ErrorKind::io, "encode", [&] { manager.maybeRefresh(); });
+  EXPECT_EQ(manager.acquire().searcher, old.searcher);
+  EXPECT_EQ(mapped_embeddings(index()), 2);
+
+  encode();
+  EXPECT_TRUE(manager.maybeRefresh());
+  EXPECT_EQ(scores(search(old.searcher, config)), expected);
+  EXPECT_EQ(mapped_embeddings(index()), 5);
+  old = {};
+  EXPECT_EQ(mapped_embeddings(index()), 3);
+  EXPECT_EQ(scores(search(manager.acquire().searcher, config)).size(), 80U);
 }
 
 TEST_F(StoredEmbeddingsOfAnIndex, AreOpenedAndReadByManyThreads) {

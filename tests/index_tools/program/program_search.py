@@ -59,6 +59,18 @@ class Search(ProgramTest):
         self.assertEqual(scores, sorted(scores, reverse=True))
         self.assertEqual(plain["hits"][0]["logit"], None)
 
+    def test_a_repeated_question_is_answered_from_the_cache_with_the_same_bits(self):
+        profile = self.folder / "cache.toml"
+        profile.write_text("[rescorer]\ncache_mb = 1\n")
+        asked = f"{QUESTION}\n{QUESTION}\n"
+        first, again = map(json.loads, self.search("--json", "--config", profile, stdin=asked).stdout.splitlines())
+        plain, _ = map(json.loads, self.search("--json", stdin=asked).stdout.splitlines())
+        self.assertNotIn("cached", first)
+        self.assertEqual(again["cached"], again["rescored"])
+        self.assertNotIn("cached", plain)
+        self.assertEqual(first["hits"], plain["hits"])
+        self.assertEqual(again["hits"], plain["hits"])
+
     def test_a_hit_shows_the_passage_that_scored_best(self):
         corpus, profile = self.folder / "long.tsv", self.folder / "long.toml"
         filler = "The weather was fine and the roads were dry. " * 60

@@ -82,6 +82,21 @@ TEST(RescoringExamples, TheGuideShowsBothProgramsAsTheyAre) {
   }
 }
 
+// Compiled in tests/install.
+TEST(RescoringExamples, TheGuideShowsLinesOfTheProgramThatStaysCurrent) {
+  std::ostringstream guide;
+  guide << std::ifstream("docs/embedding.md").rdbuf();
+  int shown = 0;
+  for (const auto& line : lines_of("docs/examples/current_search.cpp")) {
+    const bool calls =
+        line.find("manager") != std::string::npos || line.find("current.searcher->search") != std::string::npos;
+    if (!calls) continue;
+    ++shown;
+    EXPECT_NE(guide.str().find(line), std::string::npos) << line;
+  }
+  EXPECT_EQ(shown, 5);
+}
+
 TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
   const TemporaryFolder folder;
   const auto index = folder.path() / "index";

@@ -9,6 +9,7 @@
 #include "model/mir/passage_model.h"
 #include "plugin/graphs/graph_settings.h"
 #include "relucent/rescore_candidates.h"
+#include "relucent/score_cache.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/tiny_mir.h"
 
@@ -84,6 +85,24 @@ TEST_F(MirAsRescorer, OrdersByTheModelsScores) {
   EXPECT_NE(text.find("MIR"), std::string::npos) << text;
   EXPECT_NE(text.find("passages of 8 word pieces of at most 60"), std::string::npos) << text;
   EXPECT_EQ(scorer->tokenizer(), scorer->passage_model()->tokenizer().fingerprint());
+}
+
+TEST_F(MirAsRescorer, ItsScoresMayBeKeptByTextAndGraph) {
+  const auto cached = with_score_cache(scorer, 1);
+  EXPECT_EQ(cached->passage_model(), scorer->passage_model());
+  const std::vector<Candidate> all = candidates(texts);
+  std::vector<CandidateScore> expected(all.size()), first(all.size()), again(all.size());
+  scorer->score("b x", all, expected, {});
+  cached->score("b x", all, first, {});
+  cached->score("b x", all, again, {});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_FALSE(first[i].cached);
+    EXPECT_TRUE(again[i].cached);
+    EXPECT_EQ(again[i].score, expected[i].score);
+    EXPECT_EQ(again[i].tokens, expected[i].tokens);
+    EXPECT_EQ(again[i].truncated, expected[i].truncated);
+    EXPECT_EQ(again[i].unreadable, expected[i].unreadable);
+  }
 }
 
 TEST_F(MirAsRescorer, ReadsTheIndexsTokenIds) {

@@ -1,0 +1,53 @@
+#include "relucent/collection_statistics.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+thread_local const CollectionStatistics* innermost = nullptr;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& problem) {
+  throw Error(ErrorKind::invalid_data, fmt::format("the collection's statistics, field \"{}\"", field), problem,
+              "add up what BM25Searcher::statistics_of() returns for the query in each part of the collection");
+}
+
+}  // namespace
+
+float FieldStatistics::average_length() const noexcept {
+  if (document_count <= 0) return 1;
+  return static_cast<float>(static_cast<double>(sum_total_term_freq) / static_cast<double>(document_count));
+}
+
+CollectionStatistics& CollectionStatistics::operator+=(const CollectionStatistics& other) {
+  for (const auto& [name, field] : other.fields) {
+    Field& sum = fields[name];
+    sum.totals.document_count += field.totals.document_count;
+    sum.totals.sum_total_term_freq += field.totals.sum_total_term_freq;
+    for (const auto& [term, frequency] : field.document_frequencies) sum.document_frequencies[term] += frequency;
+  }
+  return *this;
+}
+
+CollectionStatisticsScope::CollectionStatisticsScope(CollectionStatistics statistics)
+    : statistics_(std::move(statistics)), outer_(innermost) {
+  for (const auto& [name, field] : statistics_.fields) {
+    const auto [documents, tokens] = field.totals;
+    if (documents < 0 || tokens < documents) refuse(name, fmt::format("{} tokens in {} documents", tokens, documents));
+    for (const auto& [term, frequency] : field.document_frequencies) {
+      if (frequency >= 0 && frequency <= documents) continue;
+      refuse(name, fmt::format("\"{}\" occurs in {} of {} documents", term, frequency, documents));
+    }
+  }
+  innermost = &statistics_;
+}
+
+CollectionStatisticsScope::~CollectionStatisticsScope() { innermost = outer_; }
+
+const CollectionStatistics* CollectionStatisticsScope::current() noexcept { return innermost; }
+
+}  // namespace relucent
