@@ -38,6 +38,7 @@ HttpResponse answer_of(const Refusal& refusal) {
       refusal.status(),
       to_text({{"error", refusal.what()}, {"error_type", refusal.type()}, {"message", refusal.what()}})};
   response.note = refusal.what();
+  if (refusal.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }
 
@@ -171,6 +172,9 @@ std::size_t Service::run(const std::function<void(std::uint16_t port)>& ready) {
        .tick = [this] { refuse_overdue(); }});
   http_ = &http;
   ready(http.port());
+  if (!is_loopback(settings_.host) && !tokens()->required()) {
+    say_("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
+  }
   http.run();
   // No thread may hold an exchange when its server ends.
   queue_.take_if([](const Job&) { return true; });
@@ -217,26 +221,21 @@ HttpResponse Service::answer_now(const std::shared_ptr<HttpExchange>& exchange) 
   if (!get) return not_allowed("GET, HEAD");
   if (request.path == "/health") return {200, to_text({{"status", "ok"}})};
   if (request.path == "/ready") return ready();
-  const auto tokens = this->tokens();
-  if (tokens->required() && !tokens->find(request.header("authorization"))) {
-    HttpResponse response = answer_of({401, "Validation", "a bearer token is needed"});
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return response;
-  }
+  require_token(request);
   if (request.path == "/info") return info();
   return {200, metrics_.text(queue_.size(), engine()->cache()), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
+void Service::require_token(const HttpRequest& request) const {
+  const auto tokens = this->tokens();
+  if (!tokens->required() || tokens->find(request.header("authorization"))) return;
+  throw Refusal(401, "Validation", "a bearer token is needed");
+}
+
 void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route) {
   const HttpRequest& request = exchange->request();
-  const auto tokens = this->tokens();
-  if (tokens->required() && !tokens->find(request.header("authorization"))) {
-    HttpResponse response = answer_of({401, "Validation", "a bearer token is needed"});
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    exchange->answer(std::move(response));
-    return;
-  }
-  require_own_page(request, !tokens->required() && is_loopback(settings_.host));
+  require_token(request);
+  require_own_page(request, !tokens()->required() && is_loopback(settings_.host));
   if (draining_) return exchange->answer(draining_answer());
   if (!is_json(request.header("content-type"))) {
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");

@@ -38,8 +38,6 @@ Config load(const ServeOptions& options) {
 
 void say(const std::string& message) { std::cerr << fmt::format("relucent: {}\n", message) << std::flush; }
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
-
 /// What a front shows its shards.
 std::string first_token(const Config& config) { return server::Tokens::load(config.server.token_file).first(); }
 
@@ -64,9 +62,6 @@ int run(const ServeOptions& options) {
   const std::size_t dropped = service.run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
-    if (!is_loopback(settings.host) && !service.has_tokens()) {
-      say("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
-    }
   });
   if (dropped == 0) return ok;
   say(fmt::format("{} requests were dropped", dropped));
