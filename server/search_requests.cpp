@@ -72,7 +72,7 @@ SearchRequest parse_search(std::string_view body, const ServerConfig& limits) {
   const Fields fields(json);
   SearchRequest request;
   SearchOrder& order = request.order;
-  order.query = fields.text("query", static_cast<std::size_t>(limits.text_bytes));
+  order.query = query_of(fields, limits);
   if (order.query.find_first_not_of(" \t\r\n\v\f") == std::string::npos) throw not_valid("`query` is empty");
   order.explain = fields.boolean("explain", false);
   order.hits = static_cast<std::int32_t>(fields.whole_number("k", std::min(10, limits.hits), 1, limits.hits));

@@ -352,8 +352,8 @@ HttpResponse Service::search(const Job& job, StopSignal stop) {
 /// For a front: see shard_engine.h.
 HttpResponse Service::statistics(const Job& job, StopSignal stop) {
   const Json json = parse_object(job.exchange->request().body);
-  const std::string query = Fields(json).text("query", static_cast<std::size_t>(settings_.text_bytes));
-  return {200, to_text(statistics_json(job.engine->statistics(query, stop)))};
+  const std::string query = query_of(Fields(json), settings_);
+  return {200, statistics_json(job.engine->statistics(query, stop)).dump()};
 }
 
 /// Answers those in the queue whose deadline has passed or whose client has gone.

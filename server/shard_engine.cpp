@@ -44,10 +44,10 @@ class ShardEngine final : public Engine {
   }
 
   CollectionStatistics statistics(std::string_view query, const StopSignal& stop) override {
-    Answer body = Answer::object();
+    Json body = Json::object();
     body["query"] = query;
     CollectionStatistics sum;
-    for (const Json& part : ask("/statistics", to_text(body), stop)) sum += parse_statistics(part);
+    for (const Json& part : ask("/statistics", body.dump(), stop)) sum += parse_statistics(part);
     return sum;
   }
 
@@ -117,11 +117,11 @@ class ShardEngine final : public Engine {
   std::vector<SearchHit> first_stage(const SearchOrder& order, std::size_t count,
                                      const CollectionStatistics& collection, const StopSignal& stop,
                                      std::int64_t& total) const {
-    Answer body{{"query", order.query}, {"k", count}, {"texts", "full"}, {"rescore", false}};
+    Json body{{"query", order.query}, {"k", count}, {"texts", "full"}, {"rescore", false}};
     body["statistics"] = statistics_json(collection);
     std::vector<SearchHit> hits;
     try {
-      for (const Json& answer : ask("/search", to_text(body), stop)) {
+      for (const Json& answer : ask("/search", body.dump(), stop)) {
         total += answer.at("total_hits").get<std::int64_t>();
         for (const Json& found : answer.at("hits")) {
           SearchHit& hit = hits.emplace_back();

@@ -28,16 +28,16 @@ std::int64_t count(const Json& value) {
 
 }  // namespace
 
-Answer statistics_json(const CollectionStatistics& statistics) {
-  Answer fields = Answer::object();
+Json statistics_json(const CollectionStatistics& statistics) {
+  Json fields = Json::object();
   for (const auto& [name, field] : statistics.fields) {
-    Answer frequencies = Answer::object();
+    Json frequencies = Json::object();
     for (const auto& [term, frequency] : field.document_frequencies) frequencies[term] = frequency;
     fields[name] = {{"documents", field.totals.document_count},
                     {"tokens", field.totals.sum_total_term_freq},
                     {"frequencies", std::move(frequencies)}};
   }
-  Answer json = Answer::object();
+  Json json = Json::object();
   json["fields"] = std::move(fields);
   return json;
 }

@@ -6,7 +6,7 @@
 namespace relucent::server {
 
 /// {"fields": {NAME: {"documents": N, "tokens": N, "frequencies": {TERM: N}}}}
-Answer statistics_json(const CollectionStatistics& statistics);
+Json statistics_json(const CollectionStatistics& statistics);
 /// Reads it back. Throws Refusal 422 for anything else, and for numbers that no collection has.
 CollectionStatistics parse_statistics(const Json& json);
 
