@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plugin/search/search_session.h"
+#include "relucent/collection_statistics.h"
 #include "relucent/config.h"
 #include "relucent/score_cache.h"
 #include "relucent/scorer.h"
@@ -38,6 +39,8 @@ struct SearchOrder {
   std::int32_t hits = 10;
   SearchSession::Texts texts = SearchSession::Texts::beginnings;
   bool explain = false;
+  bool rescore = true;                                  ///< false: BM25 alone
+  std::optional<CollectionStatistics> statistics = {};  ///< of the collection of which the index is a part
 };
 
 struct SearchAnswer {
@@ -54,15 +57,17 @@ class Engine {
   virtual RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) = 0;
   /// After a missed deadline the first stage's order, marked degraded, unless the profile says on_error = "fail".
   virtual SearchAnswer search(const SearchOrder& order, const StopSignal& stop) = 0;
+  /// The index's part of the statistics that the query's BM25 scores depend on.
+  virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop) = 0;
   virtual bool can_rerank() const = 0;
   virtual bool can_search() const = 0;
   virtual const ModelInfo& model() const = 0;
-  /// Of all stages' caches of scores; zero without `[rescorer] cache_mb`.
+  /// Of all stages; zeros without `[rescorer] cache_mb`.
   virtual ScoreCacheCounts cache() const = 0;
 };
 
-/// Loads the model, and opens the index if `index` or [index] path names one. Shares the model of `before` if its
-/// [rescorer] is the same. Throws Error.
+/// Loads the model, and opens the index if `index` or [index] path names one. Shares with `before`, which open_engine()
+/// made too, the model and the unchanged parts of the index. Throws Error.
 std::shared_ptr<Engine> open_engine(const std::filesystem::path& index, const Config& config,
                                     const std::shared_ptr<Engine>& before = nullptr);
 

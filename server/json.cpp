@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -54,8 +55,7 @@ std::string Fields::text(const char* name, std::size_t max_bytes) const {
   if (!value->is_string()) throw not_valid(fmt::format("`{}` must be a string, not {}", name, kind_of(*value)));
   const auto& text = value->get_ref<const std::string&>();
   if (text.size() > max_bytes) {
-    throw too_much(
-        fmt::format("`{}` has {} bytes, more than the {} allowed ([server] text_bytes)", name, text.size(), max_bytes));
+    throw too_much(fmt::format("`{}` has {} bytes, more than the {} allowed", name, text.size(), max_bytes));
   }
   return text;
 }
@@ -78,6 +78,10 @@ std::int64_t Fields::whole_number(const char* name, std::int64_t absent, std::in
   const auto number = value->get<std::int64_t>();
   if (number < low) throw not_valid(fmt::format("`{}` is below {}", name, low));
   return number;
+}
+
+std::string query_of(const Fields& fields, const ServerConfig& limits) {
+  return fields.text("query", std::min(static_cast<std::size_t>(limits.text_bytes), kQueryBytes));
 }
 
 double as_json(float score) {

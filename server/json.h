@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "relucent/config.h"
+
 namespace relucent::server {
 
 /// Of requests: a map, in which an object with very many keys costs no more than others.
@@ -34,6 +36,11 @@ class Fields {
  private:
   const Json& object_;
 };
+
+/// The string `query`, of at most 64 KiB (kQueryBytes) and [server] text_bytes: the first stage has no deadline of its
+/// own, and takes as long as a query has words. Throws Refusal.
+std::string query_of(const Fields& fields, const ServerConfig& limits);
+inline constexpr std::size_t kQueryBytes = std::size_t{64} << 10;
 
 /// "a string", "a number": for messages.
 std::string kind_of(const Json& value);

@@ -69,11 +69,9 @@ std::string Metrics::text(std::size_t waiting, const ScoreCacheCounts& cache) co
   write_number("reloads_total", "counter", "Times that index and profile were reloaded.", reloads.load(), out);
   write_number("reload_failures_total", "counter", "Reloads that failed and changed nothing.", failed_reloads.load(),
                out);
-  write_number("score_cache_hits_total", "counter", "Scores taken from the cache since the model was loaded.",
-               cache.hits, out);
-  write_number("score_cache_misses_total", "counter", "Scores that the cache did not have.", cache.misses, out);
-  write_number("score_cache_evicted_total", "counter", "Scores that made room for others.", cache.evicted, out);
-  write_number("score_cache_scores", "gauge", "Scores in the cache.", cache.scores, out);
+  write_number("cache_hits_total", "counter", "Scores taken from the cache ([rescorer] cache_mb).", cache.hits, out);
+  write_number("cache_misses_total", "counter", "Scores looked up in the cache in vain.", cache.misses, out);
+  write_number("cache_bytes", "gauge", "Memory of the cache.", cache.bytes, out);
   in_queue.write("queue_seconds", "Time that requests waited to be computed.", out);
   computed.write("compute_seconds", "Time that requests were computed.", out);
   return out;

@@ -91,7 +91,7 @@ RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerC
   const Json json = parse_object(body);
   const Fields fields(json);
   RerankRequest request;
-  request.query = fields.text("query", static_cast<std::size_t>(limits.text_bytes));
+  request.query = query_of(fields, limits);
   request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());
   if (form == RerankForm::tei) {
     request.texts = texts_of(fields, "texts", false, limits);

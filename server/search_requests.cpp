@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "server/json.h"
 #include "server/refusal.h"
+#include "server/statistics_json.h"
 
 namespace relucent::server {
 namespace {
@@ -75,7 +76,7 @@ SearchRequest parse_search(std::string_view body, const ServerConfig& limits) {
   const Fields fields(json);
   SearchRequest request;
   SearchOrder& order = request.order;
-  order.query = fields.text("query", static_cast<std::size_t>(limits.text_bytes));
+  order.query = query_of(fields, limits);
   if (order.query.find_first_not_of(" \t\r\n\v\f") == std::string::npos) throw not_valid("`query` is empty");
   order.explain = fields.boolean("explain", false);
   order.hits = static_cast<std::int32_t>(fields.whole_number("k", std::min(10, limits.hits), 1, limits.hits));
@@ -84,6 +85,8 @@ SearchRequest parse_search(std::string_view body, const ServerConfig& limits) {
         fmt::format("`explain` is possible for `k` up to {} ([server] explained_hits)", limits.explained_hits));
   }
   order.texts = texts_of(fields);
+  order.rescore = fields.boolean("rescore", true);
+  if (const Json* statistics = fields.find("statistics")) order.statistics = parse_statistics(*statistics);
   request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());
   return request;
 }
@@ -96,6 +99,7 @@ std::string search_answer(const SearchOrder& order, const SearchAnswer& answer) 
   if (result.cached > 0) json["cached"] = result.cached;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
+  if (result.cached > 0) json["cached"] = result.cached;
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = without_paths(result.reason);

@@ -20,6 +20,7 @@
 #include "server/refusal.h"
 #include "server/rerank_requests.h"
 #include "server/search_requests.h"
+#include "server/statistics_json.h"
 
 namespace relucent::server {
 namespace {
@@ -37,6 +38,7 @@ HttpResponse answer_of(const Refusal& refusal) {
       refusal.status(),
       to_text({{"error", refusal.what()}, {"error_type", refusal.type()}, {"message", refusal.what()}})};
   response.note = refusal.what();
+  if (refusal.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }
 
@@ -126,6 +128,7 @@ const std::vector<Service::Route>& Service::routes() {
       {"/v1/rerank", &Service::rerank, RerankForm::v1},
       {"/v2/rerank", &Service::rerank, RerankForm::v2},
       {"/search", &Service::search},
+      {"/statistics", &Service::statistics},
   };
   return all;
 }
@@ -169,6 +172,9 @@ std::size_t Service::run(const std::function<void(std::uint16_t port)>& ready) {
        .tick = [this] { refuse_overdue(); }});
   http_ = &http;
   ready(http.port());
+  if (!is_loopback(settings_.host) && !tokens()->required()) {
+    say_("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
+  }
   http.run();
   // No thread may hold an exchange when its server ends.
   queue_.take_if([](const Job&) { return true; });
@@ -215,34 +221,29 @@ HttpResponse Service::answer_now(const std::shared_ptr<HttpExchange>& exchange) 
   if (!get) return not_allowed("GET, HEAD");
   if (request.path == "/health") return {200, to_text({{"status", "ok"}})};
   if (request.path == "/ready") return ready();
-  const auto tokens = this->tokens();
-  if (tokens->required() && !tokens->find(request.header("authorization"))) {
-    HttpResponse response = answer_of({401, "Validation", "a bearer token is needed"});
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return response;
-  }
+  require_token(request);
   if (request.path == "/info") return info();
   return {200, metrics_.text(queue_.size(), engine()->cache()), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
+void Service::require_token(const HttpRequest& request) const {
+  const auto tokens = this->tokens();
+  if (!tokens->required() || tokens->find(request.header("authorization"))) return;
+  throw Refusal(401, "Validation", "a bearer token is needed");
+}
+
 void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route) {
   const HttpRequest& request = exchange->request();
-  const auto tokens = this->tokens();
-  if (tokens->required() && !tokens->find(request.header("authorization"))) {
-    HttpResponse response = answer_of({401, "Validation", "a bearer token is needed"});
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    exchange->answer(std::move(response));
-    return;
-  }
-  require_own_page(request, !tokens->required() && is_loopback(settings_.host));
+  require_token(request);
+  require_own_page(request, !tokens()->required() && is_loopback(settings_.host));
   if (draining_) return exchange->answer(draining_answer());
   if (!is_json(request.header("content-type"))) {
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");
   }
   Job job{exchange, &route, engine(), {}};
-  if (route.compute == &Service::search ? !job.engine->can_search() : !job.engine->can_rerank()) {
-    throw Refusal(404, "Validation",
-                  route.compute == &Service::search ? "this server has no index" : "this server has no model");
+  const bool reranks = route.compute == &Service::rerank;
+  if (reranks ? !job.engine->can_rerank() : !job.engine->can_search()) {
+    throw Refusal(404, "Validation", reranks ? "this server has no model" : "this server has no index");
   }
   const auto longest = settings_.request_timeout;
   job.deadline = request.arrived + longest;
@@ -324,7 +325,11 @@ HttpResponse Service::rerank(const Job& job, StopSignal stop) {
     response.headers.emplace_back("x-degraded", "true");
     response.note = without_paths(scores.fallback);
   }
-  response.measures = {{"texts", static_cast<double>(request.texts.size())}, {"tokens", static_cast<double>(tokens)}};
+  const auto cached = std::ranges::count_if(scores.scores, &CandidateScore::cached);
+  response.headers.emplace_back("x-cache-hits", std::to_string(cached));
+  response.measures = {{"texts", static_cast<double>(request.texts.size())},
+                       {"tokens", static_cast<double>(tokens)},
+                       {"cached", static_cast<double>(cached)}};
   return response;
 }
 
@@ -339,8 +344,16 @@ HttpResponse Service::search(const Job& job, StopSignal stop) {
     response.note = without_paths(answer.result.reason);
   }
   response.measures = {{"hits", static_cast<double>(answer.result.hits.size())},
-                       {"rescored", static_cast<double>(answer.result.rescored)}};
+                       {"rescored", static_cast<double>(answer.result.rescored)},
+                       {"cached", static_cast<double>(answer.result.cached)}};
   return response;
+}
+
+/// For a front: see shard_engine.h.
+HttpResponse Service::statistics(const Job& job, StopSignal stop) {
+  const Json json = parse_object(job.exchange->request().body);
+  const std::string query = query_of(Fields(json), settings_);
+  return {200, statistics_json(job.engine->statistics(query, stop)).dump()};
 }
 
 /// Answers those in the queue whose deadline has passed or whose client has gone.

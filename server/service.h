@@ -36,8 +36,6 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  bool has_tokens() const { return tokens()->required(); }
-
   /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends at once, SIGHUP reloads.
   /// @param ready  called with the port before the first request
   /// Returns the number of requests that were dropped.
@@ -56,11 +54,14 @@ class Service {
   static const std::vector<Route>& routes();
   void handle(const std::shared_ptr<HttpExchange>& exchange);
   HttpResponse answer_now(const std::shared_ptr<HttpExchange>& exchange);
+  /// Throws Refusal.
+  void require_token(const HttpRequest& request) const;
   void enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route);
   void compute_jobs();
   HttpResponse computed(const Job& job);
   HttpResponse rerank(const Job& job, StopSignal stop);
   HttpResponse search(const Job& job, StopSignal stop);
+  HttpResponse statistics(const Job& job, StopSignal stop);
   void refuse_overdue();
   void on_signal(int signal);
   void reload_when_asked(const std::stop_token& stop);

@@ -20,6 +20,8 @@ class Tokens {
   static Tokens load(const std::string& file);
 
   bool required() const noexcept { return !tokens_.empty(); }
+  /// Empty if there is none.
+  std::string first() const { return tokens_.empty() ? std::string() : tokens_.front(); }
   std::size_t count() const noexcept { return tokens_.size(); }
   /// The number of the token in "Bearer TOKEN"; nullopt if it is none of these. Takes the same time for every wrong
   /// token of one length.

@@ -5,18 +5,22 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
 #include "relucent/error.h"
 #include "server/engine.h"
 #include "server/service.h"
+#include "server/shard_engine.h"
+#include "server/tokens.h"
 
 namespace relucent::program {
 namespace {
 
 struct ServeOptions {
   std::string index;
+  std::vector<std::string> shards;
   ProfileFlags profile;
   std::optional<std::string> host, token_file, access_log;
   std::optional<int> port;
@@ -34,13 +38,19 @@ Config load(const ServeOptions& options) {
 
 void say(const std::string& message) { std::cerr << fmt::format("relucent: {}\n", message) << std::flush; }
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+/// What a front shows its shards.
+std::string first_token(const Config& config) { return server::Tokens::load(config.server.token_file).first(); }
 
 int run(const ServeOptions& options) {
+  if (!options.shards.empty() && !options.index.empty()) {
+    throw Error(ErrorKind::usage, "--shards", "cannot be combined with --index", "serve each index by itself");
+  }
   const ServerConfig settings = load(options).server;
   std::string description;
   const auto open = [&](const std::shared_ptr<server::Engine>& before) {
-    auto engine = server::open_engine(options.index, load(options), before);
+    const Config config = load(options);
+    auto engine = options.shards.empty() ? server::open_engine(options.index, config, before)
+                                         : server::open_shards(options.shards, first_token(config), config);
     if (!engine->can_rerank() && !engine->can_search()) {
       throw Error(ErrorKind::usage, "serve", "there is nothing to serve: no model and no index",
                   "set [rescorer] enabled = true, or pass --index DIR");
@@ -52,9 +62,6 @@ int run(const ServeOptions& options) {
   const std::size_t dropped = service.run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
-    if (!is_loopback(settings.host) && !service.has_tokens()) {
-      say("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
-    }
   });
   if (dropped == 0) return ok;
   say(fmt::format("{} requests were dropped", dropped));
@@ -68,6 +75,10 @@ void add_serve(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<ServeOptions>();
   command->add_option("--index", options->index, "Index directory for /search (default: the profile's, or none)")
       ->type_name("DIR");
+  command
+      ->add_option("--shards", options->shards,
+                   "Servers that have the parts of one index, in the order of the documents: /search merges theirs")
+      ->type_name("URL");
   command->add_option("--host", options->host, "Address to listen on (default: 127.0.0.1, this machine alone)")
       ->type_name("ADDRESS");
   command->add_option("--port", options->port, "TCP port; 0: any free one (default: 8080)")->type_name("PORT");

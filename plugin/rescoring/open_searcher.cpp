@@ -47,16 +47,11 @@ Lucene::IndexSearcherPtr make_searcher(const Lucene::IndexReaderPtr& reader, con
 }
 
 Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config) {
-  return openSearcher(index, config, std::shared_ptr<const Rescorer>());
-}
-
-Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config,
-                                      const std::shared_ptr<const Rescorer>& rescorer) {
   check_config(config);
   const std::filesystem::path folder = folder_to_search(index, config);
   return with_errors(folder.string(), "opening a searcher", [&] {
     return make_searcher(open_reader(folder, config.index.verify), config, folder,
-                         [&] { return rescorer ? rescorer : std::make_shared<const Rescorer>(config); });
+                         [&] { return std::make_shared<Rescorer>(config); });
   });
 }
 

@@ -18,9 +18,9 @@
 #include "relucent/error.h"
 #include "relucent/open_searcher.h"
 #include "relucent/rescored_top_docs.h"
-#include "relucent/rescorer.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/rescoring_searcher.h"
+#include "relucent/searcher_manager.h"
 #include "relucent/stored_text.h"
 #include "relucent/text_query.h"
 
@@ -156,14 +156,22 @@ struct SearchSession::Implementation {
   }
 };
 
-SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax,
-                             const std::shared_ptr<const Rescorer>& rescorer)
+SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax)
     : implementation_(std::make_unique<Implementation>()) {
   auto& self = *implementation_;
   self.index = index.empty() ? config.index.path : index.string();
   self.config = config;
   self.syntax = syntax;
-  self.searcher = rescorer ? openSearcher(index, config, rescorer) : openSearcher(index, config);
+  self.searcher = openSearcher(index, config);
+}
+
+SearchSession::SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax)
+    : implementation_(std::make_unique<Implementation>()) {
+  auto& self = *implementation_;
+  self.index = std::move(index);
+  self.config = *searcher.config;
+  self.syntax = syntax;
+  self.searcher = searcher.searcher;
 }
 
 SearchSession::~SearchSession() = default;
@@ -256,9 +264,11 @@ SearchExplanation SearchSession::explain(std::string_view query, std::int32_t do
                       [&] { return tree_of(self.searcher->explain(parsed, document)); });
 }
 
-std::shared_ptr<const Rescorer> SearchSession::rescorer() const {
-  const auto searcher = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher);
-  return searcher ? searcher->shared_rescorer() : nullptr;
+CollectionStatistics SearchSession::statistics(std::string_view query) const {
+  const auto& self = *implementation_;
+  const RescoreQueryPtr parsed = self.parse(query);
+  if (has_no_words(parsed->inner())) return {};
+  return boost::dynamic_pointer_cast<BM25Searcher>(self.searcher)->statistics_of(parsed);
 }
 
 }  // namespace relucent

@@ -11,12 +11,13 @@
 #include <unordered_set>
 #include <vector>
 
+#include "relucent/collection_statistics.h"
 #include "relucent/config.h"
 #include "relucent/times.h"
 
 namespace relucent {
 
-class Rescorer;
+struct ManagedSearcher;
 
 /// How a query's text is read.
 enum class QuerySyntax {
@@ -86,11 +87,10 @@ struct SearchExplanation {
 /// at once.
 class SearchSession {
  public:
-  /// @param rescorer  another session's, made with an equal configuration, so that both share its models; null: one of
-  ///                  its own
   /// Throws Error.
-  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax,
-                const std::shared_ptr<const Rescorer>& rescorer = nullptr);
+  SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
+  /// Of a searcher that is open. `index`: its name in messages.
+  SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax);
   ~SearchSession();
 
   /// How much of the hits' texts a search returns.
@@ -110,8 +110,9 @@ class SearchSession {
   /// Explains the score that search() gives the document with this number. Throws Error as search() does.
   SearchExplanation explain(std::string_view query, std::int32_t document) const;
 
-  /// The second stage; null without one.
-  std::shared_ptr<const Rescorer> rescorer() const;
+  /// This index's part of the statistics that the scores of the query's first stage depend on. Throws Error as
+  /// search().
+  CollectionStatistics statistics(std::string_view query) const;
 
   /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.

@@ -60,7 +60,7 @@ Config far_from_the_defaults() {
                    7,
                    8,
                    9,
-                   10,
+                   16,
                    milliseconds(11),
                    milliseconds(12),
                    milliseconds(13),

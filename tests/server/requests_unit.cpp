@@ -7,10 +7,12 @@
 #include <random>
 #include <string>
 
+#include "server/http_client.h"
 #include "server/json.h"
 #include "server/refusal.h"
 #include "server/rerank_requests.h"
 #include "server/search_requests.h"
+#include "server/statistics_json.h"
 #include "server/tokens.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
@@ -98,10 +100,11 @@ TEST(RerankRequests, RefusesWhatIsAboveALimit) {
   EXPECT_EQ(tei(R"({"query":"q","texts":[]})"), "413 `texts` cannot be empty");
   EXPECT_EQ(tei(R"({"query":"q","texts":["a","b","c","d"]})"), "413 batch size 4 > maximum allowed batch size 3");
   EXPECT_EQ(tei(R"({"query":"0123456789","texts":["0123456789"]})"), "accepted");
-  EXPECT_EQ(tei(R"({"query":"0123456789x","texts":["a"]})"),
-            "413 `query` has 11 bytes, more than the 10 allowed ([server] text_bytes)");
+  EXPECT_EQ(tei(R"({"query":"0123456789x","texts":["a"]})"), "413 `query` has 11 bytes, more than the 10 allowed");
   EXPECT_EQ(tei(R"({"query":"q","texts":["a","0123456789x"]})"),
             "413 `texts[1]` has 11 bytes, more than the 10 allowed ([server] text_bytes)");
+  EXPECT_EQ(outcome([] { parse_search("{\"query\":\"" + std::string(65537, 'x') + "\"}", ServerConfig()); }),
+            "413 `query` has 65537 bytes, more than the 65536 allowed");
   const std::string deep = std::string(100000, '[');
   EXPECT_EQ(tei(R"({"query":)" + deep), "400 byte 264 of the body: nested more than 256 deep");
   EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":18446744073709551615})"),
@@ -185,6 +188,42 @@ TEST(SearchRequests, AreReadWithinTheLimits) {
   EXPECT_EQ(search(R"({"query":"q","k":6,"explain":true})"),
             "413 `explain` is possible for `k` up to 5 ([server] explained_hits)");
   EXPECT_EQ(search(R"({"query":"q","texts":1})"), "422 `texts` must be \"none\", \"snippet\" or \"full\"");
+}
+
+TEST(SearchRequests, CarryStatisticsThereAndBack) {
+  CollectionStatistics statistics;
+  statistics.fields["contents"] = {{3, 40}, {{"a\"b", 2}, {"née", 0}}};
+  statistics.fields["empty"] = {};
+  EXPECT_EQ(parse_statistics(Json::parse(statistics_json(statistics).dump())), statistics);
+  const auto reading = [](const char* json) {
+    return outcome([&] { parse_statistics(Json::parse(json)); }).substr(0, 3);
+  };
+  EXPECT_EQ(reading(R"({"fields":{}})"), "acc");
+  for (const char* wrong :
+       {"1", "{}", R"({"fields":[]})", R"({"fields":{"f":1}})", R"({"fields":{"f":{"documents":1,"tokens":1}}})",
+        R"({"fields":{"f":{"documents":-1,"tokens":1,"frequencies":{}}}})",
+        R"({"fields":{"f":{"documents":1.5,"tokens":1,"frequencies":{}}}})",
+        R"({"fields":{"f":{"documents":1,"tokens":18446744073709551615,"frequencies":{}}}})",
+        R"({"fields":{"f":{"documents":3,"tokens":2,"frequencies":{}}}})",
+        R"({"fields":{"f":{"documents":3,"tokens":9,"frequencies":{"x":4}}}})",
+        R"({"fields":{"f":{"documents":3,"tokens":9,"frequencies":{"x":"1"}}}})"}) {
+    EXPECT_EQ(reading(wrong), "422") << wrong;
+  }
+}
+
+TEST(Peers, AreNamedByHostAndPort) {
+  const auto read = [](const char* url) {
+    const Peer peer = parse_peer(url);
+    return peer.host + " " + peer.port;
+  };
+  EXPECT_EQ(read("http://shard-1:8081"), "shard-1 8081");
+  EXPECT_EQ(read("http://10.0.0.1/"), "10.0.0.1 80");
+  EXPECT_EQ(read("http://[::1]:99"), "::1 99");
+  EXPECT_EQ(read("http://[::1]"), "::1 80");
+  for (const char* wrong : {"", "shard:1", "https://a:1", "http://", "http://:1", "http://a:", "http://a:b",
+                            "http://a/b", "http://u@a:1"}) {
+    EXPECT_THROW(parse_peer(wrong), Error) << wrong;
+  }
 }
 
 TEST(SearchAnswers, HaveBothScoresThePassageAndNoPaths) {

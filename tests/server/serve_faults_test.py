@@ -246,7 +246,7 @@ class Generator:
 class Hostile(unittest.TestCase):
     def test_generated_requests_are_answered_or_cut_and_memory_stays_flat(self):
         generator = Generator(SEED)
-        profile = "[server]\nread_timeout_ms = 500\nidle_timeout_ms = 2000\nbody_bytes = 60000\n"
+        profile = "[server]\nread_timeout_ms = 80\nidle_timeout_ms = 2000\nbody_bytes = 60000\n"
         statuses = {}
         with Server(PROGRAM, "--index", INDEX, *DEVICE, profile=profile) as server:
             after_start = None

@@ -26,11 +26,11 @@ def bits(score):
 
 
 def passages():
-    return [line.rstrip("\n").split("\t") for line in open(DEMO / "collection.tsv", encoding="utf-8")]
+    return [line.split("\t") for line in (DEMO / "collection.tsv").read_text(encoding="utf-8").splitlines()]
 
 
 def queries():
-    return [line.rstrip("\n").split("\t")[1] for line in open(DEMO / "queries.tsv", encoding="utf-8")]
+    return [line.split("\t")[1] for line in (DEMO / "queries.tsv").read_text(encoding="utf-8").splitlines()]
 
 
 def build_index(program, folder, documents=None):
@@ -65,10 +65,11 @@ class Server:
         self.profile.write_text(profile, encoding="utf-8")
         self.log = Path(self.folder.name) / "access.jsonl"
         self.errors = Path(self.folder.name) / "stderr"
-        self.process = subprocess.Popen(
-            [program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
-             *map(str, flags)],
-            stdout=subprocess.DEVNULL, stderr=open(self.errors, "wb"), env={**os.environ, **(environment or {})})
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
+                 *map(str, flags)],
+                stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, **(environment or {})})
         self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
 
     def said(self):
@@ -123,6 +124,16 @@ class Server:
 
     def access_log(self):
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def logged(self, **wanted):
+        """The newest line with these values; it is written after the answer."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            for line in reversed(self.access_log()):
+                if all(line.get(name) == value for name, value in wanted.items()):
+                    return line
+            time.sleep(0.02)
+        raise AssertionError(f"no line with {wanted}: {self.access_log()[-3:]}")
 
     def stop(self, number=signal.SIGTERM, seconds=60):
         """Its exit code."""

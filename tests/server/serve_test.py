@@ -221,7 +221,7 @@ class OneServer(unittest.TestCase):
 
     def test_the_access_log_is_json_with_what_happened(self):
         self.server.post("/rerank", {"query": "q", "texts": ["a", "b"]}, User_Agent="log-test")
-        line = [one for one in self.server.access_log() if one.get("user_agent") == "log-test"][-1]
+        line = self.server.logged(user_agent="log-test")
         self.assertEqual((line["method"], line["path"], line["status"], line["texts"]), ("POST", "/rerank", 200, 2))
         self.assertGreaterEqual(line["milliseconds"], line["compute_ms"])
 
@@ -374,6 +374,71 @@ class Overload(unittest.TestCase):
             self.assertEqual(server.metric("queue_length"), 0)
 
 
+class Cache(unittest.TestCase):
+    def test_repeated_texts_are_scored_once_with_the_same_bits(self):
+        texts = [text for _, text in passages()][:30]
+        body = {"query": EGG, "texts": texts, "raw_scores": True}
+        with Server(PROGRAM, "--index", INDEX, *DEVICE, profile="[rescorer]\ncache_mb = 16\n") as server:
+            first, second = server.post("/rerank", body), server.post("/rerank", body)
+            self.assertEqual(first.headers["x-cache-hits"], "0")
+            self.assertEqual(second.headers["x-cache-hits"], "30")
+            self.assertEqual(second.body, first.body)
+            self.assertEqual(server.metric("cache_hits_total"), 30)
+            before = server.post("/search", {"query": queries()[0]}).json
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for("reloaded in")
+            again = server.post("/search", {"query": queries()[0]}).json
+            self.assertEqual(again["hits"], before["hits"])
+            self.assertEqual(again["cached"], again["rescored"])  # the cache outlives a reload of the same model
+            server.logged(path="/search", cached=again["rescored"])
+
+
+class Shards(unittest.TestCase):
+    def test_a_front_gives_the_hits_of_one_index_with_the_same_bits(self):
+        documents = passages()
+        parts = [documents[:90], documents[90:100], documents[100:]]
+        servers = []
+        try:
+            for i, part in enumerate(parts):
+                index = build_index(PROGRAM, Path(SCRATCH.name) / f"part{i}.index", part)
+                servers.append(Server(PROGRAM, "--index", index, profile="[rescorer]\nenabled = false\n"))
+            urls = [f"http://127.0.0.1:{server.port}" for server in servers]
+            with (Server(PROGRAM, *DEVICE, "--shards", *urls) as front,
+                  Server(PROGRAM, "--index", INDEX, *DEVICE) as one):
+                for query in [*queries(), "the of", "xyzzyqwerty", "rice rice tears"]:
+                    for texts in ("full", "snippet"):
+                        body = {"query": query, "k": 20, "texts": texts}
+                        merged, whole = front.post("/search", body).json, one.post("/search", body).json
+                        for answer in (merged, whole):
+                            del answer["milliseconds"]
+                        self.assertEqual(merged, whole)
+                body = {"query": EGG, "texts": TEXTS}
+                self.assertEqual(front.post("/rerank", body).body, one.post("/rerank", body).body)
+                self.assertEqual(front.post("/search", {"query": "rice", "explain": True}).status, 422)
+                for wrong in (1, {}, {"fields": 1}, {"fields": {}}):
+                    self.assertEqual(servers[0].post("/search", {"query": "rice", "statistics": wrong}).status, 422)
+                servers[1].stop()
+                answer = front.post("/search", {"query": "rice"})
+                self.assertEqual(answer.status, 424)
+                self.assertIn("shard 2 of 3", answer.json["error"])
+        finally:
+            for server in servers:
+                server.__exit__()
+
+    def test_shards_with_a_token_get_the_fronts(self):
+        tokens = Path(SCRATCH.name) / "shard-tokens"
+        tokens.write_text("shared\n")
+        tokens.chmod(0o600)
+        with Server(PROGRAM, "--index", INDEX, "--token-file", tokens,
+                    profile="[rescorer]\nenabled = false\n") as shard:
+            url = f"http://127.0.0.1:{shard.port}"
+            with Server(PROGRAM, "--shards", url, "--token-file", tokens, *DEVICE) as front:
+                answer = front.post("/search", {"query": "rice"}, Authorization="Bearer shared")
+                self.assertEqual(answer.status, 200, answer)
+            with Server(PROGRAM, "--shards", url, *DEVICE) as front:
+                self.assertEqual(front.post("/search", {"query": "rice"}).status, 424)
+
+
 class Access(unittest.TestCase):
     def test_a_token_is_needed_where_one_is_set(self):
         body = {"query": "q", "texts": ["a"]}
@@ -402,8 +467,7 @@ class Access(unittest.TestCase):
             server.wait_for("reloaded in")
             self.assertEqual(server.post("/rerank", body, Authorization="Bearer one").status, 401)
             self.assertEqual(server.post("/rerank", body, Authorization="Bearer three").status, 200)
-            line = server.access_log()[-1]
-            self.assertEqual(line["client"], "token 2")
+            self.assertEqual(server.logged(status=200, client="token 2")["path"], "/rerank")
 
     def test_mistakes_end_the_program_with_a_message(self):
         def fails(code, *flags, says):
@@ -412,24 +476,14 @@ class Access(unittest.TestCase):
             self.assertEqual(result.returncode, code, result.stderr)
             self.assertIn(says, result.stderr)
 
+        fails(2, "--shards", "ftp://x", says="http://HOST:PORT")
+        fails(2, "--shards", "http://x", "--index", str(INDEX), says="cannot be combined")
         fails(2, "--host", "example.org", says="is not an IP address")
         fails(2, "--port", "70000", says="port")
         fails(1, "--index", "/nonexistent-index", says="/nonexistent-index")
         fails(1, "--token-file", "/nonexistent-tokens", says="/nonexistent-tokens")
         with Server(PROGRAM, *DEVICE) as server:
             fails(1, "--port", str(server.port), says="choose another --host or --port")
-
-    def test_a_repeated_query_is_answered_from_the_cache(self):
-        with Server(PROGRAM, "--index", INDEX, *DEVICE, profile="[rescorer]\ncache_mb = 4\n") as server:
-            body = {"query": queries()[0], "k": 10}
-            first, again = (server.post("/search", body).json for _ in range(2))
-            self.assertNotIn("cached", first)
-            self.assertEqual(again["cached"], first["rescored"])
-            self.assertEqual(again["hits"], first["hits"])
-            self.assertEqual(server.metric("score_cache_hits_total"), first["rescored"])
-            texts = {"query": EGG, "texts": TEXTS}
-            self.assertEqual(server.post("/rerank", texts).body, server.post("/rerank", texts).body)
-            self.assertEqual(server.metric("score_cache_hits_total"), first["rescored"] + len(TEXTS))
 
     def test_bm25_alone_is_served_too(self):
         with Server(PROGRAM, "--index", INDEX, profile="[rescorer]\nenabled = false\n") as server:

@@ -5,25 +5,17 @@
 #include <IndexSearcher.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "relucent/config.h"
 #include "relucent/export.h"
 
 namespace relucent {
-
-class Rescorer;
-
 // NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// The one call a host needs. Returns an IndexSearcher over `index` whose search() returns BM25 hits rescored according
 /// to `config` (plain BM25 with [rescorer] enabled = false). Code that holds an IndexSearcherPtr needs no change.
 /// An empty `index` means [index] path. Throws Error naming the file and the remedy.
 RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config);
-/// The same with a second stage that was made before with an equal [rescorer], so that several searchers, for example
-/// before and after a commit, share its models. It has no effect if [rescorer] enabled is false.
-RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index, const Config& config,
-                                                   const std::shared_ptr<const Rescorer>& rescorer);
 /// The same with the configuration of a TOML profile.
 RELUCENT_API Lucene::IndexSearcherPtr openSearcher(const std::filesystem::path& index,
                                                    const std::filesystem::path& config_file);

@@ -33,8 +33,6 @@ class RELUCENT_API RescoringSearcher : public BM25Searcher {
   Lucene::ExplanationPtr explain(const Lucene::WeightPtr& weight, std::int32_t document) override;
 
   const Rescorer& rescorer() const noexcept;
-  /// The same, for another searcher that shall share its models.
-  const std::shared_ptr<const Rescorer>& shared_rescorer() const noexcept { return rescorer_; }
 
  protected:
   Lucene::WeightPtr createWeight(const Lucene::QueryPtr& query) override;

@@ -31,20 +31,6 @@ TEST(RescoringOpen, EnabledFalseGivesPlainBM25AndLoadsNoModel) {
   EXPECT_EQ(documents_of(searcher->search(term_query("word"), 3)), (std::vector<std::int32_t>{0, 1, 2}));
 }
 
-TEST(RescoringOpen, SearchersMayShareASecondStage) {
-  const SmallIndex before(ten_documents({"1", "2"})), after(ten_documents({"1", "2", "3"}));
-  const auto scorer = std::make_shared<NumberScorer>();
-  const auto rescorer = std::make_shared<Rescorer>(small_config(), scorer);
-  const auto search = [&](const SmallIndex& index) {
-    const auto searcher = openSearcher(index.folder(), small_config(), rescorer);
-    EXPECT_EQ(boost::dynamic_pointer_cast<RescoringSearcher>(searcher)->shared_rescorer(), rescorer);
-    return documents_of(searcher->search(term_query("word"), 3));
-  };
-  EXPECT_EQ(search(before), (std::vector<std::int32_t>{1, 0, 2}));
-  EXPECT_EQ(search(after), (std::vector<std::int32_t>{2, 1, 0}));
-  EXPECT_EQ(scorer->sizes.size(), 2U);
-}
-
 TEST(RescoringOpen, AProfileMayNameTheIndex) {
   const SmallIndex index(ten_documents({"1", "2"}));
   const TemporaryFolder folder;

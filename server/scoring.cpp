@@ -1,0 +1,73 @@
+#include "server/scoring.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <regex>
+#include <vector>
+
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+#include "server/refusal.h"
+
+namespace relucent::server {
+
+RerankScores score_texts(const Scorer& scorer, const MakeGraph& make_graph, std::string_view query,
+                         std::span<const std::string> texts, const StopSignal& stop) {
+  std::vector<Candidate> candidates(texts.size());
+  std::vector<std::string> graphs(make_graph ? texts.size() : 0);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    // Scorers get no empty texts; the model reads nothing of a space.
+    candidates[i].text = texts[i].empty() ? std::string_view(" ") : std::string_view(texts[i]);
+    candidates[i].first_stage_rank = static_cast<std::int32_t>(i) + 1;
+    if (make_graph) candidates[i].graph = graphs[i] = make_graph(candidates[i].text, stop);
+  }
+  RerankScores answer;
+  answer.scores.resize(texts.size());
+  const auto start = std::chrono::steady_clock::now();
+  ScoringStats stats = scorer.timed_score(query, candidates, answer.scores, stop);
+  answer.times = stats.times;
+  answer.times.encode = time_since(start) - stats.times.tokenize;
+  answer.fallback = std::move(stats.fallback);
+  stop.throw_if_due("scoring the texts");
+  for (CandidateScore& score : answer.scores) {
+    if (score.unreadable) score.score = std::numeric_limits<float>::lowest();
+  }
+  return answer;
+}
+
+ModelInfo model_info(const Config& config, const Scorer& scorer) {
+  const RescorerConfig stage = config.rescorer.effective_stages().back();
+  ModelInfo info;
+  const std::string line = scorer.describe();
+  info.description = without_paths(line);
+  const bool built_in = stage.module == RescorerConfig().module;
+  const std::filesystem::path given = built_in ? stage.model : stage.module;
+  const std::filesystem::path named = given.empty() ? default_model() : given;
+  const std::filesystem::path folder = named.has_filename() ? named : named.parent_path();
+  info.name = config.server.model_name.empty() ? folder.filename().string() : config.server.model_name;
+  if (built_in) {
+    info.max_length = stage.max_length > 0 ? stage.max_length : inspect_checkpoint(named).max_length;
+  }
+  // Scorers describe their precision in words alone: "... on cpu (avx512, bf16, 2 threads), ...".
+  std::smatch found;
+  if (std::regex_search(line, found, std::regex("\\b(fp32|tf32|bf16|fp16|int8)\\b"))) info.precision = found[1];
+  return info;
+}
+
+ScoreCacheCounts cache_counts(std::span<const RescoringStage> stages) {
+  ScoreCacheCounts sum;
+  for (const RescoringStage& stage : stages) {
+    const auto counts = score_cache_counts(*stage.scorer);
+    if (!counts) continue;
+    sum.hits += counts->hits;
+    sum.misses += counts->misses;
+    sum.evicted += counts->evicted;
+    sum.scores += counts->scores;
+    sum.bytes += counts->bytes;
+  }
+  return sum;
+}
+
+}  // namespace relucent::server
