@@ -99,7 +99,6 @@ std::string search_answer(const SearchOrder& order, const SearchAnswer& answer) 
   if (result.cached > 0) json["cached"] = result.cached;
   json["without_text"] = result.without_text;
   json["truncated"] = result.truncated;
-  if (result.cached > 0) json["cached"] = result.cached;
   json["query_truncated"] = result.query_truncated;
   json["degraded"] = result.degraded;
   if (!result.reason.empty()) json["reason"] = without_paths(result.reason);
