@@ -222,6 +222,10 @@ net::awaitable<bool> HttpServer::Implementation::Connection::read(std::optional<
   parser.body_limit(static_cast<std::uint64_t>(settings.body_bytes));
   co_await http::async_read_header(stream_, buffer_, parser, into(failure));
   const auto& message = parser.get();
+  // Two lengths: another server on the way may have read the other one.
+  if (!failure && message.count(http::field::transfer_encoding) > 0 && message.count(http::field::content_length) > 0) {
+    failure = http::error::bad_transfer_encoding;
+  }
   if (!failure && lower(to_string(message[http::field::expect])) == "100-continue") {
     http::response<http::empty_body> go_on{http::status::continue_, message.version()};
     co_await http::async_write(stream_, go_on, into(failure));
