@@ -12,11 +12,27 @@ export LC_ALL=C.UTF-8
 source cmake/install-packages.sh
 install_packages "$PWD"
 
+# The tests of the Python package need packages from PyPI: installs them, where it can be reached, for a Python of their
+# own. A Python of yours, named by RELUCENT_PYTHON or by the release build's cache, is left alone. With
+# RELUCENT_PYTHON_EXTRAS=all it also installs what the integrations and Spark need. Tests say what they miss.
+prepare_python() {
+  local venv=$PWD/build/test-python needs=tests/python/package/requirements${RELUCENT_PYTHON_EXTRAS:+-all}.txt cached
+  cached=$(sed -n 's/^RELUCENT_PYTHON:STRING=//p' build/release/CMakeCache.txt 2>/dev/null || true)
+  case ${RELUCENT_PYTHON:-$cached} in "" | python3 | "$venv"/*) ;; *) return 0 ;; esac
+  if { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } &&
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 10 -r "$needs"; then
+    RELUCENT_PYTHON=$venv/bin/python
+  else
+    echo "== Packages for the tests of python/ could not be installed: see the skipped tests"
+  fi
+}
+
 build() {  # PRESET TARGET
   local log=build/$1/build.log
   mkdir -p "build/$1"
   echo "== $1: building (log in $log)"
-  { cmake --preset "$1" && cmake --build --preset "$1" --target "$2"; } >"$log" 2>&1 ||
+  { cmake --preset "$1" ${RELUCENT_PYTHON:+"-DRELUCENT_PYTHON=$RELUCENT_PYTHON"} &&
+    cmake --build --preset "$1" --target "$2"; } >"$log" 2>&1 ||
     { tail -60 "$log"; echo "FAILED: building $1"; exit 1; }
 }
 
@@ -43,6 +59,7 @@ work_in_memory() {
   trap 'rm -rf "$TMPDIR"' EXIT
 }
 
+prepare_python
 build release all
 echo "== release: tests"
 run release -j2

@@ -32,6 +32,7 @@ ALLOWED = {
               "index_tools/corpora", "index_tools/evaluation", "index_tools/experiments", "index_tools/indexing",
               "index_tools/program", "server"],
     "docs": ["base", "config", "kernels", "model", "plugin"],
+    "python": ["base", "config", "kernels", "model", "plugin"],
 }
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.
 STAND_INS = {"cuda_runtime.h", "cublasLt.h", "instructions.h", "cuda.h"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests of python/, or exits with 77 and the reason where something that they need is not installed.
+"""Runs the tests of relucent.train, or exits with 77 and the reason where something that they need is not installed.
 
 run_tests.py PROGRAM [pytest's arguments]: PROGRAM is `relucent`.
 """
@@ -18,4 +18,5 @@ os.environ["RELUCENT_PROGRAM"] = os.path.abspath(sys.argv[1])
 os.environ["PYTHONPATH"] = str(FOLDER.parent.parent / "python/src")
 os.environ["OMP_NUM_THREADS"] = "1"
 os.chdir(FOLDER)
-os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(sys.argv[2:] or ["."])])
+tests = sys.argv[2:] or [".", "--ignore=package"]
+os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests])

@@ -1,0 +1,368 @@
+// The extension module relucent._native: thin bindings; the package's Python files are what users call.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/native/candidate_reranker.h"
+#include "python/native/index_searcher.h"
+#include "python/native/interruptible.h"
+#include "python/native/pair_scorer.h"
+#include "relucent/config.h"
+#include "relucent/error.h"
+#include "relucent/index_builder.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+#include "relucent/version.h"
+
+namespace relucent::python {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+const char* code_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return "usage";
+    case ErrorKind::invalid_data: return "invalid_data";
+    case ErrorKind::io: return "io";
+    case ErrorKind::unsupported: return "unsupported";
+    case ErrorKind::device: return "device";
+    case ErrorKind::deadline: return "deadline";
+    case ErrorKind::interrupted: return "interrupted";
+    case ErrorKind::internal: return "internal";
+  }
+  return "internal";
+}
+
+void translate(const std::exception_ptr& thrown, void* /*unused*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    const auto text = [](const std::string& bytes) {
+      return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+    };
+    const nb::object made =
+        nb::module_::import_("relucent.errors")
+            .attr("from_code")(code_of(error.kind()), text(error.place()), text(error.problem()), text(error.remedy()));
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+  }
+}
+
+/// A str's UTF-8, without a copy: a view into the str, which `keep` keeps alive. Half of a surrogate pair, which UTF-8
+/// cannot hold, becomes U+FFFD.
+std::string_view text_of(nb::handle object, nb::list& keep) {
+  if (!PyUnicode_Check(object.ptr())) {
+    throw nb::type_error(("a text is a str, not " + std::string(Py_TYPE(object.ptr())->tp_name)).c_str());
+  }
+  nb::object text = nb::borrow(object);
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) {
+    PyErr_Clear();
+    text = text.attr("encode")("utf-16", "surrogatepass").attr("decode")("utf-16", "replace");
+    bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (bytes == nullptr) throw nb::python_error();
+  }
+  keep.append(text);
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
+std::vector<std::string_view> texts_of(const nb::sequence& objects, nb::list& keep) {
+  std::vector<std::string_view> texts;
+  texts.reserve(nb::len(objects));
+  for (const nb::handle object : objects) texts.push_back(text_of(object, keep));
+  return texts;
+}
+
+/// An array that owns the vector's values; they are not copied. The bindings named take_... hand theirs on like this,
+/// so each may be called once.
+template <typename T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_array(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  const nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+  return {owned->data(), {owned->size()}, owner};
+}
+
+nb::dict milliseconds(const StageTimes& times) {
+  nb::dict result;
+  for (const auto& [name, time] :
+       {std::pair{"parse", times.parse}, std::pair{"first_stage", times.first_stage}, std::pair{"fetch", times.fetch},
+        std::pair{"tokenize", times.tokenize}, std::pair{"encode", times.encode}, std::pair{"device", times.device},
+        std::pair{"combine", times.combine}, std::pair{"passages", times.passages}}) {
+    result[name] = in_milliseconds(time);
+  }
+  return result;
+}
+
+void bind_pair_scorer(nb::module_& module) {
+  nb::class_<PairResults>(module, "PairResults", "The scores of pairs; one entry per pair in each array.")
+      .def(
+          "take_scores", [](PairResults& self) { return to_array(std::move(self.scores)); },
+          "Raw scores (float32); NaN for a document that has nothing the model reads.")
+      .def(
+          "take_tokens", [](PairResults& self) { return to_array(std::move(self.tokens)); },
+          "Tokens of the model's input (int32).")
+      .def(
+          "take_truncated", [](PairResults& self) { return to_array(std::move(self.truncated)); },
+          "1 where the model did not see the end of the document (uint8).")
+      .def_ro("query_truncated", &PairResults::query_truncated)
+      .def_ro("fallback", &PairResults::fallback)
+      .def_prop_ro(
+          "timings", [](const PairResults& self) { return milliseconds(self.times); }, "Milliseconds.");
+  nb::class_<PairScorer>(module, "PairScorer", "A scorer of pairs of texts.")
+      .def(
+          "__init__",
+          [](PairScorer* self, const std::string& toml, const std::string& source) {
+            const nb::gil_scoped_release released;
+            new (self) PairScorer(parse_config(toml, source).rescorer);
+          },
+          "toml"_a, "source"_a)
+      .def(
+          "score",
+          [](const PairScorer& self, const nb::sequence& queries, const nb::sequence& documents) {
+            nb::list keep;
+            const std::vector<std::string_view> query_texts = texts_of(queries, keep);
+            const std::vector<std::string_view> document_texts = texts_of(documents, keep);
+            if (query_texts.size() != document_texts.size()) throw nb::value_error("as many queries as documents");
+            PairResults results;
+            run_interruptibly(
+                [&](const std::stop_token& stop) { results = self.score(query_texts, document_texts, stop); });
+            return results;
+          },
+          "queries"_a, "documents"_a)
+      .def("describe", [](const PairScorer& self) { return self.scorer().describe(); })
+      .def("notice", [](const PairScorer& self) { return self.scorer().notice(); })
+      .def("warning", [](const PairScorer& self) { return self.scorer().warning(); });
+}
+
+void bind_reranker(nb::module_& module) {
+  nb::class_<Reranked>(module, "NativeReranked", "A query's candidates after the second stage.")
+      .def("take_order", [](Reranked& self) { return to_array(std::move(self.order)); })
+      .def("take_scores", [](Reranked& self) { return to_array(std::move(self.scores)); })
+      .def("take_logits", [](Reranked& self) { return to_array(std::move(self.logits)); })
+      .def_ro("status", &Reranked::status)
+      .def_ro("degraded", &Reranked::degraded)
+      .def_ro("reason", &Reranked::reason)
+      .def_ro("truncated", &Reranked::truncated)
+      .def_prop_ro("timings", [](const Reranked& self) { return milliseconds(self.times); });
+  nb::class_<CandidateReranker>(module, "CandidateReranker", "The second stage on candidates without an index.")
+      .def(
+          "__init__",
+          [](CandidateReranker* self, const std::string& toml, const std::string& source) {
+            const nb::gil_scoped_release released;
+            new (self) CandidateReranker(parse_config(toml, source).rescorer);
+          },
+          "toml"_a, "source"_a)
+      .def(
+          "rerank",
+          [](const CandidateReranker& self, const nb::str& query, const nb::sequence& documents,
+             const std::optional<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>& scores) {
+            nb::list keep;
+            const std::string_view text = text_of(query, keep);
+            const std::vector<std::string_view> texts = texts_of(documents, keep);
+            if (scores && scores->size() != texts.size()) throw nb::value_error("as many scores as documents");
+            const std::span<const double> values =
+                scores ? std::span(scores->data(), scores->size()) : std::span<const double>();
+            Reranked result;
+            run_interruptibly([&](const std::stop_token& stop) { result = self.rerank(text, texts, values, stop); });
+            return result;
+          },
+          "query"_a, "documents"_a, "scores"_a.none())
+      .def(
+          "describe",
+          [](const CandidateReranker& self) {
+            nb::list lines;
+            for (const RescoringStage& stage : self.stages()) lines.append(stage.scorer->describe());
+            return nb::str(", then ").attr("join")(lines);
+          },
+          nb::sig("def describe(self) -> str"))
+      .def("warnings", [](const CandidateReranker& self) {
+        std::vector<std::string> warnings;
+        for (const RescoringStage& stage : self.stages()) warnings.push_back(stage.scorer->warning());
+        std::erase(warnings, "");
+        return warnings;
+      });
+}
+
+void bind_searcher(nb::module_& module) {
+  nb::class_<Passage>(module, "Passage", "The part of a hit's stored text that gave the score.")
+      .def_ro("field", &Passage::field, "The stored field.")
+      .def_ro("begin", &Passage::begin, "The first byte of the field's text in UTF-8.")
+      .def_ro("end", &Passage::end, "One past the last byte.")
+      .def_ro("text", &Passage::text, "The part itself, if texts were asked for.")
+      .def("__repr__", [](const Passage& self) {
+        return nb::str("Passage(field={!r}, begin={}, end={})").format(self.field, self.begin, self.end);
+      });
+  nb::class_<Hit>(module, "Hit", "A document that a search found.")
+      .def_ro("id", &Hit::id)
+      .def_ro("rank", &Hit::rank, "From 1.")
+      .def_ro("score", &Hit::score, "The score that the hits are ordered by.")
+      .def_ro("first_stage_rank", &Hit::first_stage_rank, "BM25's rank, from 1.")
+      .def_ro("first_stage_score", &Hit::first_stage_score, "BM25's score.")
+      .def_ro("status", &Hit::status, "rescored, without_text, beyond_window or not_rescored.")
+      .def_ro("logit", &Hit::logit,
+              "The model's raw score, if the hit was rescored; with several stages the last one's.")
+      .def_ro("stage_logits", &Hit::stage_logits, "The raw scores of the stages that scored it, from the first on.")
+      .def_ro("truncated", &Hit::truncated, "Whether the model did not see the end of the text.")
+      .def_ro("passage", &Hit::passage, "The part of the text that gave the score, if it is known.")
+      .def_ro("text", &Hit::text, "The stored text, if texts were asked for.")
+      .def("__repr__", [](const Hit& self) {
+        return nb::str("Hit(rank={}, id={!r}, score={})").format(self.rank, self.id, self.score);
+      });
+  nb::class_<SearchResult>(module, "NativeResult", "What a search found.")
+      .def(
+          "take_hits",
+          [](SearchResult& self) {
+            nb::list hits;
+            for (Hit& hit : self.hits) hits.append(nb::cast(std::move(hit)));
+            self.hits.clear();
+            return hits;
+          },
+          nb::sig("def take_hits(self) -> list[Hit]"), "Best first.")
+      .def_ro("query", &SearchResult::query)
+      .def_ro("total_hits", &SearchResult::total_hits)
+      .def_ro("status", &SearchResult::status)
+      .def_ro("degraded", &SearchResult::degraded)
+      .def_ro("reason", &SearchResult::reason)
+      .def_ro("rescored", &SearchResult::rescored)
+      .def_ro("without_text", &SearchResult::without_text)
+      .def_ro("truncated", &SearchResult::truncated)
+      .def_ro("query_truncated", &SearchResult::query_truncated)
+      .def_prop_ro("timings", [](const SearchResult& self) {
+        nb::dict times = milliseconds(self.times);
+        times["total"] = in_milliseconds(self.total);
+        return times;
+      });
+  nb::class_<IndexSearcher>(module, "IndexSearcher", "An index opened for searching.")
+      .def(
+          "__init__",
+          [](IndexSearcher* self, const std::string& index, const std::string& toml, const std::string& source,
+             bool lucene_syntax) {
+            const nb::gil_scoped_release released;
+            new (self) IndexSearcher(index, parse_config(toml, source),
+                                     lucene_syntax ? QuerySyntax::lucene : QuerySyntax::words);
+          },
+          "index"_a, "toml"_a, "source"_a, "lucene_syntax"_a)
+      .def(
+          "search",
+          [](const IndexSearcher& self, const nb::str& query, std::int32_t hits, bool texts) {
+            nb::list keep;
+            const std::string_view text = text_of(query, keep);
+            SearchResult result;
+            run_interruptibly([&](const std::stop_token& stop) { result = self.search(text, hits, texts, stop); });
+            return result;
+          },
+          "query"_a, "k"_a, "texts"_a)
+      .def(
+          "search_all",
+          [](const IndexSearcher& self, const nb::sequence& queries, std::int32_t hits, bool texts, int jobs) {
+            nb::list keep;
+            const std::vector<std::string_view> query_texts = texts_of(queries, keep);
+            std::vector<SearchResult> results;
+            run_interruptibly(
+                [&](const std::stop_token& stop) { results = self.search_all(query_texts, hits, texts, jobs, stop); });
+            return results;
+          },
+          "queries"_a, "k"_a, "texts"_a, "jobs"_a)
+      .def("describe", &IndexSearcher::describe)
+      .def("notices", &IndexSearcher::notices);
+}
+
+/// An IndexBuilder that can be closed.
+class Builder {
+ public:
+  Builder(const std::string& folder, IndexBuilder::Mode mode, const IndexBuilder::Options& options)
+      : builder_(IndexBuilder::open(folder, mode, options)) {}
+
+  IndexBuilder& open() const {
+    if (!builder_) throw Error(ErrorKind::usage, "IndexBuilder", "is closed", "open another one");
+    return *builder_;
+  }
+  void close() {
+    if (builder_) builder_->close();
+    builder_.reset();
+  }
+  void abandon() { builder_.reset(); }
+
+ private:
+  std::unique_ptr<IndexBuilder> builder_;
+};
+
+void bind_index_builder(nb::module_& module) {
+  using Released = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Builder>(module, "Builder", "Writes an index.")
+      .def(
+          "__init__",
+          [](Builder* self, const std::string& folder, const std::string& mode, const std::string& toml,
+             const std::string& source, double buffer_mb, int threads, const std::string& token_ids_of) {
+            const nb::gil_scoped_release released;
+            const Config config = parse_config(toml, source);
+            IndexBuilder::Options options{config.index, config.first_stage};
+            options.buffer_mb = buffer_mb;
+            options.threads = threads;
+            options.token_ids_of = token_ids_of;
+            using Mode = IndexBuilder::Mode;
+            new (self) Builder(folder,
+                               mode == "append"      ? Mode::append
+                               : mode == "overwrite" ? Mode::overwrite
+                                                     : Mode::create,
+                               options);
+          },
+          "folder"_a, "mode"_a, "toml"_a, "source"_a, "buffer_mb"_a, "threads"_a, "token_ids_of"_a)
+      .def(
+          "add",
+          [](const Builder& self, const nb::str& id, const nb::str& text) {
+            nb::list keep;
+            const std::string_view id_text = text_of(id, keep);
+            const std::string_view document_text = text_of(text, keep);
+            const nb::gil_scoped_release released;
+            self.open().add(id_text, document_text);
+          },
+          "id"_a, "text"_a)
+      .def(
+          "commit",
+          [](const Builder& self, const std::map<std::string, std::string>& data) { self.open().commit(data); },
+          "user_data"_a, Released())
+      .def("committed", [](const Builder& self) { return self.open().committed(); })
+      .def("documents", [](const Builder& self) { return self.open().totals().documents; })
+      .def("tokens", [](const Builder& self) { return self.open().totals().tokens; })
+      .def("recovered", [](const Builder& self) { return self.open().recovered(); })
+      .def(
+          "merge", [](const Builder& self, int segments) { self.open().merge(segments); }, "segments"_a, Released())
+      .def("close", &Builder::close, Released())
+      .def("abandon", &Builder::abandon, Released());
+}
+
+}  // namespace
+}  // namespace relucent::python
+
+NB_MODULE(_native, module) {
+  namespace nb = nanobind;
+  using namespace nb::literals;
+  using namespace relucent;
+  nb::register_exception_translator(python::translate);
+  module.def(
+      "version", [] { return std::string(version()); }, "The library's version.");
+  module.def(
+      "default_model", [] { return default_model().string(); }, "The bundled checkpoint's folder.");
+  module.def(
+      "load_config", [](const std::string& file) { return to_toml(load_config(file)); }, "file"_a,
+      "A profile with every key's effective value, as TOML.");
+  module.def(
+      "stated_activation", [](const std::string& model) { return inspect_checkpoint(model).activation; }, "model"_a,
+      "What sentence-transformers applies to the logits of this checkpoint.");
+  python::bind_pair_scorer(module);
+  python::bind_reranker(module);
+  python::bind_searcher(module);
+  python::bind_index_builder(module);
+}

@@ -1,0 +1,95 @@
+#include "python/native/pair_scorer.h"
+
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "python/native/jobs.h"
+#include "relucent/error.h"
+
+namespace relucent::python {
+namespace {
+
+// Bounds the memory of a call with many documents for one query.
+constexpr std::size_t kCandidatesAtOnce = 1024;
+// They share the scorer's threads or GPU; some are tokenized while others are encoded.
+constexpr int kJobs = 4;
+
+struct QueryPairs {
+  std::string_view query;
+  std::vector<std::size_t> places;
+};
+
+/// With at most kCandidatesAtOnce pairs each.
+std::vector<QueryPairs> by_query(std::span<const std::string_view> queries) {
+  std::vector<QueryPairs> groups;
+  std::unordered_map<std::string_view, std::size_t> group_of;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const auto [found, is_new] = group_of.try_emplace(queries[i], groups.size());
+    if (is_new || groups[found->second].places.size() == kCandidatesAtOnce) {
+      found->second = groups.size();
+      groups.push_back({queries[i], {}});
+    }
+    groups[found->second].places.push_back(i);
+  }
+  return groups;
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
+
+}  // namespace
+
+PairScorer::PairScorer(const RescorerConfig& config) {
+  if (!config.stages.empty()) {
+    throw Error(ErrorKind::unsupported, "[rescorer] stages", "a CrossEncoder is one model",
+                "make one for each stage, or search with a Searcher");
+  }
+  scorer_ = make_scorer(config);
+  if (scorer_->passage_model() != nullptr) {
+    throw Error(ErrorKind::unsupported, config.model,
+                "is a MIR, which needs the graphs of the documents and not their texts alone",
+                "search with a Searcher, or use relucent rerank --index");
+  }
+}
+
+PairResults PairScorer::score(std::span<const std::string_view> queries, std::span<const std::string_view> documents,
+                              const std::stop_token& stop) const {
+  PairResults results;
+  results.scores.resize(documents.size());
+  results.tokens.resize(documents.size());
+  results.truncated.resize(documents.size());
+  const std::vector<QueryPairs> groups = by_query(queries);
+  std::mutex mutex;
+  run_jobs(groups.size(), kJobs, stop, [&](std::size_t group, const StopSignal& signal) {
+    const auto& [query, places] = groups[group];
+    if (is_blank(query)) {
+      throw Error(ErrorKind::usage, "pair " + std::to_string(places.front()), "its query is empty",
+                  "say what the document is to be compared with");
+    }
+    std::vector<Candidate> candidates;
+    for (const std::size_t place : places) {
+      candidates.push_back({{}, documents[place], 0, static_cast<std::int32_t>(candidates.size()) + 1});
+    }
+    std::vector<CandidateScore> scores(places.size());
+    const auto started = std::chrono::steady_clock::now();
+    ScoringStats stats = scorer_->timed_score(query, candidates, scores, signal);
+    const std::chrono::nanoseconds time = time_since(started);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      results.scores[places[i]] = scores[i].unreadable ? std::numeric_limits<float>::quiet_NaN() : scores[i].score;
+      results.tokens[places[i]] = scores[i].tokens;
+      results.truncated[places[i]] = scores[i].truncated ? 1 : 0;
+    }
+    const std::lock_guard lock(mutex);
+    for (const CandidateScore& score : scores)
+      results.query_truncated = results.query_truncated || score.query_truncated;
+    results.times.tokenize += stats.times.tokenize;
+    results.times.encode += time - stats.times.tokenize;
+    results.times.device += stats.times.device;
+    if (results.fallback.empty()) results.fallback = std::move(stats.fallback);
+  });
+  return results;
+}
+
+}  // namespace relucent::python

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/config.h"
+#include "relucent/scorer.h"
+#include "relucent/times.h"
+
+namespace relucent::python {
+
+/// One entry per pair.
+struct PairResults {
+  std::vector<float> scores;            ///< raw; NaN for a document that has nothing the model reads
+  std::vector<std::int32_t> tokens;     ///< of the model's input; 0 if the scorer does not count them
+  std::vector<std::uint8_t> truncated;  ///< whether the model did not see the end of the document
+  bool query_truncated = false;         ///< whether it did not see the end of a query
+  std::string fallback;                 ///< why a fallback scored instead of the configured device; empty if none did
+  StageTimes times;                     ///< tokenize, encode (the rest) and device, summed over queries
+};
+
+/// Scores pairs of texts with the scorer of [rescorer]. Thread-safe.
+class PairScorer {
+ public:
+  /// Throws Error, `unsupported` for a MIR and for several stages.
+  explicit PairScorer(const RescorerConfig& config);
+
+  /// queries[i] is the query of documents[i]; pairs with the same query are computed together, which changes no score.
+  PairResults score(std::span<const std::string_view> queries, std::span<const std::string_view> documents,
+                    const std::stop_token& stop) const;
+
+  const Scorer& scorer() const noexcept { return *scorer_; }
+
+ private:
+  std::shared_ptr<const Scorer> scorer_;
+};
+
+}  // namespace relucent::python

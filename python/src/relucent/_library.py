@@ -1,0 +1,11 @@
+"""The compiled part of the package, or an error that says how to get it."""
+try:
+    import relucent._native as native
+except ModuleNotFoundError as error:
+    if error.name != "relucent._native":
+        raise
+    raise ModuleNotFoundError(
+        "this copy of relucent has no compiled library, only relucent.train; install it with pip install ./python",
+        name=error.name) from None
+
+__all__ = ["native"]

@@ -1,0 +1,112 @@
+"""IndexBuilder and index_dataset."""
+import collections
+import json
+
+import pytest
+
+import relucent
+
+Document = collections.namedtuple("Document", ["doc_id", "text"])
+
+
+class Collection:
+    """What index_dataset needs of a data set of ir_datasets."""
+
+    dataset_id = "demo"
+
+    def __init__(self, documents, fails_after=None):
+        self.documents, self.fails_after, self.read = documents, fails_after, 0
+
+    def docs_iter(self):
+        for doc_id, text in self.documents.items():
+            if self.read == self.fails_after:
+                raise OSError("the disk is gone")
+            self.read += 1
+            yield Document(doc_id, text)
+
+
+def hits(program, index, query):
+    found = json.loads(program("search", "--index", index, "--hits", 20, "--json", query))["hits"]
+    return [(hit["id"], hit["score"], hit["first_stage_score"], hit["text"]) for hit in found]
+
+
+QUERY = "how to stop crying when cutting onions"
+
+
+def test_an_indexed_data_set_is_the_one_of_relucent_index(program, index, documents, tmp_path):
+    progress = []
+    assert relucent.index_dataset(Collection(documents), tmp_path / "index", progress=progress.append) == 318
+    assert hits(program, tmp_path / "index", QUERY) == hits(program, index, QUERY)
+    assert [hit.id for hit in relucent.Searcher(tmp_path / "index").search(QUERY, 20)] \
+        == [row[0] for row in hits(program, index, QUERY)]
+    assert progress == []
+
+
+def test_it_continues_after_an_interruption(program, index, documents, tmp_path):
+    folder = tmp_path / "index"
+    with pytest.raises(OSError, match="the disk is gone"):
+        relucent.index_dataset(Collection(documents, fails_after=250), folder, commit_every=100)
+    assert len(relucent.Searcher(folder, {"rescorer": {"enabled": False}}).search("the bread rice water", 300)) > 0
+    seen = []
+    again = relucent.index_dataset(Collection(documents), folder, text=lambda doc: seen.append(doc.doc_id) or doc.text)
+    assert again == 318 and seen == list(documents)[200:]
+    assert hits(program, folder, QUERY) == hits(program, index, QUERY)
+    seen.clear()  # and a finished one is left as it is
+    assert relucent.index_dataset(Collection(documents), folder, text=lambda doc: seen.append(doc) or "") == 318
+    assert seen == []
+
+
+def test_another_collection_is_not_added_to(documents, tmp_path):
+    few = dict(list(documents.items())[:3])
+    relucent.index_dataset(Collection(few), tmp_path / "index")
+    with pytest.raises(relucent.UsageError, match="holds an index, but not of other"):
+        relucent.index_dataset(Collection(few), tmp_path / "index", name="other")
+    assert relucent.index_dataset(Collection(few), tmp_path / "index", name="other", overwrite=True) == 3
+
+
+def test_default_texts_are_those_of_ir_datasets(tmp_path):
+    class WithDefault:
+        doc_id = "a"
+        text = "body"
+
+        def default_text(self):
+            return "title body"
+
+    class One:
+        def docs_iter(self):
+            yield WithDefault()
+
+    relucent.index_dataset(One(), tmp_path / "index")
+    assert relucent.Searcher(tmp_path / "index").search("title", texts=True)[0].text == "title body"
+
+
+def test_a_builder_commits_or_drops(tmp_path):
+    folder = tmp_path / "index"
+    with pytest.raises(KeyError), relucent.IndexBuilder(folder) as builder:
+        builder.add("a", "rice \ud83d")
+        builder.commit({"state": "first"})
+        builder.add("b", "bread")
+        raise KeyError
+    with relucent.IndexBuilder(folder, "append", threads=1) as builder:
+        assert builder.committed() == {"state": "first"} and builder.documents() == 1
+        builder.add("c", "onion")
+        builder.merge(1)
+    assert builder.__class__ is relucent.IndexBuilder
+    searcher = relucent.Searcher(folder, {"rescorer": {"enabled": False}})
+    assert [hit.id for hit in searcher.search("rice bread onion")] == ["a", "c"]
+    assert searcher.search("rice", texts=True)[0].text == "rice \ufffd"
+    with pytest.raises(relucent.UsageError, match="is closed"):
+        builder.add("d", "more")
+    with pytest.raises(relucent.UsageError, match="index"):
+        relucent.IndexBuilder(folder)
+    with pytest.raises(relucent.UsageError, match="mode"):
+        relucent.IndexBuilder(folder, "creat")
+
+
+def test_token_ids_are_stored(program, documents, tmp_path):
+    few = dict(list(documents.items())[:20])
+    relucent.index_dataset(Collection(few), tmp_path / "ids", token_ids_of=relucent.default_model())
+    relucent.index_dataset(Collection(few), tmp_path / "plain")
+    assert hits(program, tmp_path / "ids", "rice") == hits(program, tmp_path / "plain", "rice")
+    size = {name: sum(file.stat().st_size for file in (tmp_path / name).iterdir()) for name in ("ids", "plain")}
+    assert size["ids"] > size["plain"]
