@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <utility>  // boost/asio/awaitable.hpp needs it
 
 #include "relucent/error.h"
 
