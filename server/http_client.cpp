@@ -1,6 +1,10 @@
 // Like http_server.cpp apart from all else, because of what its headers cost.
 #include "server/http_client.h"
 
+// clang-format off: boost/asio/awaitable.hpp lacks <utility>
+#include <utility>
+// clang-format on
+
 #include <fmt/format.h>
 
 #include <boost/asio/awaitable.hpp>
@@ -12,7 +16,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <utility>  // boost/asio/awaitable.hpp needs it
 
 #include "relucent/error.h"
 
