@@ -37,7 +37,11 @@ step() {  # NAME COMMAND...
 step products $build/bin/relucent model check --device cuda:0
 step agreement $build/tests/kernels_agreement --gtest_filter='*AgreesWith*'
 step determinism $build/tests/kernels_determinism --gtest_filter='*SameBits*-*NumberOfThreads*'
+step mix_encoder $build/tests/kernels_mix_encoder --gtest_filter='*Mix*'
+step exchanges $build/tests/kernels_exchanges
 step sparse_goldens $build/tests/model_golden --gtest_filter='*SparseGolden*cuda*'
+step mixencoder_goldens $build/tests/model_mixencoder_golden --gtest_filter='*cuda*'
+step mir_goldens $build/tests/model_mir --gtest_filter='*cuda*'
 step trained_goldens $build/tests/model_trained_golden --gtest_filter='*Cuda*'
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck initcheck synccheck; do

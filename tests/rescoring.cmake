@@ -59,6 +59,9 @@ foreach(module my_scorer ${broken_modules})
 endforeach()
 target_compile_definitions(rescoring_tests PRIVATE RELUCENT_MODULES="${modules}"
                                                    RELUCENT_FAKE_CUDA_MODULES="${PROJECT_BINARY_DIR}/tests/cuda")
+target_compile_definitions(rescoring_combine_tests PRIVATE
+                           RELUCENT_FAKE_CUDA_MODULES="${PROJECT_BINARY_DIR}/tests/cuda")
+add_dependencies(rescoring_combine_tests fake_cuda_modules)
 add_dependencies(rescoring_tests fake_cuda_modules)
 
 # The documentation's programs, linked as a user links them.

@@ -73,6 +73,7 @@ DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& wha
 DeviceMemory::~DeviceMemory() { cudaFree(data_); }
 
 PinnedMemory::PinnedMemory(int device, std::size_t bytes) {
+  if (bytes == 0) return;
   check(cudaMallocHost(&data_, bytes), device, fmt::format("allocating {} MB of pinned host memory", megabytes(bytes)));
 }
 PinnedMemory::~PinnedMemory() { cudaFreeHost(data_); }

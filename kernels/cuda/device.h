@@ -47,6 +47,7 @@ class DeviceMemory {
 /// Page-locked host memory, which the device can copy to and from without the CPU.
 class PinnedMemory {
  public:
+  /// Of 0 bytes: none.
   PinnedMemory(int device, std::size_t bytes);
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;

@@ -59,7 +59,7 @@ class LoadedPassageModel final : public PassageModel {
     }
     scores.times.tokenize = time_since(start);
     std::vector<float> logits(batch.documents());
-    if (!logits.empty()) backend_->score(batch.batch(), logits, stop);
+    if (!logits.empty()) scores.times.device = backend_->score_with_cost(batch.batch(), logits, stop).time;
     auto next = logits.begin();
     for (std::size_t i = 0; i < documents.size(); ++i) {
       if (documents[i].graph->pieces == 0) continue;

@@ -45,7 +45,7 @@ struct PassageScore {
 struct PassageScores {
   std::vector<PassageScore> documents;  ///< in the order given
   bool query_truncated = false;         ///< the query has more pieces than max_query_tokens
-  StageTimes times;                     ///< tokenize and encode
+  StageTimes times;                     ///< tokenize, encode and device
 };
 
 /// A MIR checkpoint: scores documents by their passages, which exchange information along the documents' graphs.

@@ -4,6 +4,7 @@
 
 #include "plugin/rescoring/device_fallback.h"
 #include "relucent/kernels/backend.h"
+#include "relucent/model/cross_encoder.h"
 
 namespace relucent {
 namespace {
@@ -14,10 +15,49 @@ PairDocument document_of(const Candidate& candidate) {
           candidate.tokens->all ? PairDocument::Ids::all : PairDocument::Ids::first};
 }
 
+LongDocuments long_documents_of(LongDocumentMode mode) {
+  switch (mode) {
+    case LongDocumentMode::truncate: return LongDocuments::truncate;
+    case LongDocumentMode::maxp: return LongDocuments::maxp;
+    case LongDocumentMode::firstp: return LongDocuments::firstp;
+    case LongDocumentMode::sump: return LongDocuments::sump;
+    case LongDocumentMode::avgp: return LongDocuments::avgp;
+    case LongDocumentMode::topk: return LongDocuments::topk;
+  }
+  return LongDocuments::truncate;
+}
+
+std::optional<NamedPattern> pattern_of(PatternChoice choice) {
+  switch (choice) {
+    case PatternChoice::checkpoint: return std::nullopt;
+    case PatternChoice::full: return NamedPattern::full;
+    case PatternChoice::longformer: return NamedPattern::longformer;
+    case PatternChoice::qds: return NamedPattern::qds;
+    case PatternChoice::sparse: return NamedPattern::sparse;
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<const CrossEncoder> load_encoder(const RescorerConfig& config, const BackendOptions& backend) {
+  CrossEncoderOptions options;
+  options.backend = backend;
+  options.max_length = config.max_length;
+  options.attention_window = config.attention_window;
+  options.pattern = pattern_of(config.pattern);
+  options.long_documents = long_documents_of(config.long_documents);
+  options.by_sentences = config.chunk_by == ChunkBy::sentences;
+  options.chunk = config.chunk;
+  options.stride = config.stride;
+  options.max_chunks = config.max_chunks;
+  options.top_chunks = config.top_chunks;
+  return CrossEncoder::load(config.model.empty() ? default_model() : std::filesystem::path(config.model), options);
+}
+
 class CrossEncoderScorer final : public Scorer {
  public:
   explicit CrossEncoderScorer(const RescorerConfig& config)
-      : device_(to_string(config.device)), sentences_(config.pattern == PatternChoice::qds), encoders_(config) {}
+      : sentences_(config.pattern == PatternChoice::qds),
+        encoders_(config, [config](const BackendOptions& backend) { return load_encoder(config, backend); }) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -29,7 +69,8 @@ class CrossEncoderScorer final : public Scorer {
     std::vector<PairDocument> documents;
     documents.reserve(candidates.size());
     for (const Candidate& candidate : candidates) documents.push_back(document_of(candidate));
-    const auto [pairs, reason] = encoders_.score(query, documents, stop);
+    const auto [pairs, reason] = encoders_.score(
+        [&](const CrossEncoder& encoder) { return encoder.score_documents(query, documents, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const PairScore& pair = pairs.documents.at(i);
       scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated, pair.best};
@@ -58,14 +99,7 @@ class CrossEncoderScorer final : public Scorer {
                        relucent::describe(encoder->backend()), encoder->max_length());
   }
 
-  std::string notice() const override {
-    if (const std::string problem = encoders_.problem(); !problem.empty()) {
-      return fmt::format("{} is not available: {}", device_, problem);
-    }
-    const auto encoder = encoders_.encoder();
-    const std::string why = encoder ? encoder->backend().why_no_gpu : "";
-    return why.empty() ? "" : "no GPU is used: " + why;
-  }
+  std::string notice() const override { return encoders_.notice(); }
 
   std::string warning() const override {
     const auto encoder = encoders_.encoder();
@@ -73,9 +107,8 @@ class CrossEncoderScorer final : public Scorer {
   }
 
  private:
-  std::string device_;
   bool sentences_;  // are marked, so texts are needed, not stored ids
-  DeviceFallback encoders_;
+  DeviceFallback<CrossEncoder> encoders_;
 };
 
 }  // namespace

@@ -5,20 +5,23 @@
 #include <vector>
 
 #include "model/mir/passage_model.h"
+#include "plugin/rescoring/device_fallback.h"
 #include "plugin/rescoring/encoder_options.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-std::unique_ptr<const PassageModel> load_mir(const RescorerConfig& config) {
+std::shared_ptr<const PassageModel> load_mir(const RescorerConfig& config, const BackendOptions& options) {
   refuse_text_keys(config, "a MIR", "reads passages as its config.json says");
-  return PassageModel::load(config.model, backend_options(config));
+  return PassageModel::load(config.model, options);
 }
 
 class MirScorer final : public Scorer {
  public:
-  explicit MirScorer(const RescorerConfig& config) : model_(load_mir(config)) {}
+  explicit MirScorer(const RescorerConfig& config)
+      : models_(config, [config](const BackendOptions& options) { return load_mir(config, options); }),
+        form_(models_.needed_encoder()) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -36,7 +39,7 @@ class MirScorer final : public Scorer {
                     "search an index with graphs, which `relucent graphs` makes; for `relucent rerank`, name the index "
                     "that the candidates come from with --index");
       }
-      graphs.push_back(decode_graph(model_->graph_settings(), *candidate.graph, "the graph of " + names.back()));
+      graphs.push_back(decode_graph(form_->graph_settings(), *candidate.graph, "the graph of " + names.back()));
     }
     std::vector<GraphedDocument> documents;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -48,35 +51,36 @@ class MirScorer final : public Scorer {
       document.ids = candidates[i].tokens->ids;
       document.all_ids = candidates[i].tokens->all;
     }
-    const PassageScores passages = model_->score(query, documents, stop);
+    const auto [passages, reason] =
+        models_.score([&](const PassageModel& model) { return model.score(query, documents, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const PassageScore& of = passages.documents.at(i);
       scores[i] = {of.logit.value_or(0), of.tokens, of.truncated, passages.query_truncated};
       scores[i].unreadable = !of.logit;
     }
-    return {passages.times};
+    return {passages.times, reason};
   }
 
-  std::uint64_t tokenizer() const override { return model_->tokenizer().fingerprint(); }
+  std::uint64_t tokenizer() const override { return form_->tokenizer().fingerprint(); }
 
   bool cacheable() const override { return true; }
 
-  const PassageModel* passage_model() const override { return model_.get(); }
+  const PassageModel* passage_model() const override { return form_.get(); }
 
   std::string describe() const override {
-    const GraphSettings& settings = model_->graph_settings();
+    const auto model = models_.encoder();
+    if (!model) return "MIR, not loaded: " + models_.problem();
+    const GraphSettings& settings = form_->graph_settings();
     return fmt::format("MIR {} on {}, passages of {} word pieces of at most {}",
-                       model_->checkpoint().lexically_normal().string(), relucent::describe(model_->backend()),
+                       model->checkpoint().lexically_normal().string(), relucent::describe(model->backend()),
                        settings.window, settings.max_document_tokens);
   }
 
-  std::string notice() const override {
-    const std::string& why = model_->backend().why_no_gpu;
-    return why.empty() ? "" : "no GPU is used: " + why;
-  }
+  std::string notice() const override { return models_.notice(); }
 
  private:
-  std::unique_ptr<const PassageModel> model_;
+  DeviceFallback<PassageModel> models_;
+  std::shared_ptr<const PassageModel> form_;  // for what all of them have in common: settings and tokenizer
 };
 
 }  // namespace

@@ -4,20 +4,25 @@
 
 #include <vector>
 
+#include "plugin/rescoring/device_fallback.h"
 #include "plugin/rescoring/encoder_options.h"
 #include "relucent/model/mix_encoder.h"
 
 namespace relucent {
 namespace {
 
-std::shared_ptr<const MixEncoder> load_mix_encoder(const RescorerConfig& config) {
+std::shared_ptr<const MixEncoder> load_mix_encoder(const RescorerConfig& config, const BackendOptions& options) {
   refuse_text_keys(config, "a MixEncoder", "reads each text once, up to the candidate_max_length of its config.json");
-  return MixEncoder::load(config.model, backend_options(config));
+  return MixEncoder::load(config.model, options);
 }
 
 class MixEncoderScorer final : public Scorer {
  public:
-  explicit MixEncoderScorer(const RescorerConfig& config) : encoder_(load_mix_encoder(config)) {}
+  explicit MixEncoderScorer(const RescorerConfig& config)
+      : encoders_(config, [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
+    const auto encoder = encoders_.needed_encoder();
+    shape_ = {encoder->fingerprint(), encoder->rows(), encoder->hidden()};
+  }
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -29,38 +34,37 @@ class MixEncoderScorer final : public Scorer {
     std::vector<MixCandidate> texts;
     texts.reserve(candidates.size());
     for (const Candidate& candidate : candidates) texts.push_back({candidate.text, candidate.embedding});
-    const MixScores mixed = encoder_->score(query, texts, stop);
+    const auto [mixed, reason] =
+        encoders_.score([&](const MixEncoder& encoder) { return encoder.score(query, texts, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const MixScore& of = mixed.candidates.at(i);
       scores[i] = {of.score, of.tokens, of.truncated, mixed.query_truncated};
     }
-    return {mixed.times};
+    return {mixed.times, reason};
   }
 
-  EmbeddingShape embedding_shape() const override {
-    return {encoder_->fingerprint(), encoder_->rows(), encoder_->hidden()};
-  }
+  EmbeddingShape embedding_shape() const override { return shape_; }
 
   void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
               const StopSignal& stop) const override {
-    encoder_->encode(texts, embeddings, stop);
+    encoders_.needed_encoder()->encode(texts, embeddings, stop);
   }
 
   bool cacheable() const override { return true; }
 
   std::string describe() const override {
+    const auto encoder = encoders_.encoder();
+    if (!encoder) return "MixEncoder, not loaded: " + encoders_.problem();
     return fmt::format("MixEncoder {} on {}, candidates of at most {} tokens in {} {}",
-                       encoder_->checkpoint().lexically_normal().string(), relucent::describe(encoder_->backend()),
-                       encoder_->max_length(), encoder_->rows(), encoder_->rows() == 1 ? "vector" : "vectors");
+                       encoder->checkpoint().lexically_normal().string(), relucent::describe(encoder->backend()),
+                       encoder->max_length(), encoder->rows(), encoder->rows() == 1 ? "vector" : "vectors");
   }
 
-  std::string notice() const override {
-    const std::string& why = encoder_->backend().why_no_gpu;
-    return why.empty() ? "" : "no GPU is used: " + why;
-  }
+  std::string notice() const override { return encoders_.notice(); }
 
  private:
-  std::shared_ptr<const MixEncoder> encoder_;
+  DeviceFallback<MixEncoder> encoders_;
+  EmbeddingShape shape_;
 };
 
 }  // namespace

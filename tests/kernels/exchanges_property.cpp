@@ -21,7 +21,7 @@ TEST_P(Exchanges, AreThoseOfTheReference) {
   for (const std::int32_t hidden : {72, 136}) {
     for (const std::size_t query : {0, 6}) {
       if (emulated() && (hidden == 72) != (query == 0)) continue;
-      RandomModel model({.hidden = hidden, .heads = hidden == 72 ? 3 : 17, .intermediate = 100, .layers = 3});
+      RandomModel model({.hidden = hidden, .heads = hidden == 72 ? 3 : 17, .intermediate = 100});
       model.make_exchanges();
       const PassageInputs inputs(model, query, kLengths);
       const auto ref = model.on({Device::ref(), Precision::fp32, 1, ""});

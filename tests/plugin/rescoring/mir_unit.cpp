@@ -10,6 +10,7 @@
 #include "plugin/graphs/graph_settings.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/score_cache.h"
+#include "tests/support/cuda_support.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/tiny_mir.h"
 
@@ -62,6 +63,27 @@ class MirAsRescorer : public ::testing::Test {
   TemporaryFolder temporary_;
   std::vector<std::string> records_;
 };
+
+TEST_F(MirAsRescorer, TheCpuStandsInForAGpuThatFails) {
+  const std::vector<Candidate> some = candidates(texts);
+  const RescoredCandidates truth = rescore_candidates(*scorer, "b x", some, config, {});
+  config.device = Device::cuda(0);
+  const FakeCuda cuda;
+  const auto on_gpu = make_scorer(config);
+  EXPECT_NE(on_gpu->describe().find("cuda:0 (Fake GPU"), std::string::npos) << on_gpu->describe();
+  for (const std::string why : {"", "fail_score", ""}) {
+    const FakeCuda told(why);
+    const RescoredCandidates rescored = rescore_candidates(*on_gpu, "b x", some, config, {});
+    ASSERT_EQ(rescored.status, RescoreStatus::rescored);
+    EXPECT_EQ(rescored.degraded, !why.empty());
+    EXPECT_NE(rescored.reason.find(why.empty() ? "" : "scored on the CPU"), std::string::npos) << rescored.reason;
+    EXPECT_EQ(rescored.scores[0]->score, truth.scores[0]->score);
+  }
+  const FakeCuda absent("no_driver");
+  const auto without = make_scorer(config);
+  EXPECT_NE(without->passage_model(), nullptr);
+  EXPECT_TRUE(rescore_candidates(*without, "b x", some, config, {}).degraded);
+}
 
 TEST_F(MirAsRescorer, OrdersByTheModelsScores) {
   const RescoredCandidates rescored = rescore_candidates(*scorer, "b x", candidates(texts), config, {});

@@ -8,6 +8,7 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/mix_encoder.h"
 #include "relucent/rescore_candidates.h"
+#include "tests/support/cuda_support.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -61,6 +62,36 @@ TEST_F(MixEncoderAsRescorer, OrdersByTheModelsScores) {
   const std::string text = scorer->describe();
   EXPECT_NE(text.find("MixEncoder"), std::string::npos) << text;
   EXPECT_NE(text.find("at most 20 tokens in 1 vector"), std::string::npos) << text;
+}
+
+TEST_F(MixEncoderAsRescorer, TheCpuStandsInForAGpuThatFailsOrIsAbsent) {
+  const auto scorer = make_scorer(config);
+  const RescoredCandidates truth = rescore_candidates(*scorer, "b x", candidates(), config, {});
+  config.device = Device::cuda(0);
+  const FakeCuda cuda;
+  const auto on_gpu = make_scorer(config);
+  EXPECT_NE(on_gpu->describe().find("cuda:0 (Fake GPU"), std::string::npos) << on_gpu->describe();
+  EXPECT_EQ(on_gpu->embedding_shape(), scorer->embedding_shape());
+  const auto expect_degraded = [&](const Scorer& of, const std::string& why) {
+    const RescoredCandidates rescored = rescore_candidates(of, "b x", candidates(), config, {});
+    ASSERT_EQ(rescored.status, RescoreStatus::rescored);
+    EXPECT_EQ(rescored.degraded, !why.empty());
+    EXPECT_NE(rescored.reason.find(why), std::string::npos) << rescored.reason;
+    for (const std::size_t i : {0, 2, 3}) EXPECT_EQ(rescored.scores[i]->score, truth.scores[i]->score) << why;
+  };
+  expect_degraded(*on_gpu, "");
+  {
+    const FakeCuda broken("fail_score");
+    expect_degraded(*on_gpu, "scored on the CPU, because cuda:0: is out of memory");
+  }
+  expect_degraded(*on_gpu, "");
+  const FakeCuda absent("no_driver");
+  const auto without = make_scorer(config);
+  EXPECT_NE(without->notice().find("cuda:0 is not available"), std::string::npos) << without->notice();
+  EXPECT_EQ(without->embedding_shape(), scorer->embedding_shape());
+  expect_degraded(*without, "CUDA driver: there is none");
+  config.fallback_device = FallbackDevice::none;
+  expect_error(ErrorKind::device, {"CUDA driver"}, [&] { make_scorer(config); });
 }
 
 TEST_F(MixEncoderAsRescorer, AMissedDeadlineGivesTheFirstStagesOrder) {

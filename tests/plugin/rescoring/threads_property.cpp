@@ -85,7 +85,7 @@ class NoEncoder : public CrossEncoder {
 
 TEST(LoadedEncoderThreads, BeginWaitAndForgetAtOnce) {
   std::atomic<int> loads = 0, at_once = 0;
-  LoadedEncoder encoder([&]() -> std::shared_ptr<const CrossEncoder> {
+  LoadedEncoder<CrossEncoder> encoder([&]() -> std::shared_ptr<const CrossEncoder> {
     EXPECT_EQ(++at_once, 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     --at_once;
@@ -116,7 +116,7 @@ TEST(LoadedEncoderThreads, BeginWaitAndForgetAtOnce) {
 TEST(LoadedEncoderThreads, ItsEndWaitsForALoadUnderWay) {
   std::atomic<bool> ended = false;
   {
-    LoadedEncoder encoder([&]() -> std::shared_ptr<const CrossEncoder> {
+    LoadedEncoder<CrossEncoder> encoder([&]() -> std::shared_ptr<const CrossEncoder> {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       ended = true;
       return nullptr;
