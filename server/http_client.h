@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>  // Boost.Asio 1.18 needs it, too
 #include <vector>
 
 namespace relucent::server {

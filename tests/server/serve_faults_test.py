@@ -195,14 +195,14 @@ class Generator:
                  "top_n": lambda: self.random.randrange(-2, 5), "raw_scores": lambda: True, "return_text": lambda: True,
                  "explain": lambda: self.random.random() < 0.2, "truncate": lambda: False, "texts ": self.value,
                  "truncation_direction": lambda: "left", "timeout_ms": lambda: self.random.choice([0, 1, 5, 10**9])}
-        chosen = {name: make() for name, make in known.items() if self.random.random() < 0.75}
+        chosen = {name: make() for name, make in known.items() if self.random.random() < 0.9}
         for name in list(chosen):
-            if self.random.random() < 0.08:
+            if self.random.random() < 0.04:
                 chosen[name] = self.value()
         return chosen
 
     def body(self):
-        kind = self.random.randrange(10)
+        kind = self.random.randrange(20)
         if kind == 0:
             return self.random.randbytes(self.random.randrange(200))
         if kind == 1:
@@ -217,13 +217,13 @@ class Generator:
         return body
 
     def request(self):
-        method = self.random.choice(["POST"] * 12 + ["GET", "HEAD", "PUT", "OPTIONS", "TRACE", "G" * 50, "P\x01ST"])
+        method = self.random.choice(["POST"] * 30 + ["GET", "HEAD", "PUT", "OPTIONS", "TRACE", "G" * 50, "P\x01ST"])
         path = self.random.choice(["/rerank"] * 4 + ["/search"] * 4 + ["/v1/rerank", "/v2/rerank", "/", "/info",
                                                                       "/metrics", "/../../etc/passwd", "/%00", "*",
                                                                       "/" + "a" * self.random.choice([10, 20000])])
         body = self.body()
         headers = [f"Content-Length: {len(body)}", "Content-Type: application/json", "Host: x"]
-        trick = self.random.randrange(14)
+        trick = self.random.randrange(25)
         if trick == 0:
             headers[0] = "Content-Length: " + self.random.choice(
                 ["-1", "1" * 30, "0x10", "5, 5", "", str(len(body) + 9)])
@@ -238,7 +238,7 @@ class Generator:
             headers.append("X-Request-Timeout-Ms: " + self.random.choice(["1", "0", "-5", "x", "9" * 40]))
         elif trick == 5:
             headers.append("Authorization: Bearer " + "z" * self.random.randrange(3000))
-        version = self.random.choice(["HTTP/1.1"] * 10 + ["HTTP/1.0", "HTTP/2.0", "HTTP/1.1 ", ""])
+        version = self.random.choice(["HTTP/1.1"] * 40 + ["HTTP/1.0", "HTTP/2.0", "HTTP/1.1 ", ""])
         head = f"{method} {path} {version}\r\n" + "\r\n".join(headers) + "\r\n\r\n"
         raw = head.encode("utf-8", "replace") + body
         return raw[:self.random.randrange(len(raw))] if self.random.random() < 0.05 else raw
