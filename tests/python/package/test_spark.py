@@ -112,6 +112,18 @@ def test_a_run_is_joined_with_its_topics_and_documents(spark, candidates, topics
     assert again.returncode != 0 and "already exists" in again.stderr
 
 
+def test_topics_are_searched(spark, index, topics):
+    import relucent.spark as engine
+
+    frame = spark.createDataFrame(list(topics.items())[:6], "qid string, query string")
+    config = {"rescorer": {"device": "cpu"}}
+    rows = engine.search(frame, index, config, hits=5, partitions=2).collect()
+    searcher = relucent.Searcher(index, config)
+    expected = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score)
+                for qid, query in list(topics.items())[:6] for hit in searcher.search(query, 5)]
+    assert sorted(map(tuple, rows)) == sorted(expected)
+
+
 def test_mistakes_are_named(spark, candidates):
     import relucent.spark as engine
 
@@ -122,6 +134,11 @@ def test_mistakes_are_named(spark, candidates):
         engine.read(spark, ["a.jsonl", "b.parquet"])
     with pytest.raises(Exception, match="a second time"):
         engine.rerank(frame.union(frame), device="cpu").collect()
+    with pytest.raises(Exception, match="ran out of time"):
+        engine.rerank(frame, device="ref", timeout_ms=1).collect()
+    kept = engine.rerank(frame, device="ref", timeout_ms=1, on_error="first_stage").collect()
+    assert [(row["rank"], row["docno"], row["logit"]) for row in kept] \
+        == [(row["rank"], row["docno"], None) for row in candidates[:5]]
     with pytest.raises(Exception, match="precisoin"):
         engine.rerank(frame, precisoin="fp32").collect()
 
