@@ -100,7 +100,9 @@ case ${1:-} in
     shift
     preset=dev
     if [ "${1:-}" = --changed ]; then
-      mapfile -t files < <(git diff --name-only --diff-filter=d "${2:?--changed needs a commit}" -- '*.cpp' '*.h')
+      # pip, not the presets, compiles python/native, so there are no commands for it.
+      mapfile -t files < <(git diff --name-only --diff-filter=d "${2:?--changed needs a commit}" -- '*.cpp' '*.h' \
+        ':!python/native')
       if [ ${#files[@]} -eq 0 ]; then exit 0; fi
     elif [ $# -gt 0 ]; then
       files=("$@")

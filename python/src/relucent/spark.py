@@ -20,9 +20,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, IntegerType, StringType, StructField, StructType
 
 from relucent.cross_encoder import CrossEncoder
-from relucent.errors import InvalidDataError, UsageError
+from relucent.errors import DeviceError, InvalidDataError, UsageError
 from relucent.reranker import Reranker, with_whole_window
-from relucent.settings import Config, to_toml
+from relucent.search import Searcher
+from relucent.settings import Config, as_toml, to_toml
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +33,7 @@ CANDIDATES = StructType([StructField("qid", StringType()), StructField("query", 
                          StructField("rank", IntegerType()), StructField("score", DoubleType())])
 """The columns of a TIREx rerank file."""
 
+_FAILURES = ("on_error", "fallback_device")
 Settings = tuple[tuple[str, Any], ...]
 
 
@@ -55,12 +57,26 @@ def _reranker(config: str) -> Reranker:
     return Reranker(sections)
 
 
+@functools.lru_cache(maxsize=2)
+def _searcher(index: str, config: str) -> Searcher:
+    sections = tomllib.loads(config)
+    rescorer = sections.setdefault("rescorer", {})
+    if not rescorer.get("threads"):
+        rescorer["threads"] = _threads()
+    return Searcher(index, sections)
+
+
 def loaded_models(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """For mapInPandas: the worker's process id and how many models it has loaded."""
     for batch in batches:
-        loaded = _encoder.cache_info().misses + _reranker.cache_info().misses
+        loaded = sum(cache.cache_info().misses for cache in (_encoder, _reranker, _searcher))
         yield pd.DataFrame({"process": np.full(len(batch), os.getpid(), np.int32),
                             "models": np.full(len(batch), loaded, np.int32)})
+
+
+def _with_null(frame: DataFrame, column: str) -> DataFrame:
+    """Null in place of NaN, which pandas has for a missing float."""
+    return frame.withColumn(column, F.when(F.isnan(column), None).otherwise(F.col(column)))
 
 
 def score_pairs(pairs: DataFrame, *, query: str = "query", text: str = "text", output: str = "logit",
@@ -81,7 +97,7 @@ def score_pairs(pairs: DataFrame, *, query: str = "query", text: str = "text", o
     schema = StructType([*(field for field in pairs.schema if field.name != output), StructField(output, FloatType())])
     names = [field.name for field in schema]
     scored = pairs.drop(output).mapInPandas(lambda batches: (part[names] for part in score(batches)), schema)
-    return scored.withColumn(output, F.when(F.isnan(output), None).otherwise(F.col(output)))
+    return _with_null(scored, output)
 
 
 def candidates_of(run: DataFrame, topics: DataFrame, documents: DataFrame) -> DataFrame:
@@ -106,8 +122,9 @@ def rerank(candidates: DataFrame, config: Config = None, *, partitions: int | No
     if missing:
         raise UsageError("candidates", f"has no column {', '.join(sorted(missing))}",
                          "name the columns qid, query, docno, text, rank and score")
-    profile = with_whole_window(config, {"on_error": "fail", "fallback_device": "none", **_stated(config), **settings})
-    toml = to_toml(profile)
+    failures = {**_stated(config), **{key: settings[key] for key in _FAILURES if key in settings}}
+    toml = to_toml(with_whole_window(config, {"on_error": "fail", **failures, **settings}))
+    strict = not failures
     kept = [field for field in candidates.schema if field.name not in ("rank", "score", "logit")]
     schema = StructType([*kept, StructField("rank", IntegerType()), StructField("score", DoubleType()),
                          StructField("logit", FloatType())])
@@ -116,7 +133,7 @@ def rerank(candidates: DataFrame, config: Config = None, *, partitions: int | No
 
     def order(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for query in _queries(batches):
-            yield _rerank_one(_reranker(toml), query)[names]
+            yield _rerank_one(_reranker(toml), query, strict)[names]
 
     sorting = [F.col("qid")]
     if "rank" in first_stage:
@@ -125,9 +142,36 @@ def rerank(candidates: DataFrame, config: Config = None, *, partitions: int | No
         sorting.append(F.col("score").desc_nulls_last())
     parts = partitions or candidates.sparkSession.sparkContext.defaultParallelism * 4
     # Null is not a number of pandas' column of whole numbers.
-    return candidates.drop("logit").withColumns({name: F.col(name).cast("double") for name in first_stage}) \
-        .repartition(parts, "qid").sortWithinPartitions(*sorting, "docno") \
-        .mapInPandas(order, schema).withColumn("logit", F.when(F.isnan("logit"), None).otherwise(F.col("logit")))
+    numbers = candidates.drop("logit").withColumns({name: F.col(name).cast("double") for name in first_stage})
+    spread = numbers.repartition(parts, "qid").sortWithinPartitions(*sorting, "docno")
+    return _with_null(spread.mapInPandas(order, schema), "logit")
+
+
+def search(topics: DataFrame, index: str | os.PathLike[str], config: Config = None, *, hits: int = 100,
+           partitions: int | None = None) -> DataFrame:
+    """Searches an index for every topic (qid, query): qid, docno, rank, score, logit, first_stage_rank and
+    first_stage_score of the best hits. The index, like the models, must be in the same place on every node. Partitions
+    and failures are as for rerank()."""
+    failures = _stated(config)
+    toml, folder = as_toml(config)[0], os.fspath(index)
+
+    def find(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for batch in batches:
+            for qid, query in zip(batch["qid"], batch["query"], strict=True):
+                found = _searcher(folder, toml).search(query, hits)
+                if found.degraded and not failures:
+                    raise DeviceError(f"query {qid}", found.reason, "state on_error in the profile to accept such hits")
+                yield pd.DataFrame([(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank,
+                                     hit.first_stage_score) for hit in found], columns=names)
+
+    schema = StructType([topics.schema["qid"], StructField("docno", StringType()), StructField("rank", IntegerType()),
+                         StructField("score", DoubleType()), StructField("logit", FloatType()),
+                         StructField("first_stage_rank", IntegerType()),
+                         StructField("first_stage_score", DoubleType())])
+    names = [field.name for field in schema]
+    parts = partitions or topics.sparkSession.sparkContext.defaultParallelism * 4
+    spread = topics.select("qid", "query").repartition(parts, "qid").sortWithinPartitions("qid")
+    return _with_null(spread.mapInPandas(find, schema), "logit")
 
 
 def _queries(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -143,7 +187,7 @@ def _queries(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         yield pd.concat(open_parts, ignore_index=True)
 
 
-def _rerank_one(reranker: Reranker, rows: pd.DataFrame) -> pd.DataFrame:
+def _rerank_one(reranker: Reranker, rows: pd.DataFrame, strict: bool) -> pd.DataFrame:
     qid, query = rows["qid"].iloc[0], rows["query"].iloc[0]
     if not isinstance(query, str) or rows["query"].nunique(dropna=False) != 1:
         raise InvalidDataError(f"query {qid}", "has no text, or several", "give every row of a qid the same query")
@@ -156,6 +200,8 @@ def _rerank_one(reranker: Reranker, rows: pd.DataFrame) -> pd.DataFrame:
     if scores is not None and np.isnan(scores).any():
         scores = None
     found = reranker.rerank(query, texts, scores)
+    if strict and found.degraded:
+        raise DeviceError(f"query {qid}", found.reason, "state fallback_device in the profile to accept such scores")
     ranked = rows.iloc[found.order].copy()
     ranked["rank"] = np.arange(1, len(ranked) + 1, dtype=np.int32)
     ranked["score"] = found.scores.astype(np.float64)
@@ -172,7 +218,7 @@ def _stated(config: Config) -> dict[str, Any]:
     else:
         with open(os.fspath(config), "rb") as file:
             rescorer = tomllib.load(file).get("rescorer", {})
-    return {key: rescorer[key] for key in ("on_error", "fallback_device") if key in rescorer}
+    return {key: rescorer[key] for key in _FAILURES if key in rescorer}
 
 
 def read(spark: SparkSession, paths: list[str], schema: StructType = CANDIDATES) -> DataFrame:
@@ -200,6 +246,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="PATH",
                         help="candidates (qid, query, docno, text, rank, score) as Parquet or JSON lines; with "
                              "--topics and --documents a run (qid, docno, rank, score)")
+    parser.add_argument("--index", metavar="FOLDER", help="search this index for the topics of --input (qid, query)")
+    parser.add_argument("--hits", type=int, default=100, metavar="N", help="per topic of a search (default: 100)")
     parser.add_argument("--topics", metavar="PATH", help="qid, query")
     parser.add_argument("--documents", nargs="+", metavar="PATH", help="docno, text")
     parser.add_argument("--output", required=True, metavar="FOLDER", help="a new folder")
@@ -212,6 +260,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if (options.topics is None) != (options.documents is None):
         parser.error("--topics and --documents belong together")
+    if options.index is not None and (options.topics is not None or options.set):
+        parser.error("--index goes with --input, --config and --hits alone")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("relucent-spark")
     # Version 2 makes a task's files visible before the job has succeeded.
@@ -221,6 +271,10 @@ def main(arguments: list[str] | None = None) -> None:
     spark = builder.getOrCreate()
     try:
         candidates = read(spark, options.input)
+        if options.index is not None:
+            result = search(candidates, options.index, options.config, hits=options.hits, partitions=options.partitions)
+            getattr(result.write, options.format)(options.output)
+            return
         if options.topics is not None:
             candidates = candidates_of(candidates.select("qid", "docno", "rank", "score"),
                                        read(spark, [options.topics]), read(spark, options.documents))

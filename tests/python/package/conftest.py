@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -64,4 +65,4 @@ def logits(program, candidates_file, tmp_path_factory):
     file = tmp_path_factory.mktemp("logits") / "logits.tsv"
     program("rerank", "--input", candidates_file, "--output", file, "--quiet")
     rows = [line.split("\t") for line in file.read_text().splitlines()]
-    return {(qid, docno): float(logit) for qid, docno, logit in rows}
+    return {(qid, docno): float(np.float32(logit)) for qid, docno, logit in rows}

@@ -18,6 +18,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Java is not installed (apt-get install default-jre-headless)", allow_module_level=True)
 
 HERE = pathlib.Path(__file__).parent
+os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
 
 
 @pytest.fixture(scope="module")
@@ -99,17 +100,28 @@ def test_a_run_is_joined_with_its_topics_and_documents(spark, candidates, topics
     pd.DataFrame(topics.items(), columns=["qid", "query"]).to_json(tmp_path / "topics.jsonl", orient="records",
                                                                    lines=True)
     pd.DataFrame(documents.items(), columns=["docno", "text"]).to_parquet(tmp_path / "documents.parquet")
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, "-m", "relucent.spark", "--master", "local[2]", "--partitions", "3", "--format", "json",
                "--input", tmp_path / "run.parquet", "--topics", tmp_path / "topics.jsonl",
                "--documents", tmp_path / "documents.parquet", "--output", tmp_path / "out", "--set", "device=cpu"]
-    subprocess.run(command, check=True, env=environment, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True)
     files = sorted((tmp_path / "out").glob("part-*.json"))
     assert (tmp_path / "out/_SUCCESS").exists() and len(files) == 3
     rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert as_answers(rows) == expected
-    again = subprocess.run(command, env=environment, capture_output=True, text=True)
+    again = subprocess.run(command, capture_output=True, text=True)
     assert again.returncode != 0 and "already exists" in again.stderr
+
+
+def test_topics_are_searched(spark, index, topics):
+    import relucent.spark as engine
+
+    frame = spark.createDataFrame(list(topics.items())[:6], "qid string, query string")
+    config = {"rescorer": {"device": "cpu"}}
+    rows = engine.search(frame, index, config, hits=5, partitions=2).collect()
+    searcher = relucent.Searcher(index, config)
+    expected = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score)
+                for qid, query in list(topics.items())[:6] for hit in searcher.search(query, 5)]
+    assert sorted(map(tuple, rows)) == sorted(expected)
 
 
 def test_mistakes_are_named(spark, candidates):
@@ -122,20 +134,24 @@ def test_mistakes_are_named(spark, candidates):
         engine.read(spark, ["a.jsonl", "b.parquet"])
     with pytest.raises(Exception, match="a second time"):
         engine.rerank(frame.union(frame), device="cpu").collect()
+    with pytest.raises(Exception, match="ran out of time"):
+        engine.rerank(frame, device="ref", timeout_ms=1).collect()
+    kept = engine.rerank(frame, device="ref", timeout_ms=1, on_error="first_stage").collect()
+    assert [(row["rank"], row["docno"], row["logit"]) for row in kept] \
+        == [(row["rank"], row["docno"], None) for row in candidates[:5]]
     with pytest.raises(Exception, match="precisoin"):
         engine.rerank(frame, precisoin="fp32").collect()
 
 
 def test_a_killed_executor_changes_nothing(candidates_file, candidates, expected, tmp_path):
-    more = tmp_path / "more.jsonl"  # 10 copies of each query: long enough to be interrupted
+    more = tmp_path / "more.jsonl"  # 5 copies of each query: long enough to be interrupted
     with open(more, "w") as lines:
-        for copy in range(10):
+        for copy in range(5):
             lines.writelines(json.dumps(dict(row, qid=f"{row['qid']}-{copy}")) + "\n" for row in candidates)
     outputs = {}
     for kill in ("kill", "no"):
         job = subprocess.run([sys.executable, HERE / "spark_job.py", "local-cluster[2,1,1024]", more, tmp_path / kill,
-                              "16", kill], env={**os.environ, "PYSPARK_PYTHON": sys.executable}, capture_output=True,
-                             text=True, timeout=600)
+                              "16", kill], capture_output=True, text=True, timeout=600)
         assert job.returncode == 0, job.stderr[-3000:]
         report = json.loads(job.stdout.splitlines()[-1])
         assert bool(report["killed"]) == (kill == "kill"), report
@@ -147,4 +163,4 @@ def test_a_killed_executor_changes_nothing(candidates_file, candidates, expected
         pd.testing.assert_frame_equal(killed, undisturbed, check_exact=True)
     rows = pd.concat(outputs["kill"]).to_dict("records")
     assert as_answers(rows) == {(f"{qid}-{copy}", docno): answer for (qid, docno), answer in expected.items()
-                                for copy in range(10)}
+                                for copy in range(5)}
