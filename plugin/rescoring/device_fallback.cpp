@@ -74,6 +74,7 @@ std::shared_ptr<const CrossEncoder> DeviceFallback::load(const Device& device) c
   options.chunk = config_.chunk;
   options.stride = config_.stride;
   options.max_chunks = config_.max_chunks;
+  options.first_chunks = config_.keep_chunks == KeepChunks::first;
   options.top_chunks = config_.top_chunks;
   return CrossEncoder::load(config_.model.empty() ? default_model() : std::filesystem::path(config_.model), options);
 }
