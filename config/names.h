@@ -67,6 +67,11 @@ struct Names<ChunkBy> {
   static constexpr std::array<std::pair<ChunkBy, std::string_view>, 2> kAll{
       {{ChunkBy::tokens, "tokens"}, {ChunkBy::sentences, "sentences"}}};
 };
+template <>
+struct Names<KeepChunks> {
+  static constexpr std::array<std::pair<KeepChunks, std::string_view>, 2> kAll{
+      {{KeepChunks::query, "query"}, {KeepChunks::first, "first"}}};
+};
 
 template <>
 struct Names<IndexCheck> {

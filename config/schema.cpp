@@ -283,9 +283,12 @@ std::vector<Key> make_schema() {
                        "Word pieces of a document per chunk (all but truncate)."),
       whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
                        "Word pieces from the start of one chunk to the start of the next; at most chunk."),
-      whole_number_key("rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
-                       "Maximum number of chunks read per document (maxp, sump, avgp, topk): the first and those that "
-                       "share most with the query; 0 is all."),
+      whole_number_key(
+          "rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
+          "Maximum number of chunks read per document (maxp, sump, avgp, topk); keep_chunks says which. 0 is all."),
+      choice_key("rescorer", "keep_chunks", FIELD(rescorer.keep_chunks),
+                 "Which chunks max_chunks keeps: query keeps the first and those that share most with the query; first "
+                 "keeps the first ones."),
       whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
       choice_key("rescorer", "missing_graphs", FIELD(rescorer.missing_graphs),
@@ -463,6 +466,7 @@ std::string_view to_string(OnError value) noexcept { return config::name_of(valu
 std::string_view to_string(MissingEmbeddings value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(ChunkBy value) noexcept { return config::name_of(value); }
+std::string_view to_string(KeepChunks value) noexcept { return config::name_of(value); }
 std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }
 std::string_view to_string(PatternChoice value) noexcept { return config::name_of(value); }
 

@@ -139,7 +139,7 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
   TokenizedBatch batch(input_, query_pieces);
   const std::size_t special = input_.special_tokens(), room = most - special - query_pieces.size();
   std::optional<ChunkChoice> choice;
-  if (options_.max_chunks > 0) {
+  if (options_.max_chunks > 0 && !options_.first_chunks) {
     choice.emplace(query_pieces, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
   }
   std::vector<std::int32_t> pieces, sentences;
@@ -164,6 +164,9 @@ TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<co
     PairScore& score = scores.documents[i];
     const std::size_t all = chunks.size();
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
+    if (options_.first_chunks && options_.max_chunks > 0) {
+      chunks.resize(std::min(chunks.size(), static_cast<std::size_t>(options_.max_chunks)));
+    }
     score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
     for (const Chunk& chunk : chunks) {
       if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");

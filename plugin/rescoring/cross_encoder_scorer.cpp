@@ -49,6 +49,7 @@ std::shared_ptr<const CrossEncoder> load_encoder(const RescorerConfig& config, c
   options.chunk = config.chunk;
   options.stride = config.stride;
   options.max_chunks = config.max_chunks;
+  options.first_chunks = config.keep_chunks == KeepChunks::first;
   options.top_chunks = config.top_chunks;
   return CrossEncoder::load(config.model.empty() ? default_model() : std::filesystem::path(config.model), options);
 }

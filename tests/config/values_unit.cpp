@@ -37,6 +37,7 @@ Config far_from_the_defaults() {
   rescorer.missing_embeddings = MissingEmbeddings::encode;
   rescorer.long_documents = LongDocumentMode::sump;
   rescorer.chunk_by = ChunkBy::sentences;
+  rescorer.keep_chunks = KeepChunks::first;
   rescorer.chunk = 300;
   rescorer.stride = 150;
   rescorer.max_chunks = 5;
@@ -144,6 +145,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(MissingEmbeddings::encode), "encode");
   EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
   EXPECT_EQ(to_string(ChunkBy::sentences), "sentences");
+  EXPECT_EQ(to_string(KeepChunks::first), "first");
   EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");
   EXPECT_EQ(to_string(AnalyzerKind::standard), "standard");
   EXPECT_EQ(to_string(FallbackDevice::none), "none");

@@ -362,6 +362,19 @@ TEST_F(TinyCrossEncoder, OfManyChunksTheFirstAndThoseThatShareMostWithTheQueryAr
       EXPECT_EQ(some.logit, all.logit);
     }
   }
+  options.first_chunks = true;
+  for (const std::int32_t most : {1, 2, 5, 10, 11}) {
+    options.max_chunks = most;
+    const PairScore some = score(*load(options), "!", text);
+    float best = part(0);
+    for (std::size_t chunk = 1; chunk < static_cast<std::size_t>(std::min(most, 10)); ++chunk)
+      best = std::max(best, part(chunk));
+    EXPECT_EQ(some.logit, best) << most;
+    EXPECT_EQ(some.truncated, most < 10) << most;
+    EXPECT_EQ(some.tokens, all.tokens / 10 * std::min(most, 10)) << most;
+  }
+  options.max_chunks = 0;
+  EXPECT_EQ(score(*load(options), "!", text).logit, all.logit);
 }
 
 TEST(ChunkChoiceTest, IsTheFirstAndTheBestInTheirOrder) {

@@ -23,6 +23,7 @@ enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
 /// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
 enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
 enum class ChunkBy { tokens, sentences };
+enum class KeepChunks { query, first };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 /// What a MIR does about documents whose graphs are not stored.
@@ -77,6 +78,7 @@ struct RescorerConfig {
   MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers with an embedding_shape()
   LongDocumentMode long_documents = LongDocumentMode::truncate;
   ChunkBy chunk_by = ChunkBy::tokens;
+  KeepChunks keep_chunks = KeepChunks::query;
   std::int32_t chunk = 225;
   std::int32_t stride = 200;
   std::int32_t max_chunks = 0;  ///< per document; 0: no limit
@@ -159,6 +161,7 @@ RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(MissingEmbeddings value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
 RELUCENT_API std::string_view to_string(ChunkBy value) noexcept;
+RELUCENT_API std::string_view to_string(KeepChunks value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;
 RELUCENT_API std::string_view to_string(PatternChoice value) noexcept;
 RELUCENT_API std::string_view to_string(AnalyzerKind value) noexcept;

@@ -2,6 +2,8 @@
 
 A scorer takes nothing and returns one logit a document, from text, as the task asks.
 """
+import functools
+
 import numpy
 
 import onnx_models
@@ -84,31 +86,29 @@ def openvino(task: Task, precision: str):
                        lambda rest=rest, streams=streams, size=size: scorer(rest, streams, size))
 
 
-def sparse_torch(attention: str):
-    def settings(task: Task, precision: str):
-        import torch
-        from sparse_torch import SparseBert
+def sparse_torch(task: Task, precision: str, attention: str):
+    import torch
+    from sparse_torch import SparseBert
 
-        torch.set_num_threads(task.threads)
-        model = SparseBert(task.sparse, attention, {"fp32": "float32", "bf16": "bfloat16"}[precision], "cpu")
-        encode = Encoded(task)
+    torch.set_num_threads(task.threads)
+    model = SparseBert(task.sparse, attention, {"fp32": "float32", "bf16": "bfloat16"}[precision], "cpu")
+    encode = Encoded(task)
 
-        def scorer(size: int):
-            def score():
-                with torch.inference_mode():
-                    return torch.cat([model(*(torch.from_numpy(part[name]) for name in ("input_ids", "token_type_ids")))
-                                      for _, part in batches(encode(), size)]).float().numpy()
+    def scorer(size: int):
+        def score():
+            with torch.inference_mode():
+                return torch.cat([model(*(torch.from_numpy(part[name]) for name in ("input_ids", "token_type_ids")))
+                                  for _, part in batches(encode(), size)]).float().numpy()
 
-            return score
+        return score
 
-        for size in task.batch_sizes():
-            yield f"batches of {size}", lambda size=size: scorer(size)
-
-    return settings
+    for size in task.batch_sizes():
+        yield f"batches of {size}", lambda size=size: scorer(size)
 
 
 # These compute the sparse checkpoint, with its own mask; the others compute it with full attention.
-SPARSE = {f"PyTorch {attention} with the mask {precision}": (sparse_torch(attention), precision)
+SPARSE = {f"PyTorch {attention} with the mask {precision}":
+          (functools.partial(sparse_torch, attention=attention), precision)
           for attention in ATTENTIONS for precision in ("fp32", "bf16")}
 PEERS = SPARSE | {f"{name} {precision}": (settings, precision) for name, settings, precisions in (
     ("sentence-transformers", sentence_transformers, ("fp32", "bf16")),

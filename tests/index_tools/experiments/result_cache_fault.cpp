@@ -173,6 +173,7 @@ TEST(ContentHash, SettingsThatChangeScoresCountAndOthersDoNot) {
       [](RescorerConfig& c) { c.max_length = 64; },
       [](RescorerConfig& c) { c.precision = Precision::fp32; },
       [](RescorerConfig& c) { c.long_documents = LongDocumentMode::maxp; },
+      [](RescorerConfig& c) { c.keep_chunks = KeepChunks::first; },
       [](RescorerConfig& c) { c.chunk = 100; },
       [](RescorerConfig& c) { c.query_weight = 0.2; },
       [](RescorerConfig& c) { c.window = 10; },

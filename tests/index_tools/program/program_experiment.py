@@ -133,8 +133,7 @@ class Experiment(ProgramTest):
     def test_a_killed_run_goes_on_to_the_same_results(self):
         self.lines, self.qrels = candidates(60, 20, 60)
         self.write_inputs()
-        whole = self.folder / "whole"
-        expected = self.table(cache=whole)
+        expected = self.table("--runs", self.folder / "whole.runs", cache=self.folder / "whole")
         rng = random.Random(1)
         kills = 0
         for _ in range(6):
@@ -150,10 +149,14 @@ class Experiment(ProgramTest):
             process.wait()
         self.assertGreaterEqual(kills, 3)
         kept = self.results()
-        table = self.table()
+        table = self.table("--runs", self.folder / "runs")
         for key, cell in expected.items():
             for figure in ("value", "difference", "p_t", "p_tost_corrected", "truncated"):
                 self.assertEqual(table[key][figure], cell[figure], (key, figure))
+        runs = sorted((self.folder / "whole.runs").iterdir())
+        self.assertEqual(len(runs), 3)
+        for file in runs:
+            self.assertEqual((self.folder / "runs" / file.name).read_bytes(), file.read_bytes(), file.name)
         # Nothing that was whole was computed a second time.
         after = self.results()
         for name, lines in kept.items():

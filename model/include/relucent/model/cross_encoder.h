@@ -38,6 +38,7 @@ struct CrossEncoderOptions {
   std::int32_t chunk = 225;     ///< document word pieces per chunk (all modes but truncate)
   std::int32_t stride = 200;    ///< word pieces from the start of one chunk to the start of the next
   std::int32_t max_chunks = 0;  ///< per document: the first and those that share most with the query; 0: all
+  bool first_chunks = false;    ///< max_chunks: the first ones, whatever the query is
   /// Chunks hold whole sentences, as many as fit into `chunk` word pieces; stride does not count, and a sentence that
   /// is longer is cut. Sentences are tokenized one by one, from the text.
   bool by_sentences = false;
