@@ -231,7 +231,7 @@ class Signals(unittest.TestCase):
         texts = [text for _, text in passages()][:40]
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            while server.metric("computing") < 2:
+            while server.metric("computing") + server.metric("queue_length") < len(answers):
                 time.sleep(0.01)
             idle = server.connect()
             server.get("/health", connection=idle)
@@ -247,7 +247,7 @@ class Signals(unittest.TestCase):
         texts = [text for _, text in passages()] * 3
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            while server.metric("computing") < 2:
+            while server.metric("computing") + server.metric("queue_length") < len(answers):
                 time.sleep(0.01)
             server.process.send_signal(signal.SIGTERM)
             server.wait_for("finishing")
