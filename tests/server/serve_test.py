@@ -226,13 +226,19 @@ class OneServer(unittest.TestCase):
         self.assertGreaterEqual(line["milliseconds"], line["compute_ms"])
 
 
+def wait_for_arrivals(server, count):
+    """Until the server has that many requests to rerank, or has answered them."""
+    names = ("computing", "queue_length", 'requests_total{path="/rerank"')
+    while sum(server.metric(name) for name in names) < count:
+        time.sleep(0.01)
+
+
 class Signals(unittest.TestCase):
     def test_sigterm_finishes_what_it_has_and_accepts_nothing_new(self):
         texts = [text for _, text in passages()][:40]
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            while server.metric("computing") + server.metric("queue_length") < len(answers):
-                time.sleep(0.01)
+            wait_for_arrivals(server, len(answers))
             idle = server.connect()
             server.get("/health", connection=idle)
             server.process.send_signal(signal.SIGTERM)
@@ -247,8 +253,7 @@ class Signals(unittest.TestCase):
         texts = [text for _, text in passages()] * 3
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            while server.metric("computing") + server.metric("queue_length") < len(answers):
-                time.sleep(0.01)
+            wait_for_arrivals(server, len(answers))
             server.process.send_signal(signal.SIGTERM)
             server.wait_for("finishing")
             start = time.monotonic()
