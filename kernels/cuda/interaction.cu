@@ -56,10 +56,11 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
   }
+  const float inverse = 1.0F / total;
 #pragma unroll
   for (int i = 0; i < kMaxHidden / kThreads; ++i) {
     const int feature = thread + i * kThreads;
-    if (feature < hidden) to[feature] = from_float<T>(sums[i] / total);
+    if (feature < hidden) to[feature] = from_float<T>(sums[i] * inverse);
   }
 }
 
