@@ -38,6 +38,15 @@ def by_index(answer):
     return {rank["index"]: rank["score"] for rank in answer.json}
 
 
+def wait_until_here(server, requests):
+    """Until the server has read so many requests for scores."""
+    def read():
+        answered = server.metric('requests_total{path="/rerank"')
+        return answered + server.metric("computing") + server.metric("queue_length")
+    while read() < requests:
+        time.sleep(0.01)
+
+
 class OneServer(unittest.TestCase):
     """Tests that share a server with the demo index."""
 
@@ -231,8 +240,7 @@ class Signals(unittest.TestCase):
         texts = [text for _, text in passages()][:40]
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            while server.metric("computing") < 2:
-                time.sleep(0.01)
+            wait_until_here(server, 8)
             idle = server.connect()
             server.get("/health", connection=idle)
             server.process.send_signal(signal.SIGTERM)
@@ -247,8 +255,7 @@ class Signals(unittest.TestCase):
         texts = [text for _, text in passages()] * 3
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            while server.metric("computing") < 2:
-                time.sleep(0.01)
+            wait_until_here(server, 8)
             server.process.send_signal(signal.SIGTERM)
             server.wait_for("finishing")
             start = time.monotonic()
