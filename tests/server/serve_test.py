@@ -38,6 +38,15 @@ def by_index(answer):
     return {rank["index"]: rank["score"] for rank in answer.json}
 
 
+def wait_until_here(server, requests):
+    """Until the server has read so many requests for scores."""
+    def read():
+        answered = server.metric('requests_total{path="/rerank"')
+        return answered + server.metric("computing") + server.metric("queue_length")
+    while read() < requests:
+        time.sleep(0.01)
+
+
 class OneServer(unittest.TestCase):
     """Tests that share a server with the demo index."""
 
@@ -226,19 +235,12 @@ class OneServer(unittest.TestCase):
         self.assertGreaterEqual(line["milliseconds"], line["compute_ms"])
 
 
-def wait_for_arrivals(server, count):
-    """Until the server has that many requests to rerank, or has answered them."""
-    names = ("computing", "queue_length", 'requests_total{path="/rerank"')
-    while sum(server.metric(name) for name in names) < count:
-        time.sleep(0.01)
-
-
 class Signals(unittest.TestCase):
     def test_sigterm_finishes_what_it_has_and_accepts_nothing_new(self):
         texts = [text for _, text in passages()][:40]
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            wait_for_arrivals(server, len(answers))
+            wait_until_here(server, 8)
             idle = server.connect()
             server.get("/health", connection=idle)
             server.process.send_signal(signal.SIGTERM)
@@ -253,7 +255,7 @@ class Signals(unittest.TestCase):
         texts = [text for _, text in passages()] * 3
         with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
-            wait_for_arrivals(server, len(answers))
+            wait_until_here(server, 8)
             server.process.send_signal(signal.SIGTERM)
             server.wait_for("finishing")
             start = time.monotonic()
