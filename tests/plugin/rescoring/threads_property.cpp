@@ -4,6 +4,7 @@
 #include <latch>
 
 #include "plugin/rescoring/loaded_encoder.h"
+#include "relucent/model/cross_encoder.h"
 #include "relucent/rescore_query.h"
 #include "relucent/text_query.h"
 #include "tests/support/rescoring_support.h"
