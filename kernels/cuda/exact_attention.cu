@@ -11,10 +11,12 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself; of longer lists of keys it
-// would spill some registers for that.
+// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself, and would spill some
+// registers of other lists of keys for that.
 template <typename KeyList>
-constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys> ? 0 : 4;
+constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>         ? 0
+                             : std::is_same_v<KeyList, KeysLinked> ? 3
+                                                                   : 4;
 constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
 // grid: (heads, tiles). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
