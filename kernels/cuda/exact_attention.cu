@@ -11,8 +11,8 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself; of longer lists of keys it
-// would spill some registers for that.
+// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself, and would spill some
+// registers of other lists of keys for that.
 template <typename KeyList>
 constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>         ? 0
                              : std::is_same_v<KeyList, KeysLinked> ? 3

@@ -11,10 +11,12 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 constexpr int kTokens = 32;  // of a text, whose weights are computed at a time
+// Blocks of derive_token() that a multiprocessor must have room for: ptxas wants more by itself and spills for that.
+constexpr int kLeastBlocks = 4;
 
 // grid: (sequences, tokens of the context). Threads hold the sums of features thread, thread + kThreads, ...
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
     derive_token(const Sequence* sequences, const float* codes, const T* x, int hidden, T* contexts) {
   float* const scores = reinterpret_cast<float*>(shared_memory());  // of kTokens
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
