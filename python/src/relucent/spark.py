@@ -161,8 +161,11 @@ def search(topics: DataFrame, index: str | os.PathLike[str], config: Config = No
                 found = _searcher(folder, toml).search(query, hits)
                 if found.degraded and not failures:
                     raise DeviceError(f"query {qid}", found.reason, "state on_error in the profile to accept such hits")
-                yield pd.DataFrame([(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank,
-                                     hit.first_stage_score) for hit in found], columns=names)
+                rows = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score)
+                        for hit in found]
+                yield pd.DataFrame(rows, columns=names).astype({"rank": "int32", "score": "float64", "logit": "float32",
+                                                                "first_stage_rank": "int32",
+                                                                "first_stage_score": "float64"})
 
     schema = StructType([topics.schema["qid"], StructField("docno", StringType()), StructField("rank", IntegerType()),
                          StructField("score", DoubleType()), StructField("logit", FloatType()),
