@@ -157,24 +157,27 @@ def main():
         result = {"texts_per_request": options.texts, "clients": options.clients,
                   "requests_per_second": capacity, "texts_per_second": capacity * options.texts,
                   "p50_ms": percentile(times, 0.5) * 1000, "loads": []}
+        if not options.json:
+            print(f"{options.clients} clients, {options.texts} texts per request: {capacity:.1f} requests/s, "
+                  f"{capacity * options.texts:.0f} texts/s, median {result['p50_ms']:.0f} ms", flush=True)
         for share in (0.5, 0.8, 1.2):
             served, refused = open_loop(server.port, bodies, share * capacity, options.seconds)
-            result["loads"].append({
+            load = {
                 "load": share, "served": len(served), "refused": len(refused),
                 **{f"p{p}_ms": percentile(served, p / 100) * 1000 for p in (50, 95, 99)},
-                "refusal_p50_ms": percentile(refused, 0.5) * 1000, "refusal_max_ms": max(refused, default=0) * 1000})
-    result["in_process_texts_per_second"] = max(in_process_rate(options.program, requests, flags) for _ in range(3))
+                "refusal_p50_ms": percentile(refused, 0.5) * 1000, "refusal_max_ms": max(refused, default=0) * 1000}
+            result["loads"].append(load)
+            if options.json:
+                continue
+            print(f"{100 * share:4.0f} %: {load['served']} served, p50 {load['p50_ms']:.0f}, "
+                  f"p95 {load['p95_ms']:.0f}, p99 {load['p99_ms']:.0f} ms; {load['refused']} refused, "
+                  f"after {load['refusal_p50_ms']:.1f} ms, at most {load['refusal_max_ms']:.1f}", flush=True)
+    rate = result["in_process_texts_per_second"] = in_process_rate(options.program, requests, flags)
     if options.json:
         print(json.dumps(result, indent=1))
-        return None
-    print(f"{options.clients} clients, {options.texts} texts per request: {capacity:.1f} requests/s, "
-          f"{result['texts_per_second']:.0f} texts/s, "
-          f"{100 * result['texts_per_second'] / result['in_process_texts_per_second']:.0f} % of the "
-          f"{result['in_process_texts_per_second']:.0f} texts/s of `relucent rerank`")
-    for load in result["loads"]:
-        print(f"{100 * load['load']:4.0f} %: {load['served']} served, p50 {load['p50_ms']:.0f}, "
-              f"p95 {load['p95_ms']:.0f}, p99 {load['p99_ms']:.0f} ms; {load['refused']} refused, "
-              f"after {load['refusal_p50_ms']:.1f} ms, at most {load['refusal_max_ms']:.1f}")
+    else:
+        print(f"relucent rerank: {rate:.0f} texts/s, of which the server has "
+              f"{100 * result['texts_per_second'] / rate:.0f} %")
     return None
 
 

@@ -1,7 +1,7 @@
 """Real clients against the real server; run by hand in an environment with their packages:
 
-    python3 -m venv venv && venv/bin/pip install cohere huggingface_hub langchain-community llama-index-core \\
-        llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests
+    python3 -m venv venv && venv/bin/pip install cohere huggingface_hub langchain-classic langchain-community \\
+        llama-index-core llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests
     venv/bin/python tests/clients/serve_clients.py PROGRAM
 
 Each client must rank the same text first with the score that curl gets. A client whose package is missing is skipped
@@ -59,7 +59,7 @@ def langchain_jina(url):
 def langchain_tei(url):
     """LangChain's cross-encoder interface over TEI's form of requests."""
     import requests
-    from langchain.retrievers.document_compressors import CrossEncoderReranker
+    from langchain_classic.retrievers.document_compressors import CrossEncoderReranker
     from langchain_community.cross_encoders.base import BaseCrossEncoder
     from langchain_core.documents import Document
 

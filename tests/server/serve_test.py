@@ -413,13 +413,12 @@ class Shards(unittest.TestCase):
             urls = [f"http://127.0.0.1:{server.port}" for server in servers]
             with (Server(PROGRAM, *DEVICE, "--shards", *urls) as front,
                   Server(PROGRAM, "--index", INDEX, *DEVICE) as one):
-                for query in [*queries(), "the of", "xyzzyqwerty", "rice rice tears"]:
-                    for texts in ("full", "snippet"):
-                        body = {"query": query, "k": 20, "texts": texts}
-                        merged, whole = front.post("/search", body).json, one.post("/search", body).json
-                        for answer in (merged, whole):
-                            del answer["milliseconds"]
-                        self.assertEqual(merged, whole)
+                for i, query in enumerate([*queries()[::4], "the of", "xyzzyqwerty", "rice rice tears"]):
+                    body = {"query": query, "k": 20, "texts": ("full", "snippet", "none")[i % 3]}
+                    merged, whole = front.post("/search", body).json, one.post("/search", body).json
+                    for answer in (merged, whole):
+                        del answer["milliseconds"]
+                    self.assertEqual(merged, whole)
                 body = {"query": EGG, "texts": TEXTS}
                 self.assertEqual(front.post("/rerank", body).body, one.post("/rerank", body).body)
                 self.assertEqual(front.post("/search", {"query": "rice", "explain": True}).status, 422)
