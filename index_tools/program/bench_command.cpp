@@ -285,7 +285,7 @@ void check_flags(const Study& study) {
   for (const int length : study.lengths) {
     if (length < study.query_tokens + 4) {
       refuse("--lengths", fmt::format("{} tokens leave no room for a document", length),
-             fmt::format("name lengths of at least {}, --query-tokens and 4", study.query_tokens + 4));
+             fmt::format("name lengths of at least {} (--query-tokens + 4)", study.query_tokens + 4));
     }
   }
   for (const std::string& name : study.devices) parse_device(name);
