@@ -141,8 +141,8 @@ class Matmul::Trial {
   explicit Trial(const Matmul& product)
       : product_(product),
         device_(product.library_.device()),
-        compared_(std::max(kFew, kElements / (product.form_.out * product.form_.batch))),
-        rows_(product.library_.workspace_bytes() > 0 ? std::vector{1, kFew, compared_, std::max(1024, compared_), 16384}
+        compared_(std::max(kFewRows, kElements / (product.form_.out * product.form_.batch))),
+        rows_(product.library_.workspace_bytes() > 0 ? std::vector{1, kFewRows, 1024, compared_, 16384}
                                                      : std::vector{1, compared_}),
         row_bytes_(static_cast<std::size_t>(product.form_.y_stride) * y_size(product.form_)),
         stream_(device_),
@@ -172,7 +172,7 @@ class Matmul::Trial {
  private:
   // In 16 bits one of some thousand elements tells one order of a sum from another.
   static constexpr int kElements = 1 << 17;
-  static constexpr int kFew = 144;  // rows
+  static constexpr int kFewRows = 144;
 
   std::size_t x_bytes() const {
     return static_cast<std::size_t>(rows_.back()) * static_cast<std::size_t>(product_.form_.x_stride) *
