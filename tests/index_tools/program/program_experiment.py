@@ -322,6 +322,12 @@ class Costs(ProgramTest):
                 self.assertGreater(float(row["floor_bytes"]), 0)
         self.assertIn("stroke-dasharray", plot.read_text())
 
+    def test_a_token_before_the_only_sentence_hardly_adds_operations(self):
+        result = self.expect(run("bench", "study", "--lengths", "300", "--patterns", "longformer,qds", "--windows", "4",
+                                 "--candidates", "2", "--runs", "1", "--devices", "cpu", "--format", "json"), 0)
+        floors = [cell["floor"] for cell in json.loads(result.stdout)["measures"][0]["cells"]]
+        self.assertLess(floors[1], 1.5 * floors[0])
+
     def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
         result = self.expect(run("bench", "study", "--lengths", "700", "--patterns", "sparse", "--windows", "4",
                                  "--candidates", "1", "--runs", "1", "--devices", "cpu"), 0)
