@@ -1,10 +1,6 @@
 // Like http_server.cpp apart from all else, because of what its headers cost.
 #include "server/http_client.h"
 
-// clang-format off: boost/asio/awaitable.hpp lacks <utility>
-#include <utility>
-// clang-format on
-
 #include <fmt/format.h>
 
 #include <boost/asio/awaitable.hpp>
