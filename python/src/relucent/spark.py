@@ -287,5 +287,7 @@ def main(arguments: list[str] | None = None) -> None:
         spark.stop()
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # the workers must find the functions in the module by its own name
+    import relucent.spark
+
+    relucent.spark.main()
