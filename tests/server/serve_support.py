@@ -118,6 +118,10 @@ class Server:
         return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
                    if line.startswith("relucent_" + name) and not line.startswith("#"))
 
+    def sanitized(self):
+        with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
+            return "/libasan" in maps.read()
+
     def memory_mb(self):
         with open(f"/proc/{self.process.pid}/statm") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
