@@ -32,7 +32,8 @@ program, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3]
 installed = build / "python/installed"
 install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
            "--disable-pip-version-check", "--root-user-action=ignore", "--upgrade", "--target", installed,
-           "-C", f"build-dir={build}/python/wheel", "-C", f"cmake.define.Relucent_DIR={build}", SOURCE]
+           f"--config-settings=build-dir={build}/python/wheel",
+           f"--config-settings=cmake.define.Relucent_DIR={build}", SOURCE]
 if subprocess.run(install).returncode != 0:
     sys.exit("FAILED: the package could not be built")
 environment = {**os.environ, "RELUCENT_PROGRAM": str(program), "PYTHONPATH": str(installed)}
