@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "plugin/search/search_session.h"
 #include "relucent/collection_statistics.h"
 #include "relucent/config.h"
 #include "relucent/score_cache.h"
 #include "relucent/scorer.h"
+#include "relucent/search_session.h"
 #include "relucent/stop.h"
 
 namespace relucent::server {

@@ -60,11 +60,11 @@ Answer hit_json(const SearchHit& hit, SearchSession::Texts texts) {
   if (texts == SearchSession::Texts::whole) json["text"] = hit.text;
   json["passage"] = nullptr;
   if (hit.passage) {
-    json["passage"] = {{"field", hit.passage->field},
-                       {"begin", hit.passage->begin},
-                       {"end", hit.passage->end},
-                       {"ends_field", hit.passage->ends_field}};
-    if (texts != SearchSession::Texts::none) json["passage"]["text"] = hit.passage->text;
+    json["passage"] = {{"field", hit.passage->field}, {"begin", hit.passage->begin}, {"end", hit.passage->end}};
+    if (texts != SearchSession::Texts::none) {
+      json["passage"]["ends_field"] = hit.passage->ends_field;
+      json["passage"]["text"] = hit.passage->text;
+    }
   }
   return json;
 }

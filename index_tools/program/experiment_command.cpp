@@ -21,8 +21,8 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/text_output.h"
-#include "plugin/search/search_session.h"
 #include "relucent/error.h"
+#include "relucent/search_session.h"
 #include "relucent/threads.h"
 
 namespace relucent::program {

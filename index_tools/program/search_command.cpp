@@ -23,8 +23,8 @@
 #include "index_tools/program/search_output.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/topic_text.h"
-#include "plugin/search/search_session.h"
 #include "relucent/error.h"
+#include "relucent/search_session.h"
 #include "relucent/threads.h"
 
 namespace relucent::program {

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "plugin/search/search_session.h"
+#include "relucent/search_session.h"
 
 namespace relucent::program {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/search/search_session.h"
+#include "relucent/search_session.h"
 
 namespace relucent::program {
 

@@ -1,4 +1,4 @@
-#include "plugin/search/search_session.h"
+#include "relucent/search_session.h"
 
 #include <BooleanQuery.h>
 #include <Explanation.h>
@@ -21,6 +21,7 @@
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/searcher_manager.h"
+#include "relucent/stop_scope.h"
 #include "relucent/stored_text.h"
 #include "relucent/text_query.h"
 
@@ -73,7 +74,7 @@ struct SearchSession::Implementation {
   RescoreQueryPtr parse(std::string_view text) const {
     if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
     return guarded(
-        ErrorKind::usage, "query", "parsing", "escape special characters with \\, or omit --syntax lucene", [&] {
+        ErrorKind::usage, "query", "parsing", "escape special characters with \\, or search for plain words", [&] {
           RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
                                       make_analyzer(config.first_stage));
           return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
@@ -125,7 +126,8 @@ struct SearchSession::Implementation {
     passage.ends_field = text.find_first_not_of(" \t\r\n\f\v", passage.end) == std::string::npos;
   }
 
-  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts) const {
+  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts,
+                   const StopSignal& stop) const {
     SearchHit hit;
     hit.document = found->doc;
     hit.rank = hit.first_stage_rank = rank;
@@ -143,7 +145,7 @@ struct SearchSession::Implementation {
       }
     }
     const std::vector<WantedField> wanted = wanted_fields(texts, hit.passage ? hit.passage->end : 0);
-    std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, StopSignal());
+    std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, stop);
     if (values[0].value_or("").empty()) {
       throw Error(ErrorKind::usage, index,
                   fmt::format("document {} has no stored field \"{}\"", found->doc, config.index.id_field),
@@ -151,7 +153,7 @@ struct SearchSession::Implementation {
     }
     hit.id = *std::move(values[0]);
     if (hit.passage) show(values, *hit.passage);
-    hit.text = join_fields(std::span(values).subspan(1), StopSignal()).text;
+    hit.text = join_fields(std::span(values).subspan(1), stop).text;
     return hit;
   }
 };
@@ -198,8 +200,8 @@ std::string SearchSession::scorer() const {
   return join(searcher->rescorer().stages(), "\n", line);
 }
 
-SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts) {
-  auto& self = *implementation_;
+SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts) const {
+  const auto& self = *implementation_;
   if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
   }
@@ -217,16 +219,19 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts
     const Lucene::TopDocsPtr found = self.searcher->search(parsed, n);
     result.times.first_stage = time_since(searching);
     self.describe(found, result);
+    // At a deadline, the hits that were found are still answered.
+    StopSignal stop;
+    if (const StopSignal* const outer = StopScope::current()) stop.stop = outer->stop;
     std::int64_t rank = 0;
     const StoredFields stored(self.searcher);
-    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, texts));
+    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, texts, stop));
   });
   result.total = time_since(start);
   return result;
 }
 
-std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::unordered_set<std::string>& ids) {
-  auto& self = *implementation_;
+std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::unordered_set<std::string>& ids) const {
+  const auto& self = *implementation_;
   return self.guarded(ErrorKind::io, self.index, "reading texts", "check the index with `relucent verify`", [&] {
     std::unordered_map<std::string, std::string> texts;
     const Lucene::IndexReaderPtr reader = self.searcher->getIndexReader();

@@ -8,20 +8,23 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "python/native/candidate_reranker.h"
-#include "python/native/index_searcher.h"
 #include "python/native/interruptible.h"
+#include "python/native/jobs.h"
 #include "python/native/pair_scorer.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/index_builder.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
+#include "relucent/search_session.h"
+#include "relucent/stop_scope.h"
 #include "relucent/version.h"
 
 namespace relucent::python {
@@ -194,12 +197,37 @@ void bind_reranker(nb::module_& module) {
       });
 }
 
-void bind_searcher(nb::module_& module) {
+/// A hit; its texts, and its passage's, count only if they were asked for.
+struct Hit : SearchHit {
+  bool texts = false;
+};
+
+struct Passage : SearchPassage {
+  bool texts = false;
+};
+
+/// What a search found.
+struct Found {
+  SearchResult result;
+  bool texts = false;
+};
+
+Found search(const SearchSession& session, std::string_view query, std::int32_t hits, bool texts, StopSignal signal) {
+  const StopScope scope(std::move(signal));
+  return {session.search(query, hits, texts ? SearchSession::Texts::whole : SearchSession::Texts::none), texts};
+}
+
+void bind_hits(nb::module_& module) {
   nb::class_<Passage>(module, "Passage", "The part of a hit's stored text that gave the score.")
       .def_ro("field", &Passage::field, "The stored field.")
       .def_ro("begin", &Passage::begin, "The first byte of the field's text in UTF-8.")
       .def_ro("end", &Passage::end, "One past the last byte.")
-      .def_ro("text", &Passage::text, "The part itself, if texts were asked for.")
+      .def_prop_ro(
+          "ends_field", [](const Passage& self) { return self.texts ? std::optional(self.ends_field) : std::nullopt; },
+          "Whether nothing but white space follows it in its field, if texts were asked for.")
+      .def_prop_ro(
+          "text", [](const Passage& self) { return self.texts ? std::optional(self.text) : std::nullopt; },
+          "The part itself, if texts were asked for.")
       .def("__repr__", [](const Passage& self) {
         return nb::str("Passage(field={!r}, begin={}, end={})").format(self.field, self.begin, self.end);
       });
@@ -214,68 +242,85 @@ void bind_searcher(nb::module_& module) {
               "The model's raw score, if the hit was rescored; with several stages the last one's.")
       .def_ro("stage_logits", &Hit::stage_logits, "The raw scores of the stages that scored it, from the first on.")
       .def_ro("truncated", &Hit::truncated, "Whether the model did not see the end of the text.")
-      .def_ro("passage", &Hit::passage, "The part of the text that gave the score, if it is known.")
-      .def_ro("text", &Hit::text, "The stored text, if texts were asked for.")
+      .def_prop_ro(
+          "passage",
+          [](const Hit& self) {
+            return self.passage ? std::optional(Passage{*self.passage, self.texts}) : std::nullopt;
+          },
+          "The part of the text that gave the score, if it is known.")
+      .def_prop_ro(
+          "text", [](const Hit& self) { return self.texts ? std::optional(self.text) : std::nullopt; },
+          "The stored text, if texts were asked for.")
       .def("__repr__", [](const Hit& self) {
         return nb::str("Hit(rank={}, id={!r}, score={})").format(self.rank, self.id, self.score);
       });
-  nb::class_<SearchResult>(module, "NativeResult", "What a search found.")
+}
+
+void bind_searcher(nb::module_& module) {
+  bind_hits(module);
+  const auto of_result = [](auto member) { return [member](const Found& self) { return self.result.*member; }; };
+  nb::class_<Found>(module, "NativeResult", "What a search found.")
       .def(
           "take_hits",
-          [](SearchResult& self) {
+          [](Found& self) {
             nb::list hits;
-            for (Hit& hit : self.hits) hits.append(nb::cast(std::move(hit)));
-            self.hits.clear();
+            for (SearchHit& hit : self.result.hits) hits.append(nb::cast(Hit{std::move(hit), self.texts}));
+            self.result.hits.clear();
             return hits;
           },
           nb::sig("def take_hits(self) -> list[Hit]"), "Best first.")
-      .def_ro("query", &SearchResult::query)
-      .def_ro("total_hits", &SearchResult::total_hits)
-      .def_ro("status", &SearchResult::status)
-      .def_ro("degraded", &SearchResult::degraded)
-      .def_ro("reason", &SearchResult::reason)
-      .def_ro("rescored", &SearchResult::rescored)
-      .def_ro("without_text", &SearchResult::without_text)
-      .def_ro("truncated", &SearchResult::truncated)
-      .def_ro("query_truncated", &SearchResult::query_truncated)
-      .def_prop_ro("timings", [](const SearchResult& self) {
-        nb::dict times = milliseconds(self.times);
-        times["total"] = in_milliseconds(self.total);
+      .def_prop_ro("query", of_result(&SearchResult::query))
+      .def_prop_ro("total_hits", of_result(&SearchResult::total_hits))
+      .def_prop_ro("status", of_result(&SearchResult::status))
+      .def_prop_ro("degraded", of_result(&SearchResult::degraded))
+      .def_prop_ro("reason", of_result(&SearchResult::reason))
+      .def_prop_ro("rescored", of_result(&SearchResult::rescored))
+      .def_prop_ro("without_text", of_result(&SearchResult::without_text))
+      .def_prop_ro("truncated", of_result(&SearchResult::truncated))
+      .def_prop_ro("query_truncated", of_result(&SearchResult::query_truncated))
+      .def_prop_ro("timings", [](const Found& self) {
+        nb::dict times = milliseconds(self.result.times);
+        times["total"] = in_milliseconds(self.result.total);
         return times;
       });
-  nb::class_<IndexSearcher>(module, "IndexSearcher", "An index opened for searching.")
+  nb::class_<SearchSession>(module, "SearchSession", "An index opened for searching.")
       .def(
           "__init__",
-          [](IndexSearcher* self, const std::string& index, const std::string& toml, const std::string& source,
+          [](SearchSession* self, const std::string& index, const std::string& toml, const std::string& source,
              bool lucene_syntax) {
             const nb::gil_scoped_release released;
-            new (self) IndexSearcher(index, parse_config(toml, source),
+            new (self) SearchSession(index, parse_config(toml, source),
                                      lucene_syntax ? QuerySyntax::lucene : QuerySyntax::words);
           },
           "index"_a, "toml"_a, "source"_a, "lucene_syntax"_a)
       .def(
           "search",
-          [](const IndexSearcher& self, const nb::str& query, std::int32_t hits, bool texts) {
+          [](const SearchSession& self, const nb::str& query, std::int32_t hits, bool texts) {
             nb::list keep;
             const std::string_view text = text_of(query, keep);
-            SearchResult result;
-            run_interruptibly([&](const std::stop_token& stop) { result = self.search(text, hits, texts, stop); });
-            return result;
+            Found found;
+            run_interruptibly([&](const std::stop_token& stop) {
+              found = search(self, text, hits, texts, {{}, stop});
+            });
+            return found;
           },
           "query"_a, "k"_a, "texts"_a)
       .def(
           "search_all",
-          [](const IndexSearcher& self, const nb::sequence& queries, std::int32_t hits, bool texts, int jobs) {
+          [](const SearchSession& self, const nb::sequence& queries, std::int32_t hits, bool texts, int jobs) {
             nb::list keep;
             const std::vector<std::string_view> query_texts = texts_of(queries, keep);
-            std::vector<SearchResult> results;
-            run_interruptibly(
-                [&](const std::stop_token& stop) { results = self.search_all(query_texts, hits, texts, jobs, stop); });
-            return results;
+            std::vector<Found> found(query_texts.size());
+            run_interruptibly([&](const std::stop_token& stop) {
+              run_jobs(query_texts.size(), jobs, stop, [&](std::size_t i, const StopSignal& signal) {
+                found[i] = search(self, query_texts[i], hits, texts, signal);
+              });
+            });
+            return found;
           },
           "queries"_a, "k"_a, "texts"_a, "jobs"_a)
-      .def("describe", &IndexSearcher::describe)
-      .def("notices", &IndexSearcher::notices);
+      .def("describe", &SearchSession::scorer)
+      .def("notices", &SearchSession::notices);
 }
 
 /// An IndexBuilder that can be closed.

@@ -55,6 +55,14 @@ echo "current_search:"; echo "$answers"
 [ "$(sed -n 2p <<<"$answers" | cut -f2)" = answer ] || fail "current_search does not find the answer"
 [ "$(tail -1 <<<"$answers" | cut -f2)" = other ] || fail "current_search does not find the second answer"
 
+# The documentation's program without Lucene++'s headers.
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 "$documentation/docs/examples/session_search.cpp" -o "$work/session_search" \
+  $(pkg-config --cflags --libs relucent)
+answers=$("$work/session_search" "$work/index" 'how do I keep bread fresh')
+echo "session_search:"; echo "$answers"
+[ "$(head -1 <<<"$answers" | cut -f1,2)" = $'1\tanswer' ] || fail "session_search does not find the answer"
+
 "$work/prefix/bin/relucent" --version
 
 # The CUDA module, where there is one, is found beside the library wherever the tree lies.

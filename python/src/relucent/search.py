@@ -58,7 +58,7 @@ class Searcher(OwnProcess):
         super().__init__()
         if syntax not in ("words", "lucene"):
             raise UsageError("syntax", f"{syntax!r} is not known", 'choose "words" or "lucene"')
-        self._searcher = native.IndexSearcher(os.fspath(index), *as_toml(config), syntax == "lucene")
+        self._searcher = native.SearchSession(os.fspath(index), *as_toml(config), syntax == "lucene")
 
     def describe(self) -> str:
         """What scores, on which device; empty without a second stage."""

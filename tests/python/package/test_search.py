@@ -17,7 +17,7 @@ def searcher(index):
 
 def as_json(hit):
     passage = hit.passage and {"field": hit.passage.field, "begin": hit.passage.begin, "end": hit.passage.end,
-                               "text": hit.passage.text}
+                               "ends_field": hit.passage.ends_field, "text": hit.passage.text}
     return {"rank": hit.rank, "id": hit.id, "score": hit.score, "first_stage_rank": hit.first_stage_rank,
             "first_stage_score": hit.first_stage_score, "status": hit.status, "logit": hit.logit,
             "truncated": hit.truncated, "text": hit.text, "passage": passage}
@@ -38,7 +38,7 @@ def test_the_hits_are_those_of_relucent_search(program, index, searcher, topics)
 def test_results_are_sequences_of_hits(searcher):
     found = searcher.search("rice left out overnight", 3)
     assert len(found) == len(found.hits) == 3 and found[0] is found.hits[0] and list(found) == found.hits
-    assert found[0].text is None and found[0].passage.text is None
+    assert found[0].text is None and found[0].passage.text is None and found[0].passage.ends_field is None
     assert repr(found[0]).startswith("Hit(rank=1, id='")
 
 

@@ -13,6 +13,7 @@
 
 #include "relucent/collection_statistics.h"
 #include "relucent/config.h"
+#include "relucent/export.h"
 #include "relucent/times.h"
 
 namespace relucent {
@@ -32,7 +33,7 @@ inline constexpr std::size_t kTextBeginning = std::size_t{64} << 10;
 struct SearchPassage {
   std::string field, text;         ///< text is empty unless texts are asked for
   std::size_t begin = 0, end = 0;  ///< bytes of the field's text
-  bool ends_field = true;          ///< nothing but white space follows it
+  bool ends_field = false;         ///< nothing but white space follows it; known if texts are asked for
 };
 
 struct SearchHit {
@@ -83,11 +84,12 @@ struct SearchExplanation {
   std::vector<SearchExplanation> details;
 };
 
-/// An index opened for searching through openSearcher() and the engine's own search(). Any number of threads may use it
-/// at once.
-class SearchSession {
+/// An index opened for searching, for hosts without Lucene++ types of their own: openSearcher(), the query parsers, the
+/// engine's own search() and the hits' stored fields behind one call. Thread-safe. Sees the index as it was when
+/// opened.
+class RELUCENT_API SearchSession {
  public:
-  /// Throws Error.
+  /// As openSearcher(). Throws what it throws.
   SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
   /// Of a searcher that is open. `index`: its name in messages.
   SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax);
@@ -100,12 +102,13 @@ class SearchSession {
     whole
   };
 
-  /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax.
-  SearchResult search(std::string_view query, std::int32_t n, Texts texts);
+  /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax, `interrupted`
+  /// once the thread's StopScope is asked to stop.
+  SearchResult search(std::string_view query, std::int32_t n, Texts texts) const;
 
   /// The whole texts of documents by their ids, for which every document's id is read. Ids that the index lacks are
   /// left out; of documents with the same id the first counts. Throws Error.
-  std::unordered_map<std::string, std::string> texts_of(const std::unordered_set<std::string>& ids);
+  std::unordered_map<std::string, std::string> texts_of(const std::unordered_set<std::string>& ids) const;
 
   /// Explains the score that search() gives the document with this number. Throws Error as search() does.
   SearchExplanation explain(std::string_view query, std::int32_t document) const;
@@ -117,7 +120,8 @@ class SearchSession {
   /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.
   std::vector<std::string> notices() const;
-  /// Describes each stage's scorer, its device, and why it does not use a GPU; empty without rescoring.
+  /// Describes each stage's scorer, its device, and why it does not use a GPU, one line per stage; empty without
+  /// rescoring.
   std::string scorer() const;
 
  private:
