@@ -5,7 +5,7 @@
 
 First as many requests as possible by --clients connections (the capacity), then 50, 80 and 120 % of it, with requests
 that arrive at random times whether or not the earlier ones have been answered. With --requests N, only sends N small
-requests and says how the server's memory has grown.
+requests to a server whose cache of scores is small, and says how its memory has grown.
 """
 
 import argparse
@@ -109,14 +109,24 @@ def open_loop(port, bodies, rate, seconds):
 
 
 def soak(server, count, clients):
-    body = json.dumps({"query": "how to boil an egg", "texts": ["Boil it in water.", "Paris."]}).encode()
+    """Small requests: of ten one is new, one is not JSON, and the others repeat earlier ones."""
     sizes = []
-    left = threading.Semaphore(count)
+    numbers = iter(range(count))
+    lock = threading.Lock()
 
     def ask():
         client = Client(server.port)
-        while left.acquire(blocking=False):
-            assert client.post(body)[0] == 200
+        generator = random.Random(1)
+        while (number := next_number()) is not None:
+            kind = number % 10
+            query = f"how to boil {number if kind == 0 else generator.randrange(0, number + 1, 10)} eggs"
+            body = json.dumps({"query": query, "texts": ["Boil them in water.", "Paris."]})
+            status, _ = client.post(body[:-1] if kind == 1 else body)
+            assert status == (400 if kind == 1 else 200), f"request {number}: {status}"
+
+    def next_number():
+        with lock:
+            return next(numbers, None)
 
     start = time.perf_counter()
     threads = [threading.Thread(target=ask) for _ in range(clients)]
@@ -125,9 +135,12 @@ def soak(server, count, clients):
     while any(thread.is_alive() for thread in threads):
         sizes.append(server.memory_mb())
         time.sleep(1)
-    quarter = sizes[len(sizes) // 4]
-    print(f"{count} requests in {time.perf_counter() - start:.0f} s; memory {quarter:.1f} MB after a quarter, "
-          f"{server.memory_mb():.1f} MB at the end")
+    sizes.append(server.memory_mb())
+    if next_number() is not None:
+        sys.exit("FAILED: clients ended early")
+    quarter, cached = sizes[len(sizes) // 4], server.metric("cache_hits_total")
+    print(f"{count} requests in {time.perf_counter() - start:.0f} s, {cached:.0f} scores from the cache; memory "
+          f"{quarter:.1f} MB after a quarter, {sizes[-1]:.1f} MB at the end, {max(sizes):.1f} MB at most")
 
 
 def main():
@@ -149,6 +162,8 @@ def main():
     requests = [{"query": query, "texts": generator.sample(texts, options.texts)} for query in queries()]
     bodies = [json.dumps(request).encode() for request in requests]
     profile = f"[server]\nconcurrency = {options.concurrency}\nqueue = {options.queue}\n"
+    if options.requests > 0:
+        profile += "[rescorer]\ncache_mb = 1\n"
     with Server(options.program, *flags, profile=profile) as server:
         if options.requests > 0:
             return soak(server, options.requests, options.clients)
