@@ -1,9 +1,14 @@
-"""The files for OpenSearch and Elasticsearch in docs/examples/serving: the requests that these engines make of them are
-answered, and their paths into the answer find every text's score."""
+"""The files for other search engines in docs/examples/serving: the requests that OpenSearch and Elasticsearch make of
+them are answered, and their paths into the answer find every text's score; the searcher for Vespa runs, with the few
+classes of Vespa that it uses replaced by those of tests/server/vespa."""
 
 import json
 import re
+import shutil
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from serve_support import DEVICE, ROOT, Server, program_path, run_tests
@@ -69,6 +74,49 @@ class Recipes(unittest.TestCase):
         paths = settings["response"]["json_parser"]
         places, scores = at(paths["reranked_index"], answer), at(paths["relevance_score"], answer)
         self.assertEqual(dict(zip(places, scores, strict=True)), self.expected())
+
+
+class Vespa(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        jars = [Path("/usr/share/java") / f"jackson-{part}.jar" for part in ("annotations", "core", "databind")]
+        if not shutil.which("javac") or not all(jar.exists() for jar in jars):
+            raise unittest.SkipTest("javac (default-jdk-headless) or Jackson (libjackson2-databind-java) is missing")
+        cls.server = Server(program_path(), *DEVICE, environment={"RELUCENT_TOKEN": TOKEN})
+        cls.addClassCleanup(cls.server.__exit__)
+        classes = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.path = ":".join(map(str, [classes, *jars]))
+        sources = [EXAMPLES / "RelucentSearcher.java", *(ROOT / "tests" / "server" / "vespa").rglob("*.java")]
+        subprocess.run(["javac", "-Xlint:all", "-Werror", "-cp", cls.path, "-d", classes, *sources], check=True)
+
+    def search(self, offset, hits, texts, *, token=TOKEN, timeout=60000):
+        """The ids and the relevance of the hits, and what else was said. The searcher leaves the query as it was."""
+        lines = subprocess.run(["java", "-cp", self.path, "com.example.TrySearcher",
+                                f"http://127.0.0.1:{self.server.port}", token, QUERY, str(offset), str(hits),
+                                str(timeout), *texts], check=True, capture_output=True, encoding="utf-8",
+                               timeout=120).stdout.splitlines()
+        self.assertEqual(lines[-1], f"asked {offset} {hits}")
+        found = [line.split() for line in lines if line.startswith("hit ")]
+        return [int(one[1]) for one in found], [float(one[2]) for one in found], lines
+
+    def test_its_hits_are_in_the_order_of_the_raw_scores(self):
+        texts = [TEXTS[1], "", TEXTS[0], TEXTS[2]]
+        body = {"query": QUERY, "texts": [text for text in texts if text], "raw_scores": True}
+        expected = self.server.post("/rerank", body, Authorization=f"Bearer {TOKEN}").json
+        order, relevance, _ = self.search(0, 10, texts)
+        self.assertEqual(order, [(0, 2, 3)[one["index"]] for one in expected] + [1])
+        self.assertEqual(relevance[:3], [one["score"] for one in expected])
+        self.assertEqual(self.search(1, 2, texts)[0], order[1:3])
+
+    def test_pages_beyond_the_window_stay_as_they_are(self):
+        texts = [f"text {i}" for i in range(120)]
+        self.assertEqual(self.search(95, 10, texts)[0], list(range(95, 105)))
+
+    def test_without_an_answer_the_hits_stay_as_they_are(self):
+        for trouble in ({"token": "wrong"}, {"timeout": 1}):
+            order, relevance, lines = self.search(0, 2, TEXTS, **trouble)
+            self.assertEqual((order, relevance), ([0, 1], [1000.0, 999.0]))
+            self.assertRegex(lines[0], "^trace 1 Relucent: java.*(status 401|Http\w*TimeoutException)")
 
 
 if __name__ == "__main__":

@@ -158,8 +158,9 @@ class Server:
 def run_tests():
     """All tests of the program; exit status 77 if every one was skipped."""
     result = unittest.main(module="__main__", argv=[sys.argv[0]] + sys.argv[2:], verbosity=2, exit=False).result
+    for test, reason in result.skipped:
+        print(f"SKIPPED: {test}: {reason}")
     if result.wasSuccessful() and result.skipped and result.testsRun <= len(result.skipped):
-        print("SKIPPED:", result.skipped[0][1])
         sys.exit(77)
     sys.exit(not result.wasSuccessful())
 
