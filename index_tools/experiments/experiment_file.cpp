@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "config/toml_text.h"
+#include "index_tools/experiments/toml_table.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -19,153 +20,6 @@ using config::toml_error;
 
 constexpr std::size_t kMaxRows = 2000;
 constexpr std::int32_t kMaxWindow = 1000000;
-
-/// A table whose keys are taken one by one; finish() refuses what was not asked for.
-class Table {
- public:
-  Table(const toml::table& table, std::string_view file, std::string name)
-      : table_(table), file_(file), name_(std::move(name)) {}
-
-  const toml::node* node(const std::string& key) {
-    known_.push_back(key);
-    return table_.get(key);
-  }
-
-  std::optional<std::string> text(const std::string& key) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return std::nullopt;
-    return text_of(*found, key);
-  }
-
-  std::string required_text(const std::string& key, const std::string& remedy) {
-    std::optional<std::string> found = text(key);
-    if (!found) fail(fmt::format("{} has no \"{}\"", name_, key), remedy);
-    if (trim(*found).empty()) fail(*node(key), fmt::format("{} is empty", key), remedy);
-    return std::move(*found);
-  }
-
-  std::optional<double> number(const std::string& key, double low, double high) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return std::nullopt;
-    const std::optional<double> value = found->value<double>();
-    if (!found->is_number() || !value || !(*value > low && *value < high)) {
-      fail(*found, fmt::format("{} must be a number between {} and {}", key, low, high), "write such a number");
-    }
-    return value;
-  }
-
-  std::optional<std::int32_t> whole_number(const std::string& key, std::int32_t low, std::int32_t high) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return std::nullopt;
-    return whole_number_of(*found, key, low, high);
-  }
-
-  std::optional<bool> boolean(const std::string& key) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return std::nullopt;
-    if (!found->is_boolean()) fail(*found, fmt::format("{} must be true or false", key), "write one of the two");
-    return found->as_boolean()->get();
-  }
-
-  /// The elements of an array that is not empty; none if the key is absent.
-  std::vector<const toml::node*> elements(const std::string& key) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return {};
-    const toml::array* array = found->as_array();
-    if (array == nullptr || array->empty()) {
-      fail(*found, fmt::format("{} must be an array with at least one element", key),
-           fmt::format("write {} = [...]", key));
-    }
-    std::vector<const toml::node*> elements;
-    for (const toml::node& element : *array) elements.push_back(&element);
-    return elements;
-  }
-
-  std::vector<std::string> texts(const std::string& key) {
-    std::vector<std::string> result;
-    for (const toml::node* element : elements(key)) result.push_back(text_of(*element, key));
-    return result;
-  }
-
-  /// The entries of [[key]].
-  std::vector<Table> tables(const std::string& key) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return {};
-    const toml::array* array = found->as_array();
-    std::vector<Table> result;
-    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
-      if (const toml::table* entry = (*array)[i].as_table()) result.emplace_back(*entry, file_, "[[" + key + "]]");
-    }
-    if (array == nullptr || array->empty() || result.size() != array->size()) {
-      fail(*found, fmt::format("{} must be sections", key),
-           fmt::format("write [[{}]] on a line of its own for each, and its keys below it", key));
-    }
-    return result;
-  }
-
-  std::optional<Table> table(const std::string& key) {
-    const toml::node* found = node(key);
-    if (found == nullptr) return std::nullopt;
-    if (!found->is_table())
-      fail(*found, fmt::format("{} must be a section", key), fmt::format("write [{}] on a line of its own", key));
-    return Table(*found->as_table(), file_, key);
-  }
-
-  /// One of a few names.
-  template <typename Value>
-  Value choice(const std::string& key, const std::vector<std::pair<std::string, Value>>& choices, Value otherwise) {
-    const std::optional<std::string> name = text(key);
-    if (!name) return otherwise;
-    std::vector<std::string> names;
-    for (const auto& [known, value] : choices) {
-      if (known == *name) return value;
-      names.push_back(known);
-    }
-    fail(*node(key), fmt::format("{} = \"{}\" is not allowed", key, *name), "choose from " + join(names));
-  }
-
-  void finish() const {
-    for (const auto& [key, value] : config::in_order(table_)) {
-      if (std::find(known_.begin(), known_.end(), key->str()) != known_.end()) continue;
-      toml_error(file_, key->source(), fmt::format("unknown key \"{}\" in {}", key->str(), name_),
-                 config::did_you_mean(key->str(), known_));
-    }
-  }
-
-  std::string text_of(const toml::node& value, const std::string& key) const {
-    if (!value.is_string())
-      fail(value, fmt::format("{} must be text in quotes, not {}", key, config::toml_type(value)), "put it in quotes");
-    return value.as_string()->get();
-  }
-
-  std::int32_t whole_number_of(const toml::node& value, const std::string& key, std::int32_t low,
-                               std::int32_t high) const {
-    if (!value.is_integer() || value.as_integer()->get() < low || value.as_integer()->get() > high) {
-      fail(value, fmt::format("{} must be a whole number from {} to {}", key, low, high), "write such a number");
-    }
-    return static_cast<std::int32_t>(value.as_integer()->get());
-  }
-
-  [[noreturn]] void fail(const toml::node& at, const std::string& problem, const std::string& remedy) const {
-    toml_error(file_, at.source(), problem, remedy);
-  }
-  [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {
-    toml_error(file_, table_.source(), problem, remedy);
-  }
-  /// At the key, which may be absent.
-  [[noreturn]] void fail_at(const std::string& key, const std::string& problem, const std::string& remedy) const {
-    const toml::node* found = table_.get(key);
-    toml_error(file_, found != nullptr ? found->source() : table_.source(), problem, remedy);
-  }
-
-  const toml::table& content() const { return table_; }
-
- private:
-  const toml::table& table_;
-  std::string_view file_;
-  std::string name_;
-  std::vector<std::string> known_;
-};
 
 class Reader {
  public:
@@ -182,11 +36,11 @@ class Reader {
     e_.level = root_.number("level", 0, 1).value_or(e_.level);
     e_.holm = root_.choice<bool>("correction", {{"holm", true}, {"none", false}}, true);
     e_.reference = root_.text("reference").value_or("");
-    for (Table& table : root_.tables("models")) read_model(table);
+    for (TomlTable& table : root_.tables("models")) read_model(table);
     read_costs();
     read_measures();
-    for (Table& table : root_.tables("tasks")) read_task(table);
-    for (Table& table : root_.tables("averages")) read_average(table);
+    for (TomlTable& table : root_.tables("tasks")) read_task(table);
+    for (TomlTable& table : root_.tables("averages")) read_average(table);
     if (e_.tasks.empty() && !e_.costs) {
       root_.fail("the experiment has no tasks",
                  "add [[tasks]] with candidates and qrels, or [costs] to measure time and memory");
@@ -194,9 +48,9 @@ class Reader {
     if (!e_.tasks.empty() && e_.costs) {
       root_.fail("the experiment has both [[tasks]] and [costs]", "make a file for each");
     }
-    for (Table& table : root_.tables("rows")) read_rows(table);
+    for (TomlTable& table : root_.tables("rows")) read_rows(table);
     if (e_.rows.empty()) root_.fail("the experiment has no rows", "add [[rows]], for example with windows = [4]");
-    for (Table& table : root_.tables("published")) read_published(table);
+    for (TomlTable& table : root_.tables("published")) read_published(table);
     require_references();
     root_.finish();
     return std::move(e_);
@@ -207,7 +61,7 @@ class Reader {
     return name.empty() ? std::filesystem::path() : (data_ / name).lexically_normal();
   }
 
-  std::string new_name(Table& table, const std::vector<std::string>& taken) const {
+  std::string new_name(TomlTable& table, const std::vector<std::string>& taken) const {
     std::string name = table.required_text("name", "give it a name of its own");
     if (std::find(taken.begin(), taken.end(), name) != taken.end())
       table.fail_at("name", fmt::format("there are two with the name \"{}\"", name), "rename one of them");
@@ -221,7 +75,7 @@ class Reader {
     return names;
   }
 
-  void read_model(Table& table) {
+  void read_model(TomlTable& table) {
     ExperimentModel model;
     model.name = new_name(table, names_of(e_.models));
     model.folder = path(table.text("folder").value_or(""));
@@ -232,7 +86,7 @@ class Reader {
   }
 
   void read_costs() {
-    std::optional<Table> table = root_.table("costs");
+    std::optional<TomlTable> table = root_.table("costs");
     if (!table) return;
     ExperimentCosts costs;
     for (const toml::node* element : table->elements("lengths"))
@@ -263,7 +117,7 @@ class Reader {
     }
   }
 
-  void read_task(Table& table) {
+  void read_task(TomlTable& table) {
     ExperimentTask task;
     task.name = new_name(table, names_of(e_.tasks));
     task.candidates = path(table.text("candidates").value_or(""));
@@ -290,7 +144,7 @@ class Reader {
     e_.tasks.push_back(std::move(task));
   }
 
-  void read_average(Table& table) {
+  void read_average(TomlTable& table) {
     ExperimentAverage average;
     std::vector<std::string> earlier = names_of(e_.tasks);
     for (const ExperimentAverage& one : e_.averages) earlier.push_back(one.name);
@@ -310,7 +164,7 @@ class Reader {
     e_.averages.push_back(std::move(average));
   }
 
-  static void require_known(Table& table, const std::string& key, const std::vector<std::string>& names,
+  static void require_known(TomlTable& table, const std::string& key, const std::vector<std::string>& names,
                             const std::vector<std::string>& known) {
     for (const std::string& name : names) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -319,7 +173,7 @@ class Reader {
     }
   }
 
-  void read_rows(Table& table) {
+  void read_rows(TomlTable& table) {
     ExperimentRow row;
     const std::string name = table.text("name").value_or("");
     row.kind = table.choice<ExperimentRow::Kind>("kind",
@@ -342,8 +196,8 @@ class Reader {
     read_models_rows(table, row, name);
   }
 
-  void read_run_files(Table& table, ExperimentRow& row, const std::vector<std::string>& tasks) {
-    std::optional<Table> files = table.table("runs");
+  void read_run_files(TomlTable& table, ExperimentRow& row, const std::vector<std::string>& tasks) {
+    std::optional<TomlTable> files = table.table("runs");
     if (!files) table.fail("[[rows]] of kind \"runs\" has no \"runs\"", "write runs = { \"task\" = \"file.run\" }");
     for (const std::string& task : tasks) {
       if (const auto file = files->text(task)) row.run[task] = path(*file);
@@ -360,7 +214,7 @@ class Reader {
     std::function<std::string(const ExperimentRow&)> shown;
   };
 
-  void read_models_rows(Table& table, const ExperimentRow& first, const std::string& pattern) {
+  void read_models_rows(TomlTable& table, const ExperimentRow& first, const std::string& pattern) {
     ExperimentRow base = first;
     base.rescorer.window = 100000;
     if (const auto config = table.text("config")) base.rescorer = base_config(table, *config);
@@ -395,7 +249,7 @@ class Reader {
     }
   }
 
-  RescorerConfig base_config(Table& table, const std::string& file) const {
+  RescorerConfig base_config(TomlTable& table, const std::string& file) const {
     RescorerConfig config;
     try {
       config = load_config((folder_ / file).lexically_normal()).rescorer;
@@ -409,7 +263,7 @@ class Reader {
     return config;
   }
 
-  std::vector<List> lists_of(Table& table, bool staged) {
+  std::vector<List> lists_of(TomlTable& table, bool staged) {
     std::vector<List> lists;
     const std::vector<std::string> models = table.texts("models");
     require_known(table, "models", models, names_of(e_.models));
@@ -487,7 +341,7 @@ class Reader {
   }
 
   template <typename Parse>
-  auto parsed(Table& table, const std::string& key, Parse&& parse) const -> decltype(parse()) {
+  auto parsed(TomlTable& table, const std::string& key, Parse&& parse) const -> decltype(parse()) {
     try {
       return parse();
     } catch (const Error& error) {
@@ -546,7 +400,7 @@ class Reader {
            c == '.' || c == '-';
   }
 
-  void check_row(Table& table, const ExperimentRow& row) const {
+  void check_row(TomlTable& table, const ExperimentRow& row) const {
     Config config;
     config.rescorer = row.rescorer;
     try {
@@ -556,7 +410,7 @@ class Reader {
     }
   }
 
-  void add_row(Table& table, ExperimentRow row) {
+  void add_row(TomlTable& table, ExperimentRow row) {
     if (e_.row(row.name) != nullptr) {
       table.fail_at("name", fmt::format("there are two rows with the name \"{}\"", row.name),
                     "let the name say what differs, for example name = \"{model} w={window}\"");
@@ -565,14 +419,14 @@ class Reader {
     e_.rows.push_back(std::move(row));
   }
 
-  void read_published(Table& table) {
+  void read_published(TomlTable& table) {
     const std::string measure = table.required_text("measure", "name the measure");
     std::vector<std::string> measures = names_of(e_.measures);
     if (e_.costs) measures = {"ms", "MB"};
     require_known(table, "measure", {measure}, measures);
     const std::vector<std::string> columns = table.texts("columns");
     require_known(table, "columns", columns, e_.columns());
-    std::optional<Table> values = table.table("values");
+    std::optional<TomlTable> values = table.table("values");
     if (columns.empty() || !values)
       table.fail("[[published]] needs columns and values",
                  "write columns = [...] and a line per row in [published.values]");
@@ -606,7 +460,7 @@ class Reader {
     for (const ExperimentAverage& one : e_.averages) require(fmt::format("average \"{}\"", one.name), one.reference);
   }
 
-  Table root_;
+  TomlTable root_;
   std::filesystem::path folder_, data_;
   Experiment e_;
 };
