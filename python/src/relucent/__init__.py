@@ -6,6 +6,7 @@ compiled library, everything else the compiled library.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 from relucent.errors import (
@@ -43,10 +44,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("relucent")
     if name not in _MODULES:
         raise AttributeError(f"module 'relucent' has no attribute {name!r}")
     return getattr(importlib.import_module("relucent." + _MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+    return sorted([*globals(), *_MODULES, "__version__"])

@@ -1,0 +1,22 @@
+"""The package's programs without the packages that they need."""
+import sys
+
+import pytest
+
+import relucent
+from relucent import programs
+
+
+@pytest.mark.parametrize(("program", "package", "extra"),
+                         [(programs.train, "torch", "train"), (programs.spark, "pyspark", "spark")])
+def test_a_missing_package_is_named(program, package, extra, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith(("relucent.train", "relucent.spark"))]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in {package, "pandas"} if extra == "spark" else {package}:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SystemExit, match=rf"the Python package (pandas|{package}) is missing.*\[{extra}\]"):
+        program()
+
+
+def test_the_package_names_its_version():
+    assert relucent.__version__ == relucent.version()
