@@ -8,16 +8,34 @@ namespace {
 bool may_precede_path(char c) { return std::string_view(" \t\n\"'`([{<=:,;").find(c) != std::string_view::npos; }
 bool ends_path(char c) { return std::string_view(" \t\n\"'`)]}>,;").find(c) != std::string_view::npos; }
 
+constexpr int kWordsInNames = 4;  // of a name with spaces, those without a '/'
+
+std::size_t end_of_word(std::string_view text, std::size_t begin) {
+  while (begin < text.size() && !ends_path(text[begin])) ++begin;
+  return begin;
+}
+
 /// The end of the path that begins at `begin`; `begin` if none does. A path begins with '/', './', '../' or '~/'. A '/'
-/// by itself divides.
+/// by itself divides. If one of the next words has a '/' inside, the words up to it belong to names with spaces.
 std::size_t end_of_path(std::string_view text, std::size_t begin) {
   const std::string_view rest = text.substr(begin);
   if (!rest.starts_with("/") && !rest.starts_with("./") && !rest.starts_with("../") && !rest.starts_with("~/")) {
     return begin;
   }
-  std::size_t end = begin;
-  while (end < text.size() && !ends_path(text[end])) ++end;
-  return end == begin + 1 ? begin : end;
+  std::size_t end = end_of_word(text, begin);
+  if (end == begin + 1) return begin;
+  std::size_t word_end = end;
+  for (int words = 0; words <= kWordsInNames; ++words) {
+    if (word_end >= text.size() || text[word_end] != ' ' || text[word_end - 1] == ':') break;
+    const std::size_t word = word_end + 1;
+    word_end = end_of_word(text, word);
+    const std::size_t divider = text.substr(word, word_end - word).find('/');
+    if (divider == 0 || word_end == word) break;
+    if (divider == std::string_view::npos) continue;
+    end = word_end;
+    words = 0;
+  }
+  return end;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ class ArgsMeReader : public DocumentReader {
     while (arguments_.next(argument_)) {
       const char* problem = read(document);
       if (problem == nullptr) return true;
-      part_.report.malformed(problem, part_.name, arguments_.number());
+      part_.malformed(problem, arguments_.number());
     }
     return false;
   }

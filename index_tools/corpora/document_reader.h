@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "index_tools/corpora/byte_stream.h"
 #include "index_tools/corpora/line_reader.h"
@@ -24,6 +25,12 @@ struct CorpusPart {
   const std::string& name;  ///< for messages: the file, then the entries inside it
   const std::string& path;  ///< relative to the input; '/' separates folders and entries
   ReadReport& report;
+
+  /// Counts the record at `line` as malformed. Returns false.
+  bool malformed(std::string_view kind, std::int64_t line) const {
+    report.malformed(kind, name, line);
+    return false;
+  }
 };
 
 /// Reads the documents of one file or archive entry of a corpus. A malformed record is reported and skipped. To add a

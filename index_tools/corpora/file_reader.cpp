@@ -51,7 +51,7 @@ class FileReader : public DocumentReader {
     done_ = true;
     while (bytes_.ahead().size() <= kMaxRecord && bytes_.more()) {
     }
-    if (bytes_.ahead().size() > kMaxRecord) return malformed("file over 64 MiB");
+    if (bytes_.ahead().size() > kMaxRecord) return part_.malformed("file over 64 MiB", 1);
     document.id = id_of_path(part_.path);
     document.line = 1;
     if (!html_) {
@@ -65,17 +65,12 @@ class FileReader : public DocumentReader {
     try {
       document.text = text_of_html(bytes_.ahead());
     } catch (const Error& error) {
-      return malformed(error.problem());
+      return part_.malformed(error.problem(), 1);
     }
     return true;
   }
 
  private:
-  bool malformed(std::string_view kind) {
-    part_.report.malformed(kind, part_.name, 1);
-    return false;
-  }
-
   const CorpusPart part_;
   ByteBuffer bytes_;
   bool html_;

@@ -101,7 +101,7 @@ class JsonlReader : public DocumentReader {
       document.line = elements_ ? elements_->number() : lines_->number();
       const char* problem = read(document);
       if (problem == nullptr) return true;
-      part_.report.malformed(problem, part_.name, document.line);
+      part_.malformed(problem, document.line);
     }
     return false;
   }

@@ -128,7 +128,7 @@ class XmlReader : public DocumentReader {
     return nullptr;
   }
 
-  void malformed(std::string_view kind, std::int64_t line) { part_.report.malformed(kind, part_.name, line); }
+  void malformed(std::string_view kind, std::int64_t line) { part_.malformed(kind, line); }
 
   const CorpusPart part_;
   ByteBuffer bytes_;
@@ -145,12 +145,12 @@ class AbstractReader : public DocumentReader {
     done_ = true;
     while (bytes_.ahead().size() <= kMaxRecord && bytes_.more()) {
     }
-    if (bytes_.ahead().size() > kMaxRecord) return malformed("record over 64 MiB");
+    if (bytes_.ahead().size() > kMaxRecord) return part_.malformed("record over 64 MiB", 1);
     std::string text(bytes_.ahead());
     if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0) part_.report.replaced(replaced);
     constexpr std::string_view key = "Title:";
     const std::size_t title = text.find('\n') + 1;
-    if (title == 0 || text.compare(title, key.size(), key) != 0) return malformed("no line \"Title:\"");
+    if (title == 0 || text.compare(title, key.size(), key) != 0) return part_.malformed("no line \"Title:\"", 1);
     const std::size_t end = std::min(text.find("\n\n", title), text.size());
     const std::string_view whole = text;
     const std::string_view name = std::string_view(part_.path).substr(part_.path.find_last_of('/') + 1);
@@ -162,11 +162,6 @@ class AbstractReader : public DocumentReader {
   }
 
  private:
-  bool malformed(std::string_view kind) {
-    part_.report.malformed(kind, part_.name, 1);
-    return false;
-  }
-
   const CorpusPart part_;
   ByteBuffer bytes_;
   bool done_ = false;
@@ -181,7 +176,7 @@ class DisplayReader : public DocumentReader {
   bool next(Document& document) override {
     while (read_citation(document)) {
       if (document.id.empty()) {
-        part_.report.malformed("no PMID", part_.name, document.line);
+        part_.malformed("no PMID", document.line);
         continue;
       }
       document.text = title_ + " " + abstract_;

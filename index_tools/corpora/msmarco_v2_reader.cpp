@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "index_tools/corpora/json_record.h"
+#include "index_tools/corpora/line_record_reader.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -18,24 +19,14 @@ struct Members {
 const Members kPassage = {"pid", {"passage"}, "no pid", "no passage"};
 const Members kDocument = {"docid", {"title", "headings", "body"}, "no docid", "no title, headings or body"};
 
-class MsMarcoV2Reader : public DocumentReader {
+class MsMarcoV2Reader : public LineRecordReader {
  public:
-  MsMarcoV2Reader(LineReader& lines, const Members& members) : lines_(lines), members_(members) {}
-
-  bool next(Document& document) override {
-    while (lines_.next(line_)) {
-      if (line_.empty()) continue;
-      const char* problem = read(document);
-      if (problem == nullptr) return true;
-      lines_.malformed(problem, lines_.number());
-    }
-    return false;
-  }
+  MsMarcoV2Reader(LineReader& lines, const Members& members) : LineRecordReader(lines), members_(members) {}
 
  private:
-  const char* read(Document& document) {
+  const char* read(std::string& line, Document& document) override {
     nlohmann::json record;
-    if (const char* problem = parse_json_object(line_, record)) return problem;
+    if (const char* problem = parse_json_object(line, record)) return problem;
     const auto id = record.find(members_.id);
     if (id == record.end() || !take_id(*id, document.id)) return members_.no_id;
     document.text.clear();
@@ -43,13 +34,10 @@ class MsMarcoV2Reader : public DocumentReader {
       if (member != members_.text.front()) document.text += ' ';
       if (!append_text(record, member, document.text)) return members_.no_text;
     }
-    document.line = lines_.number();
     return nullptr;
   }
 
-  LineReader& lines_;
   const Members& members_;
-  std::string line_;
 };
 
 }  // namespace

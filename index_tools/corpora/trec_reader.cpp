@@ -43,14 +43,14 @@ class TrecReader : public DocumentReader {
       document.line = bytes_.line();
       std::size_t end = bytes_.find(kDocumentEnd);
       if (end == std::string_view::npos) {
-        if (bytes_.ahead().size() <= kMaxRecord) return malformed("no </DOC>", document.line);
-        malformed("record over 64 MiB", document.line);
+        if (bytes_.ahead().size() <= kMaxRecord) return part_.malformed("no </DOC>", document.line);
+        part_.malformed("record over 64 MiB", document.line);
         bytes_.skip_to(kDocumentEnd);
         continue;
       }
       for (std::size_t inner; (inner = find_inner_start(bytes_.ahead().substr(0, end))) != std::string_view::npos;
            end -= inner) {
-        malformed("no </DOC>", document.line);
+        part_.malformed("no </DOC>", document.line);
         bytes_.consume(inner);
         document.line = bytes_.line();
       }
@@ -83,18 +83,13 @@ class TrecReader : public DocumentReader {
     try {
       texts = html_fields(text, fields_);
     } catch (const Error& error) {
-      return malformed(error.problem(), document.line);
+      return part_.malformed(error.problem(), document.line);
     }
     document.id = texts[0].empty() ? std::string(id_attribute(text)) : std::move(texts[0]);
-    if (document.id.empty()) return malformed("no <DOCNO>", document.line);
+    if (document.id.empty()) return part_.malformed("no <DOCNO>", document.line);
     document.text = std::move(texts[1]);
     for (std::size_t i = 2; i < texts.size(); ++i) document.text += " " + texts[i];
     return true;
-  }
-
-  bool malformed(std::string_view kind, std::int64_t line) {
-    part_.report.malformed(kind, part_.name, line);
-    return false;
   }
 
   const CorpusPart part_;

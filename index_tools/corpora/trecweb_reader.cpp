@@ -44,8 +44,8 @@ class TrecwebReader : public DocumentReader {
       document.line = bytes_.line();
       std::size_t end = find_end();
       if (end == std::string_view::npos) {
-        if (bytes_.ahead().size() <= kMaxRecord) return malformed("no </DOC>", document.line);
-        malformed("record over 64 MiB", document.line);
+        if (bytes_.ahead().size() <= kMaxRecord) return part_.malformed("no </DOC>", document.line);
+        part_.malformed("record over 64 MiB", document.line);
         bytes_.skip_to(kPageEnd);
         continue;
       }
@@ -53,7 +53,7 @@ class TrecwebReader : public DocumentReader {
       const std::string numbered = kPageStart + line_end_ + "<DOCNO>";
       for (std::size_t inner; (inner = bytes_.ahead().substr(0, end).find(numbered, 1)) != std::string_view::npos;
            end -= inner) {
-        malformed("no </DOC>", document.line);
+        part_.malformed("no </DOC>", document.line);
         bytes_.consume(inner);
         document.line = bytes_.line();
       }
@@ -87,23 +87,18 @@ class TrecwebReader : public DocumentReader {
 
   bool read_record(std::string_view record, Document& document) {
     const auto number = find_block(record, "<DOCNO>", "</DOCNO>");
-    if (!number) return malformed("no <DOCNO>", document.line);
+    if (!number) return part_.malformed("no <DOCNO>", document.line);
     const auto header = find_block(number->rest, "<DOCHDR>", "</DOCHDR>");
-    if (!header) return malformed("no <DOCHDR>", document.line);
+    if (!header) return part_.malformed("no <DOCHDR>", document.line);
     document.id = stripped_text(number->content);
     const std::size_t url_end = header->content.find('\n');
     try {
       document.text =
           text_of_page(header->rest, header->content.substr(url_end == std::string_view::npos ? 0 : url_end + 1));
     } catch (const Error& error) {
-      return malformed(error.problem(), document.line);
+      return part_.malformed(error.problem(), document.line);
     }
     return true;
-  }
-
-  bool malformed(std::string_view kind, std::int64_t line) {
-    part_.report.malformed(kind, part_.name, line);
-    return false;
   }
 
   const CorpusPart part_;

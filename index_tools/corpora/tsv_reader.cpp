@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "index_tools/corpora/double_encoding.h"
+#include "index_tools/corpora/line_record_reader.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -20,32 +21,21 @@ constexpr Table kTwoColumns = {2, 1, false};
 constexpr Table kMsMarcoPassage = {2, 1, true};
 constexpr Table kFourColumns = {4, 2, false};
 
-class TsvReader : public DocumentReader {
+class TsvReader : public LineRecordReader {
  public:
-  TsvReader(LineReader& lines, const Table& table) : lines_(lines), table_(table) {}
-
-  bool next(Document& document) override {
-    while (lines_.next(line_)) {
-      if (line_.empty()) continue;
-      const char* problem = read(document);
-      if (problem == nullptr) return true;
-      lines_.malformed(problem, lines_.number());
-    }
-    return false;
-  }
+  TsvReader(LineReader& lines, const Table& table) : LineRecordReader(lines), table_(table) {}
 
  private:
-  // The problem with the line; null if there is none.
-  const char* read(Document& document) {
-    const std::size_t id_end = line_.find('\t');
+  const char* read(std::string& line, Document& document) override {
+    const std::size_t id_end = line.find('\t');
     if (id_end == std::string::npos) return "no tab between id and text";
     std::size_t start = id_end + 1;
     for (std::size_t column = 1; column < table_.text; ++column) {
-      const std::size_t tab = line_.find('\t', start);
+      const std::size_t tab = line.find('\t', start);
       if (tab == std::string::npos) return "too few columns";
       start = tab + 1;
     }
-    document.text.assign(line_, start);
+    document.text.assign(line, start);
     if (table_.columns > 0) {
       const auto tabs = static_cast<std::size_t>(std::count(document.text.begin(), document.text.end(), '\t'));
       if (tabs < table_.columns - table_.text - 1) return "too few columns";
@@ -54,15 +44,12 @@ class TsvReader : public DocumentReader {
       }
       std::replace(document.text.begin(), document.text.end(), '\t', ' ');
     }
-    document.id.assign(line_, 0, id_end);
-    document.line = lines_.number();
+    document.id.assign(line, 0, id_end);
     if (table_.double_encoded) undo_double_encoding(document.text);
     return nullptr;
   }
 
-  LineReader& lines_;
   const Table& table_;
-  std::string line_;
 };
 
 }  // namespace

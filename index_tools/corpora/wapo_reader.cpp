@@ -1,6 +1,7 @@
 #include "index_tools/corpora/wapo_reader.h"
 
 #include "index_tools/corpora/json_record.h"
+#include "index_tools/corpora/line_record_reader.h"
 #include "index_tools/corpora/xml_text.h"
 
 namespace relucent::index_tools {
@@ -32,25 +33,14 @@ const json& text_of(const json& part) {
   return null;
 }
 
-class WapoReader : public DocumentReader {
+class WapoReader : public LineRecordReader {
  public:
-  explicit WapoReader(LineReader& lines) : lines_(lines) {}
-
-  bool next(Document& document) override {
-    while (lines_.next(line_)) {
-      if (line_.empty()) continue;
-      const char* problem = read(document);
-      if (problem == nullptr) return true;
-      lines_.malformed(problem, lines_.number());
-    }
-    return false;
-  }
+  using LineRecordReader::LineRecordReader;
 
  private:
-  // The problem with the line; null if there is none.
-  const char* read(Document& document) {
+  const char* read(std::string& line, Document& document) override {
     json record;
-    if (const char* problem = parse_json_object(line_, record)) return problem;
+    if (const char* problem = parse_json_object(line, record)) return problem;
     const auto id = record.find("id");
     if (id == record.end() || !take_id(*id, document.id)) return "no id";
     document.text.clear();
@@ -74,12 +64,8 @@ class WapoReader : public DocumentReader {
       document.text += '\n';
     }
     while (document.text.size() > body && document.text.back() == '\n') document.text.pop_back();
-    document.line = lines_.number();
     return nullptr;
   }
-
-  LineReader& lines_;
-  std::string line_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ class WarcReader : public DocumentReader {
     while (find_record()) {
       document.line = bytes_.line();
       if (const char* problem = read_headers()) {
-        malformed(problem, document.line);
+        part_.malformed(problem, document.line);
         continue;
       }
       if (read_body(document)) return true;
@@ -101,7 +101,7 @@ class WarcReader : public DocumentReader {
     const bool response = same_name(headers_.type, "response");
     if (*headers_.length > kMaxRecord) {
       // Its length may be wrong, so it is not used to skip the record: the reader searches for the next line WARC/.
-      if (response) malformed("record over 64 MiB", document.line);
+      if (response) part_.malformed("record over 64 MiB", document.line);
       return false;
     }
     const auto length = usable_length(static_cast<std::size_t>(*headers_.length), response, document.line);
@@ -120,7 +120,7 @@ class WarcReader : public DocumentReader {
     const auto next = start_of_next_record(claimed);
     if (headers_.old_version) return next.value_or(std::min(claimed, bytes_.ahead().size()));
     if (complete && !next) return claimed;
-    if (response) malformed(complete ? "wrong Content-Length" : "the record is cut off", line);
+    if (response) part_.malformed(complete ? "wrong Content-Length" : "the record is cut off", line);
     return std::nullopt;
   }
 
@@ -143,23 +143,18 @@ class WarcReader : public DocumentReader {
 
   bool read_page(std::string_view payload, Document& document) {
     document.id = headers_.trec_id;
-    if (document.id.empty() && need_trec_id_) return malformed("no WARC-TREC-ID", document.line);
+    if (document.id.empty() && need_trec_id_) return part_.malformed("no WARC-TREC-ID", document.line);
     if (document.id.empty()) document.id = headers_.record_id;
     if (document.id.starts_with('<') && document.id.ends_with('>'))
       document.id = document.id.substr(1, document.id.size() - 2);
-    if (document.id.empty()) return malformed("no WARC-TREC-ID or WARC-Record-ID", document.line);
+    if (document.id.empty()) return part_.malformed("no WARC-TREC-ID or WARC-Record-ID", document.line);
     const HttpResponse response = split_http(payload);
     try {
       document.text = text_of_page(response.body, response.headers);
     } catch (const Error& error) {
-      return malformed(error.problem(), document.line);
+      return part_.malformed(error.problem(), document.line);
     }
     return true;
-  }
-
-  bool malformed(std::string_view kind, std::int64_t line) {
-    part_.report.malformed(kind, part_.name, line);
-    return false;
   }
 
   const CorpusPart part_;

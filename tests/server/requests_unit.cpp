@@ -254,6 +254,9 @@ TEST(Refusals, HidePathsAndKeepTheRest) {
             "config.json:3:1: is wrong; see `relucent model`");
   EXPECT_EQ(without_paths("cross-encoder /opt/m/ on cpu, (/a/b)"), "cross-encoder m on cpu, (b)");
   EXPECT_EQ(without_paths("../shared/m: and/or 1/2, ~/.cache/x"), "m: and/or 1/2, x");
+  EXPECT_EQ(without_paths("/srv/my big models/a b/config.json:3: is wrong, see \"/x y/z w\""),
+            "config.json:3: is wrong, see \"z w\"");
+  EXPECT_EQ(without_paths("/srv/my models on 2 of 3 devices"), "my models on 2 of 3 devices");
   EXPECT_EQ(without_paths("log(1 + (N - n + 0.5) / (n + 0.5))"), "log(1 + (N - n + 0.5) / (n + 0.5))");
 }
 
