@@ -3,7 +3,7 @@
     python3 tests/benchmarks/spark_workers.py PROGRAM [--pairs 28800] [--workers 2] [--rounds 2]
 
 Run it with the Python that has the package and PySpark. The pairs are the demo collection's queries with 20 candidates
-each, repeated. Each worker has one core and one thread. The order of the four commands is reversed in every other round.
+each, repeated. Each worker has one core and one thread. Every other round has the four commands in reverse order.
 """
 
 import argparse
@@ -39,8 +39,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="relucent-spark-") as name:
         folder = Path(name)
-        run(options.program, "index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", folder / "index")
-        run(options.program, "search", "--index", folder / "index", "--topics", DEMO / "queries.tsv", "--hits", 20,
+        index = folder / "index"
+        run(options.program, "index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", index)
+        run(options.program, "search", "--index", index, "--topics", DEMO / "queries.tsv", "--hits", 20,
             "--rerank-file", folder / "once.jsonl")
         once = [json.loads(line) for line in (folder / "once.jsonl").read_text(encoding="utf-8").splitlines()]
         with open(folder / "pairs.jsonl", "w", encoding="utf-8") as out:
