@@ -23,8 +23,8 @@ struct CostStudy {
 /// (the GPU's own time if it has a clock), and `MB`, the memory per candidate that scoring needs besides the weights:
 /// on a GPU the activations, on a CPU the growth of its peak in the process's first call. A time has two floors: the
 /// least number of operations at the measured peak, and on a CPU the layers' weights, read once per query, at the
-/// measured bandwidth of its memory.
-/// Each figure is measured in a process of its own.
+/// measured bandwidth of its memory; peak and bandwidth are measured with each figure, and the best of all of a device
+/// and a precision counts. Each figure is measured in a process of its own.
 /// A checkpoint whose position table is too short is extended in a temporary folder.
 /// A row whose model is missing, or that its device cannot compute, has no values, and a note. Throws Error.
 index_tools::StudyReport measure_costs(const index_tools::Experiment& experiment, const CostStudy& study);

@@ -327,6 +327,7 @@ class Costs(ProgramTest):
                                  "--candidates", "2", "--runs", "1", "--devices", "cpu", "--format", "json"), 0)
         floors = [cell["floor"] for cell in json.loads(result.stdout)["measures"][0]["cells"]]
         self.assertLess(floors[1], 1.5 * floors[0])
+        self.assertGreater(floors[1], floors[0])
 
     def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
         result = self.expect(run("bench", "study", "--lengths", "700", "--patterns", "sparse", "--windows", "4",
