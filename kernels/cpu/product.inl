@@ -166,11 +166,19 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
   finish_tile<Dot, F, V>(product, panel, feature, results);
 }
 
-// Steps, panels and features whose products are summed before others, so that eight panels pass the same weights in the
-// second-level cache. With 32 registers, 192 steps of a panel, 36 KiB, stay in or near the first-level cache, and the
-// hidden sizes in use are multiples of 192. Otherwise longer runs gain more: AVX2 multiplies no faster than the
-// second-level cache delivers.
-constexpr std::size_t kStepsTogether = RELUCENT_REGISTERS == 32 ? 192 : 512;
+// Steps whose products are summed before others, so that eight panels pass the same weights in the second-level cache.
+// The hidden sizes in use are multiples of them. With 192 steps of 32 registers a panel, 36 KiB, also stays in or near
+// the first-level cache, for Intel's processors, which multiply faster than the second-level cache delivers. AMD's and
+// AVX2 do not, and longer runs store and load fewer sums.
+inline std::size_t steps_together() {
+#if RELUCENT_REGISTERS == 32 && defined(__x86_64__)
+  static const bool intel = __builtin_cpu_is("intel") != 0;
+  return intel ? 192 : 384;
+#else
+  return 512;
+#endif
+}
+
 constexpr std::size_t kPanelsTogether = 8;
 constexpr std::size_t kFeaturesTogether = 128;
 constexpr std::size_t kSumsTogether = kFeaturesTogether * kPanel;  // of a panel, which wait for the next steps
@@ -189,7 +197,7 @@ void product_panels(const Product& product) {
   constexpr std::size_t wide = RELUCENT_REGISTERS == 32 ? 8 : 4;
   const std::size_t whole = product.vectors / kPanelVectors, rest = product.vectors % kPanelVectors;
   const std::size_t all = whole + (rest > 0 ? 1 : 0);
-  const std::size_t parts = (product.steps + kStepsTogether - 1) / kStepsTogether;
+  const std::size_t parts = (product.steps + steps_together() - 1) / steps_together();
   const std::size_t steps = (product.steps + parts - 1) / parts;
   alignas(64) float kept[kPanelsTogether * kSumsTogether];
   const auto part = [&](std::size_t panel, std::size_t block, std::size_t features, std::size_t first, float* sums) {
