@@ -37,6 +37,17 @@ struct DotBf16 : DotF32 {
 };
 #endif
 
+// What multiplies pairs of 16-bit numbers and adds the two products, in each lane.
+#if RELUCENT_LANES == 16 && defined(__AVX512BW__)
+#define RELUCENT_PAIRS 1
+RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm512_madd_epi16((__m512i)x, (__m512i)y); }
+#elif RELUCENT_LANES == 8 && defined(__AVX2__)
+#define RELUCENT_PAIRS 1
+RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm256_madd_epi16((__m256i)x, (__m256i)y); }
+#else
+#define RELUCENT_PAIRS 0
+#endif
+
 struct DotInt8 {
   using Sum = Ints;
   RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::int8; }
@@ -46,6 +57,11 @@ struct DotInt8 {
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
 #if RELUCENT_VNNI
     return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)units, (__m512i)(Ints{} + weight));
+#elif RELUCENT_PAIRS
+    // Two bytes at a time as 16-bit numbers, whose products and their sum are exact.
+    const Shorts weights = (Shorts)(Ints{} + weight);
+    const Shorts even = (Shorts)(units & 0x00FF00FF), odd = (Shorts)(((Words)units >> 8) & 0x00FF00FFU);
+    return sum + multiply_pairs(even, (weights << 8) >> 8) + multiply_pairs(odd, weights >> 8);
 #else
     for (int byte = 0; byte < 4; ++byte) {
       const auto one = static_cast<std::int8_t>(static_cast<std::uint32_t>(weight) >> (8 * byte));

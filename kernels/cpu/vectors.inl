@@ -6,6 +6,7 @@ constexpr std::size_t kPanel = kPanelVectors * kLanes;
 using Floats [[gnu::vector_size(4 * kLanes)]] = float;
 using Ints [[gnu::vector_size(4 * kLanes)]] = std::int32_t;
 using Words [[gnu::vector_size(4 * kLanes)]] = std::uint32_t;
+using Shorts [[gnu::vector_size(4 * kLanes)]] = std::int16_t;
 using UnalignedFloats [[gnu::vector_size(4 * kLanes), gnu::aligned(4), gnu::may_alias]] = float;
 using UnalignedInts [[gnu::vector_size(4 * kLanes), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
 
