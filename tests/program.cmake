@@ -61,7 +61,7 @@ set(environment RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda
 set_tests_properties(program_devices PROPERTIES ENVIRONMENT "${environment}")
 relucent_program_test(gpu_compare LABELS cli cuda benchmarks TIMEOUT 300)
 set_tests_properties(gpu_compare PROPERTIES ENVIRONMENT "RELUCENT_FAKE_CUDA_MODULES=${PROJECT_BINARY_DIR}/tests/cuda")
-relucent_program_test(program_graphs LABELS cli fault golden index_tools TIMEOUT 1200)
+relucent_program_test(program_graphs LABELS cli fault golden heavy index_tools TIMEOUT 1200)
 set_tests_properties(program_graphs PROPERTIES COST 100)
 relucent_program_test(program_rerank LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_trained LABELS cli golden heavy index_tools TIMEOUT 2400)
