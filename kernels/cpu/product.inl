@@ -183,9 +183,9 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
 }
 
 // Steps whose products are summed before others, so that eight panels pass the same weights in the second-level cache.
-// The hidden sizes in use are multiples of them. With 192 steps of 32 registers a panel, 36 KiB, also stays in or near
-// the first-level cache, for Intel's processors, which multiply faster than the second-level cache delivers. AMD's and
-// AVX2 do not, and longer runs store and load fewer sums.
+// AVX-512 on Intel's processors multiplies faster than the second-level cache delivers: 192 steps of a panel, 36 KiB,
+// also stay in or near the first-level cache. On AMD's it does not, and neither does AVX2: more steps save loads and
+// stores of sums.
 inline std::size_t steps_together() {
 #if RELUCENT_REGISTERS == 32 && defined(__x86_64__)
   static const bool intel = __builtin_cpu_is("intel") != 0;
