@@ -37,8 +37,8 @@ def peak() -> float:
 def measure(attention, length: int, window: int, layers: int, steps: int) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    config = {"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": layers, "num_attention_heads": 12,
-              "intermediate_size": 1536, "max_position_embeddings": length}
+    config = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": layers,
+              "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": length}
     model = CrossEncoder(config, AttentionPattern.named("sparse", window)).train()
     model.document_attention = attention
     query = [5] * 10

@@ -17,8 +17,9 @@ from relucent.train.memory import keep_freed_memory
 from relucent.train.model import CrossEncoder
 from relucent.train.pattern import AttentionPattern
 
-CONFIG = {"vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,
-          "intermediate_size": 1536, "max_position_embeddings": 512, "hidden_dropout_prob": 0.0}
+CONFIG = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6,
+          "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512,
+          "hidden_dropout_prob": 0.0}
 QUERY, TOKENS = 10, 108
 
 

@@ -69,8 +69,9 @@ def test_ir_datasets(tmp_path, monkeypatch):
         return types.SimpleNamespace(default_text=lambda: fields.get("text"), **fields)
 
     documents = {name: record(doc_id=name, text=f"text of {name}") for name in "ab"}
+    store = types.SimpleNamespace(get=documents.__getitem__)
     dataset = types.SimpleNamespace(
-        has_qrels=lambda: True, has_scoreddocs=lambda: True, docs_store=lambda: documents,
+        has_qrels=lambda: True, has_scoreddocs=lambda: True, docs_store=lambda: store,
         queries_iter=lambda: [record(query_id="1", text="why")],
         qrels_iter=lambda: [record(query_id="1", doc_id="a", relevance=1)],
         scoreddocs_iter=lambda: [record(query_id="1", doc_id="a", score=1), record(query_id="1", doc_id="b", score=2)])
@@ -79,6 +80,8 @@ def test_ir_datasets(tmp_path, monkeypatch):
                  data.read_ir_datasets("known", write(tmp_path / "r.run", "1 Q0 b 1 1 t"))):
         assert read.lists == [CandidateList("why", [Candidate("a", 1.0), Candidate("b", 0.0)])]
         assert read.documents["b"] == "text of b"
+    with pytest.raises(TrainingError, match="document c: is not in the dataset's documents"):
+        read.documents["c"]
     with pytest.raises(TrainingError, match="data other: is no id of ir_datasets"):
         data.read_ir_datasets("other")
 

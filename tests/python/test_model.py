@@ -118,6 +118,11 @@ def test_sentences_equal_a_dense_mask(pattern, attention):
         assert (expected - plain)[[0, 2]].abs().min() > 1e-4
 
 
+def test_white_space_belongs_to_the_next_sentence():
+    assert sentences_of("Ba be.  Bi!\n Bo.\u3000Ø.\t") == ["Ba be.", "  Bi!", "\n Bo.\u3000", "Ø.\t"]
+    assert sentences_of("") == []
+
+
 @pytest.mark.parametrize("own_token", [True, False])
 @pytest.mark.parametrize("window", [0, 4, 64])
 def test_engine_scores_qds_alike(own_token, window, tmp_path):

@@ -1,5 +1,6 @@
 """A training goes on after a kill to the same bytes, stops early, and ends in a folder that the engine scores alike."""
 import csv
+import json
 import signal
 import subprocess
 import sys
@@ -61,14 +62,16 @@ def test_a_training_ends_in_a_folder_that_the_engine_scores_alike(folder, capsys
     assert capsys.readouterr().out.strip() == str(out)
     with open(out / "training/log.csv") as file:
         rows = list(csv.DictReader(file))
-    assert [row["step"] for row in rows] == [str(step) for step in range(4, 25, 4)]
-    assert float(rows[-1]["loss"]) < 0.8 * float(rows[0]["loss"])
+    assert [row["step"] for row in rows] == [str(step) for step in range(0, 25, 4)]
+    assert rows[0]["loss"] == rows[0]["pairs_per_second"] == ""
+    assert float(rows[-1]["loss"]) < 0.8 * float(rows[1]["loss"])
     measures = {row["step"]: float(row["measure"]) for row in rows if row["measure"]}
-    assert list(measures) == ["12", "24"]
+    assert list(measures) == ["0", "12", "24"]
     measure = engine.evaluate(program(), out, folder / "teacher.jsonl", folder / "qrels.txt", "nDCG@10", folder)
     assert measure == max(measures.values())
     card = (out / "README.md").read_text()
     assert "window 4; not seen: query -> cls, query -> doc" in card
+    assert "| 0 |  | " in card
     assert "| 24 |" in card
     difference = float(card.split("differ from PyTorch's by at most ")[1].split()[0])
     assert difference <= 1e-4
@@ -97,7 +100,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(folder):
     resumed = Trainer(load(folder, *changes))
     assert resumed.run() == folder / "out"
     assert weights(folder / "out") == weights(plain)
-    assert [row["step"] for row in resumed.rows] == list(range(1, 25))
+    assert [row["step"] for row in resumed.rows] == list(range(25))
 
 
 def test_a_signal_ends_the_step_and_keeps_it(folder, monkeypatch):
@@ -120,8 +123,34 @@ def test_a_signal_ends_the_step_and_keeps_it(folder, monkeypatch):
     assert weights(folder / "out") == weights(plain)
 
 
+def test_tensorboard_gets_the_log(folder):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    trainer = Trainer(load(folder, "training.tensorboard=true", "training.steps=8", "evaluation.every=4"))
+    events = accumulator.EventAccumulator(str(trainer.run() / "training")).Reload()
+    for name, steps in (("loss", [4, 8]), ("learning_rate", [4, 8]), ("measure", [0, 4, 8])):
+        found = [(event.step, event.value) for event in events.Scalars(name)]
+        wanted = [(row["step"], row[name]) for row in trainer.rows if row[name] is not None]
+        assert [step for step, _ in found] == steps
+        assert [value for _, value in found] == pytest.approx([value for _, value in wanted], rel=1e-6)
+
+
+def test_changed_data_are_not_gone_on_with(folder):
+    trainer = Trainer(load(folder, "evaluation.every=0"))
+    trainer._train_step = lambda: signal.raise_signal(signal.SIGTERM) or 0.0
+    with pytest.raises(Interrupted):
+        trainer.run()
+    teacher = folder / "teacher.jsonl"
+    lines = teacher.read_text()
+    for old, new in (('"score": -2.0', '"score": -2.5'), ('"text": "', '"text": "ba ')):
+        assert old in lines
+        head, tail = lines.rsplit(old, 1)  # in the last of them alone
+        teacher.write_text(head + new + tail)
+        with pytest.raises(TrainingError, match="state.pt: belongs to a training with other settings or data"):
+            Trainer(load(folder, "evaluation.every=0")).run()
+
+
 def test_early_stopping_keeps_the_best(folder, monkeypatch):
-    measures = iter([0.5, 0.7, 0.6, 0.7, 0.9])
+    measures = iter([0.3, 0.5, 0.7, 0.6, 0.7, 0.3, 0.9])
     monkeypatch.setattr(engine, "evaluate", lambda *_: next(measures))
     trainer = Trainer(load(folder, "evaluation.every=2", "evaluation.patience=2"))
     trainer.run()
@@ -160,12 +189,27 @@ def test_qds_is_trained_and_checked_with_its_pattern(folder, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_a_wrong_engine_is_noticed(folder, monkeypatch):
+@pytest.mark.parametrize(("change", "message"), [
+    ("evaluation.qrels=none.txt", "exited with"), ("evaluation.measure=x@1", "exited with"),
+    ("model.base=other", "attention_scheme")])
+def test_a_corrected_recipe_starts_anew(change, message, folder, capsys):
+    """What was refused before the first step is not kept."""
+    config = write_base(folder / "other") / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "attention_scheme": 3}))
+    recipe = [str(folder / "recipe.toml"), "training.steps=1"]
+    assert main([*recipe, change.replace("other", str(folder / "other"))]) == 1
+    assert message in capsys.readouterr().err
+    assert main(recipe) == 0
+
+
+@pytest.mark.parametrize("step", [0, 1], ids=["before the training", "after it"])
+def test_a_wrong_engine_is_noticed(step, folder, monkeypatch):
     trainer = Trainer(load(folder, "training.steps=1", "evaluation.every=0"))
     logits = engine.logits
-    monkeypatch.setattr(engine, "logits", lambda *arguments: [x + 0.01 for x in logits(*arguments)])
+    monkeypatch.setattr(engine, "logits", lambda *given: [x + 0.01 * (trainer.step == step) for x in logits(*given)])
     with pytest.raises(TrainingError, match="the engine's scores differ from PyTorch's by"):
         trainer.run()
+    assert trainer.step == step
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -1,4 +1,4 @@
-"""What the trained models share: BERT's parameters and layers, from and to Hugging Face folders."""
+"""What the trained models share: parameters and layers of BERT and its relatives, from and to Hugging Face folders."""
 from __future__ import annotations
 
 import json
@@ -15,14 +15,10 @@ from torch.utils.checkpoint import checkpoint
 
 from relucent.train import tokenizer
 from relucent.train.errors import TrainingError
+from relucent.train.families import ACTIVATIONS, FAMILIES, Family
 
-ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU("tanh"), "gelu_pytorch_tanh": nn.GELU("tanh"),
-               "relu": nn.ReLU(), "silu": nn.SiLU(), "swish": nn.SiLU()}
-SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
-         "max_position_embeddings")
 # Keys of a base that say nothing about the trained model; others are kept.
 DROPPED = ("_name_or_path", "auto_map", "dtype", "torch_dtype", "gradient_checkpointing", "problem_type")
-MODEL_TYPES = ("bert", "mir", "mixencoder")
 
 # (query [rows, hidden], keys and values [T, hidden], heads) -> [rows, hidden]
 Attention = Callable[[Tensor, Tensor, Tensor, int], Tensor]
@@ -51,7 +47,7 @@ def joint_linear(states: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
 
 
 class Bert(nn.Module):
-    """The parameters have BERT's names. Dropout (hidden_dropout_prob) follows the embeddings and the sub-blocks;
+    """The parameters have the family's names. Dropout (hidden_dropout_prob) follows the embeddings and the sub-blocks;
     attention weights are not dropped."""
 
     kind: ClassVar[str]  # for people
@@ -66,18 +62,28 @@ class Bert(nn.Module):
         """config: config.json's, complete (see read_config)."""
         super().__init__()
         self.config = config
-        hidden, epsilon = config["hidden_size"], config.get("layer_norm_eps", 1e-12)
+        self.family: Family = FAMILIES[config["model_type"]]
+        self.first_position = self.family.first_position(config)
+        hidden, width = config["hidden_size"], self.family.embedding_size(config)
         embeddings = modules(
-            word_embeddings=nn.Embedding(config["vocab_size"], hidden),
-            position_embeddings=nn.Embedding(config["max_position_embeddings"], hidden),
-            token_type_embeddings=nn.Embedding(config.get("type_vocab_size", 2), hidden),
-            LayerNorm=nn.LayerNorm(hidden, epsilon))
+            word_embeddings=nn.Embedding(config["vocab_size"], width),
+            position_embeddings=nn.Embedding(config["max_position_embeddings"], width),
+            token_type_embeddings=nn.Embedding(self.family.token_types(config), width),
+            LayerNorm=nn.LayerNorm(width, config.get("layer_norm_eps", 1e-12)))
         layers = nn.ModuleList(bert_layer(config) for _ in range(config["num_hidden_layers"]))
-        self.bert = modules(embeddings=embeddings, encoder=modules(layer=layers))
+        body = modules(embeddings=embeddings, encoder=modules(layer=layers))
+        if width != hidden:
+            body["embeddings_project"] = nn.Linear(width, hidden)
+        self.add_module(self.family.prefix, body)
         self.activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
         self.dropout: float = config.get("hidden_dropout_prob", 0.1)
         self.gradient_checkpointing = False
         self.new_parameters: list[str] = []
+
+    @property
+    def body(self) -> nn.ModuleDict:
+        """All but the head."""
+        return getattr(self, self.family.prefix)
 
     def _initialise(self) -> None:
         for module in self.modules():
@@ -88,7 +94,7 @@ class Bert(nn.Module):
 
     def _read(self, folder: Path) -> Self:
         """Weights become fp32; `new_parameters` lists those that the folder lacks, which only the head's may."""
-        tensors = _read_tensors(folder)
+        tensors = _read_tensors(folder, self.family.prefix)
         wanted = self.state_dict()
         for name, tensor in wanted.items():
             if name not in tensors:
@@ -102,10 +108,11 @@ class Bert(nn.Module):
         return self
 
     def _embedded(self, words: Tensor, positions: Tensor, types: Tensor) -> Tensor:
-        """words: [T, hidden], the tokens' rows before position, type and norm."""
-        embeddings = self.bert["embeddings"]
-        states = words + embeddings["position_embeddings"](positions) + embeddings["token_type_embeddings"](types)
-        return self._drop(embeddings["LayerNorm"](states))
+        """[T, hidden]. words: the tokens' rows before position, type and norm; positions from 0."""
+        embeddings = self.body["embeddings"]
+        states = words + embeddings["position_embeddings"](positions + self.first_position)
+        states = self._drop(embeddings["LayerNorm"](states + embeddings["token_type_embeddings"](types)))
+        return self.body["embeddings_project"](states) if "embeddings_project" in self.body else states
 
     def _layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
         """The first `rows` of the states."""
@@ -150,33 +157,8 @@ class Bert(nn.Module):
                 shutil.copyfile(tokenizer_from / name, folder / name)
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TrainingError(path, error.strerror or str(error), "name a Hugging Face folder on disk") from None
-    except ValueError as error:
-        raise TrainingError(path, f"is not JSON ({error})", "download it again") from None
-    found = config.get("model_type") if isinstance(config, dict) else None
-    if found not in MODEL_TYPES:
-        raise TrainingError(f"{path}, key model_type", f"is {found!r}",
-                            f"only models of type {', '.join(MODEL_TYPES)} are trained")
-    for key in SIZES:
-        if not isinstance(config.get(key), int) or config[key] < 1:
-            raise TrainingError(f"{path}, key {key}", "is not a positive integer", "download it again")
-    if config["hidden_size"] % config["num_attention_heads"]:
-        raise TrainingError(f"{path}, key num_attention_heads", "does not divide hidden_size", "download it again")
-    if config.get("hidden_act", "gelu") not in ACTIVATIONS:
-        raise TrainingError(f"{path}, key hidden_act", f"is {config['hidden_act']!r}",
-                            f"known are {', '.join(ACTIVATIONS)}")
-    if config.get("position_embedding_type", "absolute") != "absolute":
-        raise TrainingError(f"{path}, key position_embedding_type", "is not absolute", "use another base")
-    return config
-
-
-def _read_tensors(folder: Path) -> dict[str, Tensor]:
-    """By the names of a BertForSequenceClassification, as fp32; BertModel's lack the prefix."""
+def _read_tensors(folder: Path, prefix: str) -> dict[str, Tensor]:
+    """By the names of a model with a head, as fp32; those of a model without one lack the prefix."""
     path = folder / "model.safetensors"
     try:
         if path.exists():
@@ -191,8 +173,8 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
         raise TrainingError(path, f"cannot be read ({error})", "download it again") from None
     renamed = {}
     for name, tensor in tensors.items():
-        if name.startswith(("embeddings.", "encoder.", "pooler.")):
-            name = f"bert.{name}"
+        if name.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler.")):
+            name = f"{prefix}.{name}"
         name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
         renamed[name] = tensor.float() if tensor.is_floating_point() else tensor
     return renamed

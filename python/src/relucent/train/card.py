@@ -31,5 +31,7 @@ def model_card(trainer: Trainer, difference: float) -> str:
     if measured:
         lines += [f"These weights are those of step {trainer.best_step}, the best evaluation.", "",
                   f"| step | loss | {settings.evaluation.measure} |", "|---|---|---|"]
-        lines += [f"| {row['step']} | {row['loss']:.4f} | {row['measure']:.4f} |" for row in measured] + [""]
+        losses_of = ["" if row["loss"] is None else f"{row['loss']:.4f}" for row in measured]
+        lines += [f"| {row['step']} | {loss} | {row['measure']:.4f} |"
+                  for row, loss in zip(measured, losses_of, strict=True)] + [""]
     return "\n".join([*lines, "## Settings", "", "```toml", trainer.toml().rstrip(), "```", ""])

@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import random
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,17 @@ class CandidateList:
 class TrainingData:
     lists: list[CandidateList]
     documents: Mapping[str, str]
+
+    def checksum(self) -> int:
+        """Of all that is trained on, but for texts that ir_datasets keeps."""
+        found = 0
+        for one in self.lists:
+            parts = [one.query, *(f"{candidate.document}\t{candidate.target}" for candidate in one.candidates)]
+            found = zlib.crc32("\n".join(parts).encode("utf-8", "surrogatepass"), found)
+        if isinstance(self.documents, dict):
+            for name, text in self.documents.items():
+                found = zlib.crc32(f"{name}\t{text}\n".encode("utf-8", "surrogatepass"), found)
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,7 +274,11 @@ class _Store(Mapping[str, str]):
         self._store, self._dataset = dataset.docs_store(), dataset
 
     def __getitem__(self, key: str) -> str:
-        return self._store.get(key).default_text()
+        try:
+            return self._store.get(key).default_text()
+        except KeyError:
+            raise TrainingError(f"document {key}", "is not in the dataset's documents",
+                                "name a run of the dataset's own documents") from None
 
     def __iter__(self) -> Iterator[str]:
         return (document.doc_id for document in self._dataset.docs_iter())

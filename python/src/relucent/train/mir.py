@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from relucent.train.batch import Table
-from relucent.train.bert import Bert, bert_layer, modules, read_config
+from relucent.train.bert import Bert, bert_layer
 from relucent.train.errors import TrainingError
+from relucent.train.families import read_config
 from relucent.train.texts import attend
 from relucent.train.tokenizer import PairTokenizer
 
@@ -213,7 +214,7 @@ class Mir(Bert):
     def __init__(self, config: dict[str, Any]):
         super().__init__(config)
         hidden = config["hidden_size"]
-        layers = self.bert["encoder"]["layer"]
+        layers = self.body["encoder"]["layer"]
         for layer in layers:
             layer["inter"] = bert_layer(config)
         for layer in layers[:-1]:
@@ -250,8 +251,8 @@ class Mir(Bert):
     def forward(self, batch: MirBatch) -> Tensor:
         """[D] logits, fp32; 0 for documents without passages, which the engine does not score."""
         count = len(batch.pivot_of)
-        states = self._embedded(self.bert["embeddings"]["word_embeddings"](batch.ids), batch.positions, batch.types)
-        layers = self.bert["encoder"]["layer"]
+        states = self._embedded(self.body["embeddings"]["word_embeddings"](batch.ids), batch.positions, batch.types)
+        layers = self.body["encoder"]["layer"]
         for i, layer in enumerate(layers):
             last = i + 1 == len(layers)
             states = self._layer(layer, states, count if last else len(states), batch.attention)

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from relucent.train.bert import Bert, bert_layer, modules, read_config
+from relucent.train.bert import Bert, bert_layer, modules
 from relucent.train.errors import TrainingError
+from relucent.train.families import read_config
 from relucent.train.texts import Texts, attend
 from relucent.train.tokenizer import PairTokenizer
 
@@ -97,11 +98,11 @@ class MixEncoder(Bert):
 
     def contexts(self, texts: Texts) -> Tensor:
         """[B, k, hidden]: what an index of candidates would keep."""
-        words = self.bert["embeddings"]["word_embeddings"](texts.ids[texts.front_rows :])
+        words = self.body["embeddings"]["word_embeddings"](texts.ids[texts.front_rows :])
         if self.special:
             words = torch.cat([self.mixencoder["special_tokens"](texts.ids[: texts.front_rows]), words])
         states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
-        layers = self.bert["encoder"]["layer"]
+        layers = self.body["encoder"]["layer"]
         for i, layer in enumerate(layers):
             # Of the last layer, special tokens alone are needed.
             rows = texts.front_rows if self.special and i + 1 == len(layers) else len(states)
@@ -115,10 +116,10 @@ class MixEncoder(Bert):
 
     def _keys_and_values(self, texts: Texts) -> dict[int, tuple[Tensor, Tensor]]:
         """Of each interaction layer, [queries, Lq, hidden]: the encoder layer's own projections of its input."""
-        words = self.bert["embeddings"]["word_embeddings"](texts.ids)
+        words = self.body["embeddings"]["word_embeddings"](texts.ids)
         states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
         wanted, found = self.config["interaction_layers"], {}
-        for i, layer in enumerate(self.bert["encoder"]["layer"][: wanted[-1] + 1]):
+        for i, layer in enumerate(self.body["encoder"]["layer"][: wanted[-1] + 1]):
             if i in wanted:
                 own = layer["attention"]["self"]
                 found[i] = (texts.padded(own["key"](states)), texts.padded(own["value"](states)))

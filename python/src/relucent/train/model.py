@@ -5,14 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from relucent.train.attention import DocumentAttention, SparseAttention, shares_queries
 from relucent.train.batch import Batch
-from relucent.train.bert import Bert, modules, read_config
+from relucent.train.bert import Bert, modules
+from relucent.train.errors import TrainingError
+from relucent.train.families import BERT, read_config
 from relucent.train.pattern import FLAGS, AttentionPattern
 from relucent.train.tokenizer import PairTokenizer
+
+SPARSE_BERT = "ListformerModelForSequenceClassification"
 
 
 class CrossEncoder(Bert):
@@ -26,17 +29,26 @@ class CrossEncoder(Bert):
     def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
         super().__init__(config)
         self.pattern = pattern
-        self.bert["pooler"] = modules(dense=nn.Linear(config["hidden_size"], config["hidden_size"]))
-        self.classifier = nn.Linear(config["hidden_size"], 1)
+        hidden = config["hidden_size"]
+        dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, 1)
+        if self.family.pooler:
+            self.body["pooler"] = modules(dense=dense)
+            self.classifier: nn.Module = output
+        else:
+            self.classifier = modules(dense=dense, out_proj=output)
         self._initialise()
-        self.document_type = int(config.get("token_type_embedding", True))
+        self.document_type = self.family.document_type(config)
         self.document_attention: DocumentAttention | None = None
 
     @classmethod
     def load(cls, folder: Path, pattern: AttentionPattern | None = None) -> CrossEncoder:
         """pattern: None: what config.json says. Raises TrainingError."""
-        config = read_config(folder)
-        return cls(config, pattern or AttentionPattern.from_config(config, folder / "config.json"))._read(folder)
+        config, path = read_config(folder), folder / "config.json"
+        model = cls(config, pattern or AttentionPattern.from_config(config, path))
+        if model.document_type >= model.family.token_types(config):
+            raise TrainingError(f"{path}, key type_vocab_size", "is 1, but documents have token type 1",
+                                "set token_type_embedding to false if the model was trained without token types")
+        return model._read(folder)
 
     def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
         return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern),
@@ -44,27 +56,35 @@ class CrossEncoder(Bert):
 
     def engine_length(self, tokenizer: PairTokenizer) -> int:
         """Tokens of an input that the engine reads."""
-        positions = self.config["max_position_embeddings"]
+        positions = self.config["max_position_embeddings"] - self.first_position
         return min(positions, tokenizer.max_length or positions)
 
     def forward(self, batch: Batch) -> Tensor:
         """[B] logits, fp32."""
         attention = SparseAttention(batch, self.pattern, self.document_attention)
-        words = self.bert["embeddings"]["word_embeddings"](batch.ids)
+        words = self.body["embeddings"]["word_embeddings"](batch.ids)
         states = self._embedded(words, batch.positions, batch.types)
-        layers = self.bert["encoder"]["layer"]
+        layers = self.body["encoder"]["layer"]
         for i, layer in enumerate(layers):
             # Only [CLS] is needed of the last layer.
             states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
-        return self.classifier(self._drop(torch.tanh(self.bert["pooler"]["dense"](states)))).squeeze(1).float()
+        return self._head(states).squeeze(1).float()
+
+    def _head(self, states: Tensor) -> Tensor:
+        """[B, 1] of [CLS]'s states."""
+        if self.family.pooler:
+            dense, output = self.body["pooler"]["dense"], self.classifier
+        else:
+            dense, output = self.classifier["dense"], self.classifier["out_proj"]
+            states = self._drop(states)
+        return output(self._drop(self.family.head_activation(dense(states))))
 
     def engine_flags(self) -> list[str]:
         return ["--pattern", "qds"] if self.pattern.sentences else []
 
     def _config_to_save(self) -> dict[str, Any]:
-        full = self.pattern == AttentionPattern()  # qds has a window
-        return {"architectures": ["BertForSequenceClassification" if full else
-                                  "ListformerModelForSequenceClassification"],
+        sparse_bert = self.family is BERT and self.pattern != AttentionPattern()  # qds has a window
+        return {"architectures": [SPARSE_BERT if sparse_bert else self.family.architecture],
                 "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, **self.pattern.to_config()}
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from relucent.train.errors import TrainingError
 
 SENTENCES = 3  # UBRK_SENTENCE
 DONE = -1
+SPACES = {space.encode("utf-16-le") for space in "\t\n\v\f\r "}
 
 
 @functools.cache
@@ -34,7 +35,7 @@ def _icu() -> dict[str, ctypes._CFuncPtr]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The text in parts."""
+    """The text in parts. White space between sentences belongs to the second one."""
     icu = _icu()
     units = text.encode("utf-16-le", "surrogatepass")
     status = ctypes.c_int(0)
@@ -43,9 +44,12 @@ def sentences_of(text: str) -> list[str]:
         raise TrainingError("ICU", f"finding sentences failed with {status.value}", "check that its data are installed")
     parts, begin = [], 0
     try:
-        while (end := icu["next"](rules)) != DONE:
-            parts.append(units[2 * begin : 2 * end].decode("utf-16-le", "surrogatepass"))
-            begin = end
+        while (end := 2 * icu["next"](rules)) != 2 * DONE:
+            while begin < end < len(units) and units[end - 2 : end] in SPACES:
+                end -= 2
+            if end > begin:
+                parts.append(units[begin:end].decode("utf-16-le", "surrogatepass"))
+                begin = end
     finally:
         icu["close"](rules)
     return parts

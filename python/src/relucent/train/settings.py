@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from relucent.train import data as readers
-from relucent.train.bert import read_config
 from relucent.train.errors import TrainingError
+from relucent.train.families import read_config
 from relucent.train.losses import LOSSES
 from relucent.train.mir import Mir
 from relucent.train.mixencoder import MixEncoder

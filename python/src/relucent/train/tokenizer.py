@@ -1,6 +1,7 @@
 """Token ids of pairs, as the engine makes them."""
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,11 +11,15 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from relucent.train.batch import Batch
 from relucent.train.errors import TrainingError
+from relucent.train.families import FAMILIES, read_config
 from relucent.train.sentences import sentences_of
 
-FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+         "vocab.json", "merges.txt", "sentencepiece.bpe.model")
 QUERY_PIECES = 30
 SENTENCE_START = "[SOS]"
+# [CLS], and what follows the query and the document
+Template = tuple[int, list[int], list[int]]
 
 
 class PairTokenizer:
@@ -33,21 +38,27 @@ class PairTokenizer:
         except Exception as error:  # the tokenizers library raises bare Exceptions
             raise TrainingError(folder, f"its tokenizer cannot be read ({error})",
                                 "it needs vocab.txt or tokenizer.json") from None
-        self.cls, self.sep = (self._special(folder, settings, key, usual)
-                              for key, usual in (("cls_token", "[CLS]"), ("sep_token", "[SEP]")))
+        stated = None if (folder / "vocab.txt").exists() else _stated_template(folder, self._tokenizer)
+        self.cls, self.between, self.after = stated or self._usual_template(folder, settings)
+        self.sep = self.after[0]
         # Without a token of its own, what separates query and document stands before sentences, too.
         own = self._tokenizer.token_to_id(SENTENCE_START)
         self.sentence = self.sep if own is None else own
         limit = settings.get("model_max_length")
         self.max_length: int | None = int(limit) if limit and limit < 2**31 else None
 
+    def _usual_template(self, folder: Path, settings: dict[str, Any]) -> Template:
+        roberta = FAMILIES[read_config(folder)["model_type"]].after_padding
+        usual = ("<s>", "</s>") if roberta else ("[CLS]", "[SEP]")
+        cls, sep = (self._special(folder, settings, *of) for of in zip(("cls_token", "sep_token"), usual, strict=True))
+        # BERT's tokenizer puts one separator there, whatever the model.
+        return cls, [sep, sep] if roberta and not (folder / "vocab.txt").exists() else [sep], [sep]
+
     def _special(self, folder: Path, settings: dict[str, Any], key: str, usual: str) -> int:
-        token = settings.get(key) or usual
-        if isinstance(token, dict):
-            token = token["content"]
+        token = _name(settings, key, usual)
         number = self._tokenizer.token_to_id(token)
         if number is None:
-            raise TrainingError(folder, f"its vocabulary has no {token}", "use the tokenizer of a BERT")
+            raise TrainingError(folder, f"its vocabulary has no {token}", "use the tokenizer of the model")
         return number
 
     def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1,
@@ -60,11 +71,12 @@ class PairTokenizer:
         cut = []
         for query, document in pairs:
             query_ids = ids[query][:QUERY_PIECES]
-            room = max(0, max_length - len(query_ids) - 3)
-            cut.append(([*query_ids, self.sep], [*document_ids[document][:room], self.sep]))
+            room = max(0, max_length - len(query_ids) - 1 - len(self.between) - len(self.after))
+            cut.append(([*query_ids, *self.between], [*document_ids[document][:room], *self.after]))
         starts = None
         if sentences:
-            starts = [[i for i, piece in enumerate(document[:-1]) if piece == self.sentence] for _, document in cut]
+            starts = [[i for i, piece in enumerate(document[: -len(self.after)]) if piece == self.sentence]
+                      for _, document in cut]
         return Batch.of(cut, self.cls, document_type, share, starts)
 
     def _marked(self, texts: Iterable[str]) -> dict[str, list[int]]:
@@ -81,11 +93,32 @@ class PairTokenizer:
         return {text: encoding.ids for text, encoding in zip(different, encoded, strict=True)}
 
 
+def _name(settings: dict[str, Any], key: str, usual: str) -> str:
+    """Of a special token, as tokenizer_config.json may give it."""
+    token = settings.get(key) or usual
+    return token["content"] if isinstance(token, dict) else token
+
+
+def _stated_template(folder: Path, tokenizer: Tokenizer) -> Template | None:
+    """What tokenizer.json puts around two texts; None if it puts nothing there."""
+    encoding = tokenizer.encode("a", "b")
+    texts = encoding.sequence_ids  # None: a special token
+    if None not in texts or 0 not in texts or 1 not in texts:
+        return None
+    special = [[id for id, _ in group] for is_special, group in itertools.groupby(
+        zip(encoding.ids, texts, strict=True), lambda pair: pair[1] is None) if is_special]
+    if len(special) != 3 or len(special[0]) != 1:
+        raise TrainingError(folder / "tokenizer.json", "does not put one token before the query, and others behind "
+                            "query and document", "use the tokenizer of a cross-encoder")
+    return special[0][0], special[1], special[2]
+
+
 def _load(folder: Path, settings: dict[str, Any]) -> Tokenizer:
     vocabulary = folder / "vocab.txt"
     if vocabulary.exists():
-        lines = vocabulary.read_text(encoding="utf-8").splitlines()
-        tokenizer = Tokenizer(models.WordPiece({line: i for i, line in enumerate(lines)}, unk_token="[UNK]"))
+        lines = vocabulary.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+        entries = {line.removesuffix("\r"): i for i, line in enumerate(lines)}
+        tokenizer = Tokenizer(models.WordPiece(entries, unk_token=_name(settings, "unk_token", "[UNK]")))
         tokenizer.normalizer = normalizers.BertNormalizer(
             handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
             strip_accents=settings.get("strip_accents"), lowercase=settings.get("do_lower_case", True))

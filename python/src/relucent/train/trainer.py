@@ -12,7 +12,6 @@ import shutil
 import signal
 import sys
 import time
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +118,7 @@ class Trainer:
         self.loss = weighted(settings.loss)
         self.work = settings.output / "training"
         self.data = self._read_data()
+        self.checksum = self.data.checksum()
         self.step = 0
         self.best: float | None = None
         self.best_step = 0
@@ -145,7 +145,7 @@ class Trainer:
     def run(self) -> Path:
         """The finished folder."""
         output, training = self.settings.output, self.settings.training
-        self._start_or_resume()
+        resumed = self._resume()
         if self.model.needs_graphs:
             self._read_graphs()
         processes = f", {self.processes.count} processes" if self.processes.count > 1 else ""
@@ -153,16 +153,20 @@ class Trainer:
         if self.model.new_parameters:
             self._say(f"new, at random: {', '.join(self.model.new_parameters)}")
         with _signals() as received, self._tensorboard() as board:
-            started, first = time.monotonic(), self.step
+            if not resumed:
+                self._begin(board)
+            started, first, spent = time.monotonic(), self.step, 0.0
             while self.step < training.steps and not self._hopeless():
+                before = time.monotonic()
                 self.losses.append(self._train_step())
+                spent += time.monotonic() - before
                 self.step += 1
                 evaluated = self._due(self.settings.evaluation.every)
                 measure = self._evaluate() if evaluated else None
                 signals = self.processes.any(bool(received))
                 if self._due(training.log_every) or evaluated:
-                    seconds = (time.monotonic() - started) / (self.step - first)
-                    self._log(measure, seconds, board)
+                    steps = self.step - first
+                    self._log(measure, spent / steps, (time.monotonic() - started) / steps, board)
                 if evaluated or signals or self._due(training.save_every):
                     self._save_state()
                 if signals and self.step < training.steps:
@@ -197,14 +201,29 @@ class Trainer:
         index = self.settings.data.index
         return [*self.model.engine_flags(), *(["--index", index] if index else [])]
 
+    def _begin(self, board: Any) -> None:
+        """What the engine cannot read, score or evaluate is better known before the training than after it. Nothing is
+        kept until that is certain, so that a corrected recipe starts anew."""
+        if self.processes.main:
+            folder = self.work / "start"
+            self.model.save(folder, self.settings.model.base)
+            self._check(folder)
+            shutil.rmtree(folder)
+        self.processes.wait()
+        if self.settings.evaluation.every > 0:
+            evaluation = self.settings.evaluation
+            self._add_row({"step": 0, "measure": self._evaluate()}, board)
+            self._say(f"before the training: {evaluation.measure} {self.best:.4f}")
+        self._save_state()
+
     def _finish(self) -> None:
         output = self.settings.output
         if self.best is not None:
             self.model.load_state_dict(self.settings.model.load(self.work / "best").state_dict())
         self.model.save(output, self.settings.model.base)
-        difference = self._check()
+        difference = self._check(output)
         (output / "README.md").write_text(model_card(self, difference), encoding="utf-8")
-        for name in ("state.pt", "graphs.jsonl", "checked.jsonl"):
+        for name in ("state.pt", "graphs.jsonl"):
             (self.work / name).unlink(missing_ok=True)
 
     def _due(self, every: int) -> bool:
@@ -266,25 +285,29 @@ class Trainer:
             self.worse += 1
         return measure
 
-    def _log(self, measure: float | None, seconds: float, board: Any) -> None:
+    def _log(self, measure: float | None, seconds: float, seconds_in_all: float, board: Any) -> None:
+        """Of a step: without what is not training, such as evaluations, and with it."""
         training = self.settings.training
         candidates = sum(band.count for band in self.settings.bands())
         rate = learning_rate(training, self.step - 1)
         loss, self.losses = sum(self.losses) / len(self.losses), []
         row = {"step": self.step, "loss": loss, "learning_rate": rate,
                "pairs_per_second": round(training.queries * candidates / seconds, 1), "measure": measure}
-        self.rows.append(row)
-        if not self.processes.main:
-            return
-        self._write_log()
-        left = round(seconds * (training.steps - self.step))
+        self._add_row(row, board)
+        left = round(seconds_in_all * (training.steps - self.step))
         evaluated = "" if measure is None else f"  {self.settings.evaluation.measure} {measure:.4f}"
         self._say(f"step {self.step} of {training.steps}  loss {loss:.4f}  rate {rate:.2e}  "
                   f"{row['pairs_per_second']} pairs/s  left {left // 3600}:{left // 60 % 60:02}:{left % 60:02}"
                   f"{evaluated}")
+
+    def _add_row(self, row: dict[str, Any], board: Any) -> None:
+        self.rows.append(dict.fromkeys(LOG) | row)
+        if not self.processes.main:
+            return
+        self._write_log()
         if board is not None:
             for name in LOG[1:]:
-                if row[name] is not None:
+                if row.get(name) is not None:
                     board.add_scalar(name, row[name], self.step)
 
     def _write_log(self) -> None:
@@ -306,7 +329,8 @@ class Trainer:
         with SummaryWriter(str(self.work), purge_step=self.step) as board:
             yield board
 
-    def _start_or_resume(self) -> None:
+    def _resume(self) -> bool:
+        """Whether there was something to go on with."""
         state = self.work / "state.pt"
         resumed = state.exists()
         self.processes.wait()  # until all have looked
@@ -317,7 +341,8 @@ class Trainer:
             raise TrainingError(self.settings.output, "already holds a checkpoint", "choose another output")
         elif self.processes.main:
             self.work.mkdir(parents=True, exist_ok=True)
-            self._save_state()
+            (self.work / "graphs.jsonl").unlink(missing_ok=True)  # of a recipe that was refused
+        return resumed
 
     def _what(self) -> dict[str, Any]:
         """The settings that a resumed training must share."""
@@ -326,8 +351,7 @@ class Trainer:
             del table[key]
         for key in ("log_every", "save_every", "tensorboard", "device", "threads"):
             del table["training"][key]
-        lists = "".join(f"{one.query} {len(one.candidates)} {one.candidates[0]}" for one in self.data.lists)
-        return {"settings": repr(table), "lists": zlib.crc32(lists.encode())}
+        return {"settings": repr(table), "data": self.checksum}
 
     def _save_state(self) -> None:
         if not self.processes.main:
@@ -355,28 +379,39 @@ class Trainer:
         self.step, self.rows, self.losses = state["step"], state["rows"], state["losses"]
         self.best, self.best_step, self.worse = state["best"], state["best_step"], state["worse"]
 
-    def _check(self) -> float:
+    def _check(self, folder: Path) -> float:
         """The largest difference between the engine's scores and PyTorch's, relative where scores exceed 1."""
-        engine.check(self.settings.program, self.settings.output)
+        engine.check(self.settings.program, folder)
         pairs = [(of_list.query, self.data.documents[candidates[-1].document])
                  for of_list, candidates in candidates_of_step(self.data, self.settings, 0)]
         pairs = [pair for pair in pairs if pair[0].strip() and pair[1].strip()][:CHECKED_PAIRS]
-        if self.model.needs_graphs:  # the engine makes them with the index as it is now
-            path = self.work / "checked.jsonl"
-            self._make_graphs((document for _, document in pairs), path)
-            self.model.graphs = mir.GraphFile(path)
-            pairs = [(query, document) for query, document in pairs if self.model.graphs.of(document).passages]
-        found = engine.logits(self.settings.program, self.settings.output, pairs, self.work,
-                              self._engine_flags())
-        self.model.eval()
-        with torch.no_grad():
-            batch = self.model.batch(self.tokenizer, pairs, self.engine_length)
-            expected = self.model(batch.to(self.device)).tolist()
-        difference = max((abs(x - y) / max(1, abs(y)) for x, y in zip(found, expected, strict=True)), default=0.0)
-        if difference > TOLERANCE:
-            raise TrainingError(self.settings.output, f"the engine's scores differ from PyTorch's by {difference:.1e}",
+        with self._graphs_of_now(document for _, document in pairs):
+            if self.model.needs_graphs:
+                pairs = [(query, document) for query, document in pairs if self.model.graphs.of(document).passages]
+            self.model.eval()
+            with torch.no_grad():
+                batch = self.model.batch(self.tokenizer, pairs, self.engine_length)
+                expected = self.model(batch.to(self.device)).tolist()
+        found = engine.logits(self.settings.program, folder, pairs, self.work, self._engine_flags())
+        differences = [abs(x - y) / max(1, abs(y)) for x, y in zip(found, expected, strict=True)]
+        difference = next((one for one in differences if math.isnan(one)), max(differences, default=0.0))
+        if not difference <= TOLERANCE:  # NaN, too
+            raise TrainingError(folder, f"the engine's scores differ from PyTorch's by {difference:.1e}",
                                 "report this with the folder")
         return difference
+
+    @contextlib.contextmanager
+    def _graphs_of_now(self, documents: Iterable[str]) -> Iterator[None]:
+        """The engine makes graphs with the index as it is, which may have changed since the training's start."""
+        if not self.model.needs_graphs:
+            yield
+            return
+        path, graphs = self.work / "checked.jsonl", self.model.graphs
+        self._make_graphs(documents, path)
+        self.model.graphs = mir.GraphFile(path)
+        yield
+        self.model.graphs = graphs
+        path.unlink()
 
     def toml(self) -> str:
         return as_toml(self.settings)
