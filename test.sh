@@ -14,14 +14,28 @@ install_packages "$PWD"
 
 # The tests of the Python package need packages from PyPI: installs them, where it can be reached, for a Python of their
 # own. A Python of yours, named by RELUCENT_PYTHON or by the release build's cache, is left alone. With
-# RELUCENT_PYTHON_EXTRAS=all it also installs what the integrations and Spark need. Tests say what they miss.
+# RELUCENT_PYTHON_EXTRAS=all it also installs what the integrations and Spark need; with RELUCENT_PYTHON_EXTRAS=none it
+# spares the 5 GB of PyTorch, which training needs. Tests say what they miss.
+install_python_packages() {  # FILE
+  timeout 900 "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 10 \
+    -r "tests/python/package/$1"
+}
+
 prepare_python() {
-  local venv=$PWD/build/test-python needs=tests/python/package/requirements${RELUCENT_PYTHON_EXTRAS:+-all}.txt cached
+  local venv=$PWD/build/test-python extras=${RELUCENT_PYTHON_EXTRAS:-training} cached free
   cached=$(sed -n 's/^RELUCENT_PYTHON:STRING=//p' build/release/CMakeCache.txt 2>/dev/null || true)
   case ${RELUCENT_PYTHON:-$cached} in "" | python3 | "$venv"/*) ;; *) return 0 ;; esac
   if { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } &&
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 10 -r "$needs"; then
+    install_python_packages requirements.txt; then
     RELUCENT_PYTHON=$venv/bin/python
+    if [ "$extras" != none ]; then
+      free=$(df --output=avail -BG . | tail -1 | tr -dc 0-9)
+      if [ "$free" -lt 12 ] || ! install_python_packages requirements-training.txt; then
+        echo "== PyTorch could not be installed (12 GB are needed, $free GB are free): see the skipped tests"
+      fi
+    fi
+    [ "$extras" != all ] || install_python_packages requirements-all.txt ||
+      echo "== What the integrations need could not be installed: see the skipped tests"
   else
     echo "== Packages for the tests of python/ could not be installed: see the skipped tests"
   fi
