@@ -36,7 +36,7 @@ using index_tools::StudyReport;
 struct ExperimentOptions {
   std::string file, data, cache, format = "table", output = "-", runs, plot, peers;
   int topics = 0, threads = 0;
-  bool quiet = false;
+  bool fresh = false, quiet = false;
 };
 
 // The hits of a run with their whole texts.
@@ -103,9 +103,13 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
+std::filesystem::path cache_of(const ExperimentOptions& options) {
+  return options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
+}
+
 StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
   index_tools::ExperimentRun how;
-  how.cache = options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
+  how.cache = cache_of(options);
   how.topics = static_cast<std::size_t>(options.topics);
   how.threads = options.threads;
   how.runs = options.runs;
@@ -126,17 +130,19 @@ StudyReport costs(const Experiment& experiment, const ExperimentOptions& options
   benchmarks::CostStudy study;
   study.threads = options.threads;
   study.peers = options.peers;
+  study.cache = cache_of(options);
+  study.fresh = options.fresh;
+  study.quiet = options.quiet;
   study.stop = interrupt.token();
-  std::optional<index_tools::Progress> progress;
-  study.update = [&](std::int64_t done, std::int64_t all) {
-    if (!progress) progress.emplace("measuring", index_tools::Progress::Unit::documents, all, options.quiet);
-    progress->update(0, done);
-  };
   return benchmarks::measure_costs(experiment, study);
 }
 
 int run(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
+  if (options.fresh && !experiment.costs) {
+    throw Error(ErrorKind::usage, "--fresh", "is for experiments with [costs]",
+                "scores do not change; delete the folder of --cache to compute them again");
+  }
   const InterruptStop interrupt;
   const StudyReport report =
       experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
@@ -181,6 +187,7 @@ void add_experiment(CLI::App& program, Action& chosen) {
   run_command
       ->add_option("--cache", options->cache, "Folder of computed results (default: in the user's cache directory)")
       ->type_name("DIR");
+  run_command->add_flag("--fresh", options->fresh, "With [costs]: measure everything again, also what is in the cache");
   run_command->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
