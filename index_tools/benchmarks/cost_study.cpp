@@ -96,7 +96,8 @@ CostPoint measure(const std::filesystem::path& model, CrossEncoderOptions option
                   const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop) {
   options.max_length = length;
   const auto encoder = CrossEncoder::load(model, options);
-  const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens);
+  const int sentence = options.pattern == NamedPattern::qds ? kSentenceTokens : 0;
+  const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens, sentence);
   const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
   CostPoint point;
   point.measured = time_now();
@@ -115,8 +116,11 @@ CostPoint measure(const std::filesystem::path& model, CrossEncoderOptions option
   if (scores.device_bytes > 0) point.megabytes = static_cast<double>(scores.device_bytes) / 1e6 / count;
   point.milliseconds = 1e3 * in_seconds(summarize("", std::move(samples)).median) / count;
   const EncoderDescription& description = encoder->description();
-  point.operations =
-      operations(description, costs.candidates, costs.query_tokens + 1, length - costs.query_tokens - 2) / count;
+  const std::string& document = texts.documents.front();
+  const auto sentences = static_cast<int>(std::count(document.begin(), document.end(), '!'));
+  point.operations = operations(description, costs.candidates, costs.query_tokens + 1,
+                                length - costs.query_tokens - 2 - sentences, sentences) /
+                     count;
   point.peak = measured_peak(encoder->backend());
   if (scores.times.device.count() == 0) {
     point.bytes = weight_bytes(description, encoder->backend().precision) / count;

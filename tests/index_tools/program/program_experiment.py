@@ -464,7 +464,7 @@ class Costs(ProgramTest):
                 else:
                     self.assertEqual(text, b"")
 
-    def test_a_token_before_the_only_sentence_hardly_adds_operations(self):
+    def test_a_token_before_each_sentence_hardly_adds_operations(self):
         result = self.study("--lengths", "300", "--patterns", "longformer,qds", "--windows", "4", "--candidates", "2",
                             "--runs", "1", "--devices", "cpu", "--format", "json")
         floors = [cell["floor"] for cell in json.loads(result)["measures"][0]["cells"]]
