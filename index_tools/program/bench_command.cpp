@@ -374,7 +374,7 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
       benchmarks::CostStudy how;
       how.threads = asked.threads;
       how.peers = asked.peers;
-      how.cache = asked.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(asked.cache);
+      how.cache = experiment_cache(asked.cache);
       how.fresh = asked.fresh;
       how.quiet = asked.quiet;
       how.stop = interrupt.token();

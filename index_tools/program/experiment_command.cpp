@@ -103,13 +103,13 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
-std::filesystem::path cache_of(const ExperimentOptions& options) {
-  return options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
-}
-
 StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
+  if (options.fresh) {
+    throw Error(ErrorKind::usage, "--fresh", "has no effect: scores do not change, and the experiment has no [costs]",
+                "remove it; to compute the scores again, choose another --cache");
+  }
   index_tools::ExperimentRun how;
-  how.cache = cache_of(options);
+  how.cache = experiment_cache(options.cache);
   how.topics = static_cast<std::size_t>(options.topics);
   how.threads = options.threads;
   how.runs = options.runs;
@@ -130,7 +130,7 @@ StudyReport costs(const Experiment& experiment, const ExperimentOptions& options
   benchmarks::CostStudy study;
   study.threads = options.threads;
   study.peers = options.peers;
-  study.cache = cache_of(options);
+  study.cache = experiment_cache(options.cache);
   study.fresh = options.fresh;
   study.quiet = options.quiet;
   study.stop = interrupt.token();
@@ -139,10 +139,6 @@ StudyReport costs(const Experiment& experiment, const ExperimentOptions& options
 
 int run(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
-  if (options.fresh && !experiment.costs) {
-    throw Error(ErrorKind::usage, "--fresh", "is for experiments with [costs]",
-                "scores do not change; delete the folder of --cache to compute them again");
-  }
   const InterruptStop interrupt;
   const StudyReport report =
       experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
