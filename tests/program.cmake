@@ -27,7 +27,9 @@ relucent_test(graphs_tests LABELS unit fault index_tools
 relucent_lucenepp_programs(graphs_tests)
 
 relucent_test(experiment_tests LABELS unit fault golden index_tools
-              SOURCES index_tools/experiments/experiment_file_unit.cpp
+              SOURCES index_tools/experiments/cost_study_unit.cpp
+                      index_tools/experiments/experiment_file_unit.cpp
+                      index_tools/experiments/generated_texts_unit.cpp
                       index_tools/experiments/result_cache_fault.cpp
                       index_tools/experiments/significance_golden.cpp
                       index_tools/experiments/study_report_unit.cpp

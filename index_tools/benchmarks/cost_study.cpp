@@ -1,44 +1,38 @@
 #include "index_tools/benchmarks/cost_study.h"
 
-#include <fcntl.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <malloc.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
+#include <ctime>
 #include <fstream>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <regex>
 #include <set>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "base/file/file_io.h"
-#include "base/file/unique_fd.h"
 #include "base/text.h"
+#include "index_tools/benchmarks/cost_cache.h"
 #include "index_tools/benchmarks/generated_texts.h"
 #include "index_tools/benchmarks/measurement.h"
 #include "index_tools/benchmarks/model_benchmark.h"
+#include "index_tools/benchmarks/own_process.h"
 #include "index_tools/benchmarks/work_folder.h"
 #include "index_tools/evaluation/text_lines.h"
+#include "index_tools/experiments/content_hash.h"
 #include "index_tools/experiments/experiment_run.h"
+#include "index_tools/indexing/progress.h"
 #include "relucent/error.h"
 #include "relucent/kernels/encoder.h"
 #include "relucent/kernels/peak.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/stop.h"
+#include "relucent/threads.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -96,27 +90,17 @@ double weight_bytes(const EncoderDescription& description, Precision precision) 
   }
 }
 
-/// Per second.
-struct Speeds {
-  double operations = 0;  // 0: unknown
-  double bytes = 0;       // of the processor's memory; 0 on other devices
-};
+std::string time_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-/// Per candidate.
-struct Point {
-  double milliseconds = 0;
-  double operations = 0, bytes = 0;
-  double megabytes = 0;  // 0: unknown
-  Speeds speeds;
-};
-
-Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
-              const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop) {
+CostPoint measure(const std::filesystem::path& model, CrossEncoderOptions options,
+                  const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop) {
   options.max_length = length;
   const auto encoder = CrossEncoder::load(model, options);
-  const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens);
+  const int sentence = options.pattern == NamedPattern::qds ? kSentenceTokens : 0;
+  const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens, sentence);
   const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
-  Point point;
+  CostPoint point;
+  point.measured = time_now();
   const double count = costs.candidates;
   ::malloc_trim(0);
   const bool counted = reset_peak_memory();
@@ -132,82 +116,17 @@ Point measure(const std::filesystem::path& model, CrossEncoderOptions options,
   if (scores.device_bytes > 0) point.megabytes = static_cast<double>(scores.device_bytes) / 1e6 / count;
   point.milliseconds = 1e3 * in_seconds(summarize("", std::move(samples)).median) / count;
   const EncoderDescription& description = encoder->description();
-  point.operations =
-      operations(description, costs.candidates, costs.query_tokens + 1, length - costs.query_tokens - 2) / count;
-  point.speeds.operations = measured_peak(encoder->backend());
+  const std::string& document = texts.documents.front();
+  const auto sentences = static_cast<int>(std::count(document.begin(), document.end(), '!'));
+  point.operations = operations(description, costs.candidates, costs.query_tokens + 1,
+                                length - costs.query_tokens - 2 - sentences, sentences) /
+                     count;
+  point.peak = measured_peak(encoder->backend());
   if (scores.times.device.count() == 0) {
     point.bytes = weight_bytes(description, encoder->backend().precision) / count;
-    point.speeds.bytes = measured_read_bandwidth(encoder->backend().threads);
+    point.bandwidth = measured_read_bandwidth(encoder->backend().threads);
   }
   return point;
-}
-
-/// What a process of its own writes to its parent: a point or an error.
-struct Answer {
-  bool measured = false;
-  Point point;
-  ErrorKind kind = ErrorKind::internal;
-  char message[2000] = {};
-};
-static_assert(std::is_trivially_copyable_v<Answer>);
-
-[[noreturn]] void answer_and_exit(int descriptor, const std::function<Point()>& work) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  auto answer = std::make_unique<Answer>();
-  try {
-    answer->point = work();
-    answer->measured = true;
-  } catch (const Error& error) {
-    answer->kind = error.kind();
-    std::strncpy(answer->message, error.what(), sizeof answer->message - 1);
-  } catch (const std::exception& error) {
-    std::strncpy(answer->message, error.what(), sizeof answer->message - 1);
-  }
-  try {
-    write_all(descriptor, {reinterpret_cast<const char*>(answer.get()), sizeof(Answer)}, "pipe");
-  } catch (const Error&) {
-    ::_exit(1);
-  }
-  ::_exit(0);
-}
-
-/// Measures in a process of its own, which no earlier model has left memory to. Requires that no encoder lives, whose
-/// threads the new process would lack.
-Point measure_apart(const std::function<Point()>& work, const StopSignal& stop) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_io_error("pipe", "creating", errno);
-  UniqueFd ours(ends[0]), theirs(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) throw_io_error("process", "creating", errno);
-  if (child == 0) answer_and_exit(theirs.get(), work);
-  theirs.reset();
-  std::string bytes;
-  bool killed = false;
-  char buffer[4096];
-  for (;;) {
-    pollfd ready{ours.get(), POLLIN, 0};
-    if (::poll(&ready, 1, 100) > 0) {
-      const std::size_t count = read_some(ours.get(), buffer, sizeof buffer, "pipe");
-      if (count == 0) break;
-      bytes.append(buffer, count);
-    } else if (stop.stop.stop_requested() && !killed) {
-      killed = true;
-      ::kill(child, SIGKILL);
-    }
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  stop.throw_if_due("the measurement");
-  if (bytes.size() != sizeof(Answer)) {
-    throw Error(ErrorKind::io, "the measuring process", fmt::format("was ended by signal {}", WTERMSIG(status)),
-                "if memory ran out, measure fewer candidates or shorter lengths");
-  }
-  const auto answer = std::make_unique<Answer>();
-  std::memcpy(static_cast<void*>(answer.get()), bytes.data(), sizeof(Answer));
-  if (!answer->measured) throw Error(answer->kind, {}, answer->message);
-  return answer->point;
 }
 
 /// A model's folder with a position table for `length` tokens: its own, or an extended copy.
@@ -279,61 +198,180 @@ std::optional<double> number_in(std::string cell) {
   return index_tools::parse_number(cell, value) ? std::optional(value) : std::nullopt;
 }
 
+/// A row whose model is there.
+struct MeasuredRow {
+  std::size_t number = 0;  // in the experiment
+  RescorerConfig config;
+  std::filesystem::path model;
+  std::optional<CostCache> cache = {};
+  std::vector<std::optional<CostPoint>> points = {};  // by length
+};
+
+std::vector<MeasuredRow> rows_with_models(const Experiment& experiment) {
+  std::vector<MeasuredRow> rows;
+  for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
+    MeasuredRow row{r, index_tools::resolved(experiment, experiment.rows[r]), {}};
+    row.model = row.config.model.empty() ? default_model() : std::filesystem::path(row.config.model);
+    std::error_code ignored;
+    if (std::filesystem::exists(row.model, ignored)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Unlike scores, times differ between processors of a kind. Empty where the system does not name its processor so.
+std::string processor() {
+  std::ifstream facts("/proc/cpuinfo");
+  for (std::string line; std::getline(facts, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 1);
+  }
+  return {};
+}
+
+/// What the row's points follow from, besides their sizes.
+std::string description_of(const MeasuredRow& row, std::int32_t threads) {
+  const std::int32_t wanted = options_of(row.config, threads).backend.threads;
+  return index_tools::description_of_scoring(row.config) +
+         fmt::format("processor{}\nthreads {}\n", processor(), wanted > 0 ? wanted : available_cores());
+}
+
+std::string size_of(const index_tools::ExperimentCosts& costs, std::int32_t length) {
+  return fmt::format("{} tokens, {} candidates, {} of the query, {} runs", length, costs.candidates, costs.query_tokens,
+                     costs.runs);
+}
+
+/// Opens the rows' caches and takes the points that they have.
+void look_up(const Experiment& experiment, const CostStudy& study, const StopSignal& stop,
+             std::vector<MeasuredRow>& rows) {
+  if (rows.empty()) return;
+  // Listing the devices uses the GPUs, which processes forked later could not use any more.
+  const std::string descriptions = call_in_own_process(
+      [&] {
+        return join(rows, std::string_view("\0", 1),
+                    [&](const MeasuredRow& row) { return description_of(row, study.threads); });
+      },
+      stop);
+  std::size_t begin = 0;
+  for (MeasuredRow& row : rows) {
+    const std::size_t end = std::min(descriptions.find('\0', begin), descriptions.size());
+    row.cache.emplace(study.cache, std::string_view(descriptions).substr(begin, end - begin));
+    begin = end + 1;
+    for (const std::int32_t length : experiment.costs->lengths) {
+      const CostPoint* const known = study.fresh ? nullptr : row.cache->find(size_of(*experiment.costs, length));
+      row.points.push_back(known != nullptr ? std::optional(*known) : std::nullopt);
+    }
+  }
+}
+
+void note_what_is_known(const std::vector<MeasuredRow>& rows, StudyReport& report) {
+  std::size_t known = 0, all = 0;
+  std::string oldest;
+  for (const MeasuredRow& row : rows) {
+    for (const std::optional<CostPoint>& point : row.points) {
+      ++all;
+      if (!point) continue;
+      ++known;
+      if (oldest.empty() || point->measured < oldest) oldest = point->measured;
+    }
+  }
+  if (known == 0) return;
+  report.notes.push_back(fmt::format(
+      "{} of {} measurements come from the cache, the oldest of {}; --fresh repeats them", known, all, oldest));
+}
+
+/// How long a point takes, for the time left: loading a model takes about as long as scoring so many tokens.
+std::int64_t work_of(std::int32_t length) { return 100 + length; }
+
+/// What a device cannot compute, or memory does not suffice for, is a result, too: a note. Returns the first such
+/// error.
+std::optional<Error> measure_missing(const Experiment& experiment, const CostStudy& study, const StopSignal& stop,
+                                     std::vector<MeasuredRow>& rows, StudyReport& report) {
+  const index_tools::ExperimentCosts& costs = *experiment.costs;
+  std::int64_t all = 0, done = 0;
+  for (const MeasuredRow& row : rows) {
+    for (std::size_t c = 0; c < costs.lengths.size(); ++c) all += row.points[c] ? 0 : work_of(costs.lengths[c]);
+  }
+  index_tools::Progress progress("measuring", index_tools::Progress::Unit::share, all, study.quiet);
+  std::optional<Error> first;
+  LongModels models;
+  for (MeasuredRow& row : rows) {
+    for (std::size_t c = 0; c < costs.lengths.size(); ++c) {
+      if (row.points[c]) continue;
+      const std::int32_t length = costs.lengths[c];
+      stop.throw_if_due("the measurement");
+      try {
+        const std::filesystem::path folder = models.folder(row.model, length);
+        const CrossEncoderOptions options = options_of(row.config, study.threads);
+        row.points[c] = parse_cost_point(
+            call_in_own_process([&] { return format_cost_point(measure(folder, options, costs, length, stop)); }, stop,
+                                [&] { progress.update(0, done); }));
+        row.cache->add(size_of(costs, length), *row.points[c]);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::device) throw;
+        report.notes.push_back(
+            fmt::format("{}, {} tokens: {}", experiment.rows[row.number].name, length, error.what()));
+        if (!first) first = error;
+      }
+      progress.update(0, done += work_of(length));
+    }
+  }
+  return first;
+}
+
+void require_points(const std::vector<MeasuredRow>& rows, const std::optional<Error>& failure,
+                    const StudyReport& report) {
+  for (const MeasuredRow& row : rows) {
+    for (const std::optional<CostPoint>& point : row.points) {
+      if (point) return;
+    }
+  }
+  if (failure) throw Error(failure->kind(), report.title, "nothing could be measured; " + std::string(failure->what()));
+  throw Error(ErrorKind::io, report.title,
+              "none of its models is present" + (report.notes.empty() ? "" : "; " + report.notes.front()),
+              "name the folder of the data with --data, or the model's with --model");
+}
+
+void fill_in(const std::vector<MeasuredRow>& rows, StudyReport& report) {
+  // The best that any point of a device and a precision has seen: on a busy machine a single measurement is too low.
+  std::map<std::string, std::pair<double, double>> speeds;
+  for (const MeasuredRow& row : rows) {
+    auto& [peak, bandwidth] = speeds[device_of(row.config)];
+    for (const std::optional<CostPoint>& point : row.points) {
+      if (!point) continue;
+      peak = std::max(peak, point->peak);
+      bandwidth = std::max(bandwidth, point->bandwidth);
+    }
+  }
+  for (const MeasuredRow& row : rows) {
+    const auto [peak, bandwidth] = speeds[device_of(row.config)];
+    for (std::size_t c = 0; c < row.points.size(); ++c) {
+      const std::optional<CostPoint>& point = row.points[c];
+      if (!point) continue;
+      index_tools::StudyCell& time = report.tables[kTime].cells[row.number][c];
+      time.value = point->milliseconds;
+      if (peak > 0) time.floor = 1e3 * point->operations / peak;
+      if (point->bytes > 0) time.floor_bytes = 1e3 * point->bytes / bandwidth;
+      if (point->megabytes > 0) report.tables[kMemory].cells[row.number][c].value = point->megabytes;
+    }
+  }
+}
+
 }  // namespace
 
 StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) {
   StudyReport report = empty_report(experiment);
   // Before the long work, to fail early.
   const std::vector<PeerFigures> peers = study.peers.empty() ? std::vector<PeerFigures>() : read_peers(study.peers);
-  const index_tools::ExperimentCosts& costs = *experiment.costs;
-  StopSignal stop;
-  stop.stop = study.stop;
   for (const index_tools::ExperimentPart& part : index_tools::parts_of(experiment)) {
     if (!part.present) report.notes.push_back(index_tools::describe(part));
   }
-  LongModels models;
-  // The best that any point of a device and a precision has seen: on a busy machine a single measurement is too low.
-  std::map<std::string, Speeds> speeds;
-  std::vector<std::vector<std::optional<Point>>> points(report.rows.size(),
-                                                        std::vector<std::optional<Point>>(costs.lengths.size()));
-  const auto all = static_cast<std::int64_t>(report.rows.size() * report.columns.size());
-  std::int64_t done = 0;
-  for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
-    const ExperimentRow& row = experiment.rows[r];
-    const RescorerConfig config = index_tools::resolved(experiment, row);
-    Speeds& best = speeds[device_of(config)];
-    const std::filesystem::path model = config.model.empty() ? default_model() : std::filesystem::path(config.model);
-    for (std::size_t c = 0; c < costs.lengths.size(); ++c, ++done) {
-      stop.throw_if_due("the measurement");
-      study.update(done, all);
-      std::error_code ignored;
-      if (!std::filesystem::exists(model, ignored)) continue;
-      try {
-        const std::filesystem::path folder = models.folder(model, costs.lengths[c]);
-        const CrossEncoderOptions options = options_of(config, study.threads);
-        const Point& point = points[r][c].emplace(
-            measure_apart([&] { return measure(folder, options, costs, costs.lengths[c], stop); }, stop));
-        best.operations = std::max(best.operations, point.speeds.operations);
-        best.bytes = std::max(best.bytes, point.speeds.bytes);
-      } catch (const Error& error) {
-        // What a device cannot compute is a result, too.
-        if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::device) throw;
-        report.notes.push_back(fmt::format("{}, {} tokens: {}", row.name, costs.lengths[c], error.what()));
-      }
-    }
-  }
-  for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
-    const Speeds& best = speeds[device_of(index_tools::resolved(experiment, experiment.rows[r]))];
-    for (std::size_t c = 0; c < costs.lengths.size(); ++c) {
-      const std::optional<Point>& point = points[r][c];
-      if (!point) continue;
-      index_tools::StudyCell& time = report.tables[kTime].cells[r][c];
-      time.value = point->milliseconds;
-      if (best.operations > 0) time.floor = 1e3 * point->operations / best.operations;
-      if (point->bytes > 0) time.floor_bytes = 1e3 * point->bytes / best.bytes;
-      if (point->megabytes > 0) report.tables[kMemory].cells[r][c].value = point->megabytes;
-    }
-  }
+  StopSignal stop;
+  stop.stop = study.stop;
+  std::vector<MeasuredRow> rows = rows_with_models(experiment);
+  look_up(experiment, study, stop, rows);
+  note_what_is_known(rows, report);
+  const std::optional<Error> failure = measure_missing(experiment, study, stop, rows, report);
+  require_points(rows, failure, report);
+  fill_in(rows, report);
   add_peers(peers, report);
   return report;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,7 +15,9 @@ namespace relucent::benchmarks {
 struct CostStudy {
   std::int32_t threads = 0;     ///< 0: every core
   std::filesystem::path peers;  ///< what a comparison in tests/benchmarks printed, whose contenders become rows
-  std::function<void(std::int64_t done, std::int64_t all)> update = [](std::int64_t, std::int64_t) {};
+  std::filesystem::path cache;  ///< folder of what was measured; required
+  bool fresh = false;           ///< measure what is in the cache again, too
+  bool quiet = false;           ///< show no progress on standard error
   std::stop_token stop;
 };
 
@@ -24,9 +26,10 @@ struct CostStudy {
 /// on a GPU the activations, on a CPU the growth of its peak in the process's first call. A time has two floors: the
 /// least number of operations at the measured peak, and on a CPU the layers' weights, read once per query, at the
 /// measured bandwidth of its memory; peak and bandwidth are measured with each figure, and the best of all of a device
-/// and a precision counts. Each figure is measured in a process of its own.
-/// A checkpoint whose position table is too short is extended in a temporary folder.
-/// A row whose model is missing, or that its device cannot compute, has no values, and a note. Throws Error.
+/// and a precision counts. Each figure is measured in a process of its own, and is in the cache before the next one.
+/// A checkpoint whose position table is too short is extended in a temporary folder. What is missing, what a device
+/// cannot compute, and a process that dies for want of memory leave cells empty, and a note. Throws Error, also if
+/// nothing was measured at all, and `interrupted`.
 index_tools::StudyReport measure_costs(const index_tools::Experiment& experiment, const CostStudy& study);
 
 /// A contender's figures at a length.

@@ -35,8 +35,8 @@ std::vector<std::string> whole_words(const std::filesystem::path& model) {
     for (const std::string_view word : kCommonWords) {
       // Whether a space before it changes the number of pieces depends on the tokenizer.
       std::vector<std::int32_t> ids;
-      tokenizer->encode(fmt::format("{0} {0} {0}", word), 10, ids);
-      if (ids.size() == 3) words.emplace_back(word);
+      tokenizer->encode(fmt::format("{0} {0} {0}!", word), 10, ids);
+      if (ids.size() == 4) words.emplace_back(word);
     }
   }
   if (words.empty()) {
@@ -57,9 +57,23 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
   return text;
 }
 
+// "!" ends a sentence even before a lower-case letter, which "." does not, and is one word piece.
+std::string sentences_of(const std::vector<std::string>& words, int tokens, int sentence_tokens, std::uint32_t& state) {
+  std::string text;
+  while (tokens > 0) {
+    // What is left must suffice for the token before a sentence, a word and "!".
+    const int sentence = tokens >= sentence_tokens + 3 ? sentence_tokens : tokens;
+    if (!text.empty()) text += ' ';
+    text += text_of(words, std::max(1, sentence - 2), state) + "!";
+    tokens -= sentence;
+  }
+  return text;
+}
+
 }  // namespace
 
-GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates, int tokens, int query_tokens) {
+GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates, int tokens, int query_tokens,
+                              int sentence_tokens) {
   if (tokens < query_tokens + 4 || query_tokens < 1 || candidates < 1) {
     throw Error(ErrorKind::usage, "bench model",
                 "--tokens must leave room for the query, a word and three special tokens");
@@ -67,8 +81,10 @@ GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates
   const auto words = whole_words(model);
   std::uint32_t state = 1;
   GeneratedTexts texts{text_of(words, query_tokens, state), {}};
+  const int room = tokens - query_tokens - 3;
   for (int i = 0; i < candidates; ++i) {
-    texts.documents.push_back(text_of(words, tokens - query_tokens - 3, state));
+    texts.documents.push_back(sentence_tokens > 0 ? sentences_of(words, room, sentence_tokens, state)
+                                                  : text_of(words, room, state));
   }
   return texts;
 }

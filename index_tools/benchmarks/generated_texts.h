@@ -11,9 +11,15 @@ struct GeneratedTexts {
   std::vector<std::string> documents;
 };
 
+/// Of a sentence of the QDS pattern with the token before it, as in the paper's Table 3.
+inline constexpr int kSentenceTokens = 30;
+
 /// A query and documents of which each input has exactly `tokens` tokens, special tokens included, for the checkpoint
-/// in `model`: words of its vocabulary from a fixed seed. `query_tokens` is at most 30. Throws Error if the vocabulary
-/// cannot be read, `usage` if `tokens` leaves no room for a document.
-GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates, int tokens, int query_tokens);
+/// in `model`: words of its vocabulary from a fixed seed. `query_tokens` is at most 30. With `sentence_tokens`,
+/// documents are sentences that end with "!", each of so many tokens together with the one that the QDS pattern puts
+/// before it; the last one has up to two more, or fewer. Throws Error if the vocabulary cannot be read, `usage` if
+/// `tokens` leaves no room for a document.
+GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates, int tokens, int query_tokens,
+                              int sentence_tokens = 0);
 
 }  // namespace relucent::benchmarks

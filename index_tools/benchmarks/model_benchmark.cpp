@@ -77,10 +77,10 @@ Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per
 
 }  // namespace
 
-double operations(const EncoderDescription& d, int candidates, int query_tokens, int document_tokens) {
+double operations(const EncoderDescription& d, int candidates, int query_tokens, int document_tokens, int sentences) {
   const Plan plan = make_plan(d);
   const auto rows_of = [&](std::size_t group) -> double {
-    if (d.groups[group].name == "sentences") return 1;  // generated texts have one
+    if (d.groups[group].name == "sentences") return sentences;
     switch (d.groups[group].input) {
       case Dependence::nothing: return 1;
       case Dependence::query: return query_tokens;

@@ -20,7 +20,9 @@ struct ModelBenchmark {
 };
 
 /// Twice the minimum number of multiply-adds for one such batch: what its plan needs, and nothing for padding.
-double operations(const EncoderDescription& description, int candidates, int query_tokens, int document_tokens);
+/// `sentences`: the tokens before sentences, of the QDS pattern, which are not among `document_tokens`.
+double operations(const EncoderDescription& description, int candidates, int query_tokens, int document_tokens,
+                  int sentences = 0);
 
 /// Times CrossEncoder::score from text to logits, after loading and a first query, which have separate rows; on a GPU
 /// also the GPU's own time, from ids to logits.

@@ -53,7 +53,7 @@ void Progress::show(std::int64_t documents, std::int64_t done, Clock::time_point
   line += total_ > 0 ? fmt::format(" {:3.0f} %  ", 100 * share) : "  ";
   if (documents > 0) line += with_commas(documents) + " documents  ";
   const double rate = static_cast<double>(done) / seconds / (unit_ == Unit::bytes ? 1e6 : 1);
-  if (rate >= 0.1) {  // before that, there is no basis for a rate
+  if (unit_ != Unit::share && rate >= 0.1) {  // before that, there is no basis for a rate
     line += fmt::format("{:.{}f}{}  ", rate, unit_ == Unit::bytes || rate < 10 ? 1 : 0,
                         unit_ == Unit::bytes ? " MB/s" : "/s");
   }

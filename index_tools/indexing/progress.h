@@ -13,7 +13,7 @@ namespace relucent::index_tools {
 /// minute. One thread at a time.
 class Progress {
  public:
-  enum class Unit { bytes, documents };
+  enum class Unit { bytes, documents, share };  // of a share, no rate is shown
 
   /// @param operation  one word: "indexing"
   /// @param total  amount of work, in `unit`

@@ -35,10 +35,11 @@ namespace {
 constexpr int kLongest = 1'000'000;  // of inputs and windows, in tokens
 
 struct Study {
-  std::string model, peers, plot, format = "table";
+  std::string model, peers, cache, plot, format = "table";
   std::vector<int> lengths = {16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
   std::vector<std::string> patterns = {"full", "sparse"}, windows = {"64", "4"}, devices, precisions;
   int candidates = 20, query_tokens = 10, runs = 5, threads = 0;
+  bool fresh = false, quiet = false;
 };
 
 struct Options {
@@ -328,7 +329,9 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
   command->footer(
       "Examples:\n"
       "  relucent bench study --plot costs.svg\n"
-      "  relucent bench study --lengths 128,512,4096 --windows 4,64 --devices cpu --precisions fp32,bf16 --format csv");
+      "  relucent bench study --lengths 128,512,4096 --windows 4,64 --devices cpu --precisions fp32,bf16 --format "
+      "csv\n\n"
+      "What was measured is kept, so an interrupted study goes on where it was.");
   Study& study = options->study;
   const auto list = [&](const char* flag, auto& values, const char* help) {
     return command->add_option(flag, values, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
@@ -355,10 +358,14 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
       ->check(CLI::Range(0, kMaxThreads));
   command->add_option("--peers", study.peers, "Add the contenders of a table that tests/benchmarks printed")
       ->type_name("FILE");
+  command->add_option("--cache", study.cache, "Folder of what was measured (default: in the user's cache directory)")
+      ->type_name("DIR");
+  command->add_flag("--fresh", study.fresh, "Measure everything again, also what is in the cache");
   command->add_option("--plot", study.plot, "Draw time and memory by length as SVG")->type_name("FILE.svg");
   command->add_option("--format", study.format, "table, csv, json, latex")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
+  command->add_flag("--quiet", study.quiet, "Do not show progress");
   command->callback([&chosen, options] {
     chosen = [options] {
       const Study& asked = options->study;
@@ -367,6 +374,9 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
       benchmarks::CostStudy how;
       how.threads = asked.threads;
       how.peers = asked.peers;
+      how.cache = experiment_cache(asked.cache);
+      how.fresh = asked.fresh;
+      how.quiet = asked.quiet;
       how.stop = interrupt.token();
       const index_tools::StudyReport report = benchmarks::measure_costs(experiment, how);
       std::cout << formatted_study(report, asked.format);

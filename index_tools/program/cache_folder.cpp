@@ -13,4 +13,8 @@ std::filesystem::path cache_folder() {
                                           : std::filesystem::temp_directory_path() / "relucent";
 }
 
+std::filesystem::path experiment_cache(const std::filesystem::path& chosen) {
+  return chosen.empty() ? cache_folder() / "experiments" : chosen;
+}
+
 }  // namespace relucent::program

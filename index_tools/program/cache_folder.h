@@ -8,4 +8,7 @@ namespace relucent::program {
 /// directory. May not exist yet.
 std::filesystem::path cache_folder();
 
+/// Where experiments keep results and measurements: `chosen`, if it is not empty.
+std::filesystem::path experiment_cache(const std::filesystem::path& chosen);
+
 }  // namespace relucent::program

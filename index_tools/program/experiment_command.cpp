@@ -36,7 +36,7 @@ using index_tools::StudyReport;
 struct ExperimentOptions {
   std::string file, data, cache, format = "table", output = "-", runs, plot, peers;
   int topics = 0, threads = 0;
-  bool quiet = false;
+  bool fresh = false, quiet = false;
 };
 
 // The hits of a run with their whole texts.
@@ -104,8 +104,12 @@ index_tools::RerankInput search(const ExperimentTask& task) {
 }
 
 StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
+  if (options.fresh) {
+    throw Error(ErrorKind::usage, "--fresh", "has no effect: scores do not change, and the experiment has no [costs]",
+                "remove it; to compute the scores again, choose another --cache");
+  }
   index_tools::ExperimentRun how;
-  how.cache = options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
+  how.cache = experiment_cache(options.cache);
   how.topics = static_cast<std::size_t>(options.topics);
   how.threads = options.threads;
   how.runs = options.runs;
@@ -126,12 +130,10 @@ StudyReport costs(const Experiment& experiment, const ExperimentOptions& options
   benchmarks::CostStudy study;
   study.threads = options.threads;
   study.peers = options.peers;
+  study.cache = experiment_cache(options.cache);
+  study.fresh = options.fresh;
+  study.quiet = options.quiet;
   study.stop = interrupt.token();
-  std::optional<index_tools::Progress> progress;
-  study.update = [&](std::int64_t done, std::int64_t all) {
-    if (!progress) progress.emplace("measuring", index_tools::Progress::Unit::documents, all, options.quiet);
-    progress->update(0, done);
-  };
   return benchmarks::measure_costs(experiment, study);
 }
 
@@ -181,6 +183,7 @@ void add_experiment(CLI::App& program, Action& chosen) {
   run_command
       ->add_option("--cache", options->cache, "Folder of computed results (default: in the user's cache directory)")
       ->type_name("DIR");
+  run_command->add_flag("--fresh", options->fresh, "With [costs]: measure everything again, also what is in the cache");
   run_command->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "csv", "json", "latex"}));

@@ -194,6 +194,7 @@ TEST(ExperimentFile, ShippedExperimentsHoldThePublishedFigures) {
   EXPECT_EQ(figure("ecir2024-table2.toml", "nDCG@10", "CORD-19", "sparse 512"), 0.673);
   EXPECT_EQ(figure("ecir2024-table2.toml", "nDCG@10", "average", "monoT5 3b"), 0.387);
   EXPECT_EQ(figure("ecir2024-table3.toml", "MB", "4096", "full"), 1608);
+  EXPECT_EQ(figure("ecir2024-table3.toml", "ms", "174", "sparse w=4, full query"), 0.403);
   EXPECT_EQ(figure("mir.toml", "MAP@100", "MS MARCO dev", "MIR 2K"), 0.454);
   EXPECT_EQ(figure("mixencoder.toml", "R@1", "DSTC7", "MixEncoder-b"), 0.682);
 }

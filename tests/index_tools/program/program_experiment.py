@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import random
 import shutil
 import signal
@@ -289,6 +290,8 @@ class Experiment(ProgramTest):
                           arguments=["experiment", "run", self.file, "--cache", self.cache])
         self.write("cached", "")
         self.write_inputs()
+        self.expect_error(2, "--fresh", "[costs]",
+                          arguments=["experiment", "run", self.file, "--cache", self.cache, "--fresh"])
         self.expect_error(1, "cached", "--cache",
                           arguments=["experiment", "run", self.file, "--cache", self.folder / "cached"])
 
@@ -305,13 +308,44 @@ class Shipped(ProgramTest):
 
 
 class Costs(ProgramTest):
-    FLAGS = ["bench", "study", "--lengths", "24,48", "--windows", "4,inf", "--candidates", "2", "--runs", "1",
-             "--devices", "cpu", "--precisions", "fp32", "--threads", "1"]
+    FLAGS = ["--lengths", "24,48", "--windows", "4,inf", "--candidates", "2", "--runs", "1", "--devices", "cpu",
+             "--precisions", "fp32", "--threads", "1"]
+    TWO = [*FLAGS, "--patterns", "sparse", "--windows", "4"]  # points
+
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+
+    def arguments(self, *flags):
+        """A flag takes the place of an earlier one of the same name."""
+        words = {}
+        for word in map(str, flags):
+            if word.startswith("--"):
+                last = word
+                words[last] = []
+            else:
+                words[last].append(word)
+        return ["bench", "study", *(word for name, values in words.items() for word in (name, *values)), "--cache",
+                str(self.cache)]
+
+    def study(self, *flags):
+        return self.expect(run(*self.arguments(*flags)), 0).stdout
+
+    def rows(self, *flags):
+        """The CSV's lines, and the notes among them."""
+        lines = list(csv.DictReader(io.StringIO(self.study(*flags, "--format", "csv"))))
+        return ([line for line in lines if line["measure"] != "note"],
+                [line["row"] for line in lines if line["measure"] == "note"])
+
+    def kept(self):
+        """The cache's lines with measurements."""
+        return [line for file in sorted(self.cache.glob("*.costs")) for line in file.read_text().splitlines()
+                if " | " in line and not line.startswith("#")]
 
     def test_a_study_of_costs_has_times_memory_and_floors(self):
         plot = self.folder / "plot.svg"
-        result = self.expect(run(*self.FLAGS, "--format", "csv", "--plot", plot), 0)
-        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        rows, notes = self.rows(*self.FLAGS, "--plot", plot)
+        self.assertEqual(notes, [])
         self.assertEqual({row["row"] for row in rows}, {"full", "sparse w=4", "sparse w=inf"})
         self.assertEqual({row["column"] for row in rows}, {"24", "48"})
         for row in rows:
@@ -322,23 +356,135 @@ class Costs(ProgramTest):
                 self.assertGreater(float(row["floor_bytes"]), 0)
         self.assertIn("stroke-dasharray", plot.read_text())
 
-    def test_a_token_before_the_only_sentence_hardly_adds_operations(self):
-        result = self.expect(run("bench", "study", "--lengths", "300", "--patterns", "longformer,qds", "--windows", "4",
-                                 "--candidates", "2", "--runs", "1", "--devices", "cpu", "--format", "json"), 0)
-        floors = [cell["floor"] for cell in json.loads(result.stdout)["measures"][0]["cells"]]
+    def test_a_second_study_takes_everything_from_the_cache_unless_it_is_to_be_fresh(self):
+        first, _ = self.rows(*self.TWO)
+        lines = self.kept()
+        self.assertEqual(len(lines), 2)
+        again, notes = self.rows(*self.TWO)
+        self.assertEqual(again, first)
+        self.assertEqual(self.kept(), lines)
+        self.assertRegex(notes[0], r"^2 of 2 measurements come from the cache, the oldest of \d{4}-\d\d-\d\dT.*--fresh")
+        fresh, notes = self.rows(*self.TWO, "--fresh")
+        self.assertEqual(notes, [])
+        self.assertEqual(self.kept()[:2], lines)
+        self.assertEqual(len(self.kept()), 4)
+        self.assertNotEqual(fresh, first)
+        self.assertEqual(self.rows(*self.TWO)[0], fresh)
+
+    def test_what_a_point_follows_from_is_measured_again(self):
+        self.study(*self.TWO)
+        model = shutil.copytree(MODEL, self.folder / "model")
+        with open(model / "config.json", "a", encoding="utf-8") as config:
+            config.write("\n")
+        for known, flags in enumerate((["--runs", "2"], ["--candidates", "3"], ["--query-tokens", "9"],
+                                       ["--windows", "5"], ["--precisions", "bf16"], ["--threads", "2"],
+                                       ["--model", model]), 1):
+            with self.subTest(flags=flags):
+                self.study(*self.TWO, *flags)
+                self.assertEqual(len(self.kept()), 2 + 2 * known)
+        self.assertIn("2 of 3 measurements", self.study(*self.TWO, "--lengths", "24,48,64"))
+
+    def test_a_damaged_line_is_measured_again(self):
+        self.study(*self.TWO)
+        file, = self.cache.glob("*.costs")
+        line = self.kept()[0]
+        digit = line.rindex(".") + 1
+        file.write_text(file.read_text().replace(line, line[:digit] + str((int(line[digit]) + 1) % 10)
+                                                 + line[digit + 1:]))
+        self.assertIn("1 of 2 measurements", self.study(*self.TWO))
+        self.assertIn("2 of 2 measurements", self.study(*self.TWO))
+
+    def test_an_interrupted_study_goes_on(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+            with self.subTest(signal=number.name):
+                self.cache = self.folder / number.name
+                process = subprocess.Popen([PROGRAM, *self.arguments(*self.TWO)], stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE)
+                while process.poll() is None and not self.kept():
+                    time.sleep(0.002)
+                process.send_signal(number)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual((process.returncode, out), (code, b""), err)
+                line, = self.kept()
+                self.assertIn("1 of 2 measurements", self.study(*self.TWO))
+                self.assertEqual(self.kept()[0], line)
+                self.assertEqual(len(self.kept()), 2)
+
+    def with_a_process_killed(self, *flags):
+        """A study of which the first measuring process is killed, as if memory ran out."""
+        process = subprocess.Popen([PROGRAM, *self.arguments(*flags)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   encoding="utf-8")
+        # Before there is a cache, another process lists the devices.
+        while process.poll() is None and not list(self.cache.glob("*.costs")):
+            time.sleep(0.002)
+        child = None
+        while process.poll() is None and child is None:
+            for stat in Path("/proc").glob("[0-9]*/stat"):
+                try:
+                    fields = stat.read_text().rpartition(")")[2].split()
+                except OSError:  # it has just ended
+                    continue
+                if int(fields[1]) == process.pid:
+                    child = int(stat.parent.name)
+        os.kill(child, signal.SIGKILL)
+        out, err = process.communicate(timeout=600)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def test_a_measuring_process_that_dies_leaves_a_note_and_an_empty_cell(self):
+        result = self.expect(self.with_a_process_killed(*self.TWO), 0)
+        self.assertRegex(result.stdout, r"sparse w=4 +– +\d+\.\d{3}")
+        self.assertIn("note: sparse w=4, 24 tokens: the measuring process: was ended by signal 9 (Killed); if memory",
+                      result.stdout)
+        self.assertIn("1 of 2 measurements", self.study(*self.TWO))
+
+    def test_nothing_measured_is_an_error(self):
+        result = self.expect(self.with_a_process_killed(*self.TWO, "--lengths", "24"), 1)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("nothing could be measured; the measuring process: was ended by signal 9", result.stderr)
+        self.expect_error(1, "none of its models is present", "no-model", "--model",
+                          arguments=self.arguments(*self.TWO, "--model", self.folder / "no-model"))
+
+    def test_progress_is_shown_with_the_time_left_unless_it_is_quiet(self):
+        for flags, shown in (([], True), (["--quiet"], False)):
+            with self.subTest(flags=flags):
+                ours, theirs = os.openpty()
+                process = subprocess.Popen([PROGRAM, *self.arguments(*self.TWO, "--fresh", *flags)],
+                                           stdout=subprocess.DEVNULL, stderr=theirs)
+                os.close(theirs)
+                text = b""
+                try:
+                    while more := os.read(ours, 4096):
+                        text += more
+                except OSError:  # the other end is closed
+                    pass
+                os.close(ours)
+                self.assertEqual(process.wait(), 0, text)
+                if shown:
+                    self.assertRegex(text.decode(), r"measuring \[#+\.+\] +\d+ %  0:00:\d\d left")
+                else:
+                    self.assertEqual(text, b"")
+
+    def test_a_token_before_each_sentence_hardly_adds_operations(self):
+        result = self.study("--lengths", "300", "--patterns", "longformer,qds", "--windows", "4", "--candidates", "2",
+                            "--runs", "1", "--devices", "cpu", "--format", "json")
+        floors = [cell["floor"] for cell in json.loads(result)["measures"][0]["cells"]]
         self.assertLess(floors[1], 1.5 * floors[0])
         self.assertGreater(floors[1], floors[0])
 
     def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
-        result = self.expect(run("bench", "study", "--lengths", "700", "--patterns", "sparse", "--windows", "4",
-                                 "--candidates", "1", "--runs", "1", "--devices", "cpu"), 0)
-        self.assertRegex(result.stdout, r"sparse w=4 +\d+\.\d{3}")
+        result = self.study("--lengths", "700", "--patterns", "sparse", "--windows", "4", "--candidates", "1", "--runs",
+                            "1", "--devices", "cpu")
+        self.assertRegex(result, r"sparse w=4 +\d+\.\d{3}")
 
     def test_an_experiment_may_be_one_of_costs(self):
         file = self.write("costs.toml", 'title = "costs"\n[costs]\nlengths = [24]\ncandidates = 2\nruns = 1\n[[rows]]\n'
                           'name = "a"\ndevices = ["cpu"]\n[[published]]\nmeasure = "ms"\ncolumns = ["24"]\n'
                           '[published.values]\na = [7.5]\n')
-        self.assertRegex(self.expect(run("experiment", "run", file), 0).stdout, r"a +\d+\.\d{3} \(7\.5\)")
+        arguments = ["experiment", "run", file, "--cache", self.cache]
+        for flags, known in (([], False), ([], True), (["--fresh"], False)):
+            result = self.expect(run(*arguments, *flags), 0)
+            self.assertRegex(result.stdout, r"a +\d+\.\d{3} \(7\.5\)")
+            self.assertEqual("1 of 1 measurements" in result.stdout, known)
 
     def test_mistakes(self):
         for flags, *words in ((["--lengths", "10"], "--lengths", "no room for a document"),
@@ -353,10 +499,12 @@ class Costs(ProgramTest):
                               (["--candidates", "0"], "--candidates"), (["--runs", "0"], "--runs"),
                               (["--query-tokens", "31"], "--query-tokens"), (["--threads", "-1"], "--threads")):
             with self.subTest(flags=flags):
-                self.expect_error(2, *words, arguments=["bench", "study", *flags])
+                self.expect_error(2, *words, arguments=self.arguments(*flags))
         # Before anything is measured.
         started = time.monotonic()
-        self.expect_error(3, "no table", arguments=["bench", "study", "--peers", self.write("x", "nothing\n")])
+        self.expect_error(3, "no table", arguments=self.arguments("--peers", self.write("x", "nothing\n")))
+        self.expect_error(1, "file", "--cache", arguments=["bench", "study", *self.FLAGS, "--cache",
+                                                           self.write("file", "")])
         self.assertLess(time.monotonic() - started, 5)
 
 
