@@ -105,10 +105,15 @@ class Reader {
   }
 
   void read_measures() {
-    const std::vector<std::string> names = root_.texts("measures");
+    std::vector<std::string> names = root_.texts("measures");
     if (e_.costs) {
       if (!names.empty()) root_.fail_at("measures", "[costs] has measures of its own", "remove the key");
       return;
+    }
+    e_.times = std::erase(names, kTimes) > 0;
+    if (e_.times && names.empty()) {
+      root_.fail_at("measures", "\"ms\" has no measure of effectiveness beside it",
+                    "add one, for example \"nDCG@10\", or measure times with [costs]");
     }
     try {
       e_.measures = parse_measures(names.empty() ? "nDCG@10" : join(names));
@@ -422,7 +427,8 @@ class Reader {
   void read_published(TomlTable& table) {
     const std::string measure = table.required_text("measure", "name the measure");
     std::vector<std::string> measures = names_of(e_.measures);
-    if (e_.costs) measures = {"ms", "MB"};
+    if (e_.costs) measures = {kTimes, "MB"};
+    if (e_.times) measures.push_back(kTimes);
     require_known(table, "measure", {measure}, measures);
     const std::vector<std::string> columns = table.texts("columns");
     require_known(table, "columns", columns, e_.columns());

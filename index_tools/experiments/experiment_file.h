@@ -67,14 +67,18 @@ struct ExperimentCosts {
 /// Figures that others published: by measure, column (a task, an average or a length) and row.
 using PublishedFigures = std::map<std::string, std::map<std::string, std::map<std::string, double>>>;
 
+/// The name of milliseconds per candidate among the measures.
+inline constexpr const char* kTimes = "ms";
+
 /// An experiment's file. Paths are absolute.
 struct Experiment {
   std::string title, source;
-  std::vector<Measure> measures;
-  std::string reference;  ///< a row; empty: no comparisons
-  double bound = 0.02;    ///< of equivalence
-  double level = 0.05;    ///< of significance
-  bool holm = true;       ///< whether p-values are corrected for the number of rows
+  std::vector<Measure> measures;  ///< of effectiveness
+  bool times = false;             ///< whether milliseconds per candidate ("ms") are a measure, too
+  std::string reference;          ///< a row; empty: no comparisons
+  double bound = 0.02;            ///< of equivalence
+  double level = 0.05;            ///< of significance
+  bool holm = true;               ///< whether p-values are corrected for the number of rows
   std::vector<ExperimentModel> models;
   std::vector<ExperimentTask> tasks;
   std::vector<ExperimentAverage> averages;

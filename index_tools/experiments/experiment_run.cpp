@@ -338,6 +338,7 @@ class Runner {
     for (const ExperimentRow& row : e_.rows) report.rows.push_back(row.name);
     for (const std::string& column : report.columns) report.references.push_back(e_.reference_of(column));
     for (std::size_t m = 0; m < e_.measures.size(); ++m) report.tables.push_back(table(report, m));
+    if (e_.times) report.tables.push_back(times(report));
     correct_tests(report);
     if (run_.topics > 0)
       report.notes.push_back(fmt::format("only the first {} judged topics of each task", run_.topics));
@@ -347,25 +348,46 @@ class Runner {
     return report;
   }
 
-  StudyTable table(const StudyReport& report, std::size_t m) const {
-    const Measure& measure = e_.measures[m];
-    StudyTable table{measure.name, measure.is_count() ? 0 : 4, false, {}};
+  // fill(cell, result, row, column) sets the value.
+  template <typename Fill>
+  StudyTable filled(const StudyReport& report, const std::string& measure, const Fill& fill) const {
+    StudyTable table;
+    table.measure = measure;
     table.cells.assign(report.rows.size(), std::vector<StudyCell>(report.columns.size()));
     for (std::size_t r = 0; r < report.rows.size(); ++r) {
       for (std::size_t c = 0; c < report.columns.size(); ++c) {
         StudyCell& cell = table.cells[r][c];
-        cell.published = published(measure.name, report.columns[c], report.rows[r]);
+        cell.published = published(measure, report.columns[c], report.rows[r]);
         const auto found = results_.find({report.rows[r], report.columns[c]});
         if (found == results_.end()) continue;
-        cell.value = found->second.evaluation.all[m];
         cell.milliseconds = found->second.milliseconds;
         cell.truncated = found->second.truncated;
-        const auto reference = results_.find({report.references[c], report.columns[c]});
-        if (reference == results_.end() || report.references[c] == report.rows[r] || measure.is_count()) continue;
-        const PairedValues pairs = paired_values(found->second.evaluation, reference->second.evaluation, m);
-        if (!pairs.a.empty()) cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
+        fill(cell, found->second, r, c);
       }
     }
+    return table;
+  }
+
+  StudyTable table(const StudyReport& report, std::size_t m) const {
+    const Measure& measure = e_.measures[m];
+    const auto fill = [&](StudyCell& cell, const TaskResult& result, std::size_t r, std::size_t c) {
+      cell.value = result.evaluation.all[m];
+      const auto reference = results_.find({report.references[c], report.columns[c]});
+      if (reference == results_.end() || report.references[c] == report.rows[r] || measure.is_count()) return;
+      const PairedValues pairs = paired_values(result.evaluation, reference->second.evaluation, m);
+      if (!pairs.a.empty()) cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
+    };
+    StudyTable table = filled(report, measure.name, fill);
+    table.decimals = measure.is_count() ? 0 : 4;
+    return table;
+  }
+
+  StudyTable times(const StudyReport& report) const {
+    StudyTable table = filled(report, kTimes, [](StudyCell& cell, const TaskResult& result, std::size_t, std::size_t) {
+      cell.value = result.milliseconds;
+    });
+    table.decimals = 3;
+    table.lower_is_better = true;
     return table;
   }
 

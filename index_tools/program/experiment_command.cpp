@@ -135,8 +135,22 @@ StudyReport costs(const Experiment& experiment, const ExperimentOptions& options
   return benchmarks::measure_costs(experiment, study);
 }
 
+void refuse_what_has_no_effect(const Experiment& experiment, const ExperimentOptions& options) {
+  const auto refuse = [](const char* flag, const char* why) {
+    throw Error(ErrorKind::usage, flag, std::string("has no effect: ") + why, "remove it");
+  };
+  if (experiment.costs) {
+    if (options.topics > 0) refuse("--topics", "[costs] measures generated texts");
+    if (!options.runs.empty()) refuse("--runs", "[costs] ranks nothing");
+  } else if (!options.peers.empty()) {
+    refuse("--peers", "the experiment has no [costs]");
+  }
+  if (!options.plot.empty()) index_tools::require_plot(experiment);
+}
+
 int run(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
+  refuse_what_has_no_effect(experiment, options);
   const InterruptStop interrupt;
   const StudyReport report =
       experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
@@ -188,8 +202,9 @@ void add_experiment(CLI::App& program, Action& chosen) {
       ->capture_default_str()
       ->type_name("FILE");
   run_command
-      ->add_option("--plot", options->plot,
-                   "Draw the first measure by attention window, or time and memory by length, as SVG")
+      ->add_option(
+          "--plot", options->plot,
+          "Draw the first measure, and ms if it is one, by attention window, or time and memory by length, as SVG")
       ->type_name("FILE.svg");
   run_command
       ->add_option("--peers", options->peers,

@@ -187,6 +187,28 @@ class Experiment(ProgramTest):
         self.assertIn("w=0", table.read_text())
         self.assertIn("<polyline", plot.read_text())
 
+    def test_time_is_a_measure_like_another(self):
+        text = START.replace('"RR@10"]', '"ms"]') + TASK + ROWS
+        self.file = self.write("study.toml", text + '[[averages]]\nname = "all"\nof = ["made up"]\n')
+        plot = self.folder / "plot.svg"
+        table = self.table("--plot", plot)
+        for row in ("w=4", "w=0"):
+            cell = table["ms", row, "made up"]
+            self.assertGreater(float(cell["value"]), 0)
+            self.assertEqual(cell["value"], cell["ms_per_candidate"])
+            self.assertEqual((cell["reference"], cell["p_t"]), ("", ""))
+            self.assertEqual(table["nDCG@10", row, "made up"]["ms_per_candidate"], cell["value"])
+        times = {key for key in table if key[0] == "ms"}
+        self.assertEqual(times, {("ms", row, "made up") for row in ("w=4", "w=0")})
+        self.assertEqual(plot.read_text().count("<polyline"), 3)  # the first stage and w in one panel, w in the other
+        self.assertIn("ms per candidate", plot.read_text())
+        self.assertRegex(self.experiment().stdout, r"(?s)\nms +made up +all\nfirst +– +–\nw=4 +\d+\.\d{3} +–\n")
+        # Before anything is computed.
+        self.file.write_text(START + TASK + ROWS.replace("windows = [4, 0]", "").replace("w={window}", "w=4"))
+        self.expect_error(2, "--plot", "no row has a window", arguments=[
+            "experiment", "run", self.file, "--cache", self.folder / "none", "--plot", plot])
+        self.assertFalse((self.folder / "none").exists())
+
     def test_a_few_topics_and_averages_and_runs_of_others(self):
         self.write("other.run", "".join(f"{t} Q0 d{t}-{r} {r} {10 - r} x\n" for t in range(8) for r in (1, 2, 3)))
         more = TASK.replace("made up", "again").replace("rerank.jsonl", "gz.jsonl.gz")
@@ -339,6 +361,15 @@ class Costs(ProgramTest):
                           'name = "a"\ndevices = ["cpu"]\n[[published]]\nmeasure = "ms"\ncolumns = ["24"]\n'
                           '[published.values]\na = [7.5]\n')
         self.assertRegex(self.expect(run("experiment", "run", file), 0).stdout, r"a +\d+\.\d{3} \(7\.5\)")
+
+    def test_flags_that_have_no_effect_are_refused(self):
+        file = self.write("costs.toml", 'title = "costs"\n[costs]\nlengths = [24]\n[[rows]]\nname = "a"\n')
+        started = time.monotonic()
+        for flags in (["--topics", "3"], ["--runs", self.folder / "runs"]):
+            self.expect_error(2, flags[0], "no effect", arguments=["experiment", "run", file, *flags])
+        scored = self.write("scored.toml", START + TASK + ROWS)
+        self.expect_error(2, "--peers", "no effect", arguments=["experiment", "run", scored, "--peers", file])
+        self.assertLess(time.monotonic() - started, 5)
 
     def test_mistakes(self):
         for flags, *words in ((["--lengths", "10"], "--lengths", "no room for a document"),
