@@ -130,6 +130,19 @@ class Experiment(ProgramTest):
         self.assertIn('model "mine" is missing', result.stdout)
         self.assertRegex(result.stdout, r"w=4 +–")
 
+    def test_another_build_of_the_program_computes_again(self):
+        self.file = self.write("study.toml", START + f'[[models]]\nname = "mine"\nfolder = "{MODEL.resolve()}"\n' + TASK
+                               + ROWS.replace('name = "w', 'models = ["mine"]\nname = "w'))
+        copy = self.folder / "bin" / "relucent"
+        copy.parent.mkdir()
+        command = [copy, "experiment", "run", self.file, "--cache", self.cache]
+        for addition, files in ((b"", 2), (b"", 2), (b"x", 4)):  # the second time another file with the same bytes
+            copy.unlink(missing_ok=True)
+            copy.write_bytes(Path(PROGRAM).read_bytes() + addition)
+            copy.chmod(0o755)
+            self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
+            self.assertEqual([len(lines) for lines in self.results().values()], [8] * files)
+
     def test_a_killed_run_goes_on_to_the_same_results(self):
         self.lines, self.qrels = candidates(60, 20, 60)
         self.write_inputs()
