@@ -13,6 +13,7 @@
 #include "base/file/own_file.h"
 #include "base/text.h"
 #include "kernels/cuda_module.h"
+#include "plugin/index/segments_file.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/cross_encoder.h"
@@ -99,6 +100,13 @@ std::uint64_t hash_of_model(const std::filesystem::path& folder) {
     add(sum, to_hex(checksum_of_file(file)));
   }
   return sum.value();
+}
+
+std::uint64_t hash_of_index(const std::filesystem::path& folder) {
+  const std::vector<std::string> commits = segments_files(folder);
+  if (commits.empty())
+    throw Error(ErrorKind::io, folder.string(), "is not an index", "name a folder that `relucent index` made");
+  return checksum_of_file(folder / commits.front());
 }
 
 std::uint64_t hash_of_topic(const RerankQuery& query) {

@@ -13,6 +13,9 @@ namespace relucent::index_tools {
 /// no files.
 std::uint64_t hash_of_model(const std::filesystem::path& folder);
 
+/// A checksum of an index's last commit. Throws Error `io` if there is none.
+std::uint64_t hash_of_index(const std::filesystem::path& folder);
+
 /// A checksum over what the second stage reads of a query: its text and, in order, its candidates' ids, texts and
 /// first-stage scores.
 std::uint64_t hash_of_topic(const RerankQuery& query);

@@ -128,6 +128,7 @@ class Reader {
     task.candidates = path(table.text("candidates").value_or(""));
     task.index = path(table.text("index").value_or(""));
     task.topics = path(table.text("topics").value_or(""));
+    task.statistics = path(table.text("statistics").value_or(""));
     task.topic_text = table.choice<TopicText>(
         "topic_text",
         {{"title", TopicText::title}, {"description", TopicText::description}, {"narrative", TopicText::narrative}},
@@ -142,6 +143,8 @@ class Reader {
       table.fail(fmt::format("task \"{}\" does not say where its candidates come from", task.name),
                  "write either candidates = \"rerank.jsonl.gz\" or both index and topics");
     }
+    if (!task.statistics.empty() && !task.index.empty())
+      table.fail_at("statistics", "the task's index has the statistics", "remove the key");
     if (!task.run.empty() && task.index.empty()) {
       table.fail_at("run", "a run has no texts", "write index and topics, too, in place of candidates");
     }

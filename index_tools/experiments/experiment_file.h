@@ -27,6 +27,7 @@ struct ExperimentTask {
   std::string name;
   std::filesystem::path candidates;     ///< a TIREx rerank file; empty: searched in `index`
   std::filesystem::path index, topics;  ///< both or neither
+  std::filesystem::path statistics;     ///< an index whose statistics a MIR's graphs take; empty: `index`
   std::filesystem::path run;            ///< whose documents' texts are taken from `index`; empty: BM25's best hits
   TopicText topic_text = TopicText::title;
   std::int32_t hits = 100;

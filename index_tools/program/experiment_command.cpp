@@ -19,6 +19,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/graph_makers.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
@@ -103,6 +104,14 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
+index_tools::ExperimentRun::Rerank with_graphs(const std::filesystem::path& index, std::vector<RescoringStage> stages) {
+  GraphMakers makers = make_graph_makers(index, {}, stages);
+  return [stages = std::move(stages), makers = std::move(makers)](const index_tools::RerankQuery& query,
+                                                                  const StopSignal& stop) {
+    return rescore_with_graphs(stages, makers, query, stop);
+  };
+}
+
 StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
   index_tools::ExperimentRun how;
   how.cache = options.cache.empty() ? cache_folder() / "experiments" : std::filesystem::path(options.cache);
@@ -110,6 +119,7 @@ StudyReport scores(const Experiment& experiment, const ExperimentOptions& option
   how.threads = options.threads;
   how.runs = options.runs;
   how.search = search;
+  how.with_graphs = with_graphs;
   how.stop = interrupt.token();
   std::optional<index_tools::Progress> progress;
   how.begin = [&](std::int64_t bytes) {

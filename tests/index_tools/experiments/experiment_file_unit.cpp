@@ -160,6 +160,7 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
       {kStart + "qrels = \"x\"\n" + kRows, "x.toml:13", "where its candidates come from"},
       {good + "[[tasks]]\nname = \"three\"\ncandidates = \"x\"\nrun = \"y\"\nqrels = \"z\"\n", "x.toml:40:7",
        "a run has no texts"},
+      {kStart + "statistics = \"x\"\n" + kTask + kRows, "x.toml:16:14", "index has the statistics"},
       {"level = 5\n" + good, "x.toml:1:9", "between 0 and 1"},
       {"correction = \"bonferroni\"\n" + good, "x.toml:1:14", "choose from holm, none"},
       {"[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml", "title"},
