@@ -1,5 +1,6 @@
 #include "index_tools/experiments/content_hash.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +10,10 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "base/file/own_file.h"
 #include "base/text.h"
+#include "kernels/cuda_module.h"
+#include "plugin/index/segments_file.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/cross_encoder.h"
@@ -24,6 +28,17 @@ void add(Checksum& sum, std::string_view part) {
   sum.add(part);
 }
 
+// Of the CUDA module; empty if there is none.
+std::string hash_of_cuda_module() {
+  Dl_info info{};
+  try {
+    if (::dladdr(&cuda::module(), &info) == 0 || info.dli_fname == nullptr) return "";
+  } catch (const Error&) {  // no module, or it cannot be loaded
+    return "";
+  }
+  return to_hex(checksum_of_file(info.dli_fname));
+}
+
 // "cpu amx", "cuda:0 NVIDIA H200", without what changes from day to day, such as free memory.
 std::string devices_here(const Device& wanted) {
   static const std::vector<DeviceSummary> all = list_devices();
@@ -32,6 +47,10 @@ std::string devices_here(const Device& wanted) {
   for (const DeviceSummary& device : all) {
     if (!device.usable() || (cpu_only && device.name != "cpu")) continue;
     usable.push_back(device.name + " " + device.description.substr(0, device.description.find(',')));
+  }
+  if (!cpu_only) {
+    static const std::string module = hash_of_cuda_module();
+    if (!module.empty()) usable.push_back("module " + module);
   }
   return join(usable, "; ");
 }
@@ -83,6 +102,13 @@ std::uint64_t hash_of_model(const std::filesystem::path& folder) {
   return sum.value();
 }
 
+std::uint64_t hash_of_index(const std::filesystem::path& folder) {
+  const std::vector<std::string> commits = segments_files(folder);
+  if (commits.empty())
+    throw Error(ErrorKind::io, folder.string(), "is not an index", "name a folder that `relucent index` made");
+  return checksum_of_file(folder / commits.front());
+}
+
 std::uint64_t hash_of_topic(const RerankQuery& query) {
   Checksum sum;
   add(sum, query.text);
@@ -94,8 +120,13 @@ std::uint64_t hash_of_topic(const RerankQuery& query) {
   return sum.value();
 }
 
+std::uint64_t hash_of_program() {
+  static const std::uint64_t sum = checksum_of_file(own_file());
+  return sum;
+}
+
 std::string description_of_scoring(const RescorerConfig& config) {
-  std::string text = fmt::format("relucent {}\n", version());
+  std::string text = fmt::format("relucent {}\ncode {}\n", version(), to_hex(hash_of_program()));
   for (const RescorerConfig& stage : config.effective_stages()) {
     const std::filesystem::path folder = stage.model.empty() ? default_model() : std::filesystem::path(stage.model);
     text += fmt::format("model {}\ndevices {}\n{}{}", to_hex(hash_of_model(folder)), devices_here(stage.device),

@@ -105,10 +105,15 @@ class Reader {
   }
 
   void read_measures() {
-    const std::vector<std::string> names = root_.texts("measures");
+    std::vector<std::string> names = root_.texts("measures");
     if (e_.costs) {
       if (!names.empty()) root_.fail_at("measures", "[costs] has measures of its own", "remove the key");
       return;
+    }
+    e_.times = std::erase(names, kTimes) > 0;
+    if (e_.times && names.empty()) {
+      root_.fail_at("measures", "\"ms\" has no measure of effectiveness beside it",
+                    "add one, for example \"nDCG@10\", or measure times with [costs]");
     }
     try {
       e_.measures = parse_measures(names.empty() ? "nDCG@10" : join(names));
@@ -123,6 +128,7 @@ class Reader {
     task.candidates = path(table.text("candidates").value_or(""));
     task.index = path(table.text("index").value_or(""));
     task.topics = path(table.text("topics").value_or(""));
+    task.statistics = path(table.text("statistics").value_or(""));
     task.topic_text = table.choice<TopicText>(
         "topic_text",
         {{"title", TopicText::title}, {"description", TopicText::description}, {"narrative", TopicText::narrative}},
@@ -137,6 +143,8 @@ class Reader {
       table.fail(fmt::format("task \"{}\" does not say where its candidates come from", task.name),
                  "write either candidates = \"rerank.jsonl.gz\" or both index and topics");
     }
+    if (!task.statistics.empty() && !task.index.empty())
+      table.fail_at("statistics", "the task's index has the statistics", "remove the key");
     if (!task.run.empty() && task.index.empty()) {
       table.fail_at("run", "a run has no texts", "write index and topics, too, in place of candidates");
     }
@@ -422,7 +430,8 @@ class Reader {
   void read_published(TomlTable& table) {
     const std::string measure = table.required_text("measure", "name the measure");
     std::vector<std::string> measures = names_of(e_.measures);
-    if (e_.costs) measures = {"ms", "MB"};
+    if (e_.costs) measures = {kTimes, "MB"};
+    if (e_.times) measures.push_back(kTimes);
     require_known(table, "measure", {measure}, measures);
     const std::vector<std::string> columns = table.texts("columns");
     require_known(table, "columns", columns, e_.columns());

@@ -27,6 +27,7 @@ struct ExperimentTask {
   std::string name;
   std::filesystem::path candidates;     ///< a TIREx rerank file; empty: searched in `index`
   std::filesystem::path index, topics;  ///< both or neither
+  std::filesystem::path statistics;     ///< an index whose statistics a MIR's graphs take; empty: `index`
   std::filesystem::path run;            ///< whose documents' texts are taken from `index`; empty: BM25's best hits
   TopicText topic_text = TopicText::title;
   std::int32_t hits = 100;
@@ -67,14 +68,18 @@ struct ExperimentCosts {
 /// Figures that others published: by measure, column (a task, an average or a length) and row.
 using PublishedFigures = std::map<std::string, std::map<std::string, std::map<std::string, double>>>;
 
+/// The name of milliseconds per candidate among the measures.
+inline constexpr const char* kTimes = "ms";
+
 /// An experiment's file. Paths are absolute.
 struct Experiment {
   std::string title, source;
-  std::vector<Measure> measures;
-  std::string reference;  ///< a row; empty: no comparisons
-  double bound = 0.02;    ///< of equivalence
-  double level = 0.05;    ///< of significance
-  bool holm = true;       ///< whether p-values are corrected for the number of rows
+  std::vector<Measure> measures;  ///< of effectiveness
+  bool times = false;             ///< whether milliseconds per candidate ("ms") are a measure, too
+  std::string reference;          ///< a row; empty: no comparisons
+  double bound = 0.02;            ///< of equivalence
+  double level = 0.05;            ///< of significance
+  bool holm = true;               ///< whether p-values are corrected for the number of rows
   std::vector<ExperimentModel> models;
   std::vector<ExperimentTask> tasks;
   std::vector<ExperimentAverage> averages;

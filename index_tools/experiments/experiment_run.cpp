@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/text.h"
 #include "index_tools/evaluation/comparison.h"
 #include "index_tools/evaluation/qrels.h"
@@ -18,8 +19,8 @@
 #include "index_tools/experiments/content_hash.h"
 #include "index_tools/experiments/result_cache.h"
 #include "relucent/error.h"
-#include "relucent/rescore_candidates.h"
-#include "relucent/stop.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
 #include "relucent/times.h"
 
 namespace relucent::index_tools {
@@ -37,6 +38,14 @@ struct TaskResult {
   Evaluation evaluation;
   std::optional<double> milliseconds;
   std::optional<std::size_t> truncated;
+  std::size_t without_text = 0;
+};
+
+/// A row's model and settings.
+struct RowModel {
+  RescorerConfig config;
+  std::string description;  ///< of the scoring; of a MIR without the index
+  bool is_mir = false;      ///< or one of the stages is
 };
 
 using Results = std::map<std::pair<std::string, std::string>, TaskResult>;  // by row and column
@@ -87,11 +96,11 @@ Run run_of(const std::vector<RankedQuery>& queries) {
   return run;
 }
 
-TopicResult rerank(const std::vector<RescoringStage>& stages, const RerankQuery& query, const std::stop_token& stop) {
+TopicResult rerank(const ExperimentRun::Rerank& reranker, const RerankQuery& query, const std::stop_token& stop) {
   StopSignal signal;
   signal.stop = stop;
   const auto started = std::chrono::steady_clock::now();
-  const RescoredCandidates rescored = rescore_candidates(stages, query.text, scorer_candidates(query), signal);
+  const RescoredCandidates rescored = reranker(query, signal);
   TopicResult result;
   result.milliseconds = in_milliseconds(time_since(started));
   for (const CombinedHit& hit : rescored.order) result.order.push_back({hit.index, hit.score});
@@ -134,9 +143,9 @@ class Runner {
       if (missing > 0) incomplete.push_back(&task);
       missing_bytes += missing;
     }
-    if (results_.empty() && incomplete.empty()) fail_for_want_of_everything();
-    run_.begin(missing_bytes);
+    if (!incomplete.empty()) run_.begin(missing_bytes);
     for (const ExperimentTask* task : incomplete) compute(*task);
+    if (results_.empty()) fail_for_want_of_everything();
     add_averages();
     return report();
   }
@@ -179,10 +188,74 @@ class Runner {
     return prepared;
   }
 
-  const std::string& description_of(const ExperimentRow& row) {
-    const auto [place, is_new] = descriptions_.try_emplace(row.name);
-    if (is_new) place->second = description_of_scoring(resolved(e_, row));
-    return place->second;
+  /// Does what needs a row's model. If that fails, the row stays empty from then on, a note says why, and the result is
+  /// false. A device that fails ends the experiment: it would fail for the other rows, too.
+  template <typename Work>
+  bool attempt(const ExperimentRow& row, const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const Error& error) {
+      switch (error.kind()) {
+        case ErrorKind::usage:
+        case ErrorKind::invalid_data:
+        case ErrorKind::io:
+        case ErrorKind::unsupported: break;
+        default: throw;
+      }
+      if (!failure_) failure_ = error;
+      failed_.insert(row.name);
+      note(fmt::format("row \"{}\" is not computed: {}", row.name, error.what()));
+      return false;
+    }
+  }
+
+  void note(std::string text) {
+    if (!names(notes_, text)) notes_.push_back(std::move(text));
+  }
+
+  RowModel read_model(const ExperimentRow& row) {
+    RowModel model;
+    model.config = resolved(e_, row);
+    for (const RescorerConfig& stage : model.config.effective_stages()) {
+      if (stage.module != RescorerConfig().module) continue;
+      // Says what is wrong with a checkpoint before anything is computed.
+      const CheckpointInfo info = inspect_checkpoint(stage.model.empty() ? default_model() : fs::path(stage.model));
+      model.is_mir = model.is_mir || info.model_type == "mir";
+      const bool replaced = model.config.model.empty() && !row.model.empty() && !e_.model(row.model).folder.empty();
+      if (!replaced || model.config.max_length <= info.max_positions) continue;
+      note(fmt::format("row \"{}\" reads {} of {} tokens: the bundled checkpoint has no more positions", row.name,
+                       info.max_positions, model.config.max_length));
+      model.config.max_length = info.max_positions;
+    }
+    model.description = description_of_scoring(model.config);
+    return model;
+  }
+
+  /// What the row's results for a task follow from besides the topic; nothing if they cannot be computed.
+  std::optional<std::string> description_of(const ExperimentRow& row, const ExperimentTask& task) {
+    const auto [place, is_new] = models_.try_emplace(row.name);
+    RowModel& model = place->second;
+    if (is_new) attempt(row, [&] { model = read_model(row); });
+    if (failed_.contains(row.name)) return std::nullopt;
+    if (!model.is_mir) return model.description;
+    const fs::path& index = index_of(task);
+    if (index.empty()) {
+      note(
+          fmt::format("row \"{}\" has a MIR, which needs an index's statistics: task \"{}\" names none (statistics = "
+                      "\"INDEX\")",
+                      row.name, task.name));
+    }
+    if (index.empty() || !is_there(index)) return std::nullopt;
+    std::string description;
+    const auto add_index = [&] {
+      description = fmt::format("{}index {}\n", model.description, to_hex(hash_of_index(index)));
+    };
+    return attempt(row, add_index) ? std::optional(description) : std::nullopt;
+  }
+
+  static const fs::path& index_of(const ExperimentTask& task) {
+    return task.statistics.empty() ? task.index : task.statistics;
   }
 
   // Evaluates the rows that need no computing; returns the bytes of text that the others have yet to read.
@@ -194,15 +267,22 @@ class Runner {
       stop_if_due();
       if (row.kind == ExperimentRow::Kind::runs) {
         Run run = read_run(row.run.at(task.name));
+        const auto shared = std::count_if(prepared.queries.begin(), prepared.queries.end(),
+                                          [&run](const RerankQuery& one) { return run.queries.contains(one.id); });
+        if (static_cast<std::size_t>(shared) < prepared.queries.size()) {
+          note(fmt::format("the run of row \"{}\" has {} of the {} judged topics of task \"{}\"", row.name, shared,
+                           prepared.queries.size(), task.name));
+        }
+        if (shared == 0 && run_.topics > 0) continue;
         std::erase_if(run.queries, [&](const auto& query) {
           return run_.topics > 0 && std::none_of(prepared.queries.begin(), prepared.queries.end(),
                                                  [&](const RerankQuery& one) { return one.id == query.first; });
         });
-        keep(row, task, run, prepared.qrels, {}, {});
+        keep(row, task, run, prepared.qrels);
       } else if (row.kind == ExperimentRow::Kind::first_stage) {
         evaluate_row(row, task, prepared, nullptr);
-      } else {
-        const ResultCache cache(run_.cache, description_of(row));
+      } else if (const std::optional<std::string> description = description_of(row, task)) {
+        const ResultCache cache(run_.cache, *description);
         std::int64_t of_row = 0;
         for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
           if (cache.find(prepared.hashes[i]) == nullptr)
@@ -219,22 +299,43 @@ class Runner {
     const Prepared prepared = prepare(task);
     for (const ExperimentRow& row : e_.rows) {
       if (!is_present(row, task) || results_.contains({row.name, task.name})) continue;
-      ResultCache cache(run_.cache, description_of(row));
-      const std::vector<RescoringStage> stages = stages_of(row);
-      for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
-        stop_if_due();
-        if (cache.find(prepared.hashes[i]) != nullptr) continue;
-        cache.add(prepared.hashes[i], rerank(stages, prepared.queries[i], run_.stop));
-        candidates_done_ += static_cast<std::int64_t>(prepared.queries[i].candidates.size());
-        bytes_done_ += std::max<std::int64_t>(1, bytes_of(prepared.queries[i]));
-        run_.update(candidates_done_, bytes_done_);
-      }
-      evaluate_row(row, task, prepared, &cache);
+      const std::optional<std::string> description = description_of(row, task);
+      if (!description) continue;
+      ResultCache cache(run_.cache, *description);
+      if (score(row, task, prepared, cache)) evaluate_row(row, task, prepared, &cache);
     }
   }
 
-  std::vector<RescoringStage> stages_of(const ExperimentRow& row) {
-    RescorerConfig config = resolved(e_, row);
+  // Completes the cache. False if the row cannot be computed.
+  bool score(const ExperimentRow& row, const ExperimentTask& task, const Prepared& prepared, ResultCache& cache) {
+    ExperimentRun::Rerank reranker;  // loaded when the first topic is missing
+    for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
+      stop_if_due();
+      if (cache.find(prepared.hashes[i]) != nullptr) continue;
+      const RerankQuery& query = prepared.queries[i];
+      TopicResult result;
+      const auto work = [&] {
+        if (!reranker) reranker = reranker_of(row, task);
+        result = rerank(reranker, query, run_.stop);
+      };
+      if (!attempt(row, work)) return false;
+      cache.add(prepared.hashes[i], std::move(result));
+      candidates_done_ += static_cast<std::int64_t>(query.candidates.size());
+      bytes_done_ += std::max<std::int64_t>(1, bytes_of(query));
+      run_.update(candidates_done_, bytes_done_);
+    }
+    return true;
+  }
+
+  ExperimentRun::Rerank reranker_of(const ExperimentRow& row, const ExperimentTask& task) {
+    std::vector<RescoringStage> stages = stages_of(models_.at(row.name).config);
+    if (models_.at(row.name).is_mir) return run_.with_graphs(index_of(task), std::move(stages));
+    return [stages = std::move(stages)](const RerankQuery& query, const StopSignal& stop) {
+      return rescore_candidates(stages, query.text, scorer_candidates(query), stop);
+    };
+  }
+
+  std::vector<RescoringStage> stages_of(RescorerConfig config) {
     // An order that is not the model's would be a wrong result.
     config.on_error = OnError::fail;
     config.timeout = {};
@@ -245,10 +346,6 @@ class Runner {
     }
     std::vector<RescoringStage> stages = make_stages(config, make_scorers(config));
     for (const RescoringStage& stage : stages) {
-      if (stage.scorer->passage_model() != nullptr) {
-        throw Error(ErrorKind::unsupported, row.name, "is a MIR, which needs the graphs of an index",
-                    "write its run with `relucent search`, and make it a row of kind = \"runs\"");
-      }
       const std::string warning = stage.scorer->warning();
       if (!warning.empty() && warnings_.insert(warning).second) run_.note(warning);
     }
@@ -265,7 +362,7 @@ class Runner {
                     const ResultCache* cache) {
     std::vector<RankedQuery> queries;
     double milliseconds = 0;
-    std::size_t truncated = 0, candidates = 0;
+    std::size_t truncated = 0, without_text = 0, candidates = 0;
     for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
       const TopicResult* result = cache != nullptr ? cache->find(prepared.hashes[i]) : nullptr;
       queries.push_back(ranked(prepared.queries[i], result));
@@ -273,25 +370,28 @@ class Runner {
       if (result == nullptr) continue;
       milliseconds += result->milliseconds;
       truncated += result->truncated;
+      without_text += result->without_text;
     }
     if (!run_.runs.empty()) {
       fs::create_directories(run_.runs);
       write_run(run_.runs / run_files_.at({row.name, task.name}), queries, "relucent");
     }
     const bool scored = cache != nullptr && candidates > 0;
-    keep(row, task, run_of(queries), prepared.qrels,
-         scored ? std::optional(milliseconds / static_cast<double>(candidates)) : std::nullopt,
-         scored ? std::optional(truncated) : std::nullopt);
+    TaskResult& result = keep(row, task, run_of(queries), prepared.qrels);
+    if (!scored) return;
+    result.milliseconds = milliseconds / static_cast<double>(candidates);
+    result.truncated = truncated;
+    result.without_text = without_text;
   }
 
-  void keep(const ExperimentRow& row, const ExperimentTask& task, const Run& run, const Qrels& qrels,
-            std::optional<double> milliseconds, std::optional<std::size_t> truncated) {
-    TaskResult result{evaluate(run, qrels, e_.measures), milliseconds, truncated};
+  TaskResult& keep(const ExperimentRow& row, const ExperimentTask& task, const Run& run, const Qrels& qrels) {
+    TaskResult result;
+    result.evaluation = evaluate(run, qrels, e_.measures);
     if (result.evaluation.queries.empty()) {
       throw Error(ErrorKind::invalid_data, fmt::format("row \"{}\", task \"{}\"", row.name, task.name),
                   "has no topic in common with the judgments", "name a run of the task's topics");
     }
-    results_[{row.name, task.name}] = std::move(result);
+    return results_[{row.name, task.name}] = std::move(result);
   }
 
   void add_averages() {
@@ -338,34 +438,75 @@ class Runner {
     for (const ExperimentRow& row : e_.rows) report.rows.push_back(row.name);
     for (const std::string& column : report.columns) report.references.push_back(e_.reference_of(column));
     for (std::size_t m = 0; m < e_.measures.size(); ++m) report.tables.push_back(table(report, m));
+    if (e_.times) report.tables.push_back(times(report));
     correct_tests(report);
     if (run_.topics > 0)
       report.notes.push_back(fmt::format("only the first {} judged topics of each task", run_.topics));
     for (const ExperimentPart& part : parts_) {
       if (!part.present) report.notes.push_back(describe(part));
     }
+    report.notes.insert(report.notes.end(), notes_.begin(), notes_.end());
+    add_notes_of_texts(report);
     return report;
   }
 
-  StudyTable table(const StudyReport& report, std::size_t m) const {
-    const Measure& measure = e_.measures[m];
-    StudyTable table{measure.name, measure.is_count() ? 0 : 4, false, {}};
+  // A note per task and number of candidates without text; most rows have the same.
+  void add_notes_of_texts(StudyReport& report) const {
+    for (const ExperimentTask& task : e_.tasks) {
+      std::map<std::size_t, std::vector<std::string>> rows;
+      for (const ExperimentRow& row : e_.rows) {
+        const auto found = results_.find({row.name, task.name});
+        if (found != results_.end() && found->second.without_text > 0)
+          rows[found->second.without_text].push_back("\"" + row.name + "\"");
+      }
+      for (const auto& [count, of] : rows) {
+        report.notes.push_back(
+            fmt::format("{} candidates without text of task \"{}\" are ranked below the others of their topic by {}",
+                        count, task.name, join(of, ", ")));
+      }
+    }
+  }
+
+  // fill(cell, result, row, column) sets the value.
+  template <typename Fill>
+  StudyTable filled(const StudyReport& report, const std::string& measure, const Fill& fill) const {
+    StudyTable table;
+    table.measure = measure;
     table.cells.assign(report.rows.size(), std::vector<StudyCell>(report.columns.size()));
     for (std::size_t r = 0; r < report.rows.size(); ++r) {
       for (std::size_t c = 0; c < report.columns.size(); ++c) {
         StudyCell& cell = table.cells[r][c];
-        cell.published = published(measure.name, report.columns[c], report.rows[r]);
+        cell.published = published(measure, report.columns[c], report.rows[r]);
         const auto found = results_.find({report.rows[r], report.columns[c]});
         if (found == results_.end()) continue;
-        cell.value = found->second.evaluation.all[m];
         cell.milliseconds = found->second.milliseconds;
         cell.truncated = found->second.truncated;
-        const auto reference = results_.find({report.references[c], report.columns[c]});
-        if (reference == results_.end() || report.references[c] == report.rows[r] || measure.is_count()) continue;
-        const PairedValues pairs = paired_values(found->second.evaluation, reference->second.evaluation, m);
-        if (!pairs.a.empty()) cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
+        fill(cell, found->second, r, c);
       }
     }
+    return table;
+  }
+
+  StudyTable table(const StudyReport& report, std::size_t m) const {
+    const Measure& measure = e_.measures[m];
+    const auto fill = [&](StudyCell& cell, const TaskResult& result, std::size_t r, std::size_t c) {
+      cell.value = result.evaluation.all[m];
+      const auto reference = results_.find({report.references[c], report.columns[c]});
+      if (reference == results_.end() || report.references[c] == report.rows[r] || measure.is_count()) return;
+      const PairedValues pairs = paired_values(result.evaluation, reference->second.evaluation, m);
+      if (!pairs.a.empty()) cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
+    };
+    StudyTable table = filled(report, measure.name, fill);
+    table.decimals = measure.is_count() ? 0 : 4;
+    return table;
+  }
+
+  StudyTable times(const StudyReport& report) const {
+    StudyTable table = filled(report, kTimes, [](StudyCell& cell, const TaskResult& result, std::size_t, std::size_t) {
+      cell.value = result.milliseconds;
+    });
+    table.decimals = 3;
+    table.lower_is_better = true;
     return table;
   }
 
@@ -385,6 +526,7 @@ class Runner {
   }
 
   [[noreturn]] void fail_for_want_of_everything() const {
+    if (failure_) throw Error(*failure_);
     const auto missing = std::find_if(parts_.begin(), parts_.end(), [](const auto& part) { return !part.present; });
     throw Error(ErrorKind::io, e_.title,
                 "nothing of it is present" + (missing == parts_.end() ? "" : "; " + describe(*missing)),
@@ -395,7 +537,10 @@ class Runner {
   const ExperimentRun& run_;
   const std::vector<ExperimentPart> parts_;
   const std::map<std::pair<std::string, std::string>, std::string> run_files_;
-  std::unordered_map<std::string, std::string> descriptions_;
+  std::unordered_map<std::string, RowModel> models_;  // by row
+  std::set<std::string> failed_;                      // rows that cannot be computed
+  std::optional<Error> failure_;                      // the first one's
+  std::vector<std::string> notes_;
   std::set<std::string> warnings_;
   Results results_;
   std::int64_t candidates_done_ = 0, bytes_done_ = 0;
@@ -434,6 +579,8 @@ std::vector<ExperimentPart> parts_of(const Experiment& experiment) {
     for (const auto& [what, file] : files) {
       if (!file->empty()) add(fmt::format("{} of task \"{}\"", what, task.name), *file, task.get).tasks = {task.name};
     }
+    // Only rows with a MIR need them.
+    if (!task.statistics.empty()) add(fmt::format("statistics of task \"{}\"", task.name), task.statistics, task.get);
   }
   for (const ExperimentRow& row : experiment.rows) {
     for (const auto& [task, file] : row.run)

@@ -10,6 +10,8 @@
 #include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/experiments/experiment_file.h"
 #include "index_tools/experiments/study_report.h"
+#include "relucent/rescore_candidates.h"
+#include "relucent/stop.h"
 
 namespace relucent::index_tools {
 
@@ -42,6 +44,10 @@ struct ExperimentRun {
   std::filesystem::path runs;   ///< folder for a run file per row and task; empty: none are written
   /// BM25's best hits with their texts for a task with an index.
   std::function<RerankInput(const ExperimentTask&)> search;
+  /// Reranks a topic's candidates. Throws Error.
+  using Rerank = std::function<RescoredCandidates(const RerankQuery&, const StopSignal&)>;
+  /// What reranks by stages of which some have a MIR: it makes graphs with the statistics of `index`. Throws Error.
+  std::function<Rerank(const std::filesystem::path& index, std::vector<RescoringStage> stages)> with_graphs;
   /// Called once, with the bytes of text that the models will read, and then with what was read so far.
   std::function<void(std::int64_t bytes)> begin = [](std::int64_t) {};
   std::function<void(std::int64_t candidates, std::int64_t bytes)> update = [](std::int64_t, std::int64_t) {};
@@ -50,9 +56,10 @@ struct ExperimentRun {
   std::stop_token stop;
 };
 
-/// Computes what is present and not in the cache, and evaluates it. Rows and tasks of which parts are missing have no
-/// values, and a note. Only topics with judgments are reranked. Throws Error, also `io` if nothing at all is present,
-/// and `interrupted`; what was computed until then is in the cache.
+/// Computes what is present and not in the cache, and evaluates it. Rows and tasks of which parts are missing, and rows
+/// whose model cannot be loaded or cannot score, have no values, and a note. Only topics with judgments are reranked.
+/// Throws Error, also if nothing at all is present or can be computed, if a device fails, and `interrupted`; what was
+/// computed until then is in the cache.
 StudyReport run_experiment(const Experiment& experiment, const ExperimentRun& run);
 
 }  // namespace relucent::index_tools

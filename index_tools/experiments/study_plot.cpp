@@ -6,6 +6,7 @@
 #include <set>
 
 #include "index_tools/experiments/line_plot.h"
+#include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -23,23 +24,30 @@ std::vector<std::string> windows_of(const Experiment& experiment) {
   return names;
 }
 
-void add_point(std::vector<PlotSeries>& all, const std::string& name, const std::string& like, double x, double y) {
+PlotSeries& series_of(std::vector<PlotSeries>& all, const std::string& name, const std::string& like) {
   auto series = std::find_if(all.begin(), all.end(), [&name](const PlotSeries& one) { return one.name == name; });
   if (series == all.end()) series = all.insert(all.end(), {name, {}, like});
-  series->points.emplace_back(x, y);
-  std::sort(series->points.begin(), series->points.end());
+  return *series;
 }
 
-PlotPanel by_window(const Experiment& experiment, const StudyReport& report, std::size_t column) {
-  const StudyTable& table = report.tables[0];
+void add_point(std::vector<PlotSeries>& all, const std::string& name, const std::string& like, double x, double y) {
+  PlotSeries& series = series_of(all, name, like);
+  series.points.emplace_back(x, y);
+  std::sort(series.points.begin(), series.points.end());
+}
+
+PlotPanel by_window(const Experiment& experiment, const StudyReport& report, const StudyTable& table,
+                    std::size_t column) {
   PlotPanel panel{
       report.columns[column], "attention window", table.measure, false, false, windows_of(experiment), {}, "published"};
+  if (table.measure == kTimes) panel.y_title += " per candidate";
   const std::vector<std::string>& windows = panel.x_names;
   for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
     const ExperimentRow& row = experiment.rows[r];
     const StudyCell& cell = table.cells[r][column];
     const bool windowed = row.kind == ExperimentRow::Kind::model && row.rescorer.attention_window.has_value();
     const std::string name = windowed ? row.series : row.name;
+    series_of(panel.series, name, "");  // empty or not, so that a row has the same colour in all panels
     const auto add = [&](const std::optional<double>& value, const std::string& series, const std::string& like) {
       if (!value) return;
       if (windowed) {
@@ -82,9 +90,17 @@ std::string study_plot(const Experiment& experiment, const StudyReport& report) 
   if (experiment.costs) {
     for (const StudyTable& table : report.tables) panels.push_back(by_length(report, table));
   } else {
-    for (std::size_t c = 0; c < report.columns.size(); ++c) panels.push_back(by_window(experiment, report, c));
+    for (std::size_t c = 0; c < report.columns.size(); ++c) {
+      panels.push_back(by_window(experiment, report, report.tables.front(), c));
+      if (experiment.times) panels.push_back(by_window(experiment, report, report.tables.back(), c));
+    }
   }
   return line_plot(report.title, panels);
+}
+
+void require_plot(const Experiment& experiment) {
+  if (!experiment.costs && windows_of(experiment).empty())
+    throw Error(ErrorKind::usage, "--plot", "has nothing to draw: no row has a window", "add windows, or remove it");
 }
 
 }  // namespace relucent::index_tools

@@ -19,6 +19,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/graph_makers.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
@@ -103,6 +104,14 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
+index_tools::ExperimentRun::Rerank with_graphs(const std::filesystem::path& index, std::vector<RescoringStage> stages) {
+  GraphMakers makers = make_graph_makers(index, {}, stages);
+  return [stages = std::move(stages), makers = std::move(makers)](const index_tools::RerankQuery& query,
+                                                                  const StopSignal& stop) {
+    return rescore_with_graphs(stages, makers, query, stop);
+  };
+}
+
 StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
   if (options.fresh) {
     throw Error(ErrorKind::usage, "--fresh", "has no effect: scores do not change, and the experiment has no [costs]",
@@ -114,6 +123,7 @@ StudyReport scores(const Experiment& experiment, const ExperimentOptions& option
   how.threads = options.threads;
   how.runs = options.runs;
   how.search = search;
+  how.with_graphs = with_graphs;
   how.stop = interrupt.token();
   std::optional<index_tools::Progress> progress;
   how.begin = [&](std::int64_t bytes) {
@@ -137,8 +147,22 @@ StudyReport costs(const Experiment& experiment, const ExperimentOptions& options
   return benchmarks::measure_costs(experiment, study);
 }
 
+void refuse_what_has_no_effect(const Experiment& experiment, const ExperimentOptions& options) {
+  const auto refuse = [](const char* flag, const char* why) {
+    throw Error(ErrorKind::usage, flag, std::string("has no effect: ") + why, "remove it");
+  };
+  if (experiment.costs) {
+    if (options.topics > 0) refuse("--topics", "[costs] measures generated texts");
+    if (!options.runs.empty()) refuse("--runs", "[costs] ranks nothing");
+  } else if (!options.peers.empty()) {
+    refuse("--peers", "the experiment has no [costs]");
+  }
+  if (!options.plot.empty()) index_tools::require_plot(experiment);
+}
+
 int run(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
+  refuse_what_has_no_effect(experiment, options);
   const InterruptStop interrupt;
   const StudyReport report =
       experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
@@ -191,8 +215,9 @@ void add_experiment(CLI::App& program, Action& chosen) {
       ->capture_default_str()
       ->type_name("FILE");
   run_command
-      ->add_option("--plot", options->plot,
-                   "Draw the first measure by attention window, or time and memory by length, as SVG")
+      ->add_option(
+          "--plot", options->plot,
+          "Draw the first measure, and ms if it is one, by attention window, or time and memory by length, as SVG")
       ->type_name("FILE.svg");
   run_command
       ->add_option("--peers", options->peers,

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <filesystem>
 #include <initializer_list>
 #include <iostream>
@@ -22,10 +21,9 @@
 #include "index_tools/evaluation/rerank_output.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/graph_makers.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
-#include "plugin/graphs/graph_maker.h"
-#include "plugin/rescoring/cascade.h"
 #include "relucent/error.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/scorer.h"
@@ -109,49 +107,12 @@ void count(const RescoredCandidates& rescored, Tally& tally) {
   if (rescored.in_first_stage_order) ++tally.in_first_stage_order;
 }
 
-/// Makes the graphs of candidates, for stages with a MIR: [stages].
-using GraphMakers = std::vector<std::optional<GraphMaker>>;
-
-GraphMakers make_graph_makers(const RerankOptions& options, const Config& config,
-                              std::span<const RescoringStage> stages) {
-  GraphMakers makers(stages.size());
-  std::shared_ptr<const IndexStatistics> statistics;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const PassageModel* const model = stages[i].scorer->passage_model();
-    if (model == nullptr) continue;
-    if (options.index.empty()) {
-      throw Error(ErrorKind::usage, "--index", "is missing: a MIR needs statistics of the documents' words",
-                  "name the index that the candidates come from, or another one of the same kind of texts");
-    }
-    if (!statistics) statistics = open_statistics(options.index, config);
-    makers[i].emplace(model->graph_form(), config.first_stage, statistics);
-  }
-  if (!options.index.empty() && !statistics) {
-    throw Error(ErrorKind::usage, "--index", "has no effect: none of the models is a MIR", "remove it");
-  }
-  return makers;
-}
-
 RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& graph_makers, const RerankQuery& query,
                      const RescorerConfig& config, const std::stop_token& stop, Tally& tally) {
   StopSignal signal;
   signal.stop = stop;
   if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
-  const std::vector<Candidate> texts = index_tools::scorer_candidates(query);
-  std::vector<double> scores;
-  for (const Candidate& candidate : texts) scores.push_back(candidate.first_stage_score);
-  std::deque<std::string> graphs;
-  const auto candidates = [&](std::size_t stage, std::span<const std::size_t> places) {
-    std::vector<Candidate> chosen;
-    for (const std::size_t place : places) {
-      Candidate& candidate = chosen.emplace_back(texts[place]);
-      if (graph_makers[stage] && !candidate.text.empty()) {
-        candidate.graph = graphs.emplace_back(graph_makers[stage]->make(candidate.text, signal));
-      }
-    }
-    return chosen;
-  };
-  RescoredCandidates rescored = rescore_in_stages(stages, query.text, scores, candidates, signal, {});
+  RescoredCandidates rescored = rescore_with_graphs(stages, graph_makers, query, signal);
   count(rescored, tally);
   RerankedQuery result;
   result.order = std::move(rescored.order);
@@ -219,7 +180,14 @@ int run(const RerankOptions& asked) {
     }
   }
 
-  const GraphMakers graph_makers = make_graph_makers(options, config, stages);
+  const bool needs_graphs = has_mir(stages);
+  if (needs_graphs && options.index.empty()) {
+    throw Error(ErrorKind::usage, "--index", "is missing: a MIR needs statistics of the documents' words",
+                "name the index that the candidates come from, or another one of the same kind of texts");
+  }
+  if (!needs_graphs && !options.index.empty())
+    throw Error(ErrorKind::usage, "--index", "has no effect: none of the models is a MIR", "remove it");
+  const GraphMakers graph_makers = make_graph_makers(options.index, config, stages);
 
   const auto started = std::chrono::steady_clock::now();
   Tally tally;

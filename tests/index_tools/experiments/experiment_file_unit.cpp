@@ -99,6 +99,22 @@ full = [0.4, 1]
   EXPECT_EQ(figures.at("both").at("full"), 1.0);
 }
 
+TEST(ExperimentFile, TimeIsAMeasureBesideOthers) {
+  EXPECT_FALSE(parse(kStart + kTask + kRows).times);
+  std::string text = kStart + kTask + kRows + R"([[published]]
+measure = "ms"
+columns = ["one"]
+[published.values]
+full = [0.4]
+)";
+  text.replace(text.find("\"nDCG@10\""), 9, "\"ms\", \"nDCG@10\"");
+  const Experiment e = parse(text);
+  EXPECT_TRUE(e.times);
+  ASSERT_EQ(e.measures.size(), 2U);
+  EXPECT_EQ(e.measures[0].name, "nDCG@10");
+  EXPECT_EQ(e.published.at("ms").at("one").at("full"), 0.4);
+}
+
 TEST(ExperimentFile, CostsHaveLengthsAsColumns) {
   const Experiment e = parse(R"(title = "costs"
 [costs]
@@ -144,6 +160,7 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
       {kStart + "qrels = \"x\"\n" + kRows, "x.toml:13", "where its candidates come from"},
       {good + "[[tasks]]\nname = \"three\"\ncandidates = \"x\"\nrun = \"y\"\nqrels = \"z\"\n", "x.toml:40:7",
        "a run has no texts"},
+      {kStart + "statistics = \"x\"\n" + kTask + kRows, "x.toml:16:14", "index has the statistics"},
       {"level = 5\n" + good, "x.toml:1:9", "between 0 and 1"},
       {"correction = \"bonferroni\"\n" + good, "x.toml:1:14", "choose from holm, none"},
       {"[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml", "title"},
@@ -160,6 +177,9 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
   std::string wrong = good;
   wrong.replace(wrong.find("nDCG@10"), 7, "nDCG@ten");
   expect_error(ErrorKind::invalid_data, {"x.toml:2:12", "nDCG@ten"}, [&] { parse(wrong); });
+  wrong = good;
+  wrong.replace(wrong.find("\"nDCG@10\", \"RR@10\""), 18, "\"ms\"");
+  expect_error(ErrorKind::invalid_data, {"x.toml:2:12", "no measure of effectiveness"}, [&] { parse(wrong); });
   wrong = good;
   wrong.replace(wrong.find("sparse w=4"), 10, "sparse w=5");
   expect_error(ErrorKind::invalid_data, {"x.toml:3:13", "did you mean \"sparse w=4\"?"}, [&] { parse(wrong); });

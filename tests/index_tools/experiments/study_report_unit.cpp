@@ -156,6 +156,43 @@ TEST(StudyPlot, RowsThatDifferInTheWindowAreOneLine) {
   expect_error(ErrorKind::invalid_data, {"nothing to plot"}, [&] { study_plot(windows(), r); });
 }
 
+TEST(StudyPlot, TimeHasAPanelOfItsOwnInTheSameColours) {
+  Experiment e = windows();
+  e.times = true;
+  StudyReport r;
+  r.title = "times";
+  r.rows = {"full", "sparse w=inf", "sparse w=4", "sparse w=16"};
+  r.columns = {"one"};
+  r.references = {""};
+  const std::vector<std::vector<StudyCell>> empty(4, std::vector<StudyCell>(1));
+  r.tables = {{"nDCG@10", 4, false, empty}, {"ms", 3, true, empty}};
+  for (std::size_t row = 0; row < 4; ++row) {
+    r.tables[0].cells[row][0].value = 0.5;
+    // The first row has no time, as the first stage has none.
+    if (row > 0) r.tables[1].cells[row][0].value = static_cast<double>(row);
+  }
+  const std::string svg = study_plot(e, r);
+  const std::regex line("<polyline points=\"([^\"]*)\" fill=\"none\" stroke=\"([^\"]*)\"");
+  std::vector<std::string> colours;
+  for (std::sregex_iterator found(svg.begin(), svg.end(), line), end; found != end; ++found)
+    colours.push_back((*found)[2]);
+  ASSERT_EQ(colours.size(), 3U) << svg;
+  EXPECT_NE(colours[0], colours[1]);
+  EXPECT_EQ(colours[1], colours[2]);
+  EXPECT_NE(svg.find(">ms per candidate</text>"), std::string::npos) << svg;
+  e.times = false;
+  EXPECT_EQ(study_plot(e, r).find("ms per candidate"), std::string::npos);
+}
+
+TEST(StudyPlot, WithoutWindowsThereIsNothingToPlot) {
+  Experiment e = windows();
+  require_plot(e);
+  for (ExperimentRow& row : e.rows) row.rescorer.attention_window.reset();
+  expect_error(ErrorKind::usage, {"--plot", "no row has a window"}, [&] { require_plot(e); });
+  e.costs.emplace();
+  require_plot(e);
+}
+
 TEST(StudyPlot, ALineIsNamedWithoutTheWindowWhereverItStands) {
   const Experiment e = parse_experiment(R"(title = "names"
 [[tasks]]

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+import tomllib
 from pathlib import Path
 
 from program_support import PROGRAM, ProgramTest, main, run
@@ -131,6 +132,118 @@ class Experiment(ProgramTest):
         self.assertIn('model "mine" is missing', result.stdout)
         self.assertRegex(result.stdout, r"w=4 +–")
 
+    def test_another_build_of_the_program_computes_again(self):
+        self.file = self.write("study.toml", START + f'[[models]]\nname = "mine"\nfolder = "{MODEL.resolve()}"\n' + TASK
+                               + ROWS.replace('name = "w', 'models = ["mine"]\nname = "w'))
+        copy = self.folder / "bin" / "relucent"
+        copy.parent.mkdir()
+        command = [copy, "experiment", "run", self.file, "--cache", self.cache]
+        for addition, files in ((b"", 2), (b"", 2), (b"x", 4)):  # the second time another file with the same bytes
+            copy.unlink(missing_ok=True)
+            copy.write_bytes(Path(PROGRAM).read_bytes() + addition)
+            copy.chmod(0o755)
+            self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)
+            self.assertEqual([len(lines) for lines in self.results().values()], [8] * files)
+
+    def test_a_model_that_cannot_be_computed_leaves_its_row_empty(self):
+        for name, old, new in (("strange", '"model_type": "bert"', '"model_type": "crystal ball"'), ("torn", "", "")):
+            shutil.copytree(MODEL.resolve(), self.folder / name)
+            config = self.folder / name / "config.json"
+            self.assertIn(old, config.read_text())
+            config.write_text(config.read_text().replace(old, new))
+        weights = self.folder / "torn/model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:100000])
+        row = '[[models]]\nname = "{0}"\nfolder = "{0}"\n[[rows]]\nname = "{0}"\nmodels = ["{0}"]\n'
+        bad = row.format("strange") + row.format("torn") + '[[rows]]\nname = "too long"\nlengths = [9999]\n'
+        again = TASK.replace("made up", "again")
+        self.file = self.write("study.toml", START + TASK + again + bad + ROWS)
+        result = self.experiment().stdout
+        for row in ("strange", "torn", "too long"):
+            self.assertRegex(result, rf"\n{row} +– +–")
+            self.assertEqual(result.count(f'note: row "{row}" is not computed: '), 1, result)
+        for reason in ("crystal ball", "torn/model.safetensors", "9999"):
+            self.assertIn(reason, result)
+        self.assertRegex(result, r"\nw=0 +0\.\d{4}")
+        self.assertEqual([len(lines) for lines in self.results().values() if lines], [8, 8])
+        # If nothing can be computed, that is an error.
+        self.file.write_text(START.replace('reference = "w=4"\n', "") + TASK + bad)
+        self.expect_error(1, "crystal ball", arguments=["experiment", "run", self.file, "--cache", self.cache])
+
+    def test_notes_say_what_the_figures_hide(self):
+        for line in self.lines[:2]:
+            line["text"] = ""
+        self.write_inputs()
+        self.write("other.run", "".join(f"{t} Q0 d{t}-1 1 1 x\n" for t in range(3)))
+        self.file = self.write("study.toml", START + TASK + ROWS + '''[[rows]]
+name = "other"
+kind = "runs"
+runs = { "made up" = "other.run" }
+[[models]]
+name = "long"
+folder = "long"
+or_bundled = true
+[[rows]]
+name = "a long one"
+models = ["long"]
+lengths = [4096]
+[[rows]]
+name = "a short one"
+models = ["long"]
+lengths = [128]
+''')
+        result = self.experiment().stdout
+        self.assertIn('note: 2 candidates without text of task "made up" are ranked below the others of their topic by '
+                      '"w=4", "w=0", "a long one", "a short one"\n', result)
+        self.assertIn('note: the run of row "other" has 3 of the 8 judged topics of task "made up"\n', result)
+        self.assertIn('note: row "a long one" reads 512 of 4096 tokens: ', result)
+        self.assertNotIn('row "a short one" reads', result)
+        self.assertRegex(result, r"\na long one +0\.")
+        # Of the first topics the run may have none.
+        self.write("other.run", "7 Q0 d7-1 1 1 x\n")
+        few = self.experiment("--topics", "2").stdout
+        self.assertRegex(few, r"\nother +–")
+        self.assertIn('the run of row "other" has 0 of the 2 judged topics', few)
+
+    def test_a_mir_reranks_with_the_statistics_of_an_index(self):
+        mir, index = self.folder / "mir", self.folder / "my.index"
+        self.expect(run("model", "init", "--from", MODEL.resolve(), "--as", "mir", mir, "--window", 24, "--stride", 18,
+                        "--document-length", 64), 0)
+        self.write("docs.tsv", "".join(f"{line['docno']}\t{line['text']}\n" for line in self.lines))
+        indexing = ["index", "--corpus", "tsv", "--index", index, "--quiet", "--input"]
+        self.expect(run(*indexing, self.folder / "docs.tsv"), 0)
+        row = '[[models]]\nname = "mir"\nfolder = "mir"\n[[rows]]\nname = "mir"\nmodels = ["mir"]\ndevices = ["cpu"]\n'
+        start = START.replace('reference = "w=4"\n', "")
+        plain = TASK.replace("made up", "plain")
+        self.file = self.write("study.toml", start + TASK + 'statistics = "my.index"\n' + plain + row)
+        result = self.experiment("--runs", self.folder / "runs").stdout
+        self.assertRegex(result, r"\nmir +0\.\d{4} +–\n")
+        self.assertIn('row "mir" has a MIR, which needs an index\'s statistics: task "plain" names none', result)
+        output = self.folder / "mir.run"
+        self.expect(run("rerank", "--input", self.folder / "rerank.jsonl", "--output", output, "--device", "cpu",
+                        "--model", mir, "--index", index), 0)
+        self.assertEqual(output.read_text(), (self.folder / "runs/mir.made_up.run").read_text())
+        self.experiment()
+        self.assertEqual([len(lines) for lines in self.results().values()], [8])
+        # The statistics of a task's own index are the same, and so are its candidates.
+        queries = {line["qid"]: line["query"] for line in self.lines}
+        self.write("topics.tsv", "".join(f"{qid}\t{query}\n" for qid, query in queries.items()))
+        self.write("first.run", "".join(f"{line['qid']} Q0 {line['docno']} {line['rank']} {line['score']} x\n"
+                                        for line in self.lines))
+        self.file.write_text(start + TASK.replace(
+            'candidates = "rerank.jsonl"', 'index = "my.index"\ntopics = "topics.tsv"\nrun = "first.run"') + row)
+        self.experiment()
+        self.assertEqual([len(lines) for lines in self.results().values()], [8])
+        # Another commit has other statistics.
+        more = (self.folder / "docs.tsv").read_text() + "new\twater water water\n"
+        self.expect(run(*indexing, self.write("docs.tsv", more), "--overwrite"), 0)
+        self.experiment()
+        self.assertEqual([len(lines) for lines in self.results().values()], [8, 8])
+        shutil.rmtree(index)
+        self.file.write_text(start + TASK + 'statistics = "my.index"\n' + row + ROWS)
+        result = self.experiment().stdout
+        self.assertRegex(result, r"\nmir +–\n")
+        self.assertIn('statistics of task "made up" is missing', result)
+
     def test_a_killed_run_goes_on_to_the_same_results(self):
         self.lines, self.qrels = candidates(60, 20, 60)
         self.write_inputs()
@@ -187,6 +300,28 @@ class Experiment(ProgramTest):
         self.assertEqual(self.experiment("--plot", plot, "--output", table).stdout, "")
         self.assertIn("w=0", table.read_text())
         self.assertIn("<polyline", plot.read_text())
+
+    def test_time_is_a_measure_like_another(self):
+        text = START.replace('"RR@10"]', '"ms"]') + TASK + ROWS
+        self.file = self.write("study.toml", text + '[[averages]]\nname = "all"\nof = ["made up"]\n')
+        plot = self.folder / "plot.svg"
+        table = self.table("--plot", plot)
+        for row in ("w=4", "w=0"):
+            cell = table["ms", row, "made up"]
+            self.assertGreater(float(cell["value"]), 0)
+            self.assertEqual(cell["value"], cell["ms_per_candidate"])
+            self.assertEqual((cell["reference"], cell["p_t"]), ("", ""))
+            self.assertEqual(table["nDCG@10", row, "made up"]["ms_per_candidate"], cell["value"])
+        times = {key for key in table if key[0] == "ms"}
+        self.assertEqual(times, {("ms", row, "made up") for row in ("w=4", "w=0")})
+        self.assertEqual(plot.read_text().count("<polyline"), 5)  # two per column, one of time
+        self.assertIn("ms per candidate", plot.read_text())
+        self.assertRegex(self.experiment().stdout, r"(?s)\nms +made up +all\nfirst +– +–\nw=4 +\d+\.\d{3} +–\n")
+        # Before anything is computed.
+        self.file.write_text(START + TASK + ROWS.replace("windows = [4, 0]", "").replace("w={window}", "w=4"))
+        self.expect_error(2, "--plot", "no row has a window", arguments=[
+            "experiment", "run", self.file, "--cache", self.folder / "none", "--plot", plot])
+        self.assertFalse((self.folder / "none").exists())
 
     def test_a_few_topics_and_averages_and_runs_of_others(self):
         self.write("other.run", "".join(f"{t} Q0 d{t}-{r} {r} {10 - r} x\n" for t in range(8) for r in (1, 2, 3)))
@@ -305,6 +440,58 @@ class Shipped(ProgramTest):
                 result = self.expect(run("experiment", "check", file, "--data", self.folder), 0)
                 for line in result.stdout.splitlines()[:-1]:
                     self.assertIn("is missing", line)
+
+    def test_every_shipped_experiment_runs_on_generated_data(self):
+        lines, qrels = candidates(2, 3, 12)
+        # The same for all tasks, so that each model and setting is loaded once.
+        rerank = gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+        first = "".join(f"{line['qid']} Q0 {line['docno']} {line['rank']} {line['score']} x\n" for line in lines)
+        mir, index = self.folder / "mir", self.folder / "shared.index"
+        self.expect(run("model", "init", "--from", MODEL.resolve(), "--as", "mir", mir), 0)
+        texts = self.write("docs.tsv", "".join(f"{line['docno']}\t{line['text']}\n" for line in lines))
+        self.expect(run("index", "--corpus", "tsv", "--input", texts, "--index", index, "--quiet"), 0)
+        scored = 0
+        for file in sorted(Path("config/experiments").glob("*.toml")):
+            profile = tomllib.loads(file.read_text())
+            if "costs" in profile:
+                continue
+            scored += 1
+            with self.subTest(file=file.name):
+                data = self.folder / file.stem
+                def make(name, content):
+                    (data / name).parent.mkdir(parents=True, exist_ok=True)
+                    if isinstance(content, Path):
+                        if not (data / name).exists():
+                            (data / name).symlink_to(content)
+                    else:
+                        (data / name).write_bytes(content)
+                for task in profile["tasks"]:
+                    make(task["candidates"], rerank)
+                    make(task["qrels"], qrels.encode())
+                    if "statistics" in task:
+                        make(task["statistics"], index)
+                for row in profile["rows"]:
+                    for name in row.get("runs", {}).values():
+                        make(name, first.encode())
+                for model in profile.get("models", []):
+                    if not model.get("or_bundled"):
+                        make(model["folder"], mir if model["name"].startswith("mir-") else MODEL.resolve())
+                result = self.expect(run("experiment", "run", file, "--data", data, "--topics", "1", "--format", "json",
+                                         "--cache", self.folder / "cache"), 0)
+                report = json.loads(result.stdout)
+                columns = [task["name"] for task in profile["tasks"] if task.get("shown", True)]
+                columns += [average["name"] for average in profile.get("averages", [])]
+                self.assertEqual(report["columns"], columns)
+                self.assertGreaterEqual(len(report["rows"]), len(profile["rows"]))
+                for table in report["measures"]:
+                    if table["measure"] == "ms":
+                        continue
+                    there = {(cell["row"], cell["column"]) for cell in table["cells"] if cell["value"] is not None}
+                    self.assertEqual(there, {(row, column) for row in report["rows"] for column in columns})
+                self.assertEqual([table["measure"] for table in report["measures"]], profile["measures"])
+                for note in report["notes"]:
+                    self.assertRegex(note, r"only the first 1|the bundled checkpoint|takes its place")
+        self.assertGreaterEqual(scored, 6)
 
 
 class Costs(ProgramTest):
@@ -485,6 +672,15 @@ class Costs(ProgramTest):
             result = self.expect(run(*arguments, *flags), 0)
             self.assertRegex(result.stdout, r"a +\d+\.\d{3} \(7\.5\)")
             self.assertEqual("1 of 1 measurements" in result.stdout, known)
+
+    def test_flags_that_have_no_effect_are_refused(self):
+        file = self.write("costs.toml", 'title = "costs"\n[costs]\nlengths = [24]\n[[rows]]\nname = "a"\n')
+        started = time.monotonic()
+        for flags in (["--topics", "3"], ["--runs", self.folder / "runs"]):
+            self.expect_error(2, flags[0], "no effect", arguments=["experiment", "run", file, *flags])
+        scored = self.write("scored.toml", START + TASK + ROWS)
+        self.expect_error(2, "--peers", "no effect", arguments=["experiment", "run", scored, "--peers", file])
+        self.assertLess(time.monotonic() - started, 5)
 
     def test_mistakes(self):
         for flags, *words in ((["--lengths", "10"], "--lengths", "no room for a document"),
