@@ -18,6 +18,9 @@ relucent_test(passage_graphs LABELS golden property plugin
               SOURCES plugin/graphs/graphs_golden.cpp
               LIBRARIES relucent_plugin_core relucent_model nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths*)
+relucent_test(shared_objects LABELS unit plugin
+              SOURCES plugin/search/shared_objects_unit.cpp
+              LIBRARIES relucent_plugin)
 relucent_test(segment_records LABELS unit fault plugin
               SOURCES plugin/index/segment_records_fault.cpp
                       plugin/index/embeddings_unit.cpp
@@ -37,4 +40,4 @@ foreach(locale C xx_XX.nonsense)
 endforeach()
 relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
 relucent_lucenepp_programs(first_stage_bm25 first_stage_paths first_stage_postings first_stage_shards first_stage_faults
-                           index_segments)
+                           index_segments shared_objects)
