@@ -590,8 +590,7 @@ std::vector<ExperimentPart> parts_of(const Experiment& experiment) {
 }
 
 std::string describe(const ExperimentPart& part) {
-  std::string text =
-      fmt::format("{} {}: {}", part.what, part.present ? "is present" : "is missing", part.path.string());
+  std::string text = fmt::format("{}: {}, {}", part.present ? "present" : "missing", part.what, part.path.string());
   if (part.replaced) text += "; the bundled checkpoint takes its place";
   if (!part.present && !part.get.empty()) text += "; " + part.get;
   return text;

@@ -29,7 +29,7 @@ struct ExperimentPart {
 /// Everything that the experiment needs from outside its file.
 std::vector<ExperimentPart> parts_of(const Experiment& experiment);
 
-/// "missing: model ...: PATH; get it from ...", or what takes its place.
+/// "missing: model "x", PATH; where to get it", or what takes its place.
 std::string describe(const ExperimentPart& part);
 
 /// The row's settings with its model's folder, or the bundled checkpoint's if that takes its place. Requires that the

@@ -129,7 +129,7 @@ class Experiment(ProgramTest):
         self.assertEqual(len(self.results()), 4)
         shutil.rmtree(copy)
         result = self.experiment()
-        self.assertIn('model "mine" is missing', result.stdout)
+        self.assertIn('missing: model "mine", ', result.stdout)
         self.assertRegex(result.stdout, r"w=4 +–")
 
     def test_another_build_of_the_program_computes_again(self):
@@ -242,7 +242,7 @@ lengths = [128]
         self.file.write_text(start + TASK + 'statistics = "my.index"\n' + row + ROWS)
         result = self.experiment().stdout
         self.assertRegex(result, r"\nmir +–\n")
-        self.assertIn('statistics of task "made up" is missing', result)
+        self.assertIn('missing: statistics of task "made up", ', result)
 
     def test_a_killed_run_goes_on_to_the_same_results(self):
         self.lines, self.qrels = candidates(60, 20, 60)
@@ -393,7 +393,7 @@ lengths = [128]
                                   f'[[rescorer.stages]]\nmodel = "{self.folder}/gone"\nwindow = 2\ndevice = "cpu"\n')
         self.file = self.write("study.toml", START + TASK + ROWS + '[[rows]]\nname = "two"\nconfig = "stages.toml"\n')
         checked = self.expect(run("experiment", "check", self.file), 0).stdout
-        self.assertIn(f'a stage\'s model of row "two" is missing: {self.folder}/gone', checked)
+        self.assertIn(f'missing: a stage\'s model of row "two", {self.folder}/gone', checked)
         result = self.experiment().stdout
         self.assertRegex(result, r"two +–")
         self.assertIn(f"{self.folder}/gone", result)
@@ -439,7 +439,7 @@ class Shipped(ProgramTest):
             with self.subTest(file=file.name):
                 result = self.expect(run("experiment", "check", file, "--data", self.folder), 0)
                 for line in result.stdout.splitlines()[:-1]:
-                    self.assertIn("is missing", line)
+                    self.assertTrue(line.startswith("missing: "), line)
 
     def test_every_shipped_experiment_runs_on_generated_data(self):
         lines, qrels = candidates(2, 3, 12)
