@@ -24,7 +24,7 @@
 #include "index_tools/benchmarks/work_folder.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/experiments/content_hash.h"
-#include "index_tools/experiments/experiment_run.h"
+#include "index_tools/experiments/experiment_parts.h"
 #include "index_tools/indexing/progress.h"
 #include "relucent/error.h"
 #include "relucent/kernels/encoder.h"

@@ -13,6 +13,7 @@
 #include "index_tools/benchmarks/cost_study.h"
 #include "index_tools/evaluation/run.h"
 #include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/experiment_parts.h"
 #include "index_tools/experiments/experiment_run.h"
 #include "index_tools/experiments/study_plot.h"
 #include "index_tools/experiments/study_report.h"
@@ -178,9 +179,8 @@ int check(const ExperimentOptions& options) {
     if (!part.present) ++missing;
     std::cout << index_tools::describe(part) << "\n";
   }
-  std::cout << fmt::format(
-      "{}: {} rows, {} columns; {}\n", options.file, experiment.rows.size(), experiment.columns().size(),
-      missing == 0 ? std::string("nothing is missing") : fmt::format("{} files or folders are missing", missing));
+  std::cout << fmt::format("{}: rows: {}, columns: {}, missing files and folders: {}\n", options.file,
+                           experiment.rows.size(), experiment.columns().size(), missing);
   return ok;
 }
 

@@ -405,7 +405,7 @@ lengths = [128]
             "rerank.jsonl", "nowhere.jsonl") + 'get = "ask the librarian"\n' + ROWS)
         checked = self.expect(run("experiment", "check", self.file), 0).stdout
         self.assertIn(f"{self.folder}/nowhere.jsonl; ask the librarian", checked)
-        self.assertIn("1 files or folders are missing", checked)
+        self.assertIn("missing files and folders: 1\n", checked)
         result = self.experiment().stdout
         self.assertIn("ask the librarian", result)
         self.assertRegex(result, r"w=4 +0\.\d{4}≈? +–")
