@@ -12,15 +12,15 @@ export LC_ALL=C.UTF-8
 source cmake/install-packages.sh
 install_packages "$PWD"
 
-# The tests of the Python package need packages from PyPI: installs them, where it can be reached, for a Python of their
-# own. A Python of yours, named by RELUCENT_PYTHON or by the release build's cache, is left alone. With
-# RELUCENT_PYTHON_EXTRAS=all it also installs what the integrations and Spark need; with RELUCENT_PYTHON_EXTRAS=none it
-# spares the 5 GB of PyTorch, which training needs. Tests say what they miss.
 install_python_packages() {  # FILE
   timeout 900 "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 10 \
     -r "tests/python/package/$1"
 }
 
+# The tests of the Python package need packages from PyPI: installs them, where it can be reached, for a Python of their
+# own. A Python of yours, named by RELUCENT_PYTHON or by the release build's cache, is left alone. With
+# RELUCENT_PYTHON_EXTRAS=all it also installs what the integrations and Spark need; with RELUCENT_PYTHON_EXTRAS=none it
+# spares the 5 GB of PyTorch, which training needs. Tests say what they miss.
 prepare_python() {
   local venv=$PWD/build/test-python extras=${RELUCENT_PYTHON_EXTRAS:-training} cached free
   cached=$(sed -n 's/^RELUCENT_PYTHON:STRING=//p' build/release/CMakeCache.txt 2>/dev/null || true)
