@@ -25,7 +25,7 @@ using index_tools::Document;
 using nlohmann::json;
 
 /// Documents that a thread takes at a time, and that are in memory per thread.
-constexpr std::size_t kPiece = 16, kInMemory = 256;
+constexpr std::size_t kDocumentsPerPiece = 16, kInMemory = 256;
 
 /// Pairs i < j of nodes that see each other.
 json links(const Adjacency& graph) {
@@ -74,11 +74,11 @@ std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop) {
     while (documents.size() < kInMemory * static_cast<std::size_t>(threads) && (more = reader.next(document))) {
       documents.push_back(std::move(document));
     }
-    const std::size_t pieces = (documents.size() + kPiece - 1) / kPiece;
+    const std::size_t pieces = (documents.size() + kDocumentsPerPiece - 1) / kDocumentsPerPiece;
     OrderedJobs<std::string> jobs(pieces, threads, [&](std::size_t piece) {
       std::string lines;
-      const std::size_t end = std::min(documents.size(), (piece + 1) * kPiece);
-      for (std::size_t i = piece * kPiece; i < end; ++i) lines += to_line(documents[i], maker, stop);
+      const std::size_t end = std::min(documents.size(), (piece + 1) * kDocumentsPerPiece);
+      for (std::size_t i = piece * kDocumentsPerPiece; i < end; ++i) lines += to_line(documents[i], maker, stop);
       return lines;
     });
     for (std::size_t piece = 0; piece < pieces; ++piece) {

@@ -39,9 +39,11 @@ using index_tools::Progress;
 using index_tools::with_commas;
 
 /// Documents that a thread takes at a time, and queries of a log.
-constexpr std::int32_t kPiece = 32;
+constexpr std::int32_t kItemsPerPiece = 32;
 
-std::size_t pieces_of(std::int64_t size) { return static_cast<std::size_t>((size + kPiece - 1) / kPiece); }
+std::size_t pieces_of(std::int64_t size) {
+  return static_cast<std::size_t>((size + kItemsPerPiece - 1) / kItemsPerPiece);
+}
 
 /// The graphs of a run of documents.
 struct MadeGraphs {
@@ -159,8 +161,8 @@ class GraphRun {
     const auto search = [&](std::size_t piece) {
       return with_errors(job_.index.string(), "searching for the log's queries", [&] {
         std::vector<Found> found;
-        const std::size_t end = std::min(job_.log_queries.size(), (piece + 1) * kPiece);
-        for (std::size_t i = piece * kPiece; i < end; ++i) {
+        const std::size_t end = std::min(job_.log_queries.size(), (piece + 1) * kItemsPerPiece);
+        for (std::size_t i = piece * kItemsPerPiece; i < end; ++i) {
           stop_.throw_if_due("searching for the log's queries");
           Found& one = found.emplace_back();
           for (TermPlace& term : term_places(job_.config.first_stage, job_.log_queries[i])) {
@@ -205,8 +207,8 @@ class GraphRun {
     const auto end = static_cast<std::int32_t>(segment.identity.documents);
     const std::size_t pieces = pieces_of(end - begin);
     OrderedJobs<MadeGraphs> jobs(pieces, threads_, [&](std::size_t piece) {
-      const std::int32_t first = begin + static_cast<std::int32_t>(piece) * kPiece;
-      return make_run(segment, first, std::min(first + kPiece, end));
+      const std::int32_t first = begin + static_cast<std::int32_t>(piece) * kItemsPerPiece;
+      return make_run(segment, first, std::min(first + kItemsPerPiece, end));
     });
     try {
       for (std::size_t piece = 0; piece < pieces; ++piece) {

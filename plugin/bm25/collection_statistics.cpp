@@ -9,7 +9,7 @@
 namespace relucent {
 namespace {
 
-thread_local const CollectionStatistics* innermost = nullptr;
+thread_local const CollectionStatistics* innermost_statistics = nullptr;
 
 [[noreturn]] void refuse(const std::string& field, const std::string& problem) {
   throw Error(ErrorKind::invalid_data, fmt::format("the collection's statistics, field \"{}\"", field), problem,
@@ -34,7 +34,7 @@ CollectionStatistics& CollectionStatistics::operator+=(const CollectionStatistic
 }
 
 CollectionStatisticsScope::CollectionStatisticsScope(CollectionStatistics statistics)
-    : statistics_(std::move(statistics)), outer_(innermost) {
+    : statistics_(std::move(statistics)), outer_(innermost_statistics) {
   for (const auto& [name, field] : statistics_.fields) {
     const auto [documents, tokens] = field.totals;
     if (documents < 0 || tokens < documents) refuse(name, fmt::format("{} tokens in {} documents", tokens, documents));
@@ -43,11 +43,11 @@ CollectionStatisticsScope::CollectionStatisticsScope(CollectionStatistics statis
       refuse(name, fmt::format("\"{}\" occurs in {} of {} documents", term, frequency, documents));
     }
   }
-  innermost = &statistics_;
+  innermost_statistics = &statistics_;
 }
 
-CollectionStatisticsScope::~CollectionStatisticsScope() { innermost = outer_; }
+CollectionStatisticsScope::~CollectionStatisticsScope() { innermost_statistics = outer_; }
 
-const CollectionStatistics* CollectionStatisticsScope::current() noexcept { return innermost; }
+const CollectionStatistics* CollectionStatisticsScope::current() noexcept { return innermost_statistics; }
 
 }  // namespace relucent

@@ -12,11 +12,6 @@
 namespace relucent {
 namespace {
 
-void add(StageTimes& sum, const StageTimes& times) {
-  sum.tokenize += times.tokenize;
-  sum.device += times.device;
-}
-
 class CachedScorer final : public Scorer {
  public:
   CachedScorer(std::shared_ptr<const Scorer> scorer, std::size_t bytes) : scorer_(std::move(scorer)), cache_(bytes) {}
@@ -50,7 +45,7 @@ class CachedScorer final : public Scorer {
     if (!stats.fallback.empty()) {
       const StageTimes spent = stats.times;
       stats = score_all(query, candidates, scores, hashes, stop);
-      add(stats.times, spent);
+      stats.times += spent;
       return stats;
     }
     for (std::size_t i = 0; i < unknown.size(); ++i) {

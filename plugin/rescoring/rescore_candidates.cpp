@@ -106,14 +106,6 @@ Order order_of(const StageResult& stage) {
   return order;
 }
 
-void add(StageTimes& sum, const StageTimes& times) {
-  sum.fetch += times.fetch;
-  sum.tokenize += times.tokenize;
-  sum.encode += times.encode;
-  sum.device += times.device;
-  sum.combine += times.combine;
-}
-
 void append(std::string& reasons, std::string_view reason) {
   if (!reasons.empty() && !reason.empty()) reasons += "; ";
   reasons += reason;
@@ -218,12 +210,12 @@ RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, con
         combine_scores(order, window, rule, done);
       });
     } catch (const Error& error) {
-      add(result.times, done.times);
+      result.times += done.times;
       // A device may have failed earlier.
       append(result.reason, fallback);
       return after_failure(stages, i, error, scores, std::move(result));
     }
-    add(result.times, done.times);
+    result.times += done.times;
     result.degraded = result.degraded || !fallback.empty();
     append(result.reason, fallback);
     for (std::size_t hit = 0; hit < done.scores.size(); ++hit) {

@@ -4,13 +4,15 @@
 
 namespace relucent {
 namespace {
-thread_local const StopScope* innermost = nullptr;
+thread_local const StopScope* innermost_stop = nullptr;
 }
 
-StopScope::StopScope(StopSignal signal) : signal_(std::move(signal)), outer_(innermost) { innermost = this; }
+StopScope::StopScope(StopSignal signal) : signal_(std::move(signal)), outer_(innermost_stop) { innermost_stop = this; }
 
-StopScope::~StopScope() { innermost = outer_; }
+StopScope::~StopScope() { innermost_stop = outer_; }
 
-const StopSignal* StopScope::current() noexcept { return innermost != nullptr ? &innermost->signal_ : nullptr; }
+const StopSignal* StopScope::current() noexcept {
+  return innermost_stop != nullptr ? &innermost_stop->signal_ : nullptr;
+}
 
 }  // namespace relucent

@@ -16,6 +16,19 @@ struct StageTimes {
   std::chrono::nanoseconds combine{0};      ///< from both scores to the order
   std::chrono::nanoseconds passages{0};     ///< finding the best passages of the hits returned
 
+  /// Adds each step's time to this one's.
+  constexpr StageTimes& operator+=(const StageTimes& other) {
+    parse += other.parse;
+    first_stage += other.first_stage;
+    fetch += other.fetch;
+    tokenize += other.tokenize;
+    encode += other.encode;
+    device += other.device;
+    combine += other.combine;
+    passages += other.passages;
+    return *this;
+  }
+
   friend constexpr bool operator==(const StageTimes&, const StageTimes&) = default;
 };
 
