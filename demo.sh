@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8
 
-device=auto targets=(relucent_program)
+device=auto targets=(relucent_installed)
 if [ "${1:-}" = --device ] && [ $# -eq 2 ]; then
   device=$2
 elif [ $# -gt 0 ]; then
