@@ -184,6 +184,18 @@ class Config(ProgramTest):
         self.expect_error(3, f"{profile}:3:", arguments=["config", "show", profile])
         self.expect_error(1, "absent.toml", arguments=["config", "check", self.folder / "absent.toml"])
 
+    def test_check_lists_every_mistake(self):
+        text = ('[rescorer]\nwindw = 5\ntimeout_ms = "soon"\nchunk = 10\nstride = 20\nprecision = "fp23"\n'
+                '[colours]\nred = 1\n[[rescorer.stages]]\nwindow = 5\nenabled = true\n'
+                '[[rescorer.stages]]\nwindow = 0\n')
+        for source in [self.write("my.toml", text), "-"]:
+            result = self.expect(run("config", "check", source, stdin=text), 3)
+            lines = result.stderr.splitlines()
+            name = "standard input" if source == "-" else str(source)
+            places = [line.removeprefix(f"relucent: error: {name}:").split(": ")[0] for line in lines]
+            self.assertEqual(places, ["2:1", "3:14", "6:13", "11:1", "13:10", "7:2", "5:10"], result.stderr)
+            self.assertEqual(result.stdout, "")
+
 
 class Model(ProgramTest):
     def test_info_knows_the_bundled_checkpoint(self):

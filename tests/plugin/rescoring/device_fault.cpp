@@ -182,7 +182,7 @@ TEST_F(RescoringDevice, TheLogSaysWhyThereIsNoGpu) {
   }
   std::ostringstream log;
   log << std::ifstream(config.log.file).rdbuf();
-  EXPECT_NE(log.str().find("no GPU is used: CUDA driver: there is none; install NVIDIA's driver"), std::string::npos)
+  EXPECT_NE(log.str().find("no GPU is used: CUDA driver: there is none"), std::string::npos)
       << log.str();
 }
 
