@@ -60,7 +60,7 @@ Index something big that every Debian machine has, the package descriptions (abo
   apt-cache dumpavail | index_tools/demo/package_descriptions.py > $work/packages.tsv
   $relucent index --corpus tsv --input $work/packages.tsv --index $work/packages
   $relucent search --index $work/packages "remove metadata from photos"
-Index your own files: a folder of texts (or html), or a table of documents (tsv, csv, jsonl: see $relucent index --help):
+Index your own files: a folder of text or html, or a file of many documents: tsv, csv or jsonl ($relucent index --help):
   $relucent index --corpus text --input FOLDER --index DIR
 Use it from your own Lucene++ program: docs/embedding.md. All commands: $relucent --help
 EOF

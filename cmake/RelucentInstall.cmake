@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(data ${CMAKE_INSTALL_DATADIR}/relucent)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Relucent)
 
-# Everything that must be built before; demo.sh builds it. The CUDA module, which takes longer, is installed if it was built.
+# Everything that must be built before; demo.sh builds it. The CUDA module, which takes longer, is installed if it was
+# built.
 add_custom_target(relucent_installed DEPENDS relucent)
 if(RELUCENT_TOOLS)
   add_dependencies(relucent_installed relucent_program)
