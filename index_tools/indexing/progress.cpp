@@ -93,7 +93,8 @@ std::string format_progress(const ProgressLine& line, std::size_t columns) {
   for (int texts = 3; texts >= 0; --texts) {
     if (std::string text = text_of(0, texts); text.size() <= room) return text;
   }
-  return text_of(0, 0).substr(0, room);
+  const std::string share = text_of(0, 0).substr(line.operation.size());
+  return line.operation.substr(0, room > share.size() ? room - share.size() : 0) + share.substr(0, room);
 }
 
 std::string with_commas(std::string digits) {

@@ -123,7 +123,8 @@ TEST(ProgressLineProperty, FitsEveryTerminalAndShowsMoreOnWiderOnes) {
   EXPECT_EQ(format_progress(line, 0), "indexing  50 %  7 documents  2.0 MB/s  0:00:09 left");
   EXPECT_EQ(format_progress(line, 43), "indexing  50 %  7 documents  0:00:09 left");
   EXPECT_EQ(format_progress(line, 30), "indexing  50 %  0:00:09 left");
-  EXPECT_EQ(format_progress(line, 8), "indexin");
+  EXPECT_EQ(format_progress(line, 10), "ind  50 %");
+  EXPECT_EQ(format_progress({"reading the dictionary", {}, "7 documents", "", ""}, 20), "reading the diction");
 }
 
 TEST(Numbers, ForPeople) {
