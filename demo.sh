@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8
 
-device=auto targets=(relucent_program)
+device=auto targets=(relucent_installed)
 if [ "${1:-}" = --device ] && [ $# -eq 2 ]; then
   device=$2
 elif [ $# -gt 0 ]; then
@@ -45,11 +45,11 @@ while IFS= read -r query; do
   show $relucent search --index $work/index "${where[@]}" --hits 5 "$query"
 done <$demo/showcase.txt
 
-step "3. All $(wc -l <$demo/queries.tsv) queries, judged: BM25 alone, then reranked"
+step "3. All $(wc -l <$demo/queries.tsv) queries, judged: reranked (A) against BM25 alone (B)"
 show $relucent search --index $work/index --no-rescore --topics $demo/queries.tsv --run $work/bm25.run --tag bm25
 show $relucent search --index $work/index "${where[@]}" --topics $demo/queries.tsv --run $work/reranked.run \
   --tag reranked
-show $relucent evaluate --qrels $demo/qrels.txt --run $work/bm25.run $work/reranked.run \
+show $relucent evaluate --qrels $demo/qrels.txt --run $work/reranked.run $work/bm25.run \
   --measures nDCG@10,RR@10 --compare
 
 step "What next"
@@ -59,8 +59,8 @@ Ask your own question:
 Index something big that every Debian machine has, the package descriptions (about 60,000):
   apt-cache dumpavail | index_tools/demo/package_descriptions.py > $work/packages.tsv
   $relucent index --corpus tsv --input $work/packages.tsv --index $work/packages
-  $relucent search --index $work/packages "play chess against the computer"
-Index your own files: one document per line, "id<TAB>text" or JSON {"id": ..., "text": ...}:
-  $relucent index --corpus jsonl --input FILES... --index DIR
+  $relucent search --index $work/packages "remove metadata from photos"
+Index your own files: a folder of text or html, or a file of many documents: tsv, csv or jsonl ($relucent index --help):
+  $relucent index --corpus text --input FOLDER --index DIR
 Use it from your own Lucene++ program: docs/embedding.md. All commands: $relucent --help
 EOF

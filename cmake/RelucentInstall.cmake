@@ -5,9 +5,20 @@ include(CMakePackageConfigHelpers)
 set(data ${CMAKE_INSTALL_DATADIR}/relucent)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Relucent)
 
+# Everything that must be built before; demo.sh builds it. The CUDA module, which takes longer, is installed if it was
+# built.
+add_custom_target(relucent_installed DEPENDS relucent)
+if(RELUCENT_TOOLS)
+  add_dependencies(relucent_installed relucent_program)
+endif()
+install(CODE "
+  if(NOT EXISTS \"$<TARGET_FILE:relucent>\")
+    message(FATAL_ERROR \"$<TARGET_FILE:relucent> has not been built. Build what is installed first:\\n\"
+            \"  cmake --build ${PROJECT_BINARY_DIR} --target relucent_installed\")
+  endif()")
 install(TARGETS relucent relucent_lucenepp EXPORT RelucentTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET relucent_cuda)
-  install(TARGETS relucent_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS relucent_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
 endif()
 if(RELUCENT_TOOLS)
   install(TARGETS relucent_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

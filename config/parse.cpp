@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 
 #include "base/text.h"
+#include "config/profile_errors.h"
 #include "config/schema.h"
 #include "config/toml_text.h"
 #include "relucent/error.h"
@@ -54,33 +56,48 @@ void read_key(const Key& key, const toml::node& node, std::string_view name, Con
   key.set(config, value);
 }
 
+/// Receives each mistake; may throw it, which ends the reading.
+using Report = std::function<void(const Error&)>;
+
+/// Reads a part of the profile. After a mistake, reading continues behind it unless `report` throws.
+void read_part(const Report& report, const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    report(error);
+  }
+}
+
 /// Where each key of a section (stage 0) or of a stage was written.
 using Places = std::map<std::pair<std::size_t, const Key*>, toml::source_region>;
 
-void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places) {
+void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places, const Report& report) {
   std::vector<std::string> names;
   for (const auto& key : schema()) {
     if (is_key_of_stages(key)) names.push_back(key.name);
   }
   Config stage = as_config(config.rescorer);
-  for (const auto& [written, value] : in_order(table)) {
-    const Key* const found = find_key("rescorer", written->str());
+  const auto read = [&](const toml::key& written, const toml::node& value) {
+    const Key* const found = find_key("rescorer", written.str());
     if (found == nullptr) {
-      toml_error(name, written->source(), fmt::format("unknown key \"{}\" in [[rescorer.{}]]", written->str(), kStages),
-                 did_you_mean(written->str(), names));
+      toml_error(name, written.source(), fmt::format("unknown key \"{}\" in [[rescorer.{}]]", written.str(), kStages),
+                 did_you_mean(written.str(), names));
     }
     if (!is_key_of_stages(*found)) {
-      toml_error(name, written->source(), fmt::format("{} holds for all stages", found->name),
+      toml_error(name, written.source(), fmt::format("{} holds for all stages", found->name),
                  "set it in [rescorer], above the first [[rescorer.stages]]");
     }
-    read_key(*found, *value, name, stage);
-    places[{config.rescorer.stages.size() + 1, found}] = value->source();
+    read_key(*found, value, name, stage);
+    places[{config.rescorer.stages.size() + 1, found}] = value.source();
+  };
+  for (const auto& [written, value] : in_order(table)) {
+    read_part(report, [&, key = written, node = value] { read(*key, *node); });
   }
   config.rescorer.stages.push_back(std::move(stage.rescorer));
 }
 
 /// Each stage has the values of [rescorer], read before, except for the keys that it sets itself.
-void read_stages(const toml::node& node, std::string_view name, Config& config, Places& places) {
+void read_stages(const toml::node& node, std::string_view name, Config& config, Places& places, const Report& report) {
   const std::string remedy =
       fmt::format("write [[rescorer.{}]] on a line of its own for each stage, and its keys below it", kStages);
   const toml::array* const stages = node.as_array();
@@ -93,12 +110,12 @@ void read_stages(const toml::node& node, std::string_view name, Config& config, 
     if (config.rescorer.stages.size() == kMaxStages) {
       toml_error(name, stage.source(), fmt::format("there are more than {} stages", kMaxStages), "use fewer");
     }
-    read_stage(*stage.as_table(), name, config, places);
+    read_stage(*stage.as_table(), name, config, places, report);
   }
 }
 
 void read_section(const toml::key& section, const toml::node& node, std::string_view name, Config& config,
-                  Places& places) {
+                  Places& places, const Report& report) {
   std::vector<std::string> sections, names;
   for (const auto& key : schema()) {
     if (sections.empty() || sections.back() != key.section) sections.push_back(key.section);
@@ -115,40 +132,55 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
     toml_error(name, section.source(), fmt::format("{} must be a section, not {}", section.str(), toml_type(node)),
                fmt::format("write [{}] on a line of its own and the keys below it", section.str()));
   }
+  const auto read = [&](const toml::key& written, const toml::node& value) {
+    const Key* const found = find_key(section.str(), written.str());
+    if (found == nullptr) {
+      toml_error(name, written.source(), fmt::format("unknown key \"{}\" in [{}]", written.str(), section.str()),
+                 did_you_mean(written.str(), names));
+    }
+    read_key(*found, value, name, config);
+    places[{0, found}] = value.source();
+  };
   const toml::node* stages = nullptr;
   for (const auto& [written, value] : in_order(*table)) {
     if (section.str() == "rescorer" && written->str() == kStages) {
       stages = value;
       continue;
     }
-    const Key* const found = find_key(section.str(), written->str());
-    if (found == nullptr) {
-      toml_error(name, written->source(), fmt::format("unknown key \"{}\" in [{}]", written->str(), section.str()),
-                 did_you_mean(written->str(), names));
-    }
-    read_key(*found, *value, name, config);
-    places[{0, found}] = value->source();
+    read_part(report, [&, key = written, node_of_key = value] { read(*key, *node_of_key); });
   }
-  if (stages != nullptr) read_stages(*stages, name, config, places);
+  if (stages != nullptr) read_part(report, [&] { read_stages(*stages, name, config, places, report); });
+}
+
+Config read_profile(std::string_view toml_text, std::string_view name, const Report& report) {
+  const toml::table root = parse_toml(toml_text, name);
+  Config result;
+  Places places;
+  for (const auto& [section, node] : in_order(root)) {
+    read_part(report, [&, key = section, value = node] { read_section(*key, *value, name, result, places, report); });
+  }
+  for (const Conflict& conflict : find_conflicts(result)) {
+    auto place = places.find({conflict.stage, conflict.key});
+    if (place == places.end()) place = places.find({0, conflict.key});
+    report(Error(ErrorKind::invalid_data, place == places.end() ? std::string(name) : toml_place(name, place->second),
+                 conflict.problem, conflict.remedy));
+  }
+  return result;
 }
 
 }  // namespace
+
+std::vector<Error> profile_errors(std::string_view toml_text, std::string_view name) {
+  std::vector<Error> errors;
+  const Report note = [&errors](const Error& error) { errors.push_back(error); };
+  read_part(note, [&] { read_profile(toml_text, name, note); });
+  return errors;
+}
+
 }  // namespace config
 
 Config parse_config(std::string_view toml_text, std::string_view name) {
-  const toml::table root = config::parse_toml(toml_text, name);
-  Config result;
-  config::Places places;
-  for (const auto& [section, node] : config::in_order(root))
-    config::read_section(*section, *node, name, result, places);
-  if (const auto conflict = config::find_conflict(result); conflict.key != nullptr) {
-    auto place = places.find({conflict.stage, conflict.key});
-    if (place == places.end()) place = places.find({0, conflict.key});
-    throw Error(ErrorKind::invalid_data,
-                place == places.end() ? std::string(name) : config::toml_place(name, place->second), conflict.problem,
-                conflict.remedy);
-  }
-  return result;
+  return config::read_profile(toml_text, name, [](const Error& error) { throw error; });
 }
 
 Config load_config(const std::filesystem::path& file) {

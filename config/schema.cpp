@@ -403,43 +403,48 @@ std::string section_name(const Key& key, std::size_t stage) {
 
 namespace {
 
-Conflict conflict_of_stages(const std::vector<RescorerConfig>& stages) {
+std::vector<Conflict> conflicts_of_stages(const std::vector<RescorerConfig>& stages) {
+  std::vector<Conflict> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    Conflict found = find_conflict(as_config(stages[i]));
-    if (i > 0 && stages[i].window > stages[i - 1].window) {
-      found = {find_key("rescorer", "window"), 0,
-               fmt::format("window = {} is above the window of the stage before, {}", stages[i].window,
-                           stages[i - 1].window),
-               "a stage rescores the best hits of the stage before: let the windows become smaller"};
+    for (Conflict& found : find_conflicts(as_config(stages[i]))) {
+      found.stage = i + 1;
+      all.push_back(std::move(found));
     }
-    found.stage = i + 1;
-    if (found.key != nullptr) return found;
+    if (i > 0 && stages[i].window > stages[i - 1].window) {
+      all.push_back({find_key("rescorer", "window"), i + 1,
+                     fmt::format("window = {} is above the window of the stage before, {}", stages[i].window,
+                                 stages[i - 1].window),
+                     "a stage rescores the best hits of the stage before: let the windows become smaller"});
+    }
   }
-  return {};
+  return all;
 }
 
 }  // namespace
 
-Conflict find_conflict(const Config& config) {
+std::vector<Conflict> find_conflicts(const Config& config) {
+  std::vector<Conflict> all;
   const bool has_window = config.rescorer.attention_window.value_or(-1) >= 0;
   if (config.rescorer.attention_window && config.rescorer.pattern != PatternChoice::checkpoint &&
       has_window != (config.rescorer.pattern != PatternChoice::full)) {
-    return {find_key("rescorer", "attention_window"), 0,
-            fmt::format("attention_window = {} contradicts the pattern", *config.rescorer.attention_window),
-            "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"};
+    all.push_back(
+        {find_key("rescorer", "attention_window"), 0,
+         fmt::format("attention_window = {} contradicts the pattern", *config.rescorer.attention_window),
+         "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"});
   }
   if (config.rescorer.stride > config.rescorer.chunk) {
-    return {find_key("rescorer", "stride"), 0,
-            fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
-                        config.rescorer.stride, config.rescorer.chunk),
-            "set stride to at most chunk"};
+    all.push_back({find_key("rescorer", "stride"), 0,
+                   fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
+                               config.rescorer.stride, config.rescorer.chunk),
+                   "set stride to at most chunk"});
   }
   if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
-    return {find_key("index", "text_fields"), 0,
-            fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
-            "set one of them: text_field for one field, text_fields for several"};
+    all.push_back({find_key("index", "text_fields"), 0,
+                   fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
+                   "set one of them: text_field for one field, text_fields for several"});
   }
-  return conflict_of_stages(config.rescorer.stages);
+  for (Conflict& found : conflicts_of_stages(config.rescorer.stages)) all.push_back(std::move(found));
+  return all;
 }
 
 }  // namespace relucent::config

@@ -51,13 +51,13 @@ inline constexpr std::string_view kBuiltInModule = "cross-encoder";
 /// The value as TOML. Doubles are written with the fewest digits that read back to the same value.
 std::string to_toml_value(const Value& value);
 
-/// A violated rule between keys: the offending key's entry and the problem, or nullptr if there is none.
+/// A violated rule between keys: the offending key's entry and the problem.
 struct Conflict {
   const Key* key = nullptr;
   std::size_t stage = 0;  ///< that has the key; 0: not in a stage
   std::string problem, remedy;
 };
-Conflict find_conflict(const Config& config);
+std::vector<Conflict> find_conflicts(const Config& config);
 
 /// A section's or a stage's name in messages: "rescorer", "rescorer.stages 2".
 std::string section_name(const Key& key, std::size_t stage);

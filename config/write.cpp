@@ -120,7 +120,7 @@ void check_config(const Config& config) {
     throw Error(ErrorKind::usage, fmt::format("[[rescorer.{}]]", config::kStages),
                 fmt::format("there are {} stages", stages.size()), fmt::format("use at most {}", config::kMaxStages));
   }
-  if (const auto conflict = config::find_conflict(config); conflict.key != nullptr) {
+  for (const auto& conflict : config::find_conflicts(config)) {
     throw Error(ErrorKind::usage,
                 fmt::format("[{}] {}", config::section_name(*conflict.key, conflict.stage), conflict.key->name),
                 conflict.problem, conflict.remedy);

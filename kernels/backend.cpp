@@ -13,6 +13,11 @@
 namespace relucent {
 namespace {
 
+/// The remedies of errors about GPUs are for those who asked for one.
+std::string without_remedy(const Error& error) {
+  return error.place().empty() ? error.problem() : fmt::format("{}: {}", error.place(), error.problem());
+}
+
 /// The first working GPU that can run this encoder in this precision, else the CPU, with the reason in its BackendInfo.
 std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                            const BackendOptions& options) {
@@ -29,11 +34,11 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
       try {
         return cuda::make_backend(description, weights, on_gpu);
       } catch (const Error& error) {  // try the next one
-        why_no_gpu = error.what();
+        why_no_gpu = without_remedy(error);
       }
     }
   } catch (const Error& error) {
-    why_no_gpu = error.what();
+    why_no_gpu = without_remedy(error);
   }
   if (options.precision == Precision::fp16 || options.precision == Precision::tf32) {
     throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(options.precision)),

@@ -55,6 +55,7 @@ relucent_program_test(program_experiment LABELS cli fault heavy index_tools TIME
 relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
+relucent_program_test(program_terminal LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_token_ids LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_encode LABELS cli fault heavy index_tools TIMEOUT 900)
 relucent_program_test(program_devices LABELS cli fault cuda index_tools TIMEOUT 600)

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "relucent/english_analyzer.h"
 #include "relucent/open_searcher.h"
 
 using namespace Lucene;
@@ -11,7 +12,7 @@ using namespace Lucene;
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   IndexSearcherPtr searcher = relucent::openSearcher(argv[1], "config/cpu.toml");
-  AnalyzerPtr analyzer = newLucene<StandardAnalyzer>(LuceneVersion::LUCENE_30);
+  AnalyzerPtr analyzer = newLucene<relucent::EnglishAnalyzer>();  // the index's
   QueryParserPtr parser = newLucene<QueryParser>(LuceneVersion::LUCENE_30, L"contents", analyzer);
   TopDocsPtr hits = searcher->search(parser->parse(StringUtils::toUnicode(argv[2])), 5);
   for (int32_t i = 0; i < hits->scoreDocs.size(); ++i) {

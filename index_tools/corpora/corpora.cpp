@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "index_tools/corpora/argsme_reader.h"
 #include "index_tools/corpora/cord19_reader.h"
+#include "index_tools/corpora/csv_corpus.h"
 #include "index_tools/corpora/file_reader.h"
 #include "index_tools/corpora/jsonl_reader.h"
 #include "index_tools/corpora/medline_reader.h"
@@ -23,6 +24,22 @@ namespace relucent::index_tools {
 
 const std::vector<Corpus>& corpora() {
   static const std::vector<Corpus> table = {
+      // Any documents.
+      {"tsv", "id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
+      {"csv", "CSV whose first line names the columns: id, text and, optionally, title", {"*.csv"}, 0, read_csv},
+      {"jsonl", "JSON with id, text and, optionally, title", {"*.jsonl", "*.json", "*.jl", "*.ndjson"}, 0, read_jsonl},
+      {"text", "text files; the id is the path", {"*.txt", "*.text", "*.md"}, 0, read_text},
+      {"html", "HTML and text files; the id is the path", {"*.html", "*.htm", "*.xhtml", "*.txt"}, 0, read_html},
+      {"pubmed",
+       "PubMed XML or its display format, with whole titles and abstracts",
+       {"*.xml", "*.txt"},
+       0,
+       read_pubmed},
+      {"trec", "TREC SGML (DOC, DOCNO)", {"*"}, 0, read_trec},
+      {"trecweb", "TRECweb (DOC, DOCNO, DOCHDR, HTML)", {"*"}, 0, read_trecweb},
+      {"warc", "WARC 0.18, 1.0 or 1.1 with HTML", {"*.warc"}, 0, read_warc},
+      {"beir", "any corpus of BEIR: corpus.jsonl", {"corpus.jsonl"}, 0, read_beir},
+      // Research collections.
       {"msmarco-passage",
        "MS MARCO passages: collection.tsv, also in collectionandqueries.tar.gz",
        {"collection*.tsv"},
@@ -95,28 +112,7 @@ const std::vector<Corpus>& corpora() {
        {"*.xml", "*.txt"},
        26'740'025,
        read_medline},
-      {"pubmed",
-       "your own documents: PubMed XML or its display format, with whole titles and abstracts",
-       {"*.xml", "*.txt"},
-       0,
-       read_pubmed},
-      {"trec", "your own documents: TREC SGML (DOC, DOCNO)", {"*"}, 0, read_trec},
-      {"trecweb", "your own documents: TRECweb (DOC, DOCNO, DOCHDR, HTML)", {"*"}, 0, read_trecweb},
-      {"warc", "your own documents: WARC 0.18, 1.0 or 1.1 with HTML", {"*.warc"}, 0, read_warc},
-      {"html",
-       "your own documents: HTML and text files; the id is the path",
-       {"*.html", "*.htm", "*.xhtml", "*.txt"},
-       0,
-       read_html},
-      {"text", "your own documents: text files; the id is the path", {"*.txt", "*.text", "*.md"}, 0, read_text},
-      {"beir", "any corpus of BEIR: corpus.jsonl", {"corpus.jsonl"}, 0, read_beir},
       {"beir/nfcorpus", "NFCorpus in BEIR's format: corpus.jsonl", {"corpus.jsonl"}, 3'633, read_beir},
-      {"tsv", "your own documents: id, tab, text", {"*.tsv", "*.txt"}, 0, read_tsv},
-      {"jsonl",
-       "your own documents: JSON with id, text and, optionally, title",
-       {"*.jsonl", "*.json", "*.jl", "*.ndjson"},
-       0,
-       read_jsonl},
       {"cranfield", "Cranfield in SMART's format: cran.all.1400", {"cran.all*"}, 1'400, read_cranfield},
       {"med", "MED in SMART's format: MED.ALL", {"MED.ALL*"}, 1'033, read_med},
       {"vaswani", "Vaswani (NPL): doc-text, or doc-text.trec", {"doc-text*"}, 11'429, read_vaswani},
@@ -128,8 +124,10 @@ const Corpus& find_corpus(std::string_view id) {
   for (const Corpus& corpus : corpora()) {
     if (corpus.id == id) return corpus;
   }
+  std::vector<std::string> names;
+  for (const Corpus& corpus : corpora()) names.push_back(corpus.id);
   throw Error(ErrorKind::usage, fmt::format("--corpus {}", id), "unknown corpus",
-              "choose from " + join(corpora(), ", ", &Corpus::id));
+              suggest_name(id, names) + "choose from " + join(names));
 }
 
 }  // namespace relucent::index_tools

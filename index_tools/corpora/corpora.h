@@ -26,7 +26,7 @@ struct Corpus {
   bool concatenate_parts = false;  ///< its files are consecutive pieces of one text (ReadBytes only)
 };
 
-/// Every corpus, in the order of the documentation.
+/// Every corpus: first formats for any documents, which have no official number, then research collections.
 const std::vector<Corpus>& corpora();
 /// Throws Error `usage` that lists the known corpora.
 const Corpus& find_corpus(std::string_view id);

@@ -59,6 +59,28 @@ constexpr std::array kKnown = {
   throw Error(ErrorKind::usage, "measure " + excerpt(name), problem, fmt::format("choose from {}", measure_names()));
 }
 
+// As people write them, for suggestions.
+constexpr std::array kWritten = {"nDCG",      "MAP",     "RR",      "MRR",         "P",        "R",       "Recall",
+                                 "Precision", "Rprec",   "Success", "Bpref",       "ERR",      "RBP",     "Judged",
+                                 "num_q",     "num_ret", "num_rel", "num_rel_ret", "ndcg_cut", "map_cut", "recip_rank"};
+
+// `base` and `cutoff`: the parts of the name, in lower case.
+[[noreturn]] void unknown_name(std::string_view name, std::string_view base, std::string_view cutoff) {
+  std::vector<std::string> lower;
+  for (std::string written : kWritten) {
+    std::transform(written.begin(), written.end(), written.begin(), [](unsigned char c) { return std::tolower(c); });
+    lower.push_back(std::move(written));
+  }
+  const std::string nearest = closest_name(base, lower);
+  const auto found = std::find(lower.begin(), lower.end(), nearest);
+  const std::string meant = found == lower.end()
+                                ? ""
+                                : fmt::format("did you mean \"{}{}\"? ",
+                                              kWritten.at(static_cast<std::size_t>(found - lower.begin())), cutoff);
+  throw Error(ErrorKind::usage, "measure " + excerpt(name), "is unknown",
+              fmt::format("{}choose from {}", meant, measure_names()));
+}
+
 int positive(std::string_view digits, std::string_view name, std::string_view what) {
   int value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -157,7 +179,7 @@ Measure parse_measure(std::string_view name) {
     has_cutoff = true;
   }
   const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) { return entry.name == base; });
-  if (known == kKnown.end()) unknown(name, "is unknown");
+  if (known == kKnown.end()) unknown_name(name, base, cut == std::string::npos ? "" : rest.substr(cut));
   if (has_cutoff && known->cutoff == Cutoff::none) unknown(name, "takes no cutoff");
   if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");
   if (has_cutoff) {

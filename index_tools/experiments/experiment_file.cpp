@@ -400,7 +400,12 @@ class Reader {
         has_place = true;
       }
     }
-    return std::string(trim(name, " ,"));
+    name = trim(name, " ,");
+    if (!name.empty()) return name;
+    // The name is the window alone: the others of the lists' values remain.
+    std::vector<List> others = lists;
+    std::erase_if(others, [](const List& list) { return list.key == "window"; });
+    return row_name(others, row, "");
   }
 
   static bool is_word_character(char c) {

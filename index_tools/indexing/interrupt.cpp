@@ -1,9 +1,13 @@
 #include "index_tools/indexing/interrupt.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <string_view>
 
 namespace relucent::index_tools {
 namespace {
@@ -14,12 +18,23 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touc
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 std::array<struct sigaction, kSignals.size()> before{};
 
-extern "C" void note_interrupt(int) { noted = true; }
+// A person at a terminal sees that the key was noticed: ending in order may take a while.
+std::atomic<bool> person_waits = false;
+constexpr std::string_view kStopping = "\r\033[Kstopping ... (Ctrl-C again ends at once)\n";
+
+extern "C" void note_interrupt(int signal) {
+  noted = true;
+  if (signal != SIGINT || !person_waits) return;
+  const int error = errno;
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kStopping.data(), kStopping.size());
+  errno = error;
+}
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
   noted = false;
+  person_waits = ::isatty(STDERR_FILENO) == 1;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], nullptr, &before[i]);
     if (before[i].sa_handler == SIG_IGN) continue;

@@ -4,10 +4,24 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace relucent::index_tools {
+
+/// What a line of progress shows. Texts may be empty; all are ASCII.
+struct ProgressLine {
+  std::string operation;
+  std::optional<double> share;  ///< 0 to 1; nothing if the amount of work is unknown
+  std::string documents, rate, left;
+};
+
+/// The line for a terminal of that many columns, at most columns - 1 of them: where it is narrow, the bar shrinks, then
+/// the bar, the rate, the documents, the time left and the end of the operation are dropped, in this order. 0 columns: a
+/// line for a log, without a bar.
+std::string format_progress(const ProgressLine& line, std::size_t columns);
 
 /// Shows the progress of long work on standard error: a line that is updated in place on a terminal, else one line per
 /// minute. One thread at a time.

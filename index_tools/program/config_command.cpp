@@ -25,14 +25,16 @@ void add_config(CLI::App& program, Action& chosen) {
     };
   });
 
-  CLI::App* check = command->add_subcommand("check", "Check a profile; errors name file, line and column");
+  CLI::App* check = command->add_subcommand("check", "Check a profile; prints every mistake with its line and column");
   check->add_option("FILE", *file, "Profile; \"-\": standard input")->required();
   check->footer("Example:\n  relucent config check my.toml");
   check->callback([&chosen, file] {
     chosen = [file] {
-      load_profile_file(*file);
+      const std::vector<Error> errors = errors_of_profile(*file);
+      for (const Error& error : errors) std::cerr << "relucent: error: " << error.what() << "\n";
+      if (!errors.empty()) return exit_code(errors.front().kind());
       std::cout << index_tools::input_name(*file) << ": ok\n";
-      return ok;
+      return int{ok};
     };
   });
 }

@@ -77,7 +77,11 @@ int run(const EvaluateOptions& options) {
   }
   if (options.compare) report.comparisons = index_tools::compare_with_first(report.runs, report.measures);
   std::cout << formatted(report, options);
-  if (!options.plot.empty()) write_result(options.plot, index_tools::difference_plot(report, plotted));
+  if (!options.plot.empty()) {
+    write_plot(options.plot, index_tools::difference_plot(report, plotted),
+               fmt::format("{} of {} minus that of {}, query by query", report.measures[plotted].name, options.runs[0],
+                           options.runs.size() == 2 ? options.runs[1] : "each of the others"));
+  }
   return ok;
 }
 

@@ -165,23 +165,30 @@ int run(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
   refuse_what_has_no_effect(experiment, options);
   const InterruptStop interrupt;
-  const StudyReport report =
+  StudyReport report =
       experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
+  if (options.quiet && options.format == "table") report.notes.clear();  // in the other formats they are data
   write_result(options.output, formatted_study(report, options.format));
-  if (!options.plot.empty()) write_result(options.plot, index_tools::study_plot(experiment, report));
+  if (!options.plot.empty()) {
+    const std::string what =
+        experiment.costs ? "time and memory by length"
+                         : report.tables.front().measure + (experiment.times ? " and ms" : "") + " by attention window";
+    write_plot(options.plot, index_tools::study_plot(experiment, report), what, options.quiet);
+  }
   return ok;
 }
 
 int check(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
-  std::size_t missing = 0;
+  std::size_t missing = 0, replaced = 0;
   for (const ExperimentPart& part : index_tools::parts_of(experiment)) {
-    if (!part.present) ++missing;
+    if (!part.present) ++(part.replaced ? replaced : missing);
     std::cout << index_tools::describe(part) << "\n";
   }
-  std::cout << fmt::format("{}: rows: {}, columns: {}, missing files and folders: {}\n", options.file,
-                           experiment.rows.size(), experiment.columns().size(), missing);
-  return ok;
+  std::cout << fmt::format("{}: rows: {}, columns: {}, missing files and folders: {}{}\n", options.file,
+                           experiment.rows.size(), experiment.columns().size(), missing,
+                           replaced > 0 ? fmt::format(", replaced: {}", replaced) : "");
+  return missing > 0 ? degraded : ok;
 }
 
 void add_file_flags(CLI::App& command, ExperimentOptions& options) {
@@ -232,14 +239,16 @@ void add_experiment(CLI::App& program, Action& chosen) {
   run_command->add_option("--threads", options->threads, "Model threads (default: the experiment's)")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxThreads));
-  run_command->add_flag("--quiet", options->quiet, "Do not show progress and notes");
+  run_command->add_flag("--quiet", options->quiet,
+                        "Do not show progress, nor notes; in csv, json and latex notes are data and stay");
   run_command->footer(
       "An interrupted run goes on where it was; a changed model, candidate or setting is computed again.\n\n" +
       examples);
   run_command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 
-  CLI::App* check_command =
-      group->add_subcommand("check", "Say what is present, what is missing and where one gets it; compute nothing");
+  CLI::App* check_command = group->add_subcommand("check",
+                                                  "Say what is present, what is missing and where one gets it; compute "
+                                                  "nothing. Exit code 4 if something is missing");
   add_file_flags(*check_command, *options);
   check_command->footer(examples);
   check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });

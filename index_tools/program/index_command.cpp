@@ -163,16 +163,22 @@ int run(IndexOptions& options) {
 }
 
 std::string footer() {
-  std::string text = "Corpora:\n";
+  std::string text = "Your own documents, --corpus:\n";
+  bool own = true;
   for (const auto& corpus : index_tools::corpora()) {
+    if (own && corpus.official_documents > 0) {
+      own = false;
+      text += "Research collections:\n";
+    }
     text += fmt::format("  {:<19} {}\n", corpus.id, corpus.format);
   }
   return text +
          "Every file may be compressed (gz, bz2, xz, zstd, Z) or be inside a tar or zip archive; files are read in "
          "place.\n\n"
          "Example:\n"
-         "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n"
-         "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n";
+         "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n"
+         "  relucent index --corpus text --input notes/ --index my.index\n"
+         "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n";
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "config/profile_errors.h"
+#include "config/toml_text.h"
 #include "index_tools/corpora/byte_stream.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "relucent/error.h"
@@ -40,12 +42,15 @@ struct Profile {
   toml::table table;
 };
 
+bool is_stream(const std::string& file) {
+  std::error_code ignored;
+  return index_tools::named_descriptor(file, STDIN_FILENO) ||
+         (std::filesystem::exists(file, ignored) && std::filesystem::is_fifo(file, ignored));
+}
+
 Profile read_profile(const std::string& file) {
   if (file.empty()) return {};
-  std::error_code ignored;
-  const bool stream = index_tools::named_descriptor(file, STDIN_FILENO) ||
-                      (std::filesystem::exists(file, ignored) && std::filesystem::is_fifo(file, ignored));
-  if (!stream) return {load_config(file), toml::parse_file(file)};  // load_config has validated it
+  if (!is_stream(file)) return {load_config(file), toml::parse_file(file)};  // load_config has validated it
   const std::string text = text_of_stream(file);
   return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }
@@ -93,6 +98,11 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
 }
 
 Config load_profile_file(const std::string& file) { return read_profile(file).config; }
+
+std::vector<Error> errors_of_profile(const std::string& file) {
+  if (is_stream(file)) return config::profile_errors(text_of_stream(file), index_tools::input_name(file));
+  return config::profile_errors(config::read_toml_file(file), file);
+}
 
 Config load_profile(const ProfileFlags& flags, bool whole_window) {
   const Profile profile = read_profile(flags.config);

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "relucent/config.h"
+#include "relucent/error.h"
 
 namespace relucent::program {
 
@@ -21,6 +23,10 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags);
 
 /// Loads the profile of that name ("-": standard input); the defaults for an empty name. Throws Error.
 Config load_profile_file(const std::string& file);
+
+/// Every mistake in the profile of that name; empty if load_profile_file() accepts it. Throws Error if it cannot be
+/// read.
+std::vector<Error> errors_of_profile(const std::string& file);
 
 /// Loads the profile, applies the flags and checks the result. There is no deadline unless the profile or --timeout-ms
 /// sets one. Only errors are logged to standard error unless the profile sets [log] level or file.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <clocale>
 #include <cstdlib>
@@ -50,6 +51,23 @@ std::string unknown_command(const CLI::App& program, int argc, char** argv) {
   return fmt::format(
       "unknown command \"{}\"; {}", given,
       nearest.empty() ? "the commands are " + join(names) : fmt::format("did you mean \"{}\"?", nearest));
+}
+
+// The first option that `command` does not know; empty if there is none.
+std::string unknown_option(const CLI::App& command) {
+  const std::vector<std::string> unknown = command.remaining();
+  const auto found = std::find_if(unknown.begin(), unknown.end(),
+                                  [](const std::string& word) { return word.size() > 2 && word.starts_with("--"); });
+  return found == unknown.end() ? std::string() : found->substr(0, found->find('='));
+}
+
+std::string suggest_option(const std::string& given, const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string nearest = closest_name(given, names);
+  return fmt::format("unknown option {}{}", given, nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
 void add_commands(CLI::App& program, Action& chosen) {
@@ -114,7 +132,10 @@ int parse_and_run(int argc, char** argv) {
       command = inner.front();
       name += " " + command->get_name();
     }
-    return report(fmt::format("{}\nSee: {} --help", error.what(), name), bad_usage);
+    // A misspelt option is reported even if the one that was meant is missing for it.
+    const std::string unknown = unknown_option(*command);
+    const std::string problem = unknown.empty() ? error.what() : suggest_option(unknown, *command);
+    return report(fmt::format("{}\nSee: {} --help", problem, name), bad_usage);
   }
   if (!chosen) return report("nothing to do\nSee: relucent --help", bad_usage);
   return finish_output(chosen());

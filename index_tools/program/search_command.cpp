@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -18,6 +19,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/line_editor.h"
 #include "index_tools/program/ordered_jobs.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/search_output.h"
@@ -40,8 +42,16 @@ struct SearchOptions {
   int jobs = 0;  // 0: chosen by jobs_for()
   std::optional<double> k1, b;
   ProfileFlags profile;
-  bool no_rescore = false, timings = false, json = false;
+  bool no_rescore = false, timings = false, json = false, explain = false;
 };
+
+// As many as a terminal shows with the lines around them, so that the heading does not scroll off.
+std::int32_t hits_for_people() {
+  constexpr std::size_t around = 6, lines_per_hit = 2;
+  constexpr std::size_t fewest = 3, most = kHitsForPeople;
+  const std::size_t rows = terminal_rows(around + most * lines_per_hit);
+  return static_cast<std::int32_t>(std::clamp(rows > around ? (rows - around) / lines_per_hit : 0, fewest, most));
+}
 
 // The order is BM25's, although nothing failed.
 void note_not_rescored(const SearchResult& result, const std::string& query) {
@@ -55,16 +65,37 @@ void note_degraded(const SearchResult& result, const std::string& query) {
   std::cerr << "relucent: degraded: " << query << ": " << result.reason << "\n";
 }
 
-int answer(SearchSession& session, const std::string& query, const SearchOptions& options) {
+// How to have the whole of long texts read.
+void note_cut_texts(const Config& config) {
+  const std::vector<RescorerConfig> stages = config.rescorer.effective_stages();
+  const bool truncates = std::any_of(stages.begin(), stages.end(), [](const RescorerConfig& stage) {
+    return stage.long_documents == LongDocumentMode::truncate || stage.long_documents == LongDocumentMode::firstp;
+  });
+  std::cout.flush();
+  std::cerr << "relucent: note: of texts that are longer than the model reads, only "
+            << (truncates
+                    ? "the beginning counts; [rescorer] long_documents = \"maxp\" in a profile reads more of them\n"
+                    : "a part counts; [rescorer] max_chunks in a profile sets how much\n");
+}
+
+/// Answers a query for people or as JSON. The note about cut texts is given once: `cut_noted`.
+int answer(SearchSession& session, const std::string& query, const SearchOptions& options, const Config& config,
+           bool& cut_noted) {
   const auto texts = options.json ? SearchSession::Texts::whole : SearchSession::Texts::beginnings;
-  const SearchResult result = session.search(query, options.hits.value_or(kHitsForPeople), texts);
+  const SearchResult result = session.search(query, options.hits.value_or(hits_for_people()), texts);
+  std::vector<SearchExplanation> explanations;
+  if (options.explain) {
+    for (const SearchHit& hit : result.hits) explanations.push_back(session.explain(query, hit.document));
+  }
   if (options.json) {
-    print_json(std::cout, result, "");
+    print_json(std::cout, result, "", explanations);
   } else {
-    print_table(std::cout, result, {wants_styles(), terminal_columns(100)});
+    const bool person = is_terminal(STDOUT_FILENO);
+    print_table(std::cout, result, {wants_styles(), terminal_columns(100), person}, explanations);
   }
   std::cout.flush();
   if (options.timings) std::cerr << timings_line(result) << "\n";
+  if (result.truncated > 0 && !options.json && !std::exchange(cut_noted, true)) note_cut_texts(config);
   note_not_rescored(result, "the hits keep the first stage's order");
   if (!result.degraded) return ok;
   note_degraded(result, result.rescored > 0 ? "not answered as configured" : "answered in the first stage's order");
@@ -104,23 +135,27 @@ class Unanswered {
 };
 
 // Queries from standard input, one per line, with a prompt on a terminal.
-int answer_lines(SearchSession& session, const SearchOptions& options) {
+int answer_lines(SearchSession& session, const SearchOptions& options, const Config& config) {
   const bool person = is_terminal(STDIN_FILENO);
-  if (person) std::cerr << "Enter one question per line; an empty line or Ctrl-D quits.\n";
+  std::optional<LineEditor> editor;
+  if (person) {
+    std::cerr << "Enter one question per line; an empty line or Ctrl-D quits.\n";
+    editor.emplace("> ");
+  }
   int code = ok;
+  bool cut_noted = false;
   std::size_t asked = 0;
   Unanswered unanswered;
   std::string line;
   for (;;) {
-    if (person) std::cerr << "> " << std::flush;
-    if (!std::getline(std::cin, line)) break;
+    if (!(editor ? editor->next(line) : static_cast<bool>(std::getline(std::cin, line)))) break;
     if (trim(line).empty()) {
       if (person) return code;
       continue;
     }
     ++asked;
     try {
-      code = std::max(code, answer(session, std::string(trim(line)), options));
+      code = std::max(code, answer(session, std::string(trim(line)), options, config, cut_noted));
       if (!options.json) std::cout << std::endl;
     } catch (const Error& error) {
       unanswered.add(person ? "" : fmt::format("query {}", asked), error);
@@ -245,7 +280,8 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0, first_stage_queries = 0, done = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0, done = 0, cut_queries = 0;
+  std::int64_t cut_texts = 0;
   Unanswered unanswered;
   int jobs = 1;
   {
@@ -274,6 +310,8 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       note_not_rescored(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
+      if (result.truncated > 0) ++cut_queries;
+      cut_texts += result.truncated;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only needed for counting from here on
       results.push_back(std::move(result));
     }
@@ -281,6 +319,11 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   unanswered.throw_if_all(topics.size(), options.topics);
   answers.commit();
   if (!results.empty()) print_statistics(results, jobs);
+  if (cut_texts > 0) {
+    std::cerr << "relucent: note: " << cut_texts << " texts of " << cut_queries
+              << (cut_queries == 1 ? " query" : " queries") << " were cut\n";
+    note_cut_texts(config);
+  }
   unanswered.summarize(topics.size());
   if (degraded_queries == 0) return unanswered.count() > 0 ? degraded : ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()
@@ -304,6 +347,10 @@ int run(const SearchOptions& options) {
   if (options.rerank_file == "-" && (options.json || options.run == "-")) {
     throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
                 "write one of them to a file");
+  }
+  if (options.explain && !options.topics.empty()) {
+    throw Error(ErrorKind::usage, "--explain", "explains the hits of a single query",
+                "pass a query instead of --topics");
   }
   if (options.jobs > 0 && options.topics.empty()) {
     throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
@@ -332,8 +379,9 @@ int run(const SearchOptions& options) {
   for (const std::string& notice : session.notices()) std::cerr << "relucent: note: " << notice << "\n";
   if (options.timings && config.rescorer.enabled) std::cerr << session.scorer() << "\n";
   if (!options.topics.empty()) return answer_topics(session, options, config);
-  if (!query.empty()) return answer(session, query, options);
-  return answer_lines(session, options);
+  bool cut_noted = false;
+  if (!query.empty()) return answer(session, query, options, config, cut_noted);
+  return answer_lines(session, options, config);
 }
 
 }  // namespace
@@ -360,7 +408,8 @@ void add_search(CLI::App& program, Action& chosen) {
   add_topic_text_flag(*command, options->topic_text);
   command
       ->add_option("--hits", options->hits,
-                   "Number of hits (default: 10; with --topics the profile's [first_stage] hits, 100)")
+                   "Number of hits (default: 10, or as many as fit the terminal; with --topics the profile's "
+                   "[first_stage] hits, 100)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   command
@@ -380,6 +429,8 @@ void add_search(CLI::App& program, Action& chosen) {
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
   command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
+  command->add_flag("--explain", options->explain,
+                    "Also show how the score of each hit came about; takes as long as a search per hit");
   command->add_flag("--json", options->json,
                     "Print one JSON object per query, one per line; each hit with its text and its best passage");
   command->footer(

@@ -61,6 +61,7 @@ std::string heading(const SearchResult& result) {
                                  result.total_hits == 1 ? "hit" : "hits");
   if (in_first_stage_order(result)) return fmt::format("{} in BM25's order ({})", text, why_not_rescored(result));
   if (result.rescoring) text += fmt::format(", the best {} rescored", result.rescored + result.without_text);
+  if (result.truncated > 0) text += fmt::format(" ({} cut to what the model reads)", result.truncated);
   if (result.encoded > 0) text += fmt::format(" ({} encoded now)", result.encoded);
   if (result.cached > 0) text += fmt::format(" ({} from the cache)", result.cached);
   if (result.degraded) text += result.by_earlier_stages ? " (degraded)" : " on the CPU (degraded)";
@@ -68,9 +69,15 @@ std::string heading(const SearchResult& result) {
   return text + fmt::format(", {:.0f} ms", in_milliseconds(result.total));
 }
 
+void print_explanation(std::ostream& out, const SearchExplanation& node, const std::string& indent) {
+  out << indent << fmt::format("{:.6g}  {}\n", node.value, printable(node.description));
+  for (const SearchExplanation& detail : node.details) print_explanation(out, detail, indent + "  ");
+}
+
 }  // namespace
 
-void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style) {
+void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style,
+                 std::span<const SearchExplanation> explanations) {
   const bool styles = style.styles;
   out << styled(styles, kBold, shortened(printable(result.query), style.columns)) << "\n";
   if (result.no_words) {
@@ -89,7 +96,8 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
            : fmt::format("{:>{}}{:>12}  id", "#", width, "BM25 score");
   out << styled(styles, kDim, header) << "\n";
   const std::set<std::string> stems = query_stems(result.query);
-  for (const SearchHit& hit : result.hits) {
+  for (std::size_t i = 0; i < result.hits.size(); ++i) {
+    const SearchHit& hit = result.hits[i];
     out << styled(styles, kBold, fmt::format("{:>{}}", hit.rank, width));
     if (both) {
       const std::int64_t up = hit.first_stage_rank - hit.rank;
@@ -100,9 +108,14 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
                     right(moved(hit), 8))
           << fmt::format("{:>11.4f}{:>8}", hit.score, hit.first_stage_rank);
     }
-    out << fmt::format("{:>12.4f}  {}\n", hit.first_stage_score, styled(styles, kBold, printable(hit.id)));
     const std::string indent(width + 2, ' ');
     const std::size_t columns = std::max<std::size_t>(style.columns, width + 22) - width - 2;
+    std::string id = printable(hit.id), before_id = "  ";
+    if (style.fit_ids && display_columns(header) - 2 + display_columns(id) > style.columns) {
+      id = shortened_at_front(id, columns);
+      before_id = "\n" + indent;
+    }
+    out << fmt::format("{:>12.4f}{}{}\n", hit.first_stage_score, before_id, styled(styles, kBold, id));
     const Snippet snippet = hit.passage ? make_snippet(hit.passage->text, stems, columns,
                                                        {hit.passage->begin > 0, !hit.passage->ends_field})
                                         : make_snippet(hit.text, stems, columns);
@@ -111,6 +124,7 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     } else {
       out << indent << marked(snippet, styles) << "\n";
     }
+    if (i < explanations.size()) print_explanation(out, explanations[i], indent);
   }
 }
 
@@ -123,6 +137,13 @@ nlohmann::ordered_json passage_json(const SearchHit& hit) {
           {"end", hit.passage->end},
           {"ends_field", hit.passage->ends_field},
           {"text", hit.passage->text}};
+}
+
+nlohmann::ordered_json explanation_json(const SearchExplanation& node) {
+  nlohmann::ordered_json json = {{"value", node.value}, {"description", node.description}};
+  json["details"] = nlohmann::ordered_json::array();
+  for (const SearchExplanation& detail : node.details) json["details"].push_back(explanation_json(detail));
+  return json;
 }
 
 nlohmann::ordered_json stages_json(const std::vector<SearchStage>& stages) {
@@ -143,7 +164,8 @@ nlohmann::ordered_json stages_json(const std::vector<SearchStage>& stages) {
 
 }  // namespace
 
-void print_json(std::ostream& out, const SearchResult& result, const std::string& id) {
+void print_json(std::ostream& out, const SearchResult& result, const std::string& id,
+                std::span<const SearchExplanation> explanations) {
   using Json = nlohmann::ordered_json;
   Json json = Json::object();
   if (!id.empty()) json["qid"] = id;
@@ -161,7 +183,8 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
   json["hits"] = Json::array();
   const bool cascade = result.stages.size() > 1;
-  for (const SearchHit& hit : result.hits) {
+  for (std::size_t i = 0; i < result.hits.size(); ++i) {
+    const SearchHit& hit = result.hits[i];
     json["hits"].push_back({{"rank", hit.rank},
                             {"id", hit.id},
                             {"score", hit.score},
@@ -173,6 +196,7 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
                             {"text", hit.text},
                             {"passage", passage_json(hit)}});
     if (cascade) json["hits"].back()["stage_logits"] = hit.stage_logits;
+    if (i < explanations.size()) json["hits"].back()["explanation"] = explanation_json(explanations[i]);
   }
   const StageTimes& times = result.times;
   if (cascade) json["stages"] = stages_json(result.stages);

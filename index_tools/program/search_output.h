@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <ostream>
+#include <span>
 #include <string>
 
 #include "relucent/search_session.h"
@@ -11,14 +12,19 @@ namespace relucent::program {
 struct TableStyle {
   bool styles = false;        ///< bold and colour
   std::size_t columns = 100;  ///< of the screen
+  bool fit_ids = false;       ///< an id that is too wide for its row gets a line of its own, shortened to fit
 };
 
 /// Prints a query's hits as a table: rank, how far the second stage moved the hit, score, BM25's rank and score, id,
 /// and a snippet of the text with the query's words highlighted.
-void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style);
+/// @param explanations  how each hit's score came about; may be empty
+void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style,
+                 std::span<const SearchExplanation> explanations = {});
 
 /// Prints a query's hits as a JSON object on one line. `id` is the topic's id; empty for a query without one.
-void print_json(std::ostream& out, const SearchResult& result, const std::string& id);
+/// @param explanations  how each hit's score came about; may be empty
+void print_json(std::ostream& out, const SearchResult& result, const std::string& id,
+                std::span<const SearchExplanation> explanations = {});
 
 /// Prints a query that could not be answered as a JSON object on one line: `query`, `error`, and `qid` unless it is
 /// empty.

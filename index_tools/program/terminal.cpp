@@ -27,6 +27,12 @@ std::size_t terminal_columns(std::size_t otherwise) noexcept {
   return otherwise;
 }
 
+std::size_t terminal_rows(std::size_t otherwise) noexcept {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
+  return otherwise;
+}
+
 bool wants_styles() noexcept {
   const char* none = std::getenv("NO_COLOR");
   if (none != nullptr && *none != '\0') return false;
@@ -80,6 +86,17 @@ std::string shortened(std::string_view text, std::size_t columns) {
     text.remove_prefix(cell.bytes);
   }
   return result + "…";
+}
+
+std::string shortened_at_front(std::string_view text, std::size_t columns) {
+  std::size_t used = display_columns(text);
+  if (used <= columns) return std::string(text);
+  while (!text.empty() && used + 1 > columns) {
+    const Cell cell = first_cell(text);
+    used -= cell.columns;
+    text.remove_prefix(cell.bytes);
+  }
+  return "…" + std::string(text);
 }
 
 }  // namespace relucent::program

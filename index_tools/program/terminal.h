@@ -10,6 +10,8 @@ namespace relucent::program {
 bool is_terminal(int descriptor) noexcept;
 /// Columns of the terminal on standard output; `otherwise` if that is not a terminal.
 std::size_t terminal_columns(std::size_t otherwise) noexcept;
+/// Rows of the terminal on standard output; `otherwise` if that is not a terminal.
+std::size_t terminal_rows(std::size_t otherwise) noexcept;
 /// Whether to print colours and bold type: standard output is a terminal that supports them, and NO_COLOR is not set.
 bool wants_styles() noexcept;
 
@@ -25,5 +27,7 @@ std::size_t display_columns(std::string_view text) noexcept;
 std::string printable(std::string_view text);
 /// Truncates the text to fit, with "…" in place of the rest.
 std::string shortened(std::string_view text, std::size_t columns);
+/// The same with "…" in place of the beginning, for paths.
+std::string shortened_at_front(std::string_view text, std::size_t columns);
 
 }  // namespace relucent::program

@@ -16,4 +16,11 @@ void write_result(const std::string& file, std::string_view text) {
   output.commit();
 }
 
+void write_plot(const std::string& file, std::string_view svg, const std::string& what, bool quiet) {
+  write_result(file, svg);
+  if (quiet || file == "-") return;
+  std::cout.flush();
+  std::cerr << "relucent: wrote " << file << ": " << what << "\n";
+}
+
 }  // namespace relucent::program

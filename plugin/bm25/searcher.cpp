@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "plugin/bm25/field_lengths.h"
 #include "plugin/bm25/field_models.h"
 #include "plugin/bm25/ignored_boosts.h"
+#include "plugin/bm25/other_analyzer.h"
 #include "plugin/bm25/query_compiler.h"
 #include "plugin/bm25/similarity.h"
 #include "plugin/bm25/term_at_a_time.h"
@@ -21,6 +23,7 @@
 #include "plugin/log.h"
 #include "plugin/lucene_errors.h"
 #include "relucent/bm25.h"
+#include "relucent/rescore_query.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -62,7 +65,7 @@ struct BM25Searcher::Implementation {
         k1(static_cast<float>(first_stage.k1)),
         b(static_cast<float>(first_stage.b)) {
     const auto data = commit_data_of(reader, folder);
-    const Lucene::String contents = to_lucene(fields.contents_field);
+    contents = to_lucene(fields.contents_field);
     const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
     if (reader->maxDoc() > 0 && !indexed.contains(contents)) {
       throw Error(ErrorKind::usage, folder,
@@ -76,6 +79,7 @@ struct BM25Searcher::Implementation {
                               to_string(first_stage.analyzer)),
                   fmt::format("set [first_stage] analyzer to \"{}\"", to_string(data->analyzer)));
     }
+    if (data) recorded_analyzer = data->analyzer;
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);
     if (ours) index.ours = *data;
@@ -110,9 +114,31 @@ struct BM25Searcher::Implementation {
 
   std::shared_ptr<const FieldModel> model(const Lucene::String& field) { return models->model(field); }
 
-  bm25::QueryCompiler::Statistics own_statistics() {
+  /// Logs once that a term which the index does not have comes from another analyzer than the index's.
+  void look_for_another_analyzer(const Lucene::TermPtr& term, bm25::OtherAnalyzer& analyzer) {
+    if (said_that_analyzers_differ || term->field() != contents) return;
+    const std::string missing = to_utf8(term->text());
+    const auto found = analyzer.index_term(missing);
+    if (!found || reader->docFreq(Lucene::newLucene<Lucene::Term>(contents, to_lucene(*found))) == 0) return;
+    if (said_that_analyzers_differ.exchange(true)) return;
+    log.warning(fmt::format(
+        "{}: the query has the term \"{}\", but the index's analyzer (\"{}\") makes \"{}\" of that word, so it is not "
+        "found; parse queries with the analyzer of make_analyzer(config.first_stage) (logged once)",
+        folder, missing, to_string(*recorded_analyzer), *found));
+  }
+
+  bm25::QueryCompiler::Statistics own_statistics(const Lucene::QueryPtr& query) {
+    std::shared_ptr<bm25::OtherAnalyzer> analyzer;
+    if (recorded_analyzer && !said_that_analyzers_differ) {
+      const auto typed = boost::dynamic_pointer_cast<RescoreQuery>(query);
+      analyzer = std::make_shared<bm25::OtherAnalyzer>(*recorded_analyzer, typed ? typed->text() : std::string());
+    }
     return {[this](const Lucene::String& field) { return models->model(field); },
-            [this](const Lucene::TermPtr& term) { return std::int64_t{reader->docFreq(term)}; }};
+            [this, analyzer](const Lucene::TermPtr& term) {
+              const std::int64_t frequency = reader->docFreq(term);
+              if (frequency == 0 && analyzer) look_for_another_analyzer(term, *analyzer);
+              return frequency;
+            }};
   }
 
   /// This index's, adding to `recorded` what is asked for.
@@ -177,9 +203,12 @@ struct BM25Searcher::Implementation {
 
   Log log;
   std::once_flag said_that_similarities_do_not_count;
+  std::atomic<bool> said_that_analyzers_differ = false;
   Lucene::IndexReaderPtr reader;
   std::vector<Lucene::IndexReaderPtr> leaves;
   std::string folder;
+  Lucene::String contents;                        ///< the field that is searched
+  std::optional<AnalyzerKind> recorded_analyzer;  ///< the index's, if it says so
   float k1, b;
   bool only_segments = std::ranges::all_of(leaves, [](const auto& leaf) {
     return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));
@@ -214,7 +243,7 @@ Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
     const CollectionStatistics* const collection = CollectionStatisticsScope::current();
     bm25::QueryCompiler compiler(
         shared_from_this(), reader,
-        collection != nullptr ? implementation_->statistics_of(*collection) : implementation_->own_statistics());
+        collection != nullptr ? implementation_->statistics_of(*collection) : implementation_->own_statistics(query));
     return compiler.compile(query);
   });
 }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "plugin/index/stored_fields.h"
 #include "plugin/rescoring/model_text.h"
+#include "plugin/search/syntax_problem.h"
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
@@ -73,12 +74,15 @@ struct SearchSession::Implementation {
 
   RescoreQueryPtr parse(std::string_view text) const {
     if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
-    return guarded(
-        ErrorKind::usage, "query", "parsing", "escape special characters with \\, or search for plain words", [&] {
-          RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
-                                      make_analyzer(config.first_stage));
-          return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
-        });
+    try {
+      RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
+                                  make_analyzer(config.first_stage));
+      return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
+    } catch (const Lucene::LuceneException& error) {
+      const std::string message = to_utf8(const_cast<Lucene::LuceneException&>(error).getError());
+      throw Error(ErrorKind::usage, "query", "cannot be parsed: " + syntax_problem(to_utf8(to_lucene(text)), message),
+                  "escape special characters with \\, or search for plain words");
+    }
   }
 
   void describe(const Lucene::TopDocsPtr& found, SearchResult& result) const {

@@ -55,6 +55,66 @@ TEST(MsMarcoPassage, UndoesDoubleEncodingAndNothingElse) {
   EXPECT_EQ(read.documents[2].text, "\xC3\x83 x");
 }
 
+TEST(CsvCorpus, ReadsWhatSpreadsheetsWrite) {
+  const auto read = read_text("csv",
+                              "\xEF\xBB\xBFPrice, Text ,ID,title\r\n"
+                              "1,plain text,a,\r\n"
+                              "2,\"quoted, with \"\"quotes\"\" and\r\na line end\",b,Title\r\n"
+                              "3,,c,\"\"\r\n"
+                              "4,last,d,No line end");
+  ASSERT_EQ(read.documents.size(), 4U);
+  EXPECT_EQ(read.documents[0].id, "a");
+  EXPECT_EQ(read.documents[0].text, "plain text");
+  EXPECT_EQ(read.documents[1].text, "Title quoted, with \"quotes\" and\r\na line end");
+  EXPECT_EQ(read.documents[1].line, 3);
+  EXPECT_EQ(read.documents[2].text, "");
+  EXPECT_EQ(read.documents[3].text, "No line end last");
+  EXPECT_EQ(read.documents[3].line, 6);
+  EXPECT_EQ(read.report.malformed_records(), 0);
+}
+
+TEST(CsvCorpus, KnowsTheNamesOfIdAndText) {
+  for (const char* header : {"id,text", "docno,contents", "_id,text", "DOCID,Contents"}) {
+    const auto read = read_text("csv", std::string(header) + "\n7,seven\n");
+    ASSERT_EQ(read.documents.size(), 1U) << header;
+    EXPECT_EQ(read.documents[0].id, "7");
+    EXPECT_EQ(read.documents[0].text, "seven");
+  }
+}
+
+TEST(CsvCorpus, CountsRecordsThatDoNotFitTheFirstLine) {
+  const auto read = read_text("csv", "id,text\na,one\nb\nc,two,three\n\n,empty id\nd,\"never closed\ne,four\n");
+  ASSERT_EQ(read.documents.size(), 2U);
+  EXPECT_EQ(read.documents[1].id, "e");
+  const auto& kinds = read.report.kinds();
+  EXPECT_EQ(kinds.at("not as many fields as the first line has").count, 2);
+  EXPECT_EQ(kinds.at("empty id").count, 1);
+  EXPECT_EQ(kinds.at("a quote that is never closed").count, 1);
+}
+
+TEST(CsvCorpus, SaysWhichColumnIsMissing) {
+  const auto problem_of = [](const std::string& text) {
+    return std::string(testing::expect_error(ErrorKind::invalid_data, [&] { read_text("csv", text); }).what());
+  };
+  EXPECT_NE(problem_of("name,text\na,b\n")
+                .find("input:1: the first line names no column id or docno or _id or docid: "
+                      "\"name, text\""),
+            std::string::npos);
+  EXPECT_NE(problem_of("id,body\na,b\n").find("no column text or contents"), std::string::npos);
+  EXPECT_NE(problem_of("id;text\na;b\n").find("separate the columns by commas"), std::string::npos);
+  EXPECT_EQ(read_text("csv", "").documents.size(), 0U);
+  EXPECT_EQ(read_text("csv", "id,text\n").documents.size(), 0U);
+}
+
+TEST(CorpusNames, SuggestTheOneThatWasMeant) {
+  EXPECT_NE(std::string(testing::expect_error(ErrorKind::usage, [] { index_tools::find_corpus("jsonlines"); }).what())
+                .find("unknown corpus"),
+            std::string::npos);
+  EXPECT_NE(std::string(testing::expect_error(ErrorKind::usage, [] { index_tools::find_corpus("jsnol"); }).what())
+                .find("did you mean \"jsonl\"?"),
+            std::string::npos);
+}
+
 TEST(LineReader, ReplacesMalformedUtf8AndCountsIt) {
   const auto read = read_text("tsv",
                               "\xEF\xBB\xBF"

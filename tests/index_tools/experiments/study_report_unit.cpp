@@ -211,11 +211,19 @@ windows = [64]
 [[rows]]
 name = "16 heads"
 windows = [1]
+[[rows]]
+name = "w={window}"
+patterns = ["longformer"]
+windows = [7, 8]
+[[rows]]
+name = "{window}"
+windows = [9]
 )",
                                         "x", "/");
   std::vector<std::string> names;
   for (const ExperimentRow& row : e.rows) names.push_back(row.series);
-  EXPECT_EQ(names, (std::vector<std::string>{"4096 tokens", "sparse, 464 tokens", "16 heads"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"4096 tokens", "sparse, 464 tokens", "16 heads", "longformer",
+                                             "longformer", "model"}));
 }
 
 StudyReport costs() {

@@ -101,6 +101,32 @@ TEST(IdSetProperty, AnswersAsASetDoes) {
   EXPECT_TRUE(ids.insert("a"));
 }
 
+TEST(ProgressLineProperty, FitsEveryTerminalAndShowsMoreOnWiderOnes) {
+  for (const std::optional<double> share : {std::optional<double>(), std::optional(0.0), std::optional(1.0)}) {
+    const ProgressLine line{"measuring", share, "138,364,198 documents", "1234.5 MB/s", "123:45:59 left"};
+    std::size_t shown = 0;
+    for (std::size_t columns = 20; columns <= 200; ++columns) {
+      const std::string text = format_progress(line, columns);
+      EXPECT_LT(text.size(), columns) << text;
+      EXPECT_TRUE(text.starts_with("measuring")) << text;
+      EXPECT_EQ(text.find("100 %") != std::string::npos, share == 1.0) << text;
+      std::size_t parts = 0;
+      for (const std::string& part : {line.documents, line.rate, line.left}) parts += text.find(part) < text.size();
+      EXPECT_GE(parts, shown) << text;
+      shown = parts;
+    }
+    EXPECT_EQ(shown, 3U);
+  }
+  const ProgressLine line{"indexing", 0.5, "7 documents", "2.0 MB/s", "0:00:09 left"};
+  EXPECT_EQ(format_progress(line, 100),
+            "indexing [############............]  50 %  7 documents  2.0 MB/s  0:00:09 left");
+  EXPECT_EQ(format_progress(line, 0), "indexing  50 %  7 documents  2.0 MB/s  0:00:09 left");
+  EXPECT_EQ(format_progress(line, 43), "indexing  50 %  7 documents  0:00:09 left");
+  EXPECT_EQ(format_progress(line, 30), "indexing  50 %  0:00:09 left");
+  EXPECT_EQ(format_progress(line, 10), "ind  50 %");
+  EXPECT_EQ(format_progress({"reading the dictionary", {}, "7 documents", "", ""}, 20), "reading the diction");
+}
+
 TEST(Numbers, ForPeople) {
   EXPECT_EQ(with_commas(0), "0");
   EXPECT_EQ(with_commas(999), "999");

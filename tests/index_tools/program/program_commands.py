@@ -45,6 +45,29 @@ class Program(ProgramTest):
         self.expect_error(2, "the commands are info", arguments=["model", "frobnicate"])
         self.expect_error(2, "pass --index DIR", arguments=["search", "a question"])
 
+    def test_misspelt_options_measures_and_corpora_are_recognized(self):
+        self.expect_error(2, "unknown option --topix; did you mean --topics?", "relucent search --help",
+                          arguments=["search", "--index", "x", "--topix=file"])
+        # Also where the misspelt option is required, and where a value follows it.
+        self.expect_error(2, "unknown option --copus; did you mean --corpus?",
+                          arguments=["index", "--copus", "tsv", "--input", "x", "--index", "y"])
+        self.expect_error(2, "unknown option --atention-window; did you mean --attention-window?",
+                          arguments=["rerank", "--input", "x", "--output", "y", "--atention-window", "3"])
+        far = self.expect_error(2, "unknown option --frobnicate\n", arguments=["config", "show", "--frobnicate"])
+        self.assertNotIn("did you mean", far.stderr)
+        for wrong, right in (("nDGC@10", "nDCG@10"), ("ndcgcut_5", "ndcg_cut_5"), ("Rprc", "Rprec"), ("mapp", "MAP")):
+            self.expect_error(2, f'did you mean "{right}"?',
+                              arguments=["evaluate", "--qrels", "x", "--run", "y", "--measures", wrong])
+        self.expect_error(2, 'did you mean "jsonl"?',
+                          arguments=["index", "--corpus", "json", "--input", "x", "--index", self.folder / "y"])
+
+    def test_the_formats_of_ones_own_documents_come_first(self):
+        text = self.expect(run("index", "--help"), 0).stdout
+        own, research = text.index("Your own documents"), text.index("Research collections")
+        for corpus in ("tsv", "csv", "jsonl", "text", "html"):
+            self.assertTrue(own < text.index(f"\n  {corpus} ") < research, corpus)
+        self.assertLess(research, text.index("\n  msmarco-passage "))
+
     def test_a_locale_that_is_not_installed_is_no_problem(self):
         self.expect(run("config", "show", LC_ALL="xx_YY.UTF-8", LANG="nowhere"), 0)
 
@@ -130,7 +153,9 @@ class Evaluate(ProgramTest):
 
     def test_a_plot_has_a_bar_a_query_highest_difference_first(self):
         file = self.folder / "d.svg"
-        self.evaluate("--run", self.a, self.b, self.a, "-m", "num_q,RR", "--plot", file)
+        result = self.expect(run("evaluate", "--qrels", self.qrels, "--run", self.a, self.b, self.a, "-m", "num_q,RR",
+                                 "--plot", file), 0)
+        self.assertIn(f"relucent: wrote {file}: RR of {self.a} minus that of each of the others", result.stderr)
         drawing = xml.etree.ElementTree.parse(file)
         bars = [bar.find("{*}title").text for bar in drawing.iter("{http://www.w3.org/2000/svg}rect")]
         self.assertEqual(bars[:2], ["1: 0.0000 (A 1.0000, B 1.0000)", "2: −0.5000 (A 0.5000, B 1.0000)"])
@@ -183,6 +208,18 @@ class Config(ProgramTest):
         profile = self.write("type.toml", '[first_stage]\n\nk1 = "much"\n')
         self.expect_error(3, f"{profile}:3:", arguments=["config", "show", profile])
         self.expect_error(1, "absent.toml", arguments=["config", "check", self.folder / "absent.toml"])
+
+    def test_check_lists_every_mistake(self):
+        text = ('[rescorer]\nwindw = 5\ntimeout_ms = "soon"\nchunk = 10\nstride = 20\nprecision = "fp23"\n'
+                '[colours]\nred = 1\n[[rescorer.stages]]\nwindow = 5\nenabled = true\n'
+                '[[rescorer.stages]]\nwindow = 0\n')
+        for source in [self.write("my.toml", text), "-"]:
+            result = self.expect(run("config", "check", source, stdin=text), 3)
+            lines = result.stderr.splitlines()
+            name = "standard input" if source == "-" else str(source)
+            places = [line.removeprefix(f"relucent: error: {name}:").split(": ")[0] for line in lines]
+            self.assertEqual(places, ["2:1", "3:14", "6:13", "11:1", "13:10", "7:2", "5:10"], result.stderr)
+            self.assertEqual(result.stdout, "")
 
 
 class Model(ProgramTest):

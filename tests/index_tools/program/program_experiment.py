@@ -297,7 +297,10 @@ lengths = [128]
         json.loads(self.experiment("--format", "json").stdout)
         self.assertIn("\\toprule", self.experiment("--format", "latex").stdout)
         plot, table = self.folder / "plot.svg", self.folder / "table.txt"
-        self.assertEqual(self.experiment("--plot", plot, "--output", table).stdout, "")
+        written = self.experiment("--plot", plot, "--output", table)
+        self.assertEqual(written.stdout, "")
+        self.assertIn(f"relucent: wrote {plot}: nDCG@10 by attention window\n", written.stderr)
+        self.assertEqual(self.experiment("--plot", plot, "--output", table, "--quiet").stderr, "")
         self.assertIn("w=0", table.read_text())
         self.assertIn("<polyline", plot.read_text())
 
@@ -392,7 +395,7 @@ lengths = [128]
         self.write("stages.toml", f'[[rescorer.stages]]\nwindow = 5\ndevice = "cpu"\n'
                                   f'[[rescorer.stages]]\nmodel = "{self.folder}/gone"\nwindow = 2\ndevice = "cpu"\n')
         self.file = self.write("study.toml", START + TASK + ROWS + '[[rows]]\nname = "two"\nconfig = "stages.toml"\n')
-        checked = self.expect(run("experiment", "check", self.file), 0).stdout
+        checked = self.expect(run("experiment", "check", self.file), 4).stdout
         self.assertIn(f'missing: a stage\'s model of row "two", {self.folder}/gone', checked)
         result = self.experiment().stdout
         self.assertRegex(result, r"two +–")
@@ -403,12 +406,17 @@ lengths = [128]
     def test_what_is_missing_is_said_and_the_rest_is_computed(self):
         self.file = self.write("study.toml", START + TASK + TASK.replace("made up", "other").replace(
             "rerank.jsonl", "nowhere.jsonl") + 'get = "ask the librarian"\n' + ROWS)
-        checked = self.expect(run("experiment", "check", self.file), 0).stdout
+        checked = self.expect(run("experiment", "check", self.file), 4).stdout
         self.assertIn(f"{self.folder}/nowhere.jsonl; ask the librarian", checked)
         self.assertIn("missing files and folders: 1\n", checked)
         result = self.experiment().stdout
         self.assertIn("ask the librarian", result)
         self.assertRegex(result, r"w=4 +0\.\d{4}≈? +–")
+        quiet = self.experiment("--quiet")
+        self.assertEqual(quiet.stderr, "")
+        self.assertNotIn("note", quiet.stdout)
+        self.assertTrue(result.startswith(quiet.stdout.rstrip()), quiet.stdout)
+        self.assertTrue(json.loads(self.experiment("--quiet", "--format", "json").stdout)["notes"])
         (self.folder / "rerank.jsonl").unlink()
         self.expect_error(1, "nothing of it is present", "--data",
                           arguments=["experiment", "run", self.file, "--cache", self.cache])
@@ -437,9 +445,13 @@ class Shipped(ProgramTest):
         self.assertGreaterEqual(len(files), 8)
         for file in files:
             with self.subTest(file=file.name):
-                result = self.expect(run("experiment", "check", file, "--data", self.folder), 0)
-                for line in result.stdout.splitlines()[:-1]:
+                result = run("experiment", "check", file, "--data", self.folder)
+                lines = result.stdout.splitlines()[:-1]
+                for line in lines:
                     self.assertTrue(line.startswith("missing: "), line)
+                missing = [line for line in lines if "takes its place" not in line]
+                self.expect(result, 4 if missing else 0)
+                self.assertIn(f"missing files and folders: {len(missing)}", result.stdout)
 
     def test_every_shipped_experiment_runs_on_generated_data(self):
         lines, qrels = candidates(2, 3, 12)

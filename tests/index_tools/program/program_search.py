@@ -120,6 +120,62 @@ class Search(ProgramTest):
                           "query",
                           arguments=["search", "--index", self.index, "--syntax", "lucene", "(((", "--no-rescore"])
 
+    def test_mistakes_in_lucenes_syntax_are_told_in_a_line(self):
+        for query, problem in (("onions AND (", "a parenthesis is never closed"),
+                               ('"onions', "a quotation mark is never closed"),
+                               ("onions[", "a range is never closed"),
+                               ("onions AND", "ends where a word is expected"),
+                               ("onions \\", "ends with a \\"),
+                               ("contents:a:b c", '":b" is not expected at character 11'),
+                               ("käse)", '")" is not expected at character 5'),
+                               ("onions^^2", '"^2" is not expected at character 8'),
+                               ("AND onions", '"AND" is not expected at character 1'),
+                               ("*onions", "not allowed as first character")):
+            result = self.expect_error(2, f"query: cannot be parsed: {problem}", "search for plain words",
+                                       arguments=["search", "--index", self.index, "--syntax", "lucene", query])
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertNotIn("Cannot parse", result.stderr)
+
+    def test_texts_that_were_cut_are_told(self):
+        long = "bread " + " ".join(f"word{i}" for i in range(600))
+        documents = self.write("long.tsv", f"a\t{long}\nb\tbread and butter\nc\t{long} x\n")
+        index = self.folder / "long.index"
+        self.expect(run("index", "--corpus", "tsv", "--input", documents, "--index", index), 0)
+        result = self.expect(run("search", "--index", index, "bread"), 0)
+        self.assertIn("the best 3 rescored (2 cut to what the model reads)", result.stdout)
+        self.assertEqual(result.stderr.count('long_documents = "maxp"'), 1, result.stderr)
+        lines = self.expect(run("search", "--index", index, stdin="bread\nbread\n"), 0)
+        self.assertEqual(lines.stdout.count("2 cut"), 2)
+        self.assertEqual(lines.stderr.count('long_documents = "maxp"'), 1)  # once
+        topics = self.write("t.tsv", "1\tbread\n2\tbutter\n3\tword7\n")
+        result = self.expect(run("search", "--index", index, "--topics", topics, "--run", self.folder / "x.run"), 0)
+        self.assertIn("note: 4 texts of 2 queries were cut\n", result.stderr)
+        whole = self.write("whole.toml", '[rescorer]\nlong_documents = "maxp"\n')
+        result = self.expect(run("search", "--index", index, "--config", whole, "bread"), 0)
+        self.assertNotIn("cut", result.stdout + result.stderr)
+
+    def test_explain_shows_each_scores_origin(self):
+        result = self.search("--explain", "--hits", "2", "--window", "5", QUESTION)
+        rows = [line for line in result.stdout.splitlines() if line.startswith("    ")]
+        explanation = [line for line in rows if line.startswith("      ")]
+        self.assertTrue(any("BM25" in line for line in explanation), result.stdout)
+        self.assertTrue(any("relucent-minilm" in line for line in explanation), result.stdout)
+        found = self.hits("--explain", "--hits", "2", "--window", "5", QUESTION)
+        for hit in found["hits"]:
+            self.assertAlmostEqual(hit["explanation"]["value"], hit["score"], places=6)
+            self.assertTrue(hit["explanation"]["details"])
+        self.assertNotIn("explanation", self.hits("--hits", "1", "--window", "5", QUESTION)["hits"][0])
+        self.expect_error(2, "--explain", arguments=["search", "--index", self.index, "--explain", "--topics", "x"])
+
+    def test_what_is_set_already_is_not_advised(self):
+        result = self.search("--timings", "--hits", "1", "--window", "5", QUESTION)
+        if "no GPU is used" not in result.stderr:
+            self.skipTest("SKIPPED: this machine has a GPU")
+        self.assertNotIn("use device", result.stderr)
+        failed = run("search", "--index", self.index, "--precision", "fp16", QUESTION)
+        self.assertEqual(failed.stderr.count("; "), 1, failed.stderr)
+        self.assertIn('use precision = "auto"', failed.stderr)
+
     def test_the_table_is_plain_text_without_a_terminal(self):
         table = self.search(QUESTION, "--timings")
         self.assertNotIn("\033", table.stdout)

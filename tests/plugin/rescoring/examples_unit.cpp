@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "relucent/english_analyzer.h"
+#include "relucent/index_builder.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -41,13 +43,12 @@ std::vector<Line> run(const std::string& program, const std::filesystem::path& i
   return hits;
 }
 
-// Written by Lucene++'s own writer and analyzer, as an existing program has it.
+// Written by Lucene++'s own writer, as an existing program does it.
 void write_index(const std::filesystem::path& folder,
                  const std::vector<std::pair<std::string, std::string>>& documents) {
   const auto writer =
       newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(folder.string())),
-                                     newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), true,
-                                     Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
+                                     newLucene<EnglishAnalyzer>(), true, Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer->setMergeScheduler(newLucene<Lucene::SerialMergeScheduler>());
   for (const auto& [id, text] : documents) {
     const auto document = newLucene<Lucene::Document>();
@@ -133,6 +134,19 @@ TEST(RescoringExamples, TheChangedLineRescoresTheHits) {
   CandidateScore score;
   scorer->score("how do i keep bread fresh", std::span(&candidate, 1), std::span(&score, 1), {});
   EXPECT_NEAR(better.front().score, score.score, 1e-3);
+}
+
+// A query of inflected words finds what `relucent search` finds.
+TEST(RescoringExamples, ParseAsTheIndexWasAnalyzed) {
+  const TemporaryFolder folder;
+  const auto builder = IndexBuilder::open(folder.path() / "index", IndexBuilder::Mode::create, {});
+  builder->add("other", "A duplicate key opens the same lock as the first one.");
+  builder->add("rdfind", "Finds duplicated file names and contents, and removes one file of each pair.");
+  builder->commit({});
+  builder->close();
+  const auto hits = run(RELUCENT_PLAIN_SEARCH, folder.path() / "index", "finding duplicates of files");
+  ASSERT_EQ(hits.size(), 2U);
+  EXPECT_EQ(hits.front().id, "rdfind");
 }
 
 }  // namespace

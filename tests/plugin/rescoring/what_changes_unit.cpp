@@ -14,8 +14,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "relucent/english_analyzer.h"
+#include "relucent/index_builder.h"
 #include "relucent/rescore_query.h"
 #include "relucent/rescoring_query_parser.h"
+#include "relucent/text_query.h"
 #include "tests/support/rescoring_support.h"
 
 namespace relucent {
@@ -182,6 +185,58 @@ TEST_F(WhatChanges, AllValuesOfTheTextFieldAreReadAndTheFirstIdCounts) {
   EXPECT_EQ(rescored(searcher->search(term_query("word"), 1))->rescored, 1);
   EXPECT_EQ(seen->texts, std::vector<std::string>{"5 and café"});
   EXPECT_EQ(seen->ids, std::vector<std::string>{"first"});
+}
+
+class AnotherAnalyzer : public WhatChanges {
+ protected:
+  static constexpr const char* kWarning = "the index's analyzer";
+
+  Lucene::IndexSearcherPtr searcher_of(AnalyzerKind recorded) {
+    config.first_stage.analyzer = recorded;
+    config.log = log.config();
+    IndexBuilder::Options options;
+    options.first_stage = config.first_stage;
+    const auto builder = IndexBuilder::open(folder.path() / "index", IndexBuilder::Mode::create, options);
+    builder->add("a", "Finding Duplicate Files");
+    builder->add("b", "A lens, and the relation of its parts");
+    builder->commit({});
+    builder->close();
+    config.rescorer.enabled = false;
+    return openSearcher(folder.path() / "index", config);
+  }
+  static Lucene::QueryPtr parsed(const Lucene::AnalyzerPtr& analyzer, const wchar_t* text) {
+    return newLucene<Lucene::QueryParser>(Lucene::LuceneVersion::LUCENE_30, L"contents", analyzer)->parse(text);
+  }
+  static Lucene::AnalyzerPtr standard() {
+    return newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
+  }
+};
+
+TEST_F(AnotherAnalyzer, OfAQueryIsLoggedOnce) {
+  const auto searcher = searcher_of(AnalyzerKind::english);
+  for (int i = 0; i < 3; ++i) searcher->search(parsed(standard(), L"find duplicate files"), 10);
+  EXPECT_EQ(log.count(kWarning), 1U) << log.text();
+  EXPECT_EQ(log.count("\"duplicate\", but the index's analyzer (\"english\") makes \"duplic\""), 1U) << log.text();
+}
+
+TEST_F(AnotherAnalyzer, IsSeenInParsedTextsToo) {
+  const auto searcher = searcher_of(AnalyzerKind::whitespace);
+  RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, L"contents", standard());
+  searcher->search(parser.parse(L"Duplicate Files"), 10);
+  EXPECT_EQ(log.count("\"duplicate\", but the index's analyzer (\"whitespace\") makes \"Duplicate\""), 1U)
+      << log.text();
+}
+
+TEST_F(AnotherAnalyzer, IsNotSuspectedBehindWordsThatTheIndexLacks) {
+  const auto searcher = searcher_of(AnalyzerKind::english);
+  searcher->search(parsed(newLucene<EnglishAnalyzer>(), L"duplicate files of absent words"), 10);
+  searcher->search(parsed(standard(), L"absent words"), 10);  // the index has nothing of either form
+  searcher->search(parsed(newLucene<EnglishAnalyzer>(), L"title:files find~ dupl* +(finding)"), 10);
+  // "lenses" becomes "lens", which the index's "len" looks like the stem of.
+  searcher->search(makeTextQuery("lenses", config), 10);
+  // Words that the host added are not the text's.
+  searcher->search(newLucene<RescoreQuery>(parsed(newLucene<EnglishAnalyzer>(), L"doubles"), "duplicate files"), 10);
+  EXPECT_EQ(log.count(kWarning), 0U) << log.text();
 }
 
 class QueriesWithoutText : public ::testing::Test {
