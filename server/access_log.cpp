@@ -1,12 +1,17 @@
 #include "server/access_log.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <climits>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/utf8.h"
 #include "relucent/error.h"
@@ -18,6 +23,9 @@ namespace {
 
 // Of what a client may choose freely.
 constexpr std::size_t kMaxText = 200;
+constexpr std::size_t kMaxWaiting = std::size_t{1} << 20;
+constexpr std::chrono::milliseconds kLastLines{300};
+constexpr std::chrono::milliseconds kLookAgain{50};
 
 std::string now() {
   const auto time = std::chrono::system_clock::now();
@@ -30,26 +38,38 @@ std::string shortened(std::string_view text) { return std::string(utf8_prefix(te
 
 }  // namespace
 
-AccessLog::AccessLog(const std::string& file) : file_(file) { open(); }
-
-AccessLog::~AccessLog() {
-  if (out_ != nullptr && out_ != stdout) std::fclose(out_);
+AccessLog::AccessLog(const std::string& file) : file_(file) {
+  if (file_.empty()) return;
+  out_ = open();
+  ended_ = false;
+  writer_ = std::jthread([this] { write_lines(); });
 }
 
-void AccessLog::open() {
-  if (file_.empty()) return;
-  std::FILE* const out = file_ == "-" ? stdout : std::fopen(file_.c_str(), "ae");
-  if (out == nullptr) {
+AccessLog::~AccessLog() { (void)close(kLastLines); }
+
+bool AccessLog::close(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  if (!closing_) end_ = Clock::now() + limit;
+  closing_ = true;
+  changed_.notify_all();
+  return changed_.wait_until(lock, Clock::now() + limit + kLookAgain, [this] { return ended_; });
+}
+
+UniqueFd AccessLog::open() const {
+  if (file_ == "-") return {};
+  UniqueFd out(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (!out) {
     throw Error(ErrorKind::io, file_, fmt::format("cannot be written: {}", std::strerror(errno)),
                 "choose another [server] access_log");
   }
-  if (out_ != nullptr && out_ != stdout) std::fclose(out_);
-  out_ = out;
+  return out;
 }
 
 void AccessLog::reopen() {
+  if (file_.empty() || file_ == "-") return;
+  UniqueFd out = open();
   const std::lock_guard lock(mutex_);
-  open();
+  reopened_ = std::move(out);
 }
 
 void AccessLog::add(const HttpRequest& request, const HttpResponse& response, const std::string& client, bool cut) {
@@ -64,11 +84,75 @@ void AccessLog::add(const HttpRequest& request, const HttpResponse& response, co
   if (!response.note.empty()) line["note"] = response.note;
   if (cut) line["cut"] = true;
   if (const auto agent = request.header("user-agent"); !agent.empty()) line["user_agent"] = shortened(agent);
-  const std::string text = to_text(line) + "\n";
+  append(to_text(line) + "\n");
+}
+
+void AccessLog::append(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  if (out_ == nullptr) return;
-  std::fwrite(text.data(), 1, text.size(), out_);
-  std::fflush(out_);
+  if (closing_ || waiting_.size() + line.size() > kMaxWaiting) {
+    ++dropped_;
+    return;
+  }
+  waiting_ += line;
+  changed_.notify_all();
+}
+
+void AccessLog::write_lines() {
+  for (;;) {
+    std::string lines;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
+      if (waiting_.empty()) {
+        ended_ = true;
+        changed_.notify_all();
+        return;
+      }
+      lines.swap(waiting_);
+      if (reopened_) out_ = std::move(reopened_);
+    }
+    write(lines);
+    tell_dropped();
+  }
+}
+
+void AccessLog::tell_dropped() {
+  const std::uint64_t dropped = dropped_;
+  if (dropped == told_) return;
+  try {
+    write(to_text(Answer{{"time", now()}, {"dropped", dropped - told_}}) + "\n");
+    told_ = dropped;
+  } catch (const std::exception&) {  // no memory; the next time
+  }
+}
+
+void AccessLog::write(std::string_view lines) {
+  const int descriptor = out_ ? out_.get() : STDOUT_FILENO;
+  while (!lines.empty()) {
+    // So much is written to a pipe without waiting once poll() says that there is room.
+    const ssize_t count = wait_until_writable(descriptor)
+                              ? ::write(descriptor, lines.data(), std::min<std::size_t>(lines.size(), PIPE_BUF))
+                              : -1;
+    if (count > 0) {
+      lines.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EINTR && errno != EAGAIN) {
+      dropped_ += static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
+      return;
+    }
+  }
+}
+
+/// False if writing must end, or fails.
+bool AccessLog::wait_until_writable(int descriptor) {
+  for (;;) {
+    pollfd wanted{descriptor, POLLOUT, 0};
+    const int ready = ::poll(&wanted, 1, static_cast<int>(kLookAgain.count()));
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return ready > 0;
+    const std::lock_guard lock(mutex_);
+    if (Clock::now() < end_) continue;
+    errno = ETIMEDOUT;
+    return false;
+  }
 }
 
 }  // namespace relucent::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -36,8 +37,8 @@ class FairQueue {
         --size_;
       }
       std::deque<Item>& line = lines_[client];
-      if (line.empty()) turns_.push_back(client);
       line.push_back(std::move(item));
+      if (line.size() == 1) add_turn(client, line);
       ++size_;
     }
     arrived_.notify_one();
@@ -49,17 +50,13 @@ class FairQueue {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [this] { return closed_ || size_ > 0; });
     if (size_ == 0) return std::nullopt;
-    const std::string client = std::move(turns_.front());
+    const auto line = lines_.find(turns_.front());
+    if (line->second.size() > 1) turns_.push_back(turns_.front());
     turns_.pop_front();
-    const auto line = lines_.find(client);
     std::optional<Item> item(std::move(line->second.front()));
     line->second.pop_front();
     --size_;
-    if (line->second.empty()) {
-      lines_.erase(line);
-    } else {
-      turns_.push_back(client);
-    }
+    if (line->second.empty()) lines_.erase(line);
     return item;
   }
 
@@ -68,16 +65,20 @@ class FairQueue {
   std::vector<Item> take_if(Predicate is_due) {
     std::vector<Item> taken;
     const std::lock_guard lock(mutex_);
+    std::size_t due = 0;
+    for (const auto& [client, line] : lines_) due += static_cast<std::size_t>(std::ranges::count_if(line, is_due));
+    taken.reserve(2 * due);  // some more may become due
     for (auto line = lines_.begin(); line != lines_.end();) {
-      std::deque<Item> kept;
+      auto kept = line->second.begin();
       for (Item& item : line->second) {
-        if (is_due(item)) {
+        if (taken.size() < taken.capacity() && is_due(item)) {
           taken.push_back(std::move(item));
         } else {
-          kept.push_back(std::move(item));
+          if (&*kept != &item) *kept = std::move(item);
+          ++kept;
         }
       }
-      line->second = std::move(kept);
+      line->second.erase(kept, line->second.end());
       if (line->second.empty()) {
         std::erase(turns_, line->first);
         line = lines_.erase(line);
@@ -105,6 +106,17 @@ class FairQueue {
 
  private:
   using Lines = std::map<std::string, std::deque<Item>>;
+
+  /// Without memory for it the new item goes, not its turn alone.
+  void add_turn(const std::string& client, std::deque<Item>& line) {
+    try {
+      turns_.push_back(client);
+    } catch (...) {
+      line.clear();
+      lines_.erase(client);
+      throw;
+    }
+  }
 
   std::size_t items_of(const std::string& client) const {
     const auto line = lines_.find(client);

@@ -1,12 +1,15 @@
-// All of Boost.Beast and Boost.Asio is in this file, because its headers take half a minute to compile.
+// All of Boost.Asio's server is in this file, because its headers take half a minute to compile.
 #include "server/http_server.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -16,22 +19,28 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <cctype>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/status.hpp>
+#include <cerrno>
 #include <csignal>
+#include <iterator>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "relucent/error.h"
 #include "relucent/version.h"
+#include "server/refusal.h"
+#include "server/request_parser.h"
 
 namespace relucent::server {
 namespace {
 
 namespace net = boost::asio;
-namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using tcp = net::ip::tcp;
 using Failure = boost::system::error_code;
@@ -41,55 +50,38 @@ constexpr std::size_t kReadAtOnce = 16 << 10;
 // After an answer to a request that was not read to its end, so that the client sees the answer and not a reset.
 constexpr std::chrono::seconds kLingerTime{2};
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxLingering = 256;
 constexpr std::chrono::milliseconds kTick{20};
-constexpr std::size_t kMaxRefusals = 64;  // connections above the limit that are being told so
-
-std::string to_string(beast::string_view text) { return {text.data(), text.size()}; }
+constexpr std::chrono::milliseconds kPause{100};  // after a failure that may pass: no descriptor left, no memory
+constexpr std::string_view kVersion = "HTTP/1.1 ";
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 auto into(Failure& failure) { return net::redirect_error(net::use_awaitable, failure); }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
-HttpResponse refusal(int status, std::string_view message, std::string_view type) {
-  // The texts below have nothing that JSON must escape.
-  HttpResponse response{status, fmt::format(R"({{"error":"{}","error_type":"{}"}})", message, type)};
-  response.note = message;
-  return response;
-}
-
-/// The answer to what the parser refused; none if there is nobody to answer.
-std::optional<HttpResponse> answer_to(const Failure& failure, const ServerConfig& settings) {
-  if (failure == http::error::body_limit) {
-    return refusal(413, fmt::format("the body is longer than {} bytes ([server] body_bytes)", settings.body_bytes),
-                   "Validation");
-  }
-  if (failure == http::error::header_limit || failure == http::error::buffer_overflow) {
-    return refusal(431,
-                   fmt::format("the headers are longer than {} bytes ([server] header_bytes)", settings.header_bytes),
-                   "Validation");
-  }
-  if (failure == http::error::end_of_stream || failure == http::error::partial_message) return std::nullopt;
-  if (failure.category() == http::make_error_code(http::error::bad_version).category()) {
-    return refusal(400, "this is not a valid HTTP/1.1 request", "Validation");
-  }
-  return std::nullopt;
-}
+/// How threads reach the server's one, as long as there is one.
+struct Line {
+  std::mutex mutex;
+  net::io_context* context = nullptr;
+};
 
 }  // namespace
 
 struct HttpServer::Implementation {
   class Connection;
+  class Mailbox;
+  class Exchange;
 
   ServerConfig settings;
   Callbacks callbacks;
   std::uint16_t port = 0;
-  bool draining = false;
-  std::size_t refusals = 0, dropped = 0;
+  bool draining = false, accepting = false;
+  std::size_t dropped = 0;
+  std::size_t lingering = 0;  // of the connections
+  std::size_t held = 0;       // bytes of bodies and answers
   std::set<Connection*> connections;
+  std::vector<pollfd> polled;
+  std::vector<Connection*> polled_connections;
+  std::shared_ptr<Line> line = std::make_shared<Line>();
   // Owns the coroutines and through them the connections, so it ends before what they refer to.
   net::io_context context{1};
   tcp::acceptor acceptor{context};
@@ -97,217 +89,304 @@ struct HttpServer::Implementation {
   net::steady_timer ticker{context}, drain_limit{context};
 
   net::awaitable<void> accept();
-  net::awaitable<void> refuse(tcp::socket socket);
+  void welcome(tcp::socket socket);
+  void begin();
   void wait_for_signal();
   void tick();
+  void look_after_connections();
+  void look_for_clients_that_left();
   void end_if_drained();
   void abandon_all();
 };
 
-/// A connection and the exchange that is under way on it. Used in the server's thread alone, but for answer(), gone()
-/// and what they touch.
-class HttpServer::Implementation::Connection : public std::enable_shared_from_this<Connection> {
+/// Where the answer of another thread arrives. The thread may keep it beyond the connection and the server.
+class HttpServer::Implementation::Mailbox {
  public:
-  Connection(Implementation& server, tcp::socket socket)
-      : server_(server), stream_(std::move(socket)), answered_(server.context) {
-    Failure ignored;
-    const auto end = stream_.socket().remote_endpoint(ignored);
-    if (!ignored) address_ = end.address().to_string();
-    stream_.socket().set_option(tcp::no_delay(true), ignored);
-    server_.connections.insert(this);
-    server_.callbacks.opened(server_.connections.size());
-  }
-  ~Connection() {
-    server_.connections.erase(this);
-    server_.callbacks.opened(server_.connections.size());
-    server_.end_if_drained();
-  }
+  Mailbox(std::shared_ptr<Line> line, Connection& connection) : line_(std::move(line)), connection_(&connection) {}
 
-  net::awaitable<void> serve();
-  /// Closes the connection if no request is under way.
-  void close_if_idle() {
-    if (idle_) stream_.close();
-  }
-  void abandon() {
-    if (exchange_stop_) {
-      exchange_stop_->request_stop();
-      ++server_.dropped;
-    }
-    stream_.close();
-  }
+  /// Nothing: the request was lost. Any thread.
+  static void put(const std::shared_ptr<Mailbox>& mailbox, std::optional<HttpResponse> answer) noexcept;
+  // The rest is for the server's thread.
+  bool filled() const noexcept { return filled_.load(std::memory_order_acquire); }
+  HttpResponse take() { return answer_ ? std::move(*answer_) : answer_of({500, "Backend", "the request was lost"}); }
+  void close() noexcept { connection_ = nullptr; }
 
  private:
-  class Exchange;
-
-  net::awaitable<bool> read(std::optional<HttpRequest>& request, bool first);
-  net::awaitable<bool> write(const HttpRequest& request, HttpResponse response, bool keep_alive);
-  net::awaitable<HttpResponse> handled(HttpRequest request);
-  net::awaitable<void> linger();
-  void watch_client();
-
-  Implementation& server_;
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
-  std::string address_;
-  bool idle_ = true;       // no byte of a request has arrived
-  bool all_read_ = false;  // of the request that is answered
-  unsigned version_ = 11;
-  bool keep_alive_ = true;
-  std::optional<std::stop_source> exchange_stop_;
-  net::steady_timer answered_;  // cancelled when the answer is there
-  std::optional<HttpResponse> response_;
+  std::shared_ptr<Line> line_;
+  Connection* connection_;
+  std::optional<HttpResponse> answer_;  // written before filled_, read after it
+  std::atomic<bool> filled_ = false;
 };
 
-class HttpServer::Implementation::Connection::Exchange final : public HttpExchange {
+class HttpServer::Implementation::Exchange final : public HttpExchange {
  public:
-  Exchange(std::shared_ptr<Connection> connection, HttpRequest request, std::stop_token gone)
-      : connection_(std::move(connection)), request_(std::move(request)), gone_(std::move(gone)) {}
+  Exchange(std::shared_ptr<Mailbox> mailbox, std::shared_ptr<const HttpRequest> request, std::stop_token gone)
+      : mailbox_(std::move(mailbox)), request_(std::move(request)), gone_(std::move(gone)) {}
   ~Exchange() override {
-    if (!done_) answer(refusal(500, "the request was lost", "Backend"));
+    if (!done_.exchange(true)) Mailbox::put(mailbox_, std::nullopt);
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  const HttpRequest& request() const override { return request_; }
+  const HttpRequest& request() const override { return *request_; }
   std::stop_token gone() const override { return gone_; }
   void answer(HttpResponse response) override {
-    if (done_.exchange(true)) return;
-    // The connection is given away with the answer: whoever answers may be the last owner, in another thread.
-    net::io_context& context = connection_->server_.context;
-    net::post(context, [connection = std::move(connection_), answer = std::move(response)]() mutable {
-      connection->response_ = std::move(answer);
-      connection->answered_.cancel();
-    });
+    if (!done_.exchange(true)) Mailbox::put(mailbox_, std::move(response));
   }
 
  private:
-  std::shared_ptr<Connection> connection_;
-  HttpRequest request_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::shared_ptr<const HttpRequest> request_;
   std::stop_token gone_;
   std::atomic<bool> done_ = false;
 };
 
-net::awaitable<void> HttpServer::Implementation::Connection::serve() {
-  const auto self = shared_from_this();
-  for (bool first = true;; first = false) {
-    std::optional<HttpRequest> request;
-    if (!co_await read(request, first)) break;
-    const HttpRequest head{request->method, request->path, request->headers, {}, address_, request->arrived};
-    HttpResponse response = co_await handled(std::move(*request));
-    if (!co_await write(head, std::move(response), keep_alive_ && !server_.draining)) break;
-    if (server_.draining) break;
+/// A connection and the exchange that is under way on it. Used in the server's thread alone.
+class HttpServer::Implementation::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Implementation& server, tcp::socket socket)
+      : server_(server), socket_(std::move(socket)), answered_(server.context) {
+    Failure ignored;
+    const auto end = socket_.remote_endpoint(ignored);
+    if (!ignored) address_ = end.address().to_string();
+    socket_.set_option(tcp::no_delay(true), ignored);
+    server_.connections.insert(this);
+    server_.callbacks.opened(server_.connections.size());
   }
-  stream_.close();
+  ~Connection() {
+    if (client_gone_) client_gone_->request_stop();
+    if (mailbox_) mailbox_->close();
+    release();
+    set_lingering(false);
+    server_.connections.erase(this);
+    server_.callbacks.opened(server_.connections.size());
+    server_.end_if_drained();
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  net::awaitable<void> serve();
+  /// Tells a client that there are too many connections.
+  net::awaitable<void> turn_away();
+  /// Closes the connection if no request is under way.
+  void close_if_idle() {
+    if (idle_) close();
+  }
+  void close_if_overdue(Clock::time_point now) {
+    if (now < deadline_ || !socket_.is_open()) return;
+    overdue_ = true;
+    close();
+  }
+  void abandon() {
+    if (client_gone_) {
+      client_gone_->request_stop();
+      ++server_.dropped;
+    }
+    close();
+  }
+  /// Continues if the answer is there.
+  void wake() {
+    if (mailbox_ && mailbox_->filled()) answered_.cancel();
+  }
+  bool is_watched() const { return client_gone_ && mailbox_ && !client_gone_->stop_requested(); }
+  int descriptor() { return socket_.native_handle(); }
+  void client_ended(int events);
+  void set_lingering(bool lingering) {
+    server_.lingering += static_cast<std::size_t>(lingering) - static_cast<std::size_t>(lingers_);
+    lingers_ = lingering;
+  }
+
+ private:
+  net::awaitable<bool> serve_one(bool first);
+  net::awaitable<bool> receive();
+  net::awaitable<HttpResponse> handled(std::shared_ptr<HttpRequest> request);
+  net::awaitable<bool> write(const HttpRequest& request, HttpResponse response, bool keep_alive);
+  net::awaitable<void> linger();
+  bool hold(std::size_t bytes);
+  void release() { server_.held -= std::exchange(held_, 0); }
+  void close() {
+    Failure ignored;
+    socket_.close(ignored);
+  }
+  void expires_after(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
+
+  Implementation& server_;
+  tcp::socket socket_;
+  std::string unread_;
+  std::string address_;
+  Clock::time_point deadline_ = Clock::time_point::max();  // then the connection is cut
+  bool overdue_ = false;
+  bool idle_ = true;       // no byte of a request has arrived
+  bool all_read_ = false;  // of the request that is answered
+  bool old_version_ = false;
+  bool lingers_ = false;
+  std::size_t held_ = 0;   // of server_.held
+  std::size_t begun_ = 0;  // bytes of the answer that were sent before it was there
+  std::optional<std::stop_source> client_gone_;
+  std::shared_ptr<Mailbox> mailbox_;
+  net::steady_timer answered_;  // cancelled when the answer is there
+};
+
+void HttpServer::Implementation::Mailbox::put(const std::shared_ptr<Mailbox>& mailbox,
+                                              std::optional<HttpResponse> answer) noexcept {
+  mailbox->answer_ = std::move(answer);
+  mailbox->filled_.store(true, std::memory_order_release);
+  const std::lock_guard lock(mailbox->line_->mutex);
+  if (mailbox->line_->context == nullptr) return;
+  try {
+    net::post(*mailbox->line_->context, [mailbox] {
+      if (mailbox->connection_ != nullptr) mailbox->connection_->wake();
+    });
+  } catch (const std::exception&) {  // no memory; the next tick finds the answer
+  }
 }
 
-/// Reads one request. False: the connection is to be closed.
-net::awaitable<bool> HttpServer::Implementation::Connection::read(std::optional<HttpRequest>& request, bool first) {
+net::awaitable<void> HttpServer::Implementation::Connection::serve() {
+  const auto self = shared_from_this();
+  try {
+    for (bool first = true, open = true; open; first = false) open = co_await serve_one(first);
+  } catch (const std::exception&) {  // no memory for this connection
+  }
+  close();
+}
+
+/// Reads and answers a request. False: the connection is to be closed.
+net::awaitable<bool> HttpServer::Implementation::Connection::serve_one(bool first) {
   const ServerConfig& settings = server_.settings;
-  Failure failure;
-  idle_ = buffer_.size() == 0;
+  idle_ = unread_.empty();
   if (idle_) {
     if (server_.draining) co_return false;
-    stream_.expires_after(first ? settings.read_timeout : settings.idle_timeout);
-    const std::size_t count = co_await stream_.async_read_some(buffer_.prepare(kReadAtOnce), into(failure));
-    if (failure) co_return false;
-    buffer_.commit(count);
+    expires_after(first ? settings.read_timeout : settings.idle_timeout);
+    const bool arrived = co_await receive();
+    if (!arrived) co_return false;
     idle_ = false;
   }
-  const Clock::time_point arrived = Clock::now();
-  stream_.expires_after(settings.read_timeout);
+  expires_after(settings.read_timeout);
   all_read_ = false;
 
-  http::request_parser<http::string_body> parser;
-  parser.header_limit(static_cast<std::uint32_t>(settings.header_bytes));
-  parser.body_limit(static_cast<std::uint64_t>(settings.body_bytes));
-  co_await http::async_read_header(stream_, buffer_, parser, into(failure));
-  const auto& message = parser.get();
-  // Two lengths: another server on the way may have read the other one.
-  if (!failure && message.count(http::field::transfer_encoding) > 0 && message.count(http::field::content_length) > 0) {
-    failure = http::error::bad_transfer_encoding;
-  }
-  if (!failure && lower(to_string(message[http::field::expect])) == "100-continue") {
-    http::response<http::empty_body> go_on{http::status::continue_, message.version()};
-    co_await http::async_write(stream_, go_on, into(failure));
-  }
-  if (!failure) co_await http::async_read(stream_, buffer_, parser, into(failure));
-  HttpRequest read;
-  read.address = address_;
-  read.arrived = arrived;
-  if (failure) {
-    keep_alive_ = false;
-    if (failure == beast::error::timeout) {
-      server_.callbacks.finished(read, refusal(408, "the request did not arrive in time", "Timeout"), true);
+  const auto request = std::make_shared<HttpRequest>();
+  request->address = address_;
+  request->arrived = Clock::now();
+  RequestParser parser(settings, *request, [this](std::size_t bytes) { return hold(bytes); });
+  std::optional<HttpResponse> answer;
+  try {
+    while (!parser.complete() && !answer) {
+      if (unread_.empty()) {
+        const bool arrived = co_await receive();
+        if (!arrived) {
+          if (overdue_) {
+            server_.callbacks.finished(*request, answer_of({408, "Timeout", "the request did not arrive in time"}),
+                                       true);
+          }
+          co_return false;
+        }
+      }
+      const bool had_head = parser.has_head();
+      unread_.erase(0, parser.take(unread_));
+      if (had_head || !parser.has_head()) continue;
+      old_version_ = parser.old_version();
+      answer = server_.callbacks.judge(*request);
+      if (answer || parser.complete()) continue;
+      parser.expect_body();
+      if (!parser.waits_to_continue() || !unread_.empty()) continue;
+      Failure failure;
+      co_await net::async_write(socket_, net::buffer(kContinue), into(failure));
+      if (failure) co_return false;
     }
-    if (auto response = answer_to(failure, settings)) co_await write(read, std::move(*response), false);
-    co_return false;
+  } catch (const Refusal& refusal) {
+    answer = answer_of(refusal);
   }
-  all_read_ = true;
-  version_ = message.version();
-  keep_alive_ = message.keep_alive();
-  read.method = to_string(message.method_string());
-  const std::string target = to_string(message.target());
-  read.path = target.substr(0, target.find('?'));
-  for (const auto& field : message) {
-    read.headers.emplace(lower(to_string(field.name_string())), to_string(field.value()));
+  all_read_ = parser.complete();
+  if (!answer) {
+    answer = co_await handled(request);
+    request->body = {};
   }
-  read.body = std::move(parser.get().body());
-  request = std::move(read);
-  co_return true;
+  const bool keep_alive = all_read_ && parser.keep_alive() && !server_.draining;
+  const bool stays_open = co_await write(*request, std::move(*answer), keep_alive);
+  co_return stays_open;
+}
+
+/// Waits for bytes. False: there will be none.
+net::awaitable<bool> HttpServer::Implementation::Connection::receive() {
+  for (;;) {
+    Failure failure;
+    co_await socket_.async_wait(tcp::socket::wait_read, into(failure));
+    if (failure) co_return false;
+    // A buffer for the moment, so that connections hold no more than has arrived.
+    const auto read = [this] {
+      std::array<char, kReadAtOnce> bytes;
+      const ssize_t count = ::recv(descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (count > 0) unread_.assign(bytes.data(), static_cast<std::size_t>(count));
+      return count;
+    };
+    const ssize_t count = read();
+    if (count > 0) co_return true;
+    if (count == 0 || (errno != EAGAIN && errno != EINTR)) co_return false;
+  }
 }
 
 /// Waits for the answer of another thread.
-net::awaitable<HttpResponse> HttpServer::Implementation::Connection::handled(HttpRequest request) {
-  exchange_stop_.emplace();
-  response_.reset();
-  stream_.expires_never();
+net::awaitable<HttpResponse> HttpServer::Implementation::Connection::handled(std::shared_ptr<HttpRequest> request) {
+  deadline_ = Clock::time_point::max();
+  client_gone_.emplace();
+  mailbox_ = std::make_shared<Mailbox>(server_.line, *this);
   answered_.expires_at(net::steady_timer::time_point::max());
-  server_.callbacks.handle(
-      std::make_shared<Exchange>(shared_from_this(), std::move(request), exchange_stop_->get_token()));
-  watch_client();
-  while (!response_) {
+  server_.callbacks.handle(std::make_shared<Exchange>(mailbox_, std::move(request), client_gone_->get_token()));
+  while (!mailbox_->filled()) {
     Failure ignored;
     co_await answered_.async_wait(into(ignored));
   }
-  Failure ignored;
-  stream_.socket().cancel(ignored);  // no longer watched
-  HttpResponse response = std::move(*response_);
-  response_.reset();
+  HttpResponse response = mailbox_->take();
+  mailbox_->close();
+  mailbox_.reset();
   co_return response;
 }
 
-/// Requests a stop of the exchange when the client closes its end.
-void HttpServer::Implementation::Connection::watch_client() {
-  if (buffer_.size() > 0) return;  // it has sent more
-  stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](const Failure& failure) {
-    if (failure) return;
-    char byte = 0;
-    const auto count = ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (count <= 0 && self->exchange_stop_) self->exchange_stop_->request_stop();
-  });
+/// Who has shut down its end may have left, or only be done with sending. The beginning of the answer tells: the
+/// system of a client that left replies with a reset.
+void HttpServer::Implementation::Connection::client_ended(int events) {
+  if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
+    client_gone_->request_stop();
+    return;
+  }
+  if ((events & POLLRDHUP) == 0 || begun_ > 0) return;
+  const ssize_t sent = ::send(descriptor(), kVersion.data(), kVersion.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent > 0) begun_ = static_cast<std::size_t>(sent);
+}
+
+/// Whether the connection may hold so many bytes. They count until the answer is written.
+bool HttpServer::Implementation::Connection::hold(std::size_t bytes) {
+  const std::size_t others = server_.held - held_;
+  if (others + bytes > kHeldBodies * static_cast<std::size_t>(server_.settings.body_bytes)) return false;
+  server_.held = others + bytes;
+  held_ = bytes;
+  return true;
 }
 
 /// False: the connection is to be closed.
 net::awaitable<bool> HttpServer::Implementation::Connection::write(const HttpRequest& request, HttpResponse response,
                                                                    bool keep_alive) {
-  http::response<http::string_body> message{static_cast<http::status>(response.status), version_};
-  message.set(http::field::server, fmt::format("relucent/{}", version()));
-  message.set(http::field::content_type, response.type);
-  message.set("X-Content-Type-Options", "nosniff");
-  for (const auto& [name, value] : response.headers) message.set(name, value);
-  message.keep_alive(keep_alive);
-  message.body() = std::move(response.body);
-  message.prepare_payload();
-  if (request.method == "HEAD") message.body().clear();  // Content-Length stays
-  stream_.expires_after(server_.settings.write_timeout);
-  Failure failure;
-  if (request.method == "HEAD") {
-    http::response_serializer<http::string_body> serializer(message);
-    co_await http::async_write_header(stream_, serializer, into(failure));
-  } else {
-    co_await http::async_write(stream_, message, into(failure));
+  const auto status = http::obsolete_reason(static_cast<http::status>(response.status));
+  std::string head = fmt::format(
+      "{}{} {}\r\nServer: relucent/{}\r\nContent-Type: {}\r\nX-Content-Type-Options: nosniff\r\nContent-Length: {}\r\n",
+      kVersion, response.status, std::string_view(status.data(), status.size()), version(), response.type,
+      response.body.size());
+  for (const auto& [name, value] : response.headers) {
+    fmt::format_to(std::back_inserter(head), "{}: {}\r\n", name, value);
   }
-  exchange_stop_.reset();
+  if (!keep_alive) head += "Connection: close\r\n";
+  if (keep_alive && old_version_) head += "Connection: keep-alive\r\n";
+  head += "\r\n";
+  const std::string_view body = request.method == "HEAD" ? std::string_view() : response.body;
+  const std::array<net::const_buffer, 2> parts = {net::buffer(head) + std::exchange(begun_, 0), net::buffer(body)};
+  // A large answer counts as a body does, so that clients who take none cannot have any number computed.
+  server_.held += response.body.size() - std::exchange(held_, response.body.size());
+  expires_after(server_.settings.write_timeout);
+  Failure failure;
+  co_await net::async_write(socket_, parts, into(failure));
+  release();
+  client_gone_.reset();
+  response.body = {};
   server_.callbacks.finished(request, response, static_cast<bool>(failure));
   if (failure) co_return false;
   if (!keep_alive) co_await linger();
@@ -316,65 +395,76 @@ net::awaitable<bool> HttpServer::Implementation::Connection::write(const HttpReq
 
 net::awaitable<void> HttpServer::Implementation::Connection::linger() {
   Failure failure;
-  stream_.socket().shutdown(tcp::socket::shutdown_send, failure);
-  if (all_read_ || failure) co_return;
-  stream_.expires_after(kLingerTime);
-  for (std::size_t total = 0; !failure && total < kLingerBytes;) {
-    buffer_.consume(buffer_.size());
-    total += co_await stream_.async_read_some(buffer_.prepare(kReadAtOnce), into(failure));
+  socket_.shutdown(tcp::socket::shutdown_send, failure);
+  if (all_read_ || failure || server_.lingering >= kMaxLingering) co_return;
+  set_lingering(true);
+  expires_after(kLingerTime);
+  for (std::size_t total = 0; total < kLingerBytes; total += unread_.size()) {
+    unread_ = {};
+    const bool arrived = co_await receive();
+    if (!arrived) co_return;
   }
+}
+
+net::awaitable<void> HttpServer::Implementation::Connection::turn_away() {
+  const auto self = shared_from_this();
+  try {
+    HttpRequest nothing;
+    nothing.arrived = Clock::now();
+    idle_ = false;
+    co_await write(nothing, answer_of({503, "Overloaded", "too many connections"}), false);
+  } catch (const std::exception&) {
+  }
+  close();
 }
 
 net::awaitable<void> HttpServer::Implementation::accept() {
+  accepting = true;
   while (acceptor.is_open()) {
-    Failure failure;
-    tcp::socket socket = co_await acceptor.async_accept(into(failure));
-    if (failure == net::error::operation_aborted) co_return;
-    if (failure) {  // for example no file descriptor left
-      net::steady_timer until_later(context, std::chrono::milliseconds(100));
-      co_await until_later.async_wait(into(failure));
-      continue;
+    bool pause = false;
+    try {
+      Failure failure;
+      tcp::socket socket = co_await acceptor.async_accept(into(failure));
+      if (failure == net::error::operation_aborted) break;
+      pause = static_cast<bool>(failure);  // for example no file descriptor left
+      if (!pause) welcome(std::move(socket));
+    } catch (const std::exception&) {
+      pause = true;
     }
-    if (connections.size() < static_cast<std::size_t>(settings.connections)) {
-      auto connection = std::make_shared<Connection>(*this, std::move(socket));
-      net::co_spawn(
-          context, [connection] { return connection->serve(); }, net::detached);
-    } else if (refusals < kMaxRefusals) {
-      net::co_spawn(context, refuse(std::move(socket)), net::detached);
+    if (!pause) continue;
+    try {
+      Failure ignored;
+      net::steady_timer until_later(context, kPause);
+      co_await until_later.async_wait(into(ignored));
+    } catch (const std::exception&) {  // not even for a timer
+      std::this_thread::sleep_for(kTick);
     }
   }
+  accepting = false;
 }
 
-/// Tells a client that there are too many connections.
-net::awaitable<void> HttpServer::Implementation::refuse(tcp::socket socket) {
-  ++refusals;
-  beast::tcp_stream stream(std::move(socket));
-  stream.expires_after(std::chrono::seconds(1));
-  http::response<http::string_body> message{http::status::service_unavailable, 11};
-  message.set(http::field::content_type, "application/json");
-  message.set(http::field::retry_after, "1");
-  message.keep_alive(false);
-  HttpResponse response = refusal(503, "too many connections", "Overloaded");
-  message.body() = response.body;
-  message.prepare_payload();
-  Failure failure;
-  co_await http::async_write(stream, message, into(failure));
-  stream.socket().shutdown(tcp::socket::shutdown_send, failure);
-  char rest[1024];
-  for (int reads = 0; !failure && reads < 16; ++reads) {
-    co_await stream.async_read_some(net::buffer(rest), into(failure));
-  }
-  --refusals;
-  HttpRequest nothing;
-  nothing.arrived = Clock::now();
-  callbacks.finished(nothing, response, false);
+void HttpServer::Implementation::welcome(tcp::socket socket) {
+  const bool full = connections.size() - lingering >= static_cast<std::size_t>(settings.connections);
+  if (full && lingering >= kMaxLingering) return;
+  auto connection = std::make_shared<Connection>(*this, std::move(socket));
+  connection->set_lingering(full);
+  net::co_spawn(
+      context, [connection, full] { return full ? connection->turn_away() : connection->serve(); }, net::detached);
+}
+
+/// Also after an exception, which may have ended any of these.
+void HttpServer::Implementation::begin() {
+  signals.cancel();
+  wait_for_signal();
+  tick();
+  if (!accepting && !draining) net::co_spawn(context, accept(), net::detached);
 }
 
 void HttpServer::Implementation::wait_for_signal() {
   signals.async_wait([this](const Failure& failure, int signal) {
     if (failure) return;
-    callbacks.signal(signal);
     wait_for_signal();
+    callbacks.signal(signal);
   });
 }
 
@@ -382,9 +472,33 @@ void HttpServer::Implementation::tick() {
   ticker.expires_after(kTick);
   ticker.async_wait([this](const Failure& failure) {
     if (failure) return;
-    callbacks.tick();
     tick();
+    look_after_connections();
+    callbacks.tick();
   });
+}
+
+void HttpServer::Implementation::look_after_connections() {
+  const auto now = Clock::now();
+  for (Connection* connection : connections) {
+    connection->close_if_overdue(now);
+    connection->wake();
+  }
+  look_for_clients_that_left();
+}
+
+void HttpServer::Implementation::look_for_clients_that_left() {
+  polled.clear();
+  polled_connections.clear();
+  for (Connection* connection : connections) {
+    if (!connection->is_watched()) continue;
+    polled_connections.push_back(connection);
+    polled.push_back({connection->descriptor(), POLLRDHUP, 0});
+  }
+  if (polled.empty() || ::poll(polled.data(), polled.size(), 0) <= 0) return;
+  for (std::size_t i = 0; i < polled.size(); ++i) {
+    if (polled[i].revents != 0) polled_connections[i]->client_ended(polled[i].revents);
+  }
 }
 
 void HttpServer::Implementation::end_if_drained() {
@@ -401,6 +515,7 @@ HttpServer::HttpServer(const ServerConfig& settings, Callbacks callbacks)
   auto& self = *implementation_;
   self.settings = settings;
   self.callbacks = std::move(callbacks);
+  self.line->context = &self.context;
   Failure failure;
   const auto address = net::ip::make_address(settings.host == "localhost" ? "127.0.0.1" : settings.host, failure);
   if (failure) {
@@ -425,17 +540,26 @@ HttpServer::HttpServer(const ServerConfig& settings, Callbacks callbacks)
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) self.signals.add(signal);
 }
 
-HttpServer::~HttpServer() { implementation_->draining = false; }
+HttpServer::~HttpServer() {
+  implementation_->draining = false;  // so that the last connection stops nothing
+  const std::lock_guard lock(implementation_->line->mutex);
+  implementation_->line->context = nullptr;
+}
 
 std::uint16_t HttpServer::port() const noexcept { return implementation_->port; }
 
 void HttpServer::run() {
   auto& self = *implementation_;
   std::signal(SIGPIPE, SIG_IGN);
-  self.wait_for_signal();
-  self.tick();
-  net::co_spawn(self.context, self.accept(), net::detached);
-  self.context.run();
+  for (;;) {
+    try {
+      self.begin();
+      self.context.run();
+      return;
+    } catch (...) {  // no memory
+      std::this_thread::sleep_for(kTick);
+    }
+  }
 }
 
 void HttpServer::drain() {

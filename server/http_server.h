@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "relucent/config.h"
 #include "server/http.h"
@@ -10,10 +11,17 @@
 namespace relucent::server {
 
 /// An HTTP/1.1 server. One thread reads, writes and calls the functions below; they must not block. Computation belongs
-/// into other threads, which call HttpExchange::answer().
+/// into other threads, which call HttpExchange::answer(); they may do so after the server's end. What all connections
+/// hold is bounded: `connections` times a few `header_bytes`, and bodies of `kHeldBodies` times `body_bytes`.
 class HttpServer {
  public:
+  /// Bodies of full length that are held at a time; a request with one more is refused with 429.
+  static constexpr std::size_t kHeldBodies = 4;
+
   struct Callbacks {
+    /// Called with the line and the headers before a body is read; what it returns is the answer, and no body is read.
+    std::function<std::optional<HttpResponse>(const HttpRequest& head)> judge;
+    /// Called with the others, when they are complete.
     std::function<void(std::shared_ptr<HttpExchange>)> handle;
     /// What was answered, also to what never became a request: then method and path may be empty. `cut`: the client did
     /// not get it all.
@@ -28,7 +36,8 @@ class HttpServer {
   ~HttpServer();
 
   std::uint16_t port() const noexcept;
-  /// Serves until drain() or stop() has ended it.
+  /// Serves until drain() or stop() has ended it. An exception, for example for want of memory, costs at most the
+  /// connection that met it.
   void run();
   /// Accepts no further connection, closes those without a request, and ends when all others have their answers, or
   /// after drain_timeout. Call it from a callback.

@@ -35,7 +35,7 @@ class Metrics {
 
   void count_answer(const std::string& path, int status);
   /// Everything in Prometheus' text format.
-  std::string text(std::size_t waiting, const ScoreCacheCounts& cache) const;
+  std::string text(std::size_t waiting, std::uint64_t unlogged, const ScoreCacheCounts& cache) const;
 
  private:
   mutable std::mutex mutex_;

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "server/json.h"
+
 namespace relucent::server {
 namespace {
 
@@ -71,6 +73,16 @@ Refusal refusal_of(const Error& error) {
     case ErrorKind::internal: break;
   }
   return {424, "Backend", message};
+}
+
+HttpResponse answer_of(const Refusal& refusal) {
+  HttpResponse response{
+      refusal.status(),
+      to_text({{"error", refusal.what()}, {"error_type", refusal.type()}, {"message", refusal.what()}})};
+  response.note = refusal.what();
+  if (refusal.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (refusal.status() == 429 || refusal.status() == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
 }
 
 }  // namespace relucent::server

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "relucent/error.h"
+#include "server/http.h"
 
 namespace relucent::server {
 
@@ -31,6 +32,9 @@ inline Refusal too_much(const std::string& message) { return {413, "Validation",
 /// What a client is told about an error of the library, without paths of this machine. A deadline is 504, what the
 /// request asked wrongly 422, the rest 424, as text-embeddings-inference answers for a failing backend.
 Refusal refusal_of(const Error& error);
+
+/// The answer that states it, with text-embeddings-inference's keys, and `message`, which Cohere's clients read.
+HttpResponse answer_of(const Refusal& refusal);
 
 /// `text` with every path of a file or folder replaced by its last part.
 std::string without_paths(const std::string& text);

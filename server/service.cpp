@@ -16,6 +16,7 @@
 #include "relucent/threads.h"
 #include "relucent/version.h"
 #include "server/json.h"
+#include "server/origin.h"
 #include "server/page.h"
 #include "server/refusal.h"
 #include "server/rerank_requests.h"
@@ -26,20 +27,11 @@ namespace relucent::server {
 namespace {
 
 constexpr int kMaxConcurrency = 8;
+constexpr std::chrono::milliseconds kEndTime{300};  // of threads that were told to end
 constexpr const char* kTimeoutHeader = "x-request-timeout-ms";
 
 int concurrency_of(const ServerConfig& settings) {
   return settings.concurrency > 0 ? settings.concurrency : std::min(2 * available_cores(), kMaxConcurrency);
-}
-
-HttpResponse answer_of(const Refusal& refusal) {
-  // text-embeddings-inference's keys, and the one in which Cohere's clients look.
-  HttpResponse response{
-      refusal.status(),
-      to_text({{"error", refusal.what()}, {"error_type", refusal.type()}, {"message", refusal.what()}})};
-  response.note = refusal.what();
-  if (refusal.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return response;
 }
 
 HttpResponse not_allowed(std::string_view methods) {
@@ -55,33 +47,6 @@ bool is_json(std::string_view content_type) {
                                [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
   return same &&
          (content_type.size() == json.size() || content_type[json.size()] == ';' || content_type[json.size()] == ' ');
-}
-
-/// A Host or Origin without scheme and port.
-std::string_view host_name(std::string_view authority) {
-  if (const auto scheme = authority.find("://"); scheme != std::string_view::npos) {
-    authority.remove_prefix(scheme + 3);
-  }
-  if (authority.starts_with('[')) return authority.substr(0, authority.find(']') + 1);
-  return authority.substr(0, authority.find(':'));
-}
-
-bool is_loopback(std::string_view host) {
-  return host == "localhost" || host.starts_with("127.") || host == "::1" || host == "[::1]";
-}
-
-/// Throws Refusal 403 for a web page of another site: a browser sends its requests to this machine, too.
-void require_own_page(const HttpRequest& request, bool open_to_this_machine) {
-  const std::string_view origin = request.header("origin");
-  if (origin.empty()) return;
-  const std::string_view host = request.header("host");
-  const bool same = origin.ends_with(host) && origin.size() > host.size() + 3 &&
-                    origin.substr(0, origin.size() - host.size()).ends_with("://");
-  if (!same || host.empty()) throw Refusal(403, "Validation", "web pages of other sites may not use this server");
-  // A name that resolves to this machine does not make a page ours.
-  if (open_to_this_machine && !is_loopback(host_name(host))) {
-    throw Refusal(403, "Validation", "without a token, web pages must come from localhost");
-  }
 }
 
 std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
@@ -109,6 +74,17 @@ void set_timing(const StageTimes& times, std::size_t characters, std::int64_t to
   add("x-queue-time", queued);
   add("x-inference-time", in_milliseconds(times.encode));
 }
+
+class InProgress {
+ public:
+  explicit InProgress(std::atomic<std::int64_t>& count) : count_(count) { ++count_; }
+  ~InProgress() { --count_; }
+  InProgress(const InProgress&) = delete;
+  InProgress& operator=(const InProgress&) = delete;
+
+ private:
+  std::atomic<std::int64_t>& count_;
+};
 
 Refusal deadline_passed() { return {504, "Timeout", "the request's deadline passed"}; }
 
@@ -141,66 +117,102 @@ Service::Service(const ServerConfig& settings, Open open, Say say)
       queue_(static_cast<std::size_t>(settings.queue)),
       engine_(open_(nullptr)),
       tokens_(std::make_shared<const Tokens>(Tokens::load(settings.token_file))) {
-  for (int i = 0; i < concurrency_of(settings_); ++i) workers_.emplace_back([this] { compute_jobs(); });
-  reloader_ = std::jthread([this](const std::stop_token& stop) { reload_when_asked(stop); });
-}
-
-Service::~Service() {
-  reloader_.request_stop();
-  queue_.close();
-  workers_.clear();
-}
-
-std::size_t Service::run(const std::function<void(std::uint16_t port)>& ready) {
-  HttpServer http(
-      settings_,
-      {.handle = [this](std::shared_ptr<HttpExchange> exchange) { handle(exchange); },
-       .finished =
-           [this](const HttpRequest& request, const HttpResponse& response, bool cut) {
-             const auto& files = page_files();
-             const bool known =
-                 std::ranges::any_of(routes(), [&](const Route& route) { return route.path == request.path; }) ||
-                 std::ranges::any_of(files, [&](const PageFile& file) { return file.path == request.path; }) ||
-                 request.path == "/health" || request.path == "/ready" || request.path == "/info" ||
-                 request.path == "/metrics";
-             metrics_.count_answer(known ? request.path : "other", response.status);
-             if (cut) ++metrics_.cut;
-             access_log_.add(request, response, client_of(request), cut);
-           },
-       .signal = [this](int signal) { on_signal(signal); },
-       .opened = [this](std::size_t open) { metrics_.connections = static_cast<std::int64_t>(open); },
-       .tick = [this] { refuse_overdue(); }});
-  http_ = &http;
-  ready(http.port());
-  if (!is_loopback(settings_.host) && !tokens()->required()) {
-    say_("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
-  }
-  http.run();
-  // No thread may hold an exchange when its server ends.
-  queue_.take_if([](const Job&) { return true; });
-  queue_.close();
-  workers_.clear();
-  http_ = nullptr;
-  return http.dropped();
-}
-
-void Service::handle(const std::shared_ptr<HttpExchange>& exchange) {
-  const HttpRequest& request = exchange->request();
   try {
-    const auto route = std::ranges::find_if(routes(), [&](const Route& one) { return one.path == request.path; });
-    if (route == routes().end() || request.method != "POST") {
-      exchange->answer(answer_now(exchange));
-      return;
+    start_threads();
+  } catch (...) {
+    (void)end_threads();
+    throw;
+  }
+}
+
+void Service::start_threads() {
+  workers_.resize(static_cast<std::size_t>(concurrency_of(settings_)));
+  for (std::jthread& worker : workers_) {
+    start_thread(worker, [this](const std::stop_token&) { compute_jobs(); });
+  }
+  start_thread(reloader_, [this](const std::stop_token& stop) { reload_when_asked(stop); });
+}
+
+Service::~Service() { (void)end_threads(); }
+
+/// How many threads do not end: one that computes may be stuck in a scorer, one that logs in a pipe that nobody reads.
+std::size_t Service::end_threads() {
+  queue_.close();
+  reloader_.request_stop();
+  const bool logged = access_log_.close(kEndTime);
+  std::unique_lock lock(mutex_);
+  thread_ended_.wait_for(lock, kEndTime, [this] { return threads_ == 0; });
+  return static_cast<std::size_t>(threads_) + (logged ? 0 : 1);
+}
+
+Service::Ended Service::run(const std::function<void(std::uint16_t port)>& ready) {
+  Ended ended;
+  {
+    HttpServer http(settings_,
+                    {.judge = [this](const HttpRequest& head) { return judge(head); },
+                     .handle = [this](std::shared_ptr<HttpExchange> exchange) { enqueue(exchange); },
+                     .finished = [this](const HttpRequest& request, const HttpResponse& response,
+                                        bool cut) { count_answer(request, response, cut); },
+                     .signal = [this](int signal) { on_signal(signal); },
+                     .opened = [this](std::size_t open) { metrics_.connections = static_cast<std::int64_t>(open); },
+                     .tick = [this] { refuse_overdue(); }});
+    http_ = &http;
+    ready(http.port());
+    if (!is_loopback(settings_.host) && !tokens()->required()) {
+      say_("warning: whoever reaches this address may use the server; set a token with --token-file or RELUCENT_TOKEN");
     }
-    enqueue(exchange, *route);
+    http.run();
+    ended.dropped = http.dropped();
+  }
+  http_ = nullptr;
+  queue_.take_if([](const Job&) { return true; });
+  ended.stuck_threads = end_threads();
+  return ended;
+}
+
+void Service::count_answer(const HttpRequest& request, const HttpResponse& response, bool cut) {
+  const auto is_path = [&](const auto& one) { return one.path == request.path; };
+  const bool known = std::ranges::any_of(routes(), is_path) || std::ranges::any_of(page_files(), is_path) ||
+                     request.path == "/health" || request.path == "/ready" || request.path == "/info" ||
+                     request.path == "/metrics";
+  metrics_.count_answer(known ? request.path : "other", response.status);
+  if (cut) ++metrics_.cut;
+  access_log_.add(request, response, client_of(request), cut);
+}
+
+const Service::Route* Service::route_of(const HttpRequest& request) {
+  if (request.method != "POST") return nullptr;
+  const auto route = std::ranges::find_if(routes(), [&](const Route& one) { return one.path == request.path; });
+  return route == routes().end() ? nullptr : &*route;
+}
+
+/// The answer to a request that needs no body, or whose body would be read in vain.
+std::optional<HttpResponse> Service::judge(const HttpRequest& head) const {
+  try {
+    const bool token_required = tokens()->required();
+    if (!token_required) require_known_host(head, is_loopback(settings_.host));
+    const Route* route = route_of(head);
+    if (route == nullptr) return answer_now(head);
+    require_token(head);
+    require_own_page(head);
+    if (draining_) return draining_answer();
+    if (!is_json(head.header("content-type"))) {
+      throw Refusal(415, "Validation", "the header Content-Type must be application/json");
+    }
+    const bool reranks = route->compute == &Service::rerank;
+    const auto engine = this->engine();
+    if (reranks ? !engine->can_rerank() : !engine->can_search()) {
+      throw Refusal(404, "Validation", reranks ? "this server has no model" : "this server has no index");
+    }
+    timeout_in(head);
+    return std::nullopt;
   } catch (const Refusal& refusal) {
-    exchange->answer(answer_of(refusal));
+    return answer_of(refusal);
   }
 }
 
 /// What needs no computation, and requests that nothing answers.
-HttpResponse Service::answer_now(const std::shared_ptr<HttpExchange>& exchange) {
-  const HttpRequest& request = exchange->request();
+HttpResponse Service::answer_now(const HttpRequest& request) const {
   const bool get = request.method == "GET" || request.method == "HEAD";
   for (const PageFile& file : page_files()) {
     if (file.path != request.path) continue;
@@ -223,7 +235,8 @@ HttpResponse Service::answer_now(const std::shared_ptr<HttpExchange>& exchange) 
   if (request.path == "/ready") return ready();
   require_token(request);
   if (request.path == "/info") return info();
-  return {200, metrics_.text(queue_.size(), engine()->cache()), "text/plain; version=0.0.4; charset=utf-8"};
+  return {200, metrics_.text(queue_.size(), access_log_.dropped(), engine()->cache()),
+          "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 void Service::require_token(const HttpRequest& request) const {
@@ -232,48 +245,58 @@ void Service::require_token(const HttpRequest& request) const {
   throw Refusal(401, "Validation", "a bearer token is needed");
 }
 
-void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route) {
+void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
-  require_token(request);
-  require_own_page(request, !tokens()->required() && is_loopback(settings_.host));
-  if (draining_) return exchange->answer(draining_answer());
-  if (!is_json(request.header("content-type"))) {
-    throw Refusal(415, "Validation", "the header Content-Type must be application/json");
-  }
-  Job job{exchange, &route, engine(), {}};
-  const bool reranks = route.compute == &Service::rerank;
-  if (reranks ? !job.engine->can_rerank() : !job.engine->can_search()) {
-    throw Refusal(404, "Validation", reranks ? "this server has no model" : "this server has no index");
-  }
   const auto longest = settings_.request_timeout;
-  job.deadline = request.arrived + longest;
+  Job job{exchange, route_of(request), engine(), request.arrived + longest};
   if (const auto asked = timeout_in(request); asked && *asked < longest.count()) {
     job.deadline = request.arrived + std::chrono::milliseconds(*asked);
   }
   if (auto refused = queue_.push(client_of(request), std::move(job))) refused->exchange->answer(overloaded());
 }
 
+void Service::start_thread(std::jthread& thread, std::function<void(const std::stop_token&)> work) {
+  const std::lock_guard lock(mutex_);
+  thread = std::jthread([this, work = std::move(work)](const std::stop_token& stop) {
+    work(stop);
+    const std::lock_guard ended(mutex_);
+    --threads_;
+    thread_ended_.notify_all();
+  });
+  ++threads_;
+}
+
 void Service::compute_jobs() {
-  while (auto job = queue_.pop()) {
-    if (job->exchange->gone().stop_requested()) {
-      job->exchange->answer(answer_of({499, "Timeout", "the client has closed the connection"}));
-      continue;
+  for (;;) {
+    try {
+      auto job = queue_.pop();
+      if (!job) return;
+      compute(std::move(*job));
+    } catch (const std::exception&) {  // no memory; the exchange answers when it ends
     }
-    ++metrics_.computing;
-    const auto start = Clock::now();
-    const double queued = in_milliseconds(start - job->exchange->request().arrived);
-    metrics_.in_queue.add(queued / 1000);
-    HttpResponse response = computed(*job);
-    const double seconds = in_milliseconds(time_since(start)) / 1000;
-    metrics_.computed.add(seconds);
-    mean_seconds_ = mean_seconds_ * 0.9 + seconds * 0.1;
-    --metrics_.computing;
-    response.measures.insert(response.measures.begin(), {{"queue_ms", queued}, {"compute_ms", seconds * 1000}});
-    // What the request held is let go before the next one is waited for.
-    const auto exchange = std::move(job->exchange);
-    job.reset();
-    exchange->answer(std::move(response));
   }
+}
+
+void Service::compute(Job job) {
+  if (job.exchange->gone().stop_requested()) {
+    job.exchange->answer(answer_of({499, "Timeout", "the client has closed the connection"}));
+    return;
+  }
+  const auto start = Clock::now();
+  const double queued = in_milliseconds(start - job.exchange->request().arrived);
+  metrics_.in_queue.add(queued / 1000);
+  HttpResponse response = [&] {
+    const InProgress counted(metrics_.computing);
+    return computed(job);
+  }();
+  const double seconds = in_milliseconds(time_since(start)) / 1000;
+  metrics_.computed.add(seconds);
+  mean_seconds_ = mean_seconds_ * 0.9 + seconds * 0.1;
+  response.measures.insert(response.measures.begin(), {{"queue_ms", queued}, {"compute_ms", seconds * 1000}});
+  // What the request held is let go before the next one is waited for.
+  const auto exchange = std::move(job.exchange);
+  job = {};
+  exchange->answer(std::move(response));
 }
 
 HttpResponse Service::computed(const Job& job) {
@@ -368,15 +391,11 @@ void Service::refuse_overdue() {
 HttpResponse Service::overloaded() const {
   const double wait = mean_seconds_ * static_cast<double>(queue_.size()) / concurrency_of(settings_);
   HttpResponse response = answer_of({429, "Overloaded", "too many requests are waiting"});
-  response.headers.emplace_back("Retry-After", fmt::format("{:.0f}", std::clamp(std::ceil(wait), 1.0, 60.0)));
+  response.headers = {{"Retry-After", fmt::format("{:.0f}", std::clamp(std::ceil(wait), 1.0, 60.0))}};
   return response;
 }
 
-HttpResponse Service::draining_answer() const {
-  HttpResponse response = answer_of({503, "Unhealthy", "the server is ending"});
-  response.headers.emplace_back("Retry-After", "1");
-  return response;
-}
+HttpResponse Service::draining_answer() const { return answer_of({503, "Unhealthy", "the server is ending"}); }
 
 HttpResponse Service::ready() const {
   return draining_ ? draining_answer() : HttpResponse{200, to_text({{"status", "ready"}})};

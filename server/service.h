@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -29,17 +30,23 @@ class Service {
   /// Tells the operator.
   using Say = std::function<void(const std::string&)>;
 
+  struct Ended {
+    std::size_t dropped = 0;  ///< requests without an answer
+    /// Threads that did not end in time, for example in a scorer that looks at no stop signal. If there are any, end
+    /// the process without destroying the Service.
+    std::size_t stuck_threads = 0;
+  };
+
   /// Throws Error.
   Service(const ServerConfig& settings, Open open, Say say);
-  /// Ends the threads; what is still queued is not answered.
+  /// Waits for the threads; what is still queued is not answered.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends at once, SIGHUP reloads.
   /// @param ready  called with the port before the first request
-  /// Returns the number of requests that were dropped.
-  std::size_t run(const std::function<void(std::uint16_t port)>& ready);
+  Ended run(const std::function<void(std::uint16_t port)>& ready);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -52,12 +59,19 @@ class Service {
   };
 
   static const std::vector<Route>& routes();
-  void handle(const std::shared_ptr<HttpExchange>& exchange);
-  HttpResponse answer_now(const std::shared_ptr<HttpExchange>& exchange);
+  /// Null if the request is not for one of them.
+  static const Route* route_of(const HttpRequest& request);
+  std::optional<HttpResponse> judge(const HttpRequest& head) const;
+  HttpResponse answer_now(const HttpRequest& request) const;
   /// Throws Refusal.
   void require_token(const HttpRequest& request) const;
-  void enqueue(const std::shared_ptr<HttpExchange>& exchange, const Route& route);
+  void enqueue(const std::shared_ptr<HttpExchange>& exchange);
+  void count_answer(const HttpRequest& request, const HttpResponse& response, bool cut);
+  void start_threads();
+  void start_thread(std::jthread& thread, std::function<void(const std::stop_token&)> work);
+  std::size_t end_threads();
   void compute_jobs();
+  void compute(Job job);
   HttpResponse computed(const Job& job);
   HttpResponse rerank(const Job& job, StopSignal stop);
   HttpResponse search(const Job& job, StopSignal stop);
@@ -89,6 +103,9 @@ class Service {
   std::shared_ptr<const Tokens> tokens_;
   std::condition_variable_any reload_asked_;
   bool asked_ = false;
+
+  int threads_ = 0;  ///< that run
+  std::condition_variable thread_ended_;
 
   HttpServer* http_ = nullptr;
   std::vector<std::jthread> workers_;

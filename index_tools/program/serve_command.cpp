@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -58,14 +59,17 @@ int run(const ServeOptions& options) {
     description = engine->can_rerank() ? engine->model().description : "BM25";
     return engine;
   };
-  server::Service service(settings, open, say);
-  const std::size_t dropped = service.run([&](std::uint16_t port) {
+  auto service = std::make_unique<server::Service>(settings, open, say);
+  const server::Service::Ended ended = service->run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
   });
-  if (dropped == 0) return ok;
-  say(fmt::format("{} requests were dropped", dropped));
-  return degraded;
+  if (ended.dropped > 0) say(fmt::format("{} requests were dropped", ended.dropped));
+  if (ended.stuck_threads > 0) {
+    say(fmt::format("{} threads did not end in time", ended.stuck_threads));
+    std::_Exit(ended.dropped == 0 ? ok : degraded);  // what they still use must stay
+  }
+  return ended.dropped == 0 ? ok : degraded;
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ struct ServerConfig {
   std::chrono::milliseconds read_timeout{10'000};     ///< from a request's first byte to its last one
   std::chrono::milliseconds idle_timeout{60'000};     ///< between two requests on a connection
   std::chrono::milliseconds write_timeout{30'000};    ///< until the client has taken an answer
-  std::chrono::milliseconds drain_timeout{30'000};    ///< from SIGTERM until what still runs is dropped
+  std::chrono::milliseconds drain_timeout{3'000};     ///< from SIGTERM until what still runs is dropped
 
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
