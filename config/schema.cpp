@@ -239,6 +239,10 @@ std::vector<Key> make_schema() {
                        "The rescore window: how many first-stage hits are rescored, whatever page is requested."),
       whole_number_key("rescorer", "max_length", FIELD(rescorer.max_length), {0, 1'000'000},
                        "Maximum input length in tokens, including the query; 0 is the checkpoint's value."),
+      whole_number_key(
+          "rescorer", "max_query_length", FIELD(rescorer.max_query_length), {0, 1'000'000},
+          "Maximum number of a query's word pieces; more than fit into the input is no limit; 0 is the checkpoint's "
+          "limit, if it has one."),
       whole_number_key("rescorer", "attention_window", FIELD(rescorer.attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
       choice_key("rescorer", "pattern", FIELD(rescorer.pattern),

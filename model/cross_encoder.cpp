@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/families/pattern.h"
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
+#include "model/input/pair_lengths.h"
 #include "model/input/piece_places.h"
 #include "model/input/sentences.h"
 #include "model/input/tokenized_batch.h"
@@ -18,7 +21,6 @@
 namespace relucent {
 namespace {
 
-constexpr std::size_t kMaxQueryLength = 30;      // word pieces
 constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
 constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
@@ -33,6 +35,10 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     bad_option(fmt::format("max_length {} is out of range", options.max_length),
                fmt::format("give 0 or a number from {} to {}, the longest input of {}", least, most,
                            checkpoint.folder.string()));
+  }
+  if (options.max_query_length < 0) {
+    bad_option(fmt::format("max_query_length {} is out of range", options.max_query_length),
+               "give 1 or more word pieces, or 0 for the checkpoint's limit");
   }
   if (options.attention_window && *options.attention_window < -1) {
     bad_option(fmt::format("attention_window {} is out of range", *options.attention_window),
@@ -68,7 +74,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
         description_(std::move(checkpoint.configuration.description)),
         tokenizer_(std::move(checkpoint.tokenizer)),
         input_(checkpoint.configuration.input, *tokenizer_),
-        max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length) {
+        max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
+        max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit) {
     if (options.attention_window && !options.pattern) {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
@@ -96,13 +103,35 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::string warning() const override { return warning_; }
   const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
   std::int32_t max_length() const noexcept override { return max_length_; }
+  std::int32_t max_query_length() const noexcept override { return max_query_length_; }
 
  private:
   bool by_sentences() const { return options_.by_sentences && options_.long_documents != LongDocuments::truncate; }
   std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
                                              std::vector<std::int32_t>& room, const StopSignal& stop) const;
-  TokenizedBatch tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
-                          PairScores& scores) const;
+  /// The most pieces of a query that are read beside any document.
+  std::size_t query_limit() const {
+    return max_query_length_ > 0 ? static_cast<std::size_t>(max_query_length_) : std::numeric_limits<std::size_t>::max();
+  }
+  /// What an input has places for besides special tokens.
+  std::size_t places() const { return static_cast<std::size_t>(max_length_) - input_.special_tokens(); }
+  std::size_t pieces_to_read(std::size_t query) const;
+  /// Room for the ids of a document.
+  struct Pieces {
+    std::vector<std::int32_t> ids, sentences;
+  };
+  /// A document's ids, its chunks, and how many pieces of the query are read beside them.
+  struct Reading {
+    std::span<const std::int32_t> ids;
+    std::vector<Chunk> chunks;
+    std::size_t query = 0;
+  };
+  /// `query`: its number of pieces. The result's ids are the document's own or in `of`.
+  Reading read_document(std::size_t query, const PairDocument& document, Pieces& of, const StopSignal& stop) const;
+  /// By how many pieces of the query are read: a long document may leave a long query fewer places than a short one.
+  using Batches = std::map<std::size_t, TokenizedBatch>;
+  Batches tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
+                   PairScores& scores) const;
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
 
   CrossEncoderOptions options_;
@@ -111,7 +140,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   EncoderDescription description_;
   std::unique_ptr<const Tokenizer> tokenizer_;
   InputTemplate input_;
-  std::int32_t max_length_;
+  std::int32_t max_length_, max_query_length_;
   std::unique_ptr<const Backend> backend_;
 };
 
@@ -129,52 +158,78 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
   return room;
 }
 
-TokenizedBatch LoadedCrossEncoder::tokenize(std::string_view query, std::span<const PairDocument> documents,
-                                            const StopSignal& stop, PairScores& scores) const {
-  const auto most = static_cast<std::size_t>(max_length_);
+std::size_t LoadedCrossEncoder::pieces_to_read(std::size_t query) const {
+  const std::size_t deciding = deciding_pieces(query, places());
+  // Of a document that is split, all pieces matter.
+  return std::max(deciding, pieces_wanted(places() - std::min(query, places()), options_));
+}
+
+LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query, const PairDocument& document,
+                                                              Pieces& of, const StopSignal& stop) const {
+  const auto cut = [&](std::size_t pieces) {
+    const bool whole_or_cut = options_.long_documents == LongDocuments::truncate;
+    return (whole_or_cut ? cut_pair : cut_pair_for_chunks)({query, pieces}, places(), input_.form.cut);
+  };
+  Reading read;
+  if (!input_.sentence_start) {
+    const std::size_t wanted = by_sentences() ? deciding_pieces(query, places()) : pieces_to_read(query);
+    read.ids = document_ids(document, wanted, of.ids, stop);
+  }
+  PairLengths lengths = cut(read.ids.size());
+  if (input_.sentence_start || (by_sentences() && lengths.document > 0 && read.ids.size() > lengths.document)) {
+    of.sentences.clear();
+    const auto ends = encode_sentences(*tokenizer_, document.text, pieces_to_read(query), input_.sentence_start,
+                                       of.sentences, stop);
+    if (input_.sentence_start || !of.sentences.empty()) {
+      read.ids = of.sentences;
+      lengths = cut(read.ids.size());
+      if (by_sentences() && lengths.document > 0 && read.ids.size() > lengths.document)
+        read.chunks = sentence_chunks(ends, lengths.document, options_);
+    }
+  }
+  if (read.chunks.empty()) read.chunks = document_chunks(read.ids.size(), lengths.document, options_);
+  read.query = lengths.query;
+  return read;
+}
+
+LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
+                                                         std::span<const PairDocument> documents,
+                                                         const StopSignal& stop, PairScores& scores) const {
   std::vector<std::int32_t> query_pieces;
-  scores.query_truncated =
-      tokenizer_->encode(query, std::min(kMaxQueryLength, most - input_.special_tokens()), query_pieces, stop);
-  scores.query_tokens = static_cast<std::int32_t>(query_pieces.size());
-  TokenizedBatch batch(input_, query_pieces);
-  const std::size_t special = input_.special_tokens(), room = most - special - query_pieces.size();
+  const bool over_limit = tokenizer_->encode(query, query_limit(), query_pieces, stop);
+  const std::span<const std::int32_t> all = query_pieces;
+  scores.query_truncated = over_limit || all.size() > places();
+  scores.query_tokens = static_cast<std::int32_t>(documents.empty() ? std::min(all.size(), places()) : 0);
   std::optional<ChunkChoice> choice;
   if (options_.max_chunks > 0 && !options_.first_chunks) {
-    choice.emplace(query_pieces, tokenizer_->vocabulary_size(), static_cast<std::size_t>(options_.max_chunks));
+    // As many pieces as are read beside a chunk.
+    choice.emplace(all.first(std::min(all.size(), places() / 2)), tokenizer_->vocabulary_size(),
+                   static_cast<std::size_t>(options_.max_chunks));
   }
-  std::vector<std::int32_t> pieces, sentences;
+  Batches batches;
+  Pieces pieces;
   std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     stop.throw_if_due("tokenizing the documents");
-    // One more id than wanted shows that the document must be split or cut; the ids after it do not matter.
-    const std::size_t wanted = by_sentences() ? room : pieces_wanted(room, options_);
-    std::span<const std::int32_t> ids;
-    if (!input_.sentence_start) ids = document_ids(documents[i], wanted + 1, pieces, stop);
-    auto chunks = document_chunks(ids.size(), room, options_);
-    if (input_.sentence_start || (by_sentences() && room > 0 && ids.size() > room)) {
-      sentences.clear();
-      const auto ends = encode_sentences(*tokenizer_, documents[i].text, pieces_wanted(room, options_),
-                                         input_.sentence_start, sentences, stop);
-      if (input_.sentence_start || !sentences.empty()) {
-        ids = sentences;
-        const bool cut_there = by_sentences() && room > 0 && ids.size() > room;
-        chunks = cut_there ? sentence_chunks(ends, room, options_) : document_chunks(ids.size(), room, options_);
-      }
-    }
+    auto [ids, chunks, read] = read_document(all.size(), documents[i], pieces, stop);
     PairScore& score = scores.documents[i];
-    const std::size_t all = chunks.size();
+    const std::size_t count = chunks.size();
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
     if (options_.first_chunks && options_.max_chunks > 0) {
       chunks.resize(std::min(chunks.size(), static_cast<std::size_t>(options_.max_chunks)));
     }
-    score.truncated = chunks.size() < all || chunks.back().begin + chunks.back().size < ids.size();
+    score.truncated = chunks.size() < count || chunks.back().begin + chunks.back().size < ids.size();
+    score.query_truncated = over_limit || read < all.size();
+    scores.query_truncated = scores.query_truncated || score.query_truncated;
+    scores.query_tokens = std::max(scores.query_tokens, static_cast<std::int32_t>(read));
+    TokenizedBatch& batch = batches.try_emplace(read, input_, all.first(read)).first->second;
     for (const Chunk& chunk : chunks) {
       if (++chunks_added % kChunksBetweenLooks == 0) stop.throw_if_due("tokenizing the documents");
       batch.add(ids.subspan(chunk.begin, chunk.size), i, chunk.begin);
-      score.tokens += static_cast<std::int32_t>(special + query_pieces.size() + chunk.size);
+      score.tokens += static_cast<std::int32_t>(input_.special_tokens() + read + chunk.size);
     }
   }
-  return batch;
+  return batches;
 }
 
 std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop,
@@ -207,19 +262,21 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   PairScores scores;
   scores.documents.resize(documents.size());
   auto start = std::chrono::steady_clock::now();
-  const TokenizedBatch batch = tokenize(query, documents, stop, scores);
+  const Batches batches = tokenize(query, documents, stop, scores);
   scores.times.tokenize = time_since(start);
   if (documents.empty()) return scores;
 
   start = std::chrono::steady_clock::now();
-  const std::vector<float> logits = encode(batch, stop, scores);
-  for (const float logit : logits) {
-    if (!std::isfinite(logit)) {
-      throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
-                  "run `relucent model check`: the weights are damaged or exceed this precision's range");
+  for (const auto& [pieces, batch] : batches) {
+    const std::vector<float> logits = encode(batch, stop, scores);
+    for (const float logit : logits) {
+      if (!std::isfinite(logit)) {
+        throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
+                    "run `relucent model check`: the weights are damaged or exceed this precision's range");
+      }
     }
+    batch.combine(logits, options_, scores.documents);
   }
-  batch.combine(logits, options_, scores.documents);
   scores.times.encode = time_since(start);
   return scores;
 }

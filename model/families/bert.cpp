@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/families/config_reader.h"
+#include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
@@ -137,6 +138,7 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
     file.fail("type_vocab_size", "is 1, but documents have token type 1",
               "set token_type_embedding to false if the model was trained without token types");
   }
+  result.input.query_limit = read_query_limit(config, result.architecture);
   for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
   description.head = {.groups = {kCls}, .dense = true, .activation = variant.head_activation};

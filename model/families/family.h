@@ -9,6 +9,7 @@
 #include "model/families/tensor_reader.h"
 #include "model/formats/json_file.h"
 #include "model/graphs/document_graph.h"
+#include "model/input/pair_lengths.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {
@@ -23,6 +24,8 @@ struct InputForm {
   /// If set, the first group is not [CLS] but the token with this id that a decoder starts with, apart from the text.
   std::optional<std::int32_t> decoder_start;
   std::vector<std::string> outputs;  ///< words of the vocabulary whose outputs the head compares
+  PairCut cut = PairCut::longest_first;  ///< of an input that is too long
+  std::int32_t query_limit = 0;          ///< the most word pieces of a query; 0: as many as fit
 };
 
 /// How MIR reads a query and a document: in passages [PSG] query ([SNT] pieces of a sentence)+.

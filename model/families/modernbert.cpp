@@ -6,6 +6,7 @@
 #include <array>
 
 #include "model/families/config_reader.h"
+#include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
@@ -83,6 +84,7 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   attention.norm = NormPlacement::before;
   attention.positions.kind = PositionScheme::Kind::rotary;
   const Views pattern = views_of(config.pattern());
+  result.input.query_limit = read_query_limit(config, result.architecture);
   const std::int32_t window = config.size_or("local_attention", 1 << 20, 128) / 2;
   const double global_theta = read_theta(config, "full_attention", "global_rope_theta", 160000);
   const double local_theta = read_theta(config, "sliding_attention", "local_rope_theta", 10000);

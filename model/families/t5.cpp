@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "model/families/config_reader.h"
+#include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
@@ -94,6 +95,8 @@ FamilyConfiguration read_t5_configuration(const JsonFile& file) {
   result.input.before_document = "Document:";
   result.input.after_document = "Relevant:";
   result.input.outputs = {"true", "false"};
+  result.input.cut = PairCut::document_first;  // as monoT5's code: query and document are one text
+  result.input.query_limit = read_query_limit(config, result.architecture);
   result.max_tokens = config.size_or("n_positions", 1 << 20, 512);
   result.ignored_keys = config.unread_keys();
   return result;

@@ -3,44 +3,54 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace relucent {
 namespace {
 
-constexpr std::size_t kMaxTerms = 255;  // a query has 30 word pieces at most
+constexpr std::uint32_t kMaxTerms = 65'535;  // the later ones of a longer query do not count
 
 }  // namespace
 
 ChunkChoice::ChunkChoice(std::span<const std::int32_t> query, std::int32_t vocabulary_size, std::size_t most)
     : most_(std::max<std::size_t>(most, 1)), term_of_(static_cast<std::size_t>(vocabulary_size), 0) {
   for (const std::int32_t id : query) {
-    std::uint8_t& term = term_of_[static_cast<std::size_t>(id)];
-    if (term == 0 && terms_ < kMaxTerms) term = static_cast<std::uint8_t>(++terms_);
+    std::uint16_t& term = term_of_[static_cast<std::size_t>(id)];
+    if (term == 0 && terms_ < kMaxTerms) term = static_cast<std::uint16_t>(++terms_);
   }
 }
 
 /// Each chunk's score for the query.
 std::vector<double> ChunkChoice::match(const std::vector<Chunk>& chunks, std::span<const std::int32_t> pieces,
                                        const StopSignal& stop) const {
-  std::vector<std::uint32_t> counts(chunks.size() * terms_);  // [chunks][terms]
+  // Of each chunk only the terms that it contains, in their order.
+  struct Count {
+    std::uint32_t term, tf;
+  };
+  std::vector<std::vector<Count>> counts(chunks.size());
   std::vector<std::size_t> chunks_with(terms_);
+  std::vector<std::uint32_t> tf(terms_), found;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (i % 256 == 0) stop.throw_if_due("choosing the documents' chunks");
-    std::uint32_t* const count = counts.data() + i * terms_;
+    found.clear();
     for (const std::int32_t id : pieces.subspan(chunks[i].begin, chunks[i].size)) {
-      if (const std::uint8_t term = term_of_[static_cast<std::size_t>(id)]; term != 0) ++count[term - 1];
+      const std::uint16_t term = term_of_[static_cast<std::size_t>(id)];
+      if (term != 0 && tf[term - 1]++ == 0) found.push_back(term - 1U);
     }
-    for (std::size_t t = 0; t < terms_; ++t) chunks_with[t] += count[t] > 0 ? 1 : 0;
+    std::sort(found.begin(), found.end());
+    for (const std::uint32_t term : found) {
+      counts[i].push_back({term, std::exchange(tf[term], 0)});
+      ++chunks_with[term];
+    }
   }
   const auto all = static_cast<double>(chunks.size());
-  std::vector<double> scores(chunks.size());
+  std::vector<double> idf(terms_), scores(chunks.size());
   for (std::size_t t = 0; t < terms_; ++t) {
     const auto with = static_cast<double>(chunks_with[t]);
-    const double idf = std::log(1 + (all - with + 0.5) / (with + 0.5));
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      const double tf = counts[i * terms_ + t];
-      scores[i] += idf * tf / (tf + 1.2);
-    }
+    idf[t] = std::log(1 + (all - with + 0.5) / (with + 0.5));
+  }
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    for (const auto& [term, count] : counts[i]) scores[i] += idf[term] * count / (count + 1.2);
   }
   return scores;
 }

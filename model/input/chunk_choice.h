@@ -29,8 +29,9 @@ class ChunkChoice {
   std::vector<double> match(const std::vector<Chunk>& chunks, std::span<const std::int32_t> pieces,
                             const StopSignal& stop) const;
 
-  std::size_t most_, terms_ = 0;
-  std::vector<std::uint8_t> term_of_;  ///< by id: 1.. for the query's distinct pieces, 0 for others
+  std::size_t most_;
+  std::uint32_t terms_ = 0;
+  std::vector<std::uint16_t> term_of_;  ///< by id: 1.. for the query's distinct pieces, 0 for others
 };
 
 }  // namespace relucent

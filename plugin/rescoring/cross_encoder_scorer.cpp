@@ -42,6 +42,7 @@ std::shared_ptr<const CrossEncoder> load_encoder(const RescorerConfig& config, c
   CrossEncoderOptions options;
   options.backend = backend;
   options.max_length = config.max_length;
+  options.max_query_length = config.max_query_length;
   options.attention_window = config.attention_window;
   options.pattern = pattern_of(config.pattern);
   options.long_documents = long_documents_of(config.long_documents);
@@ -74,7 +75,7 @@ class CrossEncoderScorer final : public Scorer {
         [&](const CrossEncoder& encoder) { return encoder.score_documents(query, documents, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const PairScore& pair = pairs.documents.at(i);
-      scores[i] = {pair.logit, pair.tokens, pair.truncated, pairs.query_truncated, pair.best};
+      scores[i] = {pair.logit, pair.tokens, pair.truncated, pair.query_truncated, pair.best};
     }
     return {pairs.times, reason};
   }
@@ -96,8 +97,10 @@ class CrossEncoderScorer final : public Scorer {
   std::string describe() const override {
     const auto encoder = encoders_.encoder();
     if (!encoder) return "cross-encoder, not loaded: " + encoders_.problem();
-    return fmt::format("cross-encoder {} on {}, at most {} tokens", encoder->checkpoint().lexically_normal().string(),
-                       relucent::describe(encoder->backend()), encoder->max_length());
+    const std::int32_t of_query = encoder->max_query_length();
+    return fmt::format("cross-encoder {} on {}, at most {} tokens{}", encoder->checkpoint().lexically_normal().string(),
+                       relucent::describe(encoder->backend()), encoder->max_length(),
+                       of_query > 0 ? fmt::format(", {} of the query", of_query) : "");
   }
 
   std::string notice() const override { return encoders_.notice(); }

@@ -20,6 +20,7 @@ void refuse_text_keys(const RescorerConfig& config, std::string_view model, std:
                 fmt::format("remove the key: {} {}", model, reads));
   };
   if (config.max_length != 0) refuse("max_length");
+  if (config.max_query_length != 0) refuse("max_query_length");
   if (config.attention_window) refuse("attention_window");
   if (config.pattern != PatternChoice::checkpoint) refuse("pattern");
   if (config.long_documents != LongDocumentMode::truncate) refuse("long_documents");

@@ -66,6 +66,7 @@ struct RescorerConfig {
   std::int32_t threads = 0;                      ///< 0: every core this process may use
   std::int32_t window = 100;                     ///< rescore window: how many hits are rescored
   std::int32_t max_length = 0;                   ///< 0: the checkpoint's value
+  std::int32_t max_query_length = 0;             ///< word pieces of the query; 0: the checkpoint's limit, if any
   std::optional<std::int32_t> attention_window;  ///< unset: the checkpoint's value; -1: unlimited
   PatternChoice pattern = PatternChoice::checkpoint;
   ScoreMode score_mode = ScoreMode::replace;

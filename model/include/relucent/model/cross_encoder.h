@@ -29,6 +29,8 @@ enum class NamedPattern { full, longformer, qds, sparse };
 struct CrossEncoderOptions {
   BackendOptions backend;
   std::int32_t max_length = 0;  ///< tokens of the whole input, at most the position table; 0: the checkpoint's value
+  /// Word pieces of the query, without special tokens; more than fit: no limit. 0: the checkpoint's limit, if any.
+  std::int32_t max_query_length = 0;
   /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
   /// Overrides the checkpoint's pattern. With a pattern that has a window, an unset attention_window means the
@@ -58,13 +60,14 @@ struct PairScore {
   float logit = 0;
   std::int32_t tokens = 0;  ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
   bool truncated = false;   ///< the model did not see all of the document
+  bool query_truncated = false;  ///< the model did not see all of the query
   PieceRange best;          ///< of the document's pieces: the chunk with the greatest logit, or what was read
 };
 
 struct PairScores {
   std::vector<PairScore> documents;  ///< in the order given
-  std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
-  bool query_truncated = false;      ///< the query had more than 30 word pieces
+  std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens: the most beside any document
+  bool query_truncated = false;      ///< the model did not see all of the query beside some document
   StageTimes times;                  ///< tokenize, encode and device
   std::uint64_t device_bytes = 0;    ///< peak GPU memory of the activations; 0 on a CPU
 };
@@ -81,7 +84,8 @@ class RELUCENT_API CrossEncoder {
   static std::shared_ptr<const CrossEncoder> load(const std::filesystem::path& checkpoint,
                                                   const CrossEncoderOptions& options = {});
 
-  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). A document's score depends only
+  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). What is too long for the input is cut on
+  /// the right, the longer text first (in T5 the document first; docs/checkpoints.md). A document's score depends only
   /// on the query and its own text. An empty document gets a score like any other; callers that treat missing
   /// text differently leave it out.
   virtual PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
@@ -101,6 +105,8 @@ class RELUCENT_API CrossEncoder {
   virtual std::string warning() const { return {}; }
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;
   virtual std::int32_t max_length() const noexcept = 0;
+  /// The most word pieces of a query; 0: as many as fit.
+  virtual std::int32_t max_query_length() const noexcept { return 0; }
 };
 
 /// The bundled checkpoint's folder: $RELUCENT_MODEL, or share/relucent/model/relucent-minilm-l6-w4 beside the library.
