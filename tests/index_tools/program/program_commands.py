@@ -218,7 +218,7 @@ class Config(ProgramTest):
             lines = result.stderr.splitlines()
             name = "standard input" if source == "-" else str(source)
             places = [line.removeprefix(f"relucent: error: {name}:").split(": ")[0] for line in lines]
-            self.assertEqual(places, ["2:1", "3:14", "6:13", "11:1", "13:10", "7:2", "5:10"], result.stderr)
+            self.assertEqual(places, ["2:1", "3:14", "5:10", "6:13", "7:2", "11:1", "13:10"], result.stderr)
             self.assertEqual(result.stdout, "")
 
 
