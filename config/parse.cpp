@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "config/profile_errors.h"
@@ -68,8 +71,13 @@ void read_part(const Report& report, const std::function<void()>& read) {
   }
 }
 
-/// Where each key of a section (stage 0) or of a stage was written.
-using Places = std::map<std::pair<std::size_t, const Key*>, toml::source_region>;
+/// Where a key was written, and whether its value could be read.
+struct Place {
+  toml::source_region source;
+  bool sound = false;
+};
+/// Of each key of a section (stage 0) or of a stage.
+using Places = std::map<std::pair<std::size_t, const Key*>, Place>;
 
 void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places, const Report& report) {
   std::vector<std::string> names;
@@ -87,8 +95,10 @@ void read_stage(const toml::table& table, std::string_view name, Config& config,
       toml_error(name, written.source(), fmt::format("{} holds for all stages", found->name),
                  "set it in [rescorer], above the first [[rescorer.stages]]");
     }
+    Place& place = places[{config.rescorer.stages.size() + 1, found}];
+    place.source = value.source();
     read_key(*found, value, name, stage);
-    places[{config.rescorer.stages.size() + 1, found}] = value.source();
+    place.sound = true;
   };
   for (const auto& [written, value] : in_order(table)) {
     read_part(report, [&, key = written, node = value] { read(*key, *node); });
@@ -138,8 +148,10 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
       toml_error(name, written.source(), fmt::format("unknown key \"{}\" in [{}]", written.str(), section.str()),
                  did_you_mean(written.str(), names));
     }
+    Place& place = places[{0, found}];
+    place.source = value.source();
     read_key(*found, value, name, config);
-    places[{0, found}] = value.source();
+    place.sound = true;
   };
   const toml::node* stages = nullptr;
   for (const auto& [written, value] : in_order(*table)) {
@@ -162,7 +174,9 @@ Config read_profile(std::string_view toml_text, std::string_view name, const Rep
   for (const Conflict& conflict : find_conflicts(result)) {
     auto place = places.find({conflict.stage, conflict.key});
     if (place == places.end()) place = places.find({0, conflict.key});
-    report(Error(ErrorKind::invalid_data, place == places.end() ? std::string(name) : toml_place(name, place->second),
+    const bool written = place != places.end();
+    if (written && !place->second.sound) continue;  // was reported, and is not the value that conflicts
+    report(Error(ErrorKind::invalid_data, written ? toml_place(name, place->second.source) : std::string(name),
                  conflict.problem, conflict.remedy));
   }
   return result;
@@ -172,8 +186,18 @@ Config read_profile(std::string_view toml_text, std::string_view name, const Rep
 
 std::vector<Error> profile_errors(std::string_view toml_text, std::string_view name) {
   std::vector<Error> errors;
-  const Report note = [&errors](const Error& error) { errors.push_back(error); };
+  std::set<std::string> seen;  // stages inherit the conflicts of the section
+  const Report note = [&](const Error& error) {
+    if (seen.insert(error.what()).second) errors.push_back(error);
+  };
   read_part(note, [&] { read_profile(toml_text, name, note); });
+  // Sections and conflicts were read in another order than that of the lines.
+  const auto line = [name](const Error& error) {
+    const std::string& place = error.place();
+    return place.size() <= name.size() ? 0L : std::strtol(place.c_str() + name.size() + 1, nullptr, 10);
+  };
+  std::stable_sort(errors.begin(), errors.end(),
+                   [&](const Error& one, const Error& other) { return line(one) < line(other); });
   return errors;
 }
 

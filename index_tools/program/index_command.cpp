@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -112,7 +113,9 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
     std::cout << "  the whole corpus has " << with_commas(official) << " documents"
               << (official == summary.documents ? ": all are here" : "") << "\n";
   }
-  std::cout << "Next: relucent search --index " << job.index.string() << " \"your question\"\n";
+  // As it was called, so that the line can be pasted.
+  std::cout << "Next: " << program_invocation_name << " search --index " << job.index.string()
+            << " \"your question\"\n";
 }
 
 /// Returns how many documents were encoded.

@@ -74,8 +74,9 @@ void note_cut_texts(const Config& config) {
   std::cout.flush();
   std::cerr << "relucent: note: of texts that are longer than the model reads, only "
             << (truncates
-                    ? "the beginning counts; [rescorer] long_documents = \"maxp\" in a profile reads more of them\n"
-                    : "a part counts; [rescorer] max_chunks in a profile sets how much\n");
+                    ? "the beginning counts; with long_documents = \"maxp\" in a profile's [rescorer], a cross-encoder "
+                      "reads more\n"
+                    : "a part counts; max_chunks in a profile's [rescorer] sets how much a cross-encoder reads\n");
 }
 
 /// Answers a query for people or as JSON. The note about cut texts is given once: `cut_noted`.

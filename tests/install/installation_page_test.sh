@@ -17,6 +17,12 @@ if [ "${1:-}" != --inside ]; then
     exit 77
   fi
   [[ $(command -v cmake) == /usr/bin/* ]] || { echo "SKIPPED: cmake is not the system's"; exit 77; }
+  if [ "$build" != --fresh ] && [ -f "$build/build.ninja" ]; then
+    targets=$(sed -n 's/.*targets=(\(.*\))$/\1/p' "$source/demo.sh")
+    # shellcheck disable=SC2086
+    ninja -C "$build" -t inputs $targets | grep '^lib/librelucent\.so' >/dev/null ||
+      fail "./demo.sh builds $targets, without the library that cmake --install needs"
+  fi
   root=$(mktemp -d)
   trap 'rmdir "$root"' EXIT
   "${enter[@]}" "$0" --inside "$build" "$source" "$root"

@@ -61,6 +61,11 @@ class Program(ProgramTest):
         self.expect_error(2, 'did you mean "jsonl"?',
                           arguments=["index", "--corpus", "json", "--input", "x", "--index", self.folder / "y"])
 
+    def test_the_next_step_can_be_pasted(self):
+        documents, index = self.write("d.tsv", "a\tbread\n"), self.folder / "d.index"
+        shown = self.expect(run("index", "--corpus", "tsv", "--input", documents, "--index", index), 0).stdout
+        self.assertIn(f'Next: {PROGRAM} search --index {index} "your question"\n', shown)
+
     def test_the_formats_of_ones_own_documents_come_first(self):
         text = self.expect(run("index", "--help"), 0).stdout
         own, research = text.index("Your own documents"), text.index("Research collections")
@@ -218,7 +223,7 @@ class Config(ProgramTest):
             lines = result.stderr.splitlines()
             name = "standard input" if source == "-" else str(source)
             places = [line.removeprefix(f"relucent: error: {name}:").split(": ")[0] for line in lines]
-            self.assertEqual(places, ["2:1", "3:14", "6:13", "11:1", "13:10", "7:2", "5:10"], result.stderr)
+            self.assertEqual(places, ["2:1", "3:14", "5:10", "6:13", "7:2", "11:1", "13:10"], result.stderr)
             self.assertEqual(result.stdout, "")
 
 
