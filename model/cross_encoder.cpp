@@ -68,7 +68,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
         description_(std::move(checkpoint.configuration.description)),
         tokenizer_(std::move(checkpoint.tokenizer)),
         input_(checkpoint.configuration.input, *tokenizer_),
-        max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length) {
+        max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
+        prompt_(std::move(checkpoint.prompt)) {
     if (options.attention_window && !options.pattern) {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
@@ -112,6 +113,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::unique_ptr<const Tokenizer> tokenizer_;
   InputTemplate input_;
   std::int32_t max_length_;
+  std::string prompt_;
   std::unique_ptr<const Backend> backend_;
 };
 
@@ -207,7 +209,8 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   PairScores scores;
   scores.documents.resize(documents.size());
   auto start = std::chrono::steady_clock::now();
-  const TokenizedBatch batch = tokenize(query, documents, stop, scores);
+  const std::string prompted = prompt_ + std::string(query);
+  const TokenizedBatch batch = tokenize(prompted, documents, stop, scores);
   scores.times.tokenize = time_since(start);
   if (documents.empty()) return scores;
 
