@@ -75,7 +75,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
         tokenizer_(std::move(checkpoint.tokenizer)),
         input_(checkpoint.configuration.input, *tokenizer_),
         max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
-        max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit) {
+        max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit),
+        prompt_(std::move(checkpoint.prompt)) {
     if (options.attention_window && !options.pattern) {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
@@ -141,6 +142,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::unique_ptr<const Tokenizer> tokenizer_;
   InputTemplate input_;
   std::int32_t max_length_, max_query_length_;
+  std::string prompt_;
   std::unique_ptr<const Backend> backend_;
 };
 
@@ -262,7 +264,8 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   PairScores scores;
   scores.documents.resize(documents.size());
   auto start = std::chrono::steady_clock::now();
-  const Batches batches = tokenize(query, documents, stop, scores);
+  const std::string prompted = prompt_ + std::string(query);
+  const Batches batches = tokenize(prompted, documents, stop, scores);
   scores.times.tokenize = time_since(start);
   if (documents.empty()) return scores;
 

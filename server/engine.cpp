@@ -47,7 +47,9 @@ class OpenEngine final : public Engine {
   }
 
   RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) override {
-    return score_texts(rescorer_->scorer(), make_graph_, query, texts, stop);
+    RerankScores scores = score_texts(rescorer_->scorer(), make_graph_, query, texts, stop);
+    scores.log_probabilities = model_.log_probabilities;
+    return scores;
   }
 
   SearchAnswer search(const SearchOrder& order, const StopSignal& stop) override {

@@ -23,6 +23,7 @@ struct RerankScores {
   std::vector<CandidateScore> scores;  ///< one per text; of an unreadable one the lowest
   StageTimes times;                    ///< tokenize and encode
   std::string fallback;                ///< why another device than the configured one scored; usually empty
+  bool log_probabilities = false;      ///< the scores are logarithms of probabilities, not logits
 };
 
 /// The model, as /info describes it.
@@ -31,6 +32,7 @@ struct ModelInfo {
   std::string description;  ///< one line: scorer, device, limits; without paths
   std::string precision;    ///< "fp32", "bf16" ...; empty: unknown
   std::int32_t max_length = 0;
+  bool log_probabilities = false;  ///< its scores are logarithms of probabilities (monoT5), not logits
 };
 
 /// A query for an index and how it is answered.

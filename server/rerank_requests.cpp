@@ -87,6 +87,8 @@ void require_allowed_truncation(const RerankRequest& request, const RerankScores
 
 float sigmoid(float logit) { return 1.0F / (1.0F + std::exp(-logit)); }
 
+float probability(float score, bool log_probability) { return log_probability ? std::exp(score) : sigmoid(score); }
+
 RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits) {
   const Json json = parse_object(body);
   const Fields fields(json);
@@ -119,7 +121,7 @@ std::string rerank_answer(const RerankRequest& request, RerankForm form, const R
   Answer results = Answer::array();
   for (const std::size_t index : order) {
     const float logit = scores.scores[index].score;
-    const double score = as_json(request.raw_scores ? logit : sigmoid(logit));
+    const double score = as_json(request.raw_scores ? logit : probability(logit, scores.log_probabilities));
     Answer result{{"index", index}};
     if (form == RerankForm::tei) {
       if (request.return_texts) result["text"] = request.texts[index];

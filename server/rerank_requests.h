@@ -22,7 +22,7 @@ struct RerankRequest {
   std::string query;
   std::vector<std::string> texts;
   std::size_t top = 0;      ///< how many to return
-  bool raw_scores = false;  ///< logits instead of their sigmoid
+  bool raw_scores = false;  ///< logits (monoT5: log-probabilities) instead of probabilities
   bool return_texts = false;
   bool truncate = true;         ///< false: a text that is too long is an error
   bool truncate_left = false;   ///< what is too long is to lose its beginning, which is an error
@@ -39,5 +39,7 @@ std::string rerank_answer(const RerankRequest& request, RerankForm form, const R
 
 /// 1 / (1 + exp(-x)) in single precision, as text-embeddings-inference computes it.
 float sigmoid(float logit);
+/// Of a logit its sigmoid; of the logarithm of a probability, as monoT5 gives it, the probability.
+float probability(float score, bool log_probability);
 
 }  // namespace relucent::server

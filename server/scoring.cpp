@@ -18,8 +18,7 @@ RerankScores score_texts(const Scorer& scorer, const MakeGraph& make_graph, std:
   std::vector<Candidate> candidates(texts.size());
   std::vector<std::string> graphs(make_graph ? texts.size() : 0);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    // Scorers get no empty texts; the model reads nothing of a space.
-    candidates[i].text = texts[i].empty() ? std::string_view(" ") : std::string_view(texts[i]);
+    candidates[i].text = texts[i];
     candidates[i].first_stage_rank = static_cast<std::int32_t>(i) + 1;
     if (make_graph) candidates[i].graph = graphs[i] = make_graph(candidates[i].text, stop);
   }
@@ -48,7 +47,9 @@ ModelInfo model_info(const Config& config, const Scorer& scorer) {
   const std::filesystem::path folder = named.has_filename() ? named : named.parent_path();
   info.name = config.server.model_name.empty() ? folder.filename().string() : config.server.model_name;
   if (built_in) {
-    info.max_length = stage.max_length > 0 ? stage.max_length : inspect_checkpoint(named).max_length;
+    const CheckpointInfo checkpoint = inspect_checkpoint(named);
+    info.max_length = stage.max_length > 0 ? stage.max_length : checkpoint.max_length;
+    info.log_probabilities = checkpoint.description.head.outputs > 1;
   }
   // Scorers describe their precision in words alone: "... on cpu (avx512, bf16, 2 threads), ...".
   std::smatch found;

@@ -40,7 +40,9 @@ class ShardEngine final : public Engine {
   }
 
   RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) override {
-    return score_texts(*stages_.back().scorer, {}, query, texts, stop);
+    RerankScores scores = score_texts(*stages_.back().scorer, {}, query, texts, stop);
+    scores.log_probabilities = model_.log_probabilities;
+    return scores;
   }
 
   CollectionStatistics statistics(std::string_view query, const StopSignal& stop) override {

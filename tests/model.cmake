@@ -10,6 +10,7 @@ relucent_model_test(model_golden LABELS golden model
 relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)
 relucent_model_test(model_mir LABELS golden model SOURCES model/mir_golden.cpp model/mir_unit.cpp)
 relucent_threads_test(model_mir_threads model_mir Mir.*)
+relucent_model_test(model_settings LABELS golden model SOURCES model/settings_golden.cpp)
 relucent_model_test(model_tokenizers_golden LABELS golden model SOURCES model/tokenizers_golden.cpp)
 if(RELUCENT_SANITIZE)
   # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -19,45 +20,23 @@ namespace {
 
 class RerankInputReader {
  public:
-  RerankInputReader(const std::filesystem::path& file, bool keep_lines) : file_(file), keep_lines_(keep_lines) {}
+  RerankInputReader(const std::filesystem::path& file, bool keep_lines, BadLines bad)
+      : file_(file), keep_lines_(keep_lines), bad_(bad) {}
 
   void line(const std::string& line, std::int64_t number) {
     if (trim(line).empty()) return;
-    const JsonRecord record = parse_record(line, file_, number);
-    const std::string id = id_field(record, {"qid", "query_id"}, file_, number);
-    RerankQuery& query = query_of(id, record, number);
-
-    RerankCandidate candidate;
-    candidate.docno = id_field(record, {"docno", "doc_id", "docid"}, file_, number);
-    if (!seen_[id].insert(candidate.docno).second) {
-      bad_line(file_, number,
-               fmt::format("lists document {} a second time for query {}", excerpt(candidate.docno), excerpt(id)),
-               "keep one of the lines");
+    try {
+      add(line, number);
+    } catch (const Error& error) {
+      if (bad_ == BadLines::refuse || error.kind() != ErrorKind::invalid_data) throw;
+      if (input_.left_out.empty()) first_fault_.emplace(error);
+      input_.left_out.emplace_back(error.what());
     }
-    candidate.text = string_of(record, "text", number);
-    if (trim(candidate.text).empty()) candidate.text.clear();
-    const JsonRecord* score = stated(record, "score");
-    if (score == nullptr) {
-      input_.all_scored = false;
-    } else if (!score->is_number() || !std::isfinite(score->get<double>())) {
-      bad_line(file_, number, "\"score\" is not a number", "write the first stage's score");
-    } else {
-      candidate.score = score->get<double>();
-    }
-    // Records without a rank follow those with one, in the order of the lines.
-    candidate.rank = std::numeric_limits<std::int64_t>::max();
-    if (const JsonRecord* rank = stated(record, "rank"); rank != nullptr) {
-      if (!rank->is_number_integer())
-        bad_line(file_, number, "\"rank\" is not a whole number", "write the first stage's rank");
-      candidate.rank = rank->get<std::int64_t>();
-    }
-    if (keep_lines_) candidate.line = line;
-    query.candidates.push_back(std::move(candidate));
-    ++input_.candidates;
   }
 
   RerankInput finish() {
     if (input_.queries.empty()) {
+      if (first_fault_) throw Error(*first_fault_);
       throw Error(ErrorKind::invalid_data, input_name(file_), "contains no candidates",
                   "write JSON lines with qid, query, docno, text, rank and score");
     }
@@ -71,6 +50,45 @@ class RerankInputReader {
   }
 
  private:
+  /// Changes nothing if it throws.
+  void add(const std::string& line, std::int64_t number) {
+    const JsonRecord record = parse_record(line, file_, number);
+    const std::string id = id_field(record, {"qid", "query_id"}, file_, number);
+    const std::string text = query_text(id, record, number);
+
+    RerankCandidate candidate;
+    candidate.docno = id_field(record, {"docno", "doc_id", "docid"}, file_, number);
+    if (const auto seen = seen_.find(id); seen != seen_.end() && seen->second.contains(candidate.docno)) {
+      bad_line(file_, number,
+               fmt::format("lists document {} a second time for query {}", excerpt(candidate.docno), excerpt(id)),
+               "keep one of the lines");
+    }
+    candidate.text = string_of(record, "text", number);
+    bool scored = true;
+    const JsonRecord* score = stated(record, "score");
+    if (score == nullptr) {
+      scored = false;
+    } else if (!score->is_number() || !std::isfinite(score->get<double>())) {
+      bad_line(file_, number, "\"score\" is not a number", "write the first stage's score");
+    } else {
+      candidate.score = score->get<double>();
+    }
+    // Records without a rank follow those with one, in the order of the lines.
+    candidate.rank = std::numeric_limits<std::int64_t>::max();
+    if (const JsonRecord* rank = stated(record, "rank"); rank != nullptr) {
+      if (!rank->is_number_integer())
+        bad_line(file_, number, "\"rank\" is not a whole number", "write the first stage's rank");
+      candidate.rank = rank->get<std::int64_t>();
+    }
+    if (keep_lines_) candidate.line = line;
+    seen_[id].insert(candidate.docno);
+    input_.all_scored = input_.all_scored && scored;
+    const auto [place, is_new] = places_.emplace(id, input_.queries.size());
+    if (is_new) input_.queries.push_back({id, text, {}});
+    input_.queries[place->second].candidates.push_back(std::move(candidate));
+    ++input_.candidates;
+  }
+
   static const JsonRecord* stated(const JsonRecord& record, const char* name) {
     const JsonRecord* value = find_field(record, {name});
     return value != nullptr && value->is_null() ? nullptr : value;
@@ -84,27 +102,28 @@ class RerankInputReader {
     return value->get<std::string>();
   }
 
-  RerankQuery& query_of(const std::string& id, const JsonRecord& record, std::int64_t number) {
-    const std::string text = string_of(record, "query", number);
+  /// The record's query, which is that of the lines before.
+  std::string query_text(const std::string& id, const JsonRecord& record, std::int64_t number) const {
+    std::string text = string_of(record, "query", number);
     if (trim(text).empty()) {
       bad_line(file_, number, fmt::format("query {} has no text in \"query\"", excerpt(id)),
                "the model needs the query's words; add them, or remove the query's lines");
     }
-    const auto [place, is_new] = places_.emplace(id, input_.queries.size());
-    if (is_new) input_.queries.push_back({id, text, {}});
-    RerankQuery& query = input_.queries[place->second];
-    if (query.text != text) {
+    const auto known = places_.find(id);
+    if (known != places_.end() && input_.queries[known->second].text != text) {
       bad_line(file_, number,
                fmt::format("query {} reads {} here but {} on an earlier line", excerpt(id), excerpt(text),
-                           excerpt(query.text)),
+                           excerpt(input_.queries[known->second].text)),
                "use different ids for different queries");
     }
-    return query;
+    return text;
   }
 
   const std::filesystem::path& file_;
   bool keep_lines_;
+  BadLines bad_;
   RerankInput input_;
+  std::optional<Error> first_fault_;
   std::unordered_map<std::string, std::size_t> places_;
   std::unordered_map<std::string, std::unordered_set<std::string>> seen_;
 };
@@ -120,8 +139,8 @@ std::vector<Candidate> scorer_candidates(const RerankQuery& query) {
   return candidates;
 }
 
-RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines) {
-  RerankInputReader reader(file, keep_lines);
+RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines, BadLines bad) {
+  RerankInputReader reader(file, keep_lines, bad);
   for_each_line(file, [&](const std::string& line, std::int64_t number) { reader.line(line, number); });
   return reader.finish();
 }

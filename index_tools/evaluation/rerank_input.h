@@ -13,7 +13,7 @@ namespace relucent::index_tools {
 /// One candidate of a TIREx rerank file.
 struct RerankCandidate {
   std::string docno;
-  std::string text;       ///< empty if missing or blank
+  std::string text;       ///< empty if missing
   double score = 0;       ///< of the first stage
   std::int64_t rank = 0;  ///< of the first stage, from 1: counted in the order of the stated ranks
   std::string line;       ///< the whole record, if requested
@@ -28,7 +28,8 @@ struct RerankQuery {
 struct RerankInput {
   std::vector<RerankQuery> queries;  ///< in the order of their first line
   std::size_t candidates = 0;
-  bool all_scored = true;  ///< every record states a score
+  bool all_scored = true;             ///< every record states a score
+  std::vector<std::string> left_out;  ///< why lines were left out, one message per line
 };
 
 /// The query's candidates as a Scorer takes them, with views into `query`.
@@ -40,8 +41,9 @@ std::vector<Candidate> scorer_candidates(const RerankQuery& query);
 /// @param keep_lines  whether to fill RerankCandidate::line
 /// Throws Error: `io` if the file cannot be read; `invalid_data` at file:line for a record that is not a JSON object,
 /// lacks an id or the query, has a blank query or a different one than before for the same qid, or repeats a document
-/// of a query.
-RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines);
+/// of a query. With BadLines::leave_out such lines are counted instead, and only a file without a good line fails.
+enum class BadLines { refuse, leave_out };
+RerankInput read_rerank_input(const std::filesystem::path& file, bool keep_lines, BadLines bad = BadLines::refuse);
 
 /// The rerank file of a folder as TIRA mounts it: rerank.jsonl.gz or rerank.jsonl. Throws Error `io` if there is none.
 std::filesystem::path rerank_file_in(const std::filesystem::path& folder);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -145,6 +146,15 @@ void summarize(const RerankInput& input, const std::string& dataset, const Tally
   }
 }
 
+void report_left_out(const std::vector<std::string>& problems) {
+  constexpr std::size_t kMost = 10;
+  for (const std::string& problem : std::span(problems).first(std::min(problems.size(), kMost))) {
+    std::cerr << "relucent: error: " << problem << "\n";
+  }
+  if (problems.size() > kMost)
+    std::cerr << "relucent: error: " << problems.size() - kMost << " more lines like these\n";
+}
+
 int run(const RerankOptions& asked) {
   const RerankOptions options = with_tiras_folders(asked);
   const Config config = load_profile(options.profile, true);
@@ -161,7 +171,9 @@ int run(const RerankOptions& asked) {
   const index_tools::RerankFormat format = index_tools::rerank_format(output_name);
 
   const InterruptStop interrupt;
-  const RerankInput input = index_tools::read_rerank_input(input_file, format == index_tools::RerankFormat::jsonl);
+  const RerankInput input = index_tools::read_rerank_input(input_file, format == index_tools::RerankFormat::jsonl,
+                                                           index_tools::BadLines::leave_out);
+  report_left_out(input.left_out);
   // Later stages combine with the scores of the stage before.
   const ScoreMode score_mode = config.rescorer.effective_stages().front().score_mode;
   if (score_mode != ScoreMode::replace && !input.all_scored) {
@@ -206,7 +218,11 @@ int run(const RerankOptions& asked) {
   output.commit();
   const std::chrono::nanoseconds time = time_since(started);
   if (!options.quiet) summarize(input, dataset, tally, time, describe(stages), output_name);
-  if (tally.degraded == 0) return ok;
+  if (!input.left_out.empty()) {
+    std::cerr << "relucent: degraded: " << input.left_out.size() << " lines of " << index_tools::input_name(input_file)
+              << " were left out\n";
+  }
+  if (tally.degraded == 0) return input.left_out.empty() ? ok : degraded;
   std::cerr << "relucent: degraded: " << tally.degraded << " of " << input.queries.size()
             << " queries were not answered as configured, " << tally.in_first_stage_order
             << " keep the first stage's order; first reason: " << tally.reason << "\n";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weight_files.h"
 #include "model/families/attention_keys.h"
 #include "model/input/tokenized_batch.h"
@@ -129,8 +130,9 @@ void read_configuration(CheckpointParts& parts, FaultList& faults) {
 
 /// The tokenizer and, if that is as it should be, the ids that the head compares.
 std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
-  const FamilyConfiguration& configuration = *parts.configuration;
-  LoadedTokenizer loaded = load_tokenizer(parts.folder, words_of(configuration), parts.family->model_type);
+  FamilyConfiguration& configuration = *parts.configuration;
+  LoadedTokenizer loaded = load_tokenizer(parts.folder, words_of(configuration), parts.family->model_type,
+                                          parts.config->string("tokenizer_class").value_or(""));
   parts.tokenizer = std::move(loaded.tokenizer);
   if (configuration.passages) {
     if (dynamic_cast<const WordPieceTokenizer*>(parts.tokenizer.get()) == nullptr) {
@@ -141,8 +143,20 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
     parts.max_length = configuration.max_tokens;
     return {};
   }
-  parts.max_length = std::min(configuration.max_tokens, loaded.model_max_length.value_or(configuration.max_tokens));
-  check_template(configuration.input, *parts.tokenizer, parts.folder);
+  InputForm& input = configuration.input;
+  std::optional<std::int32_t> limit = loaded.model_max_length;
+  if (!configuration.mix && !input.decoder_start) {
+    SentenceTransformersFiles files = read_sentence_transformers_files(parts.folder);
+    if (files.max_length) limit = files.max_length;
+    parts.prompt = std::move(files.prompt);
+  }
+  parts.max_length = std::min(configuration.max_tokens, limit.value_or(configuration.max_tokens));
+  if (input.typed) input.document_type = loaded.document_type;
+  if (input.document_type > 0 && input.document_type >= configuration.description.token_types) {
+    parts.config->fail("type_vocab_size", "is 1, but documents have token type 1",
+                       "set token_type_embedding to false if the model was trained without token types");
+  }
+  check_template(input, *parts.tokenizer, parts.folder);
   return output_ids(configuration.input, *parts.tokenizer, parts.folder);
 }
 
@@ -184,7 +198,7 @@ CheckpointParts read_parts(const fs::path& folder, FaultList& faults) {
 Checkpoint assemble(CheckpointParts parts) {
   return {std::move(parts.folder), std::move(*parts.config),  std::move(*parts.configuration),
           std::move(*parts.file),  std::move(*parts.weights), std::move(parts.tokenizer),
-          parts.max_length};
+          parts.max_length,        std::move(parts.prompt)};
 }
 
 Checkpoint read_checkpoint(const fs::path& folder) {
@@ -197,7 +211,10 @@ CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
   const JsonFile config = JsonFile::read(folder / "config.json");
   const Family& family = find_family(config);
   const FamilyConfiguration configuration = family.read_configuration(config);
-  return {load_tokenizer(folder, words_of(configuration), family.model_type).tokenizer, configuration.max_tokens};
+  return {
+      load_tokenizer(folder, words_of(configuration), family.model_type, config.string("tokenizer_class").value_or(""))
+          .tokenizer,
+      configuration.max_tokens};
 }
 
 }  // namespace relucent

@@ -24,6 +24,7 @@ struct Checkpoint {
   FamilyWeights weights;
   std::unique_ptr<const Tokenizer> tokenizer;
   std::int32_t max_length = 0;  ///< the longest input, or less if tokenizer_config.json says so
+  std::string prompt;           ///< of sentence-transformers' files: stands before every query
 
   /// Tokens of the shortest input that is worth scoring: its special tokens and one piece.
   std::int32_t shortest_input() const;
@@ -41,6 +42,7 @@ struct CheckpointParts {
   std::vector<std::string> used;  ///< names of the tensors that are as they should be
   std::unique_ptr<const Tokenizer> tokenizer;
   std::int32_t max_length = 0;
+  std::string prompt;
 };
 
 /// Gives `faults`, each as an Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "model/checkpoint/sentence_transformers.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -18,13 +19,11 @@ constexpr std::string_view kObject = "sentence_transformers", kKey = "activation
 class Reader {
  public:
   StatedActivation read(const fs::path& folder, const JsonFile& config) {
-    if (const fs::path own = folder / "config_sentence_transformers.json"; fs::exists(own)) {
-      try {
-        const JsonFile settings = JsonFile::read(own);
-        if (take(settings.find(kKey), own, kKey)) return result_;
-      } catch (const Error& error) {
-        result_.warnings.emplace_back(error.what());
-      }
+    try {
+      const auto own = counting_configuration(folder);
+      if (own && take(own->find(kKey), own->path(), kKey)) return result_;
+    } catch (const Error& error) {
+      result_.warnings.emplace_back(error.what());
     }
     const Json* object = config.find(kObject);
     if (object != nullptr && object->is_object() && object->contains(std::string(kKey))) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/families/config_reader.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
@@ -12,22 +14,23 @@ namespace {
 
 /// What distinguishes the relatives of BERT.
 struct Variant {
-  std::string_view prefix;  ///< of its tensors' names
-  std::array<std::string_view, 2> architectures;
-  bool small_embeddings;         ///< of `embedding_size`, projected to the hidden size
+  std::string_view prefix;                        ///< of its tensors' names
+  std::array<std::string_view, 6> architectures;  ///< the usual one last; encoders' files may hold a head, too
+  bool small_embeddings;                          ///< of `embedding_size`, projected to the hidden size
   bool positions_after_padding;  ///< positions start at pad_token_id + 1, and two [SEP] follow the query
   bool document_type;            ///< the document has token type 1
   std::string_view head_dense, head_output;
   Activation head_activation;
 };
 
-constexpr Variant kBert{"bert.",      {"ListformerModelForSequenceClassification", "BertForSequenceClassification"},
-                        false,        false,
-                        true,         "bert.pooler.dense",
-                        "classifier", Activation::tanh};
+constexpr Variant kBert{
+    "bert.",      {"BertModel", "ListformerModelForSequenceClassification", "BertForSequenceClassification"},
+    false,        false,
+    true,         "bert.pooler.dense",
+    "classifier", Activation::tanh};
 // The head's GELU does not depend on hidden_act.
 constexpr Variant kElectra{"electra.",
-                           {"ElectraForSequenceClassification"},
+                           {"ElectraModel", "ElectraForSequenceClassification"},
                            true,
                            false,
                            true,
@@ -35,7 +38,8 @@ constexpr Variant kElectra{"electra.",
                            "classifier.out_proj",
                            Activation::gelu_erf};
 constexpr Variant kRoberta{"roberta.",
-                           {"RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"},
+                           {"RobertaModel", "XLMRobertaModel", "CamembertModel", "CamembertForSequenceClassification",
+                            "RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"},
                            false,
                            true,
                            false,
@@ -78,7 +82,7 @@ void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::
   const std::string embeddings = prefix + "embeddings.";
   EncoderWeights& weights = result.weights;
   weights.word_embeddings = reader.matrix(embeddings + "word_embeddings.weight", vocabulary, embedding);
-  result.position_table = embeddings + "position_embeddings.weight";
+  result.position_table = reader.stored_name(embeddings + "position_embeddings.weight");
   result.per_position = {embeddings + "position_ids"};
   weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, embedding);
   weights.token_type_embeddings =
@@ -107,7 +111,6 @@ StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, c
     stack.layers.push_back(read_bert_layer(reader, fmt::format("{}encoder.layer.{}.", prefix, i),
                                            description.hidden_size, layers.front().feed_forward.size));
   }
-  reader.refuse_more(prefix + "encoder.layer.", layers.size());
   return stack;
 }
 
@@ -117,8 +120,8 @@ template <const Variant& variant>
 FamilyConfiguration read_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
-  const std::size_t known = variant.architectures[1].empty() ? 1 : 2;
-  result.architecture = config.architecture(std::span(variant.architectures).first(known));
+  const auto known = std::find(variant.architectures.begin(), variant.architectures.end(), std::string_view());
+  result.architecture = config.architecture({variant.architectures.begin(), known});
   config.require_one_label();
 
   EncoderDescription& description = result.description;
@@ -132,12 +135,8 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
     result.max_tokens -= result.input.first_position;
     if (result.max_tokens < 1) file.fail("max_position_embeddings", "leaves no position after the padding's");
   }
-  const bool typed = config.flag("token_type_embedding", variant.document_type);
-  result.input.document_type = typed && variant.document_type ? 1 : 0;
-  if (result.input.document_type >= description.token_types) {
-    file.fail("type_vocab_size", "is 1, but documents have token type 1",
-              "set token_type_embedding to false if the model was trained without token types");
-  }
+  result.input.typed = config.flag("token_type_embedding", true);
+  result.input.document_type = result.input.typed && variant.document_type ? 1 : 0;
   result.input.query_limit = read_query_limit(config, result.architecture);
   for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
@@ -172,5 +171,6 @@ const Family kBertFamily{"bert", read_configuration<kBert>, read_weights<kBert>}
 const Family kElectraFamily{"electra", read_configuration<kElectra>, read_weights<kElectra>};
 const Family kRobertaFamily{"roberta", read_configuration<kRoberta>, read_weights<kRoberta>};
 const Family kXlmRobertaFamily{"xlm-roberta", read_configuration<kRoberta>, read_weights<kRoberta>};
+const Family kCamembertFamily{"camembert", read_configuration<kRoberta>, read_weights<kRoberta>};
 
 }  // namespace relucent

@@ -12,7 +12,7 @@ namespace relucent {
 /// BERT with a sequence classification head of one output, plain or with the sparse attention pattern of
 /// ListformerModelForSequenceClassification; and its relatives, which differ in names, positions, types and head. Each
 /// may have a sparse pattern.
-extern const Family kBertFamily, kElectraFamily, kRobertaFamily, kXlmRobertaFamily;
+extern const Family kBertFamily, kElectraFamily, kRobertaFamily, kXlmRobertaFamily, kCamembertFamily;
 
 // What other families take from BERT.
 
@@ -26,7 +26,7 @@ void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::
 /// Reads the layer `layer`attention.self.query.weight and so on.
 LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner);
 
-/// Reads the layers PREFIXencoder.layer.N.* of the description's first stack, and refuses more of them.
+/// Reads the layers PREFIXencoder.layer.N.* of the description's first stack.
 StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description);
 
 }  // namespace relucent

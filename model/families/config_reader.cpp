@@ -14,9 +14,11 @@ namespace relucent {
 namespace {
 
 /// Keys that tools write and that do not affect scores, although they may sound like it.
-constexpr std::array<std::string_view, 14> kHarmless{
+constexpr std::array<std::string_view, 17> kHarmless{
     "attention_probs_dropout_prob", "attention_dropout", "attn_implementation", "_attn_implementation",
     "_attn_implementation_autoset", "_attn_implementation_internal", "cross_attention_hidden_size",
+    // Which program computes attention, or what else it returns.
+    "use_flash_attn", "attention_type", "output_attentions",
     // Written by earlier versions of the sparse models' code.
     "cls_other_cls_attention", "doc_other_cls_attention", "rank_position_embedding", "base_max_position_embeddings",
     "input_type_embedding", "normalize_output", "depth"};
@@ -36,7 +38,8 @@ const nlohmann::ordered_json* ConfigReader::find(std::string_view key) { return 
 
 std::string ConfigReader::architecture(std::span<const std::string_view> known) {
   const auto* stated = find("architectures");
-  if (stated == nullptr || !stated->is_array() || stated->empty()) {
+  if (stated == nullptr) return std::string(known.back());
+  if (!stated->is_array() || stated->empty()) {
     config_.fail("architectures", "does not name an architecture", "download the file again");
   }
   std::vector<std::string> names;
@@ -49,17 +52,23 @@ std::string ConfigReader::architecture(std::span<const std::string_view> known) 
 }
 
 void ConfigReader::require_one_label() {
+  // sentence-transformers gives a model one label if it was saved without a head.
+  const auto* architectures = config_.find("architectures");
+  const bool with_head =
+      architectures != nullptr && std::any_of(architectures->begin(), architectures->end(), [](const auto& name) {
+        return name.is_string() && name.template get<std::string>().ends_with("ForSequenceClassification");
+      });
   const auto refuse = [&](std::string_view key, std::size_t labels) {
     unsupported(key, fmt::format("the model has {} labels, but a cross-encoder has one", labels),
                 "use a checkpoint trained to predict a single relevance score");
   };
   note("label2id");
-  if (const auto labels = config_.integer(note("num_labels"), 0, 1 << 30); labels && *labels != 1) {
+  if (const auto labels = config_.integer(note("num_labels"), 0, 1 << 30); with_head && labels && *labels != 1) {
     refuse("num_labels", static_cast<std::size_t>(*labels));
   }
   if (const auto* labels = find("id2label")) {
     if (!labels->is_object()) config_.fail("id2label", "is not an object");
-    if (labels->size() != 1) refuse("id2label", labels->size());
+    if (with_head && labels->size() != 1) refuse("id2label", labels->size());
   }
 }
 
@@ -100,11 +109,12 @@ Activation ConfigReader::activation(std::string_view key, const std::string& usu
 }
 
 Activation ConfigReader::activation_named(std::string_view key, const std::string& name) const {
-  if (name == "gelu") return Activation::gelu_erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  if (name == "gelu" || name == "gelu_python") return Activation::gelu_erf;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::gelu_tanh;
   if (name == "relu") return Activation::relu;
   if (name == "silu" || name == "swish") return Activation::silu;
-  unsupported(key, "unknown activation " + name, "use a checkpoint with gelu, gelu_new, relu or silu");
+  if (name == "tanh") return Activation::tanh;
+  unsupported(key, "unknown activation " + name, "use a checkpoint with gelu, gelu_new, relu, silu or tanh");
 }
 
 AttentionPattern ConfigReader::pattern() { return read_attention_pattern(config_); }
@@ -124,7 +134,9 @@ std::vector<std::string> ConfigReader::unread_keys() const {
   std::vector<std::string> unread;
   for (const auto& [key, value] : config_.object().items()) {
     if (key == "model_type" || read_.contains(key) || is_attention_pattern_key(key)) continue;
-    if (std::find(kHarmless.begin(), kHarmless.end(), key) == kHarmless.end() && sounds_like_attention(key)) {
+    // What is not set, and settings of a pooler that BERT's code does not have.
+    const bool unset = value.is_null() || value == false || key.starts_with("pooler_");
+    if (!unset && std::find(kHarmless.begin(), kHarmless.end(), key) == kHarmless.end() && sounds_like_attention(key)) {
       unsupported(key, "unknown attention key", "check its spelling, or remove it if it has no effect");
     }
     unread.push_back(key);

@@ -18,7 +18,7 @@ class ConfigReader {
  public:
   explicit ConfigReader(const JsonFile& config) : config_(config) {}
 
-  /// The first stated architecture that is in `known`.
+  /// The first stated architecture that is in `known`; its last one if none is stated.
   std::string architecture(std::span<const std::string_view> known);
   /// Checks that the head has one output: a score, not classes.
   void require_one_label();

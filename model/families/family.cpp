@@ -13,8 +13,9 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,       &kElectraFamily, &kMirFamily, &kMixEncoderFamily,
-                               &kModernBertFamily, &kRobertaFamily, &kT5Family,  &kXlmRobertaFamily};
+constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kElectraFamily,
+                               &kMirFamily,     &kMixEncoderFamily, &kModernBertFamily,
+                               &kRobertaFamily, &kT5Family,         &kXlmRobertaFamily};
 
 }  // namespace
 

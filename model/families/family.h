@@ -19,7 +19,9 @@ namespace relucent {
 struct InputForm {
   std::int32_t separators = 1;      ///< [SEP] after the query; they belong to the query's group
   std::int32_t first_position = 0;  ///< of [CLS]
-  std::int32_t document_type = 0;   ///< the document's token type; everything else has type 0
+  /// The document's token type, unless its tokenizer gives another one (`typed`); everything else has type 0.
+  std::int32_t document_type = 0;
+  bool typed = false;                                         ///< the model has embeddings of token types
   std::string before_query, before_document, after_document;  ///< words of a prompt; the last ones stand before [SEP]
   /// If set, the first group is not [CLS] but the token with this id that a decoder starts with, apart from the text.
   std::optional<std::int32_t> decoder_start;

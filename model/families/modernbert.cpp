@@ -13,7 +13,8 @@
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 1> kModernBertArchitectures{"ModernBertForSequenceClassification"};
+constexpr std::array<std::string_view, 2> kModernBertArchitectures{"ModernBertModel",
+                                                                   "ModernBertForSequenceClassification"};
 
 /// Whether each layer sees only a window.
 std::vector<bool> read_local_layers(ConfigReader& config) {
@@ -111,9 +112,12 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   result.biases = {config.flag("attention_bias", false), config.flag("mlp_bias", false),
                    config.flag("norm_bias", false), config.flag("classifier_bias", false)};
   // What is kept in every checkpoint: settings of training, and of transformers' own kernels.
-  for (const char* unused : {"deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index"})
+  for (const char* unused :
+       {"deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index", "use_sdpa_attn_mask"}) {
     config.find(unused);
-  if (const std::string kind = config.text("position_embedding_type", "absolute"); kind != "absolute") {
+  }
+  const std::string kind = config.text("position_embedding_type", "absolute");
+  if (kind != "absolute" && kind != "sans_pos") {
     config.unsupported("position_embedding_type", "unknown positions " + kind, "use a checkpoint with rotary ones");
   }
   result.ignored_keys = config.unread_keys();
@@ -163,7 +167,6 @@ FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfigur
     out.feed_forward.out = reader.linear(layer + "mlp.Wo", hidden, inner, biases.feed_forward);
     out.feed_forward.norm = reader.norm(layer + "mlp_norm", hidden, biases.norm);
   }
-  reader.refuse_more("model.layers.", layers.size());
   stack.final_norm = reader.norm("model.final_norm", hidden, biases.norm);
   weights.head_dense = reader.linear("head.dense", hidden, hidden, biases.head);
   weights.head_norm = reader.norm("head.norm", hidden, biases.norm);

@@ -14,7 +14,8 @@
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 1> kT5Architectures{"T5ForConditionalGeneration"};
+constexpr std::array<std::string_view, 3> kT5Architectures{"T5Model", "T5WithLMHeadModel",
+                                                           "T5ForConditionalGeneration"};
 
 FeedForward read_feed_forward(ConfigReader& config) {
   FeedForward feed_forward{.norm = NormPlacement::before, .size = config.size("d_ff", 1 << 20)};
@@ -24,7 +25,11 @@ FeedForward read_feed_forward(ConfigReader& config) {
     name.erase(0, gated.size());
     if (name == "gelu") name = "gelu_new";  // only gated T5s mean this one by gelu
   }
-  feed_forward.activation = config.activation_named("feed_forward_proj", name);
+  // What a file states besides is what counts.
+  feed_forward.gated = config.flag("is_gated_act", feed_forward.gated);
+  const bool stated = config.find("dense_act_fn") != nullptr;
+  feed_forward.activation =
+      stated ? config.activation("dense_act_fn", name) : config.activation_named("feed_forward_proj", name);
   return feed_forward;
 }
 
@@ -137,7 +142,12 @@ FamilyWeights read_t5_weights(TensorReader& reader, const FamilyConfiguration& c
   const std::int64_t hidden = description.hidden_size, vocabulary = description.vocabulary_size;
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
-  weights.word_embeddings = reader.matrix("shared.weight", vocabulary, hidden);
+  // Files may have the words under another of their names alone.
+  std::string words = "shared.weight";
+  for (const char* other : {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"}) {
+    if (reader.file().find(words) == nullptr && reader.file().find(other) != nullptr) words = other;
+  }
+  weights.word_embeddings = reader.matrix(words, vocabulary, hidden);
   const char* names[] = {"encoder.", "decoder."};
   for (std::size_t s = 0; s < 2; ++s) {
     const std::string stack = names[s];
@@ -160,7 +170,6 @@ FamilyWeights read_t5_weights(TensorReader& reader, const FamilyConfiguration& c
       }
       out.feed_forward = read_feed_forward(reader, layer + (s == 1 ? "2." : "1."), layers[i].feed_forward, hidden);
     }
-    reader.refuse_more(stack + "block.", layers.size());
     of_stack.final_norm = reader.norm(stack + "final_layer_norm", hidden, false);
   }
   // The outputs of a few words.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "base/text.h"
 #include "relucent/error.h"
 
@@ -13,7 +17,26 @@ void TensorReader::refuse(const Error& fault) {
   failed_ = true;
 }
 
-TensorView TensorReader::take(const std::string& name, const std::vector<std::int64_t>& shape) {
+std::string TensorReader::stored_name(const std::string& name) const {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOld{
+      {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}};
+  constexpr std::array<std::string_view, 4> kPrefixes{"bert.", "electra.", "roberta.", "model."};
+  std::string old = name;
+  for (const auto& [now, before] : kOld) {
+    if (name.ends_with(now)) old.replace(name.size() - now.size(), now.size(), before);
+  }
+  const auto prefix =
+      std::find_if(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view each) { return name.starts_with(each); });
+  for (const std::size_t skipped : {std::size_t{0}, prefix == kPrefixes.end() ? 0 : prefix->size()}) {
+    for (const std::string& each : {name, old}) {
+      if (file_.find(each.substr(skipped)) != nullptr) return each.substr(skipped);
+    }
+  }
+  return name;
+}
+
+TensorView TensorReader::take(const std::string& wanted, const std::vector<std::int64_t>& shape) {
+  const std::string name = stored_name(wanted);
   const SafetensorsEntry* entry = file_.find(name);
   const auto& path = entry != nullptr ? file_.path_of(*entry) : file_.path();
   const std::string place = fmt::format("{}, tensor {}", path.string(), name);
@@ -23,7 +46,8 @@ TensorView TensorReader::take(const std::string& name, const std::vector<std::in
                  "use a checkpoint saved with its classification head and its own config.json"));
     return absent;
   }
-  if (!floating_type(entry->type)) {
+  const bool double_precision = entry->type == "F64";
+  if (!floating_type(entry->type) && !double_precision) {
     refuse(Error(ErrorKind::unsupported, place, "has the unsupported data type " + entry->type,
                  "convert the checkpoint to F32, F16 or BF16"));
     return absent;
@@ -51,12 +75,6 @@ LinearWeights TensorReader::linear(const std::string& name, std::int64_t outputs
 
 NormWeights TensorReader::norm(const std::string& name, std::int64_t size, bool bias) {
   return {vector(name + ".weight", size), bias ? vector(name + ".bias", size) : TensorView()};
-}
-
-void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) {
-  const std::string beyond = fmt::format("{}{}.", prefix, layers);
-  refuse_tensors([&](std::string_view name) { return name.starts_with(beyond); },
-                 fmt::format("config.json states {} layers, but the file has more", layers));
 }
 
 void TensorReader::refuse_tensors(const std::function<bool(std::string_view name)>& unwanted,

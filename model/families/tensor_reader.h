@@ -29,9 +29,9 @@ class TensorReader {
   LinearWeights linear(const std::string& name, std::int64_t outputs, std::int64_t inputs, bool bias = true);
   NormWeights norm(const std::string& name, std::int64_t size, bool bias = true);
 
-  /// Throws Error `invalid_data` if the file has a tensor PREFIX.N.* of a layer N = `layers`, beyond those that
-  /// config.json states: one of the two files belongs to another model.
-  void refuse_more(const std::string& prefix, std::size_t layers);
+  /// The name under which the file has the tensor `name`: older programs call norms' parameters gamma and beta, and an
+  /// encoder saved alone has no prefix ("bert.", "roberta." ...). `name` if the file does not have it.
+  std::string stored_name(const std::string& name) const;
 
   /// Throws Error `invalid_data` with `problem` for the first tensor whose name `unwanted` accepts.
   void refuse_tensors(const std::function<bool(std::string_view name)>& unwanted, const std::string& problem);

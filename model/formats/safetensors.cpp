@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "base/file/mapped_file.h"
@@ -15,6 +16,7 @@ namespace relucent {
 namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr std::string_view kDouble = "F64";
 constexpr const char* kDownloadAgain = "download the file again";
 constexpr const char* kSameShards = "download the index and all of its files again, from the same place";
 
@@ -199,11 +201,27 @@ SafetensorsFile SafetensorsFile::open_index(const std::filesystem::path& path) {
 
 void SafetensorsFile::index_names() {
   for (std::size_t i = 0; i < entries_.size(); ++i) by_name_.emplace(entries_[i].name, i);
+  narrow();
+}
+
+void SafetensorsFile::narrow() {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].type != kDouble) continue;
+    const std::span<const std::byte> wide = data(entries_[i]);
+    std::vector<float> values(wide.size() / sizeof(double));
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      double value = 0;
+      std::memcpy(&value, wide.data() + at * sizeof value, sizeof value);
+      values[at] = static_cast<float>(value);
+    }
+    narrowed_.emplace(i, std::make_shared<const std::vector<float>>(std::move(values)));
+  }
 }
 
 std::shared_ptr<const void> SafetensorsFile::storage() const {
   auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   for (const File& file : files_) all->push_back(file.storage);
+  for (const auto& [entry, values] : narrowed_) all->push_back(values);
   return all;
 }
 
@@ -217,6 +235,10 @@ std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) 
 }
 
 TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
+  if (entry.type == kDouble) {
+    const auto& values = *narrowed_.at(by_name_.at(entry.name));
+    return {DataType::f32, {entry.shape.begin(), entry.shape.end()}, reinterpret_cast<const std::byte*>(values.data())};
+  }
   const auto type = floating_type(entry.type);
   if (!type) {
     throw Error(ErrorKind::unsupported, fmt::format("{}, tensor {}", path_of(entry).string(), entry.name),

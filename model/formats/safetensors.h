@@ -57,7 +57,8 @@ class SafetensorsFile {
   /// Null if there is no such tensor.
   const SafetensorsEntry* find(std::string_view name) const noexcept;
   std::span<const std::byte> data(const SafetensorsEntry& entry) const noexcept;
-  /// The tensor as a view into the mapping. Throws Error `unsupported` for a type other than F32, F16, BF16.
+  /// The tensor as a view into the mapping; one of F64 as F32, into memory of its own. Throws Error `unsupported` for a
+  /// type other than F32, F16, BF16, F64.
   TensorView view(const SafetensorsEntry& entry) const;
   /// Keeps views alive.
   std::shared_ptr<const void> storage() const;
@@ -71,6 +72,8 @@ class SafetensorsFile {
 
   SafetensorsFile() = default;
   void index_names();
+  /// Copies tensors of F64 as F32.
+  void narrow();
 
   std::filesystem::path path_;
   std::uint64_t file_bytes_ = 0;
@@ -78,6 +81,7 @@ class SafetensorsFile {
   std::map<std::string_view, std::size_t> by_name_;  // views into entries_
   std::map<std::string, std::string> metadata_;
   std::vector<File> files_;
+  std::map<std::size_t, std::shared_ptr<const std::vector<float>>> narrowed_;  // by the entry's place
 };
 
 }  // namespace relucent

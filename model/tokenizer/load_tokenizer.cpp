@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/file/mapped_file.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "model/formats/json_file.h"
 #include "model/tokenizer/bert_pipeline.h"
+#include "model/tokenizer/fingerprint.h"
 #include "model/tokenizer/pair_template.h"
 #include "model/tokenizer/sentencepiece.h"
 #include "model/tokenizer/tokenizer_json.h"
@@ -47,13 +54,7 @@ std::int32_t find_entry(const std::vector<std::string>& entries, const std::stri
   return static_cast<std::int32_t>(found - entries.begin());
 }
 
-void check_size(const std::vector<std::string>& entries, const fs::path& path, std::int32_t wanted) {
-  if (entries.size() != static_cast<std::size_t>(wanted)) {
-    throw Error(
-        ErrorKind::invalid_data, path.string(),
-        fmt::format("the vocabulary has {} entries, but config.json's vocab_size is {}", entries.size(), wanted),
-        kSameModel);
-  }
+void check_size(const std::vector<std::string>& entries, const fs::path& path) {
   std::size_t bytes = 0;
   for (const std::string& entry : entries) bytes += entry.size();
   if (bytes > VocabularyTrie::kMaxBytes) {
@@ -62,11 +63,11 @@ void check_size(const std::vector<std::string>& entries, const fs::path& path, s
 }
 
 /// BERT's tokenizer with the vocabulary of a vocab.txt. Without `pairs` it needs neither [CLS] nor [SEP].
-std::unique_ptr<const Tokenizer> read_vocabulary_tokenizer(const fs::path& path, std::int32_t vocabulary_size,
-                                                           bool pairs, const JsonFile* settings) {
+JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, TokenizerContext context) {
+  const JsonFile* settings = context.settings;
   WordPieceVocabulary vocabulary;
   vocabulary.entries = read_vocabulary_lines(path);
-  check_size(vocabulary.entries, path, vocabulary_size);
+  check_size(vocabulary.entries, path);
   vocabulary.source = path.filename().string();
   if (pairs) {
     vocabulary.cls = find_entry(vocabulary.entries, special_token(settings, "cls_token", "[CLS]"), path);
@@ -76,40 +77,169 @@ std::unique_ptr<const Tokenizer> read_vocabulary_tokenizer(const fs::path& path,
   if (sentence != vocabulary.entries.end()) {
     vocabulary.sentence = static_cast<std::int32_t>(sentence - vocabulary.entries.begin());
   }
-  vocabulary.unknown = find_entry(vocabulary.entries, special_token(settings, "unk_token", "[UNK]"), path);
+  const std::string unknown = special_token(settings, "unk_token", "[UNK]");
+  vocabulary.unknown = find_entry(vocabulary.entries, unknown, path);
+  if (settings != nullptr && !settings->boolean("do_basic_tokenize").value_or(true)) {
+    throw Error(ErrorKind::unsupported, fmt::format("{}, key do_basic_tokenize", settings->path().string()),
+                "is false; a tokenizer that does not split at punctuation is not supported", "use another checkpoint");
+  }
+  const bool more = std::any_of(context.added.begin(), context.added.end(), [&](const AddedToken& token) {
+    return !token.special ||
+           std::find(vocabulary.entries.begin(), vocabulary.entries.end(), token.content) == vocabulary.entries.end();
+  });
+  if (more) {
+    nlohmann::json words = nlohmann::json::object();
+    Fingerprint fingerprint;
+    fingerprint.add("vocabulary 1");
+    for (std::size_t i = 0; i < vocabulary.entries.size(); ++i) {
+      if (!vocabulary.entries[i].empty()) words[vocabulary.entries[i]] = i;
+      fingerprint.add(vocabulary.entries[i]);
+    }
+    context.kind = TokenizerClass::Kind::bert;
+    return make_tokenizer(
+        {path, {{"model", {{"type", "WordPiece"}, {"vocab", std::move(words)}}}}, fingerprint.value()}, context);
+  }
 
   const auto setting = [&](const char* key, bool usual) {
     return settings == nullptr ? usual : settings->boolean(key).value_or(usual);
   };
-  if (!setting("do_basic_tokenize", true)) {
-    throw Error(ErrorKind::unsupported, fmt::format("{}, key do_basic_tokenize", settings->path().string()),
-                "is false; a tokenizer that does not split at punctuation is not supported", "use another checkpoint");
-  }
   const bool lowercase = setting("do_lower_case", true), chinese = setting("tokenize_chinese_chars", true);
   const bool strip_accents = setting("strip_accents", lowercase);
-  if (lowercase && chinese && strip_accents) return std::make_unique<WordPieceTokenizer>(std::move(vocabulary));
-  return make_bert_pipeline(vocabulary, {.chinese = chinese, .strip_accents = strip_accents, .lowercase = lowercase});
+  if (lowercase && chinese && strip_accents) {
+    return {std::make_unique<WordPieceTokenizer>(std::move(vocabulary)), 1};
+  }
+  const BertSettings bert{.chinese = chinese, .strip_accents = strip_accents, .lowercase = lowercase};
+  return {make_bert_pipeline(vocabulary, bert), 1};
+}
+
+/// RoBERTa's tokenizer of vocab.json and merges.txt.
+JsonTokenizer read_merges_tokenizer(const fs::path& vocabulary, const fs::path& merges, TokenizerContext context) {
+  TokenizerSource source = read_tokenizer_json(vocabulary);
+  const auto mapping = MappedFile::open(merges);
+  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  nlohmann::json rules = nlohmann::json::array();
+  std::size_t number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string rule(trim(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (rule.empty() || (number == 1 && rule.starts_with("#version"))) continue;
+    if (!is_well_formed_utf8(rule)) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, line {}", merges.string(), number), "is not valid UTF-8",
+                  kSameModel);
+    }
+    rules.push_back(rule);
+  }
+  source.document = {{"model", {{"type", "BPE"}, {"vocab", std::move(source.document)}, {"merges", std::move(rules)}}}};
+  source.fingerprint = Fingerprint().add(std::to_string(source.fingerprint)).add(text).value();
+  context.kind = TokenizerClass::Kind::roberta;
+  return make_tokenizer(std::move(source), context);
+}
+
+/// The settings of tokenizer_config.json, with the names of special_tokens_map.json, which count unless the former
+/// lists its added tokens.
+std::optional<JsonFile> read_settings(const fs::path& folder) {
+  std::optional<JsonFile> settings;
+  if (const fs::path path = folder / "tokenizer_config.json"; fs::exists(path)) settings = JsonFile::read(path);
+  const fs::path map = folder / "special_tokens_map.json";
+  if ((settings && settings->find("added_tokens_decoder") != nullptr) || !fs::exists(map)) return settings;
+  JsonFile names = JsonFile::read(map);
+  if (!settings) return names;
+  for (const auto& [key, value] : names.object().items()) settings->object()[key] = value;
+  return settings;
+}
+
+/// The added tokens that stand beside the tokenizer: of tokenizer_config.json, or else of added_tokens.json.
+std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile* settings) {
+  std::map<std::int64_t, AddedToken> tokens;
+  constexpr std::int64_t kMostTokens = 1 << 24;
+  if (const auto* decoder = settings == nullptr ? nullptr : settings->find("added_tokens_decoder")) {
+    if (!decoder->is_object()) settings->fail("added_tokens_decoder", "is not an object");
+    for (const auto& [id, value] : decoder->items()) {
+      const auto flag = [&value = value](const char* key) {
+        return value.is_object() && value.contains(key) && value[key] == true;
+      };
+      std::int64_t number = -1;
+      const auto parsed = std::from_chars(id.data(), id.data() + id.size(), number);
+      if (parsed.ptr != id.data() + id.size() || number < 0 || number > kMostTokens || !value.is_object() ||
+          !value.contains("content") || !value["content"].is_string() || value["content"].empty()) {
+        settings->fail("added_tokens_decoder", fmt::format("has the token {} without a content", id));
+      }
+      tokens[number] = {value["content"], 0, flag("single_word"), flag("lstrip"), flag("rstrip"), flag("normalized"),
+                        flag("special")};
+    }
+  } else if (const fs::path path = folder / "added_tokens.json"; fs::exists(path)) {
+    const JsonFile file = JsonFile::read(path);
+    std::set<std::string> special;
+    for (const char* key :
+         {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+      special.insert(special_token(settings, key, ""));
+    }
+    for (const auto& [content, id] : file.object().items()) {
+      if (content.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() > kMostTokens) {
+        file.fail(content, "is not a token with its id");
+      }
+      const bool is_special = special.contains(content);
+      tokens[id.get<std::int64_t>()] = {content, 0, false, false, false, !is_special, is_special};
+    }
+  }
+  std::vector<AddedToken> in_order;
+  for (auto& [id, token] : tokens) in_order.push_back(std::move(token));
+  return in_order;
+}
+
+/// Left: the beginning of a long text is cut off.
+void refuse_truncation_on_the_left(const JsonFile* settings, const TokenizerSource* source) {
+  const auto refuse = [](const fs::path& path, const char* key) {
+    throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", path.string(), key),
+                "is left, but long texts are cut at their end", "set it to right if the model was trained so");
+  };
+  if (settings != nullptr) {
+    if (const auto side = settings->string("truncation_side")) {
+      if (*side == "left") refuse(settings->path(), "truncation_side");
+      return;
+    }
+  }
+  if (source == nullptr || !source->document.is_object()) return;
+  const auto truncation = source->document.find("truncation");
+  if (truncation == source->document.end() || !truncation->is_object()) return;
+  if (truncation->value("direction", nlohmann::json()) == "Left") refuse(source->path, "truncation.direction");
 }
 
 }  // namespace
 
-LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_size, std::string_view model_type) {
-  std::optional<JsonFile> read;
-  if (const fs::path path = folder / "tokenizer_config.json"; fs::exists(path)) read = JsonFile::read(path);
+LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_size, std::string_view model_type,
+                               std::string_view tokenizer_class) {
+  const std::optional<JsonFile> read = read_settings(folder);
   const JsonFile* settings = read ? &*read : nullptr;
+  const TokenizerClass its_class = find_tokenizer_class(settings, tokenizer_class, model_type);
+  TokenizerContext context{model_type, settings, its_class.kind, read_added_tokens(folder, settings)};
 
-  LoadedTokenizer result;
-  fs::path path = folder / "vocab.txt";
-  if (fs::exists(path)) {
-    result.tokenizer = read_vocabulary_tokenizer(path, vocabulary_size, model_type != "mir", settings);
-  } else if (path = folder / "tokenizer.json"; fs::exists(path)) {
-    result.tokenizer = read_tokenizer_json(path, model_type, settings);
-  } else if (path = sentencepiece_model(folder); !path.empty()) {
-    result.tokenizer = read_sentencepiece(path, model_type, settings);
+  JsonTokenizer loaded;
+  const bool pairs = model_type != "mir";
+  fs::path path = folder / "tokenizer.json";
+  if (pairs && fs::exists(path)) {
+    TokenizerSource source = read_tokenizer_json(path);
+    refuse_truncation_on_the_left(settings, &source);
+    loaded = make_tokenizer(std::move(source), context);
   } else {
-    throw Error(ErrorKind::io, folder.string(), "has neither vocab.txt nor tokenizer.json nor a SentencePiece *.model",
-                "download the tokenizer's files into the model directory");
+    refuse_truncation_on_the_left(settings, nullptr);
+    if (path = folder / "vocab.txt"; fs::exists(path)) {
+      loaded = read_vocabulary_tokenizer(path, pairs, context);
+    } else if (path = folder / "tokenizer.json"; fs::exists(path)) {
+      loaded = make_tokenizer(read_tokenizer_json(path), context);
+    } else if (path = folder / "vocab.json"; fs::exists(path) && fs::exists(folder / "merges.txt")) {
+      loaded = read_merges_tokenizer(path, folder / "merges.txt", context);
+    } else if (path = sentencepiece_model(folder); !path.empty()) {
+      loaded = read_sentencepiece(path, context);
+    } else {
+      throw Error(ErrorKind::io, folder.string(),
+                  "has neither vocab.txt nor tokenizer.json nor vocab.json and merges.txt nor a SentencePiece *.model",
+                  "download the tokenizer's files into the model directory");
+    }
   }
+  LoadedTokenizer result{std::move(loaded.tokenizer), {}, 0};
   // A model may have more rows than its tokenizer has entries.
   if (result.tokenizer->vocabulary_size() > vocabulary_size) {
     throw Error(ErrorKind::invalid_data, path.string(),
@@ -117,10 +247,19 @@ LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_s
                             result.tokenizer->vocabulary_size(), vocabulary_size),
                 kSameModel);
   }
+  if (its_class.types) {
+    if (!loaded.document_type || *loaded.document_type > 1) {
+      throw Error(ErrorKind::unsupported, fmt::format("{}, key post_processor", path.string()),
+                  "gives token types other than 0 to the query and 1 to the document",
+                  "use a checkpoint with another tokenizer");
+    }
+    result.document_type = *loaded.document_type;
+  }
   if (settings != nullptr) {
-    // "No limit" is written as a number near 1e30.
-    const auto limit = settings->number("model_max_length");
-    if (limit && *limit < 1) settings->fail("model_max_length", "is not positive");
+    // "No limit" is written as a number near 1e30. Early files call it max_len.
+    const char* const key = settings->object().contains("model_max_length") ? "model_max_length" : "max_len";
+    const auto limit = settings->number(key);
+    if (limit && *limit < 1) settings->fail(key, "is not positive");
     if (limit && *limit <= std::numeric_limits<std::int32_t>::max()) {
       result.model_max_length = static_cast<std::int32_t>(*limit);
     }

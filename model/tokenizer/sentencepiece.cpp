@@ -23,10 +23,9 @@ constexpr std::int32_t kFairseqStart = 0, kFairseqPad = 1, kFairseqEnd = 2, kFai
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, std::string_view model_type,
-                         const JsonFile* settings)
-      : path_(path), fairseq_(model_type == "xlm-roberta") {
-    may_cut_ = check_sentencepiece_file(path, bytes).may_cut;
+  SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, bool may_cut,
+                         std::string_view model_type, const JsonFile* settings)
+      : path_(path), fairseq_(model_type == "xlm-roberta"), may_cut_(may_cut) {
     std::string problem;
     try {
       if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) problem = status.ToString();
@@ -94,20 +93,95 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   std::filesystem::path path_;
-  bool fairseq_, may_cut_ = false;
+  bool fairseq_, may_cut_;
   sentencepiece::SentencePieceProcessor processor_;
   std::int32_t size_ = 0;
   PairTemplate pair_;
   std::uint64_t fingerprint_ = 0;
 };
 
+using Kind = TokenizerClass::Kind;
+using Json = nlohmann::json;
+
+/// The model as a tokenizer.json: the vocabulary that a class makes of the pieces, and its added tokens.
+Json converted(const SentencePieceFile& file, const TokenizerContext& context) {
+  const auto name = [&](const char* key, const char* usual) { return special_token(context.settings, key, usual); };
+  Json vocabulary = Json::array(), added = Json::array();
+  bool has_extra_ids = false;
+  const auto add = [&](std::string_view text, double score) { vocabulary.push_back({std::string(text), score}); };
+  const auto add_token = [&](std::string_view text, double score, bool special) {
+    added.push_back({{"content", std::string(text)},
+                     {"id", vocabulary.size()},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", special}});
+    add(text, score);
+  };
+  const auto add_special = [&](std::string_view text) { add_token(text, 0, true); };
+  const auto add_pieces = [&](std::size_t first) {
+    for (std::size_t i = first; i < file.pieces.size(); ++i) {
+      using Type = SentencePiecePiece::Type;
+      const SentencePiecePiece& piece = file.pieces[i];
+      const bool extra = piece.text.starts_with("<extra_id_");
+      has_extra_ids = has_extra_ids || extra;
+      if (piece.type == Type::control || piece.type == Type::unknown || extra) {
+        add_token(piece.text, piece.score, true);
+      } else if (piece.type == Type::user_defined) {
+        add_token(piece.text, piece.score, false);
+      } else {
+        add(piece.text, piece.score);
+      }
+    }
+  };
+  switch (context.kind) {
+    case Kind::xlm_roberta:
+      add_special(name("bos_token", "<s>"));
+      add_special(name("pad_token", "<pad>"));
+      add_special(name("eos_token", "</s>"));
+      add_special(name("unk_token", "<unk>"));
+      add_pieces(3);
+      add_special(name("mask_token", "<mask>"));
+      break;
+    case Kind::camembert:
+      add("<s>NOTUSED", 0);
+      add_special(name("pad_token", "<pad>"));
+      add("</s>NOTUSED", 0);
+      add_special(name("unk_token", "<unk>"));
+      add("<unk>NOTUSED", -100);
+      add_pieces(1);
+      add_special(name("mask_token", "<mask>"));
+      break;
+    default: {
+      add_pieces(0);
+      constexpr std::int64_t kUsual = 100, kMost = 1 << 16;
+      std::int64_t extra = kUsual;
+      if (context.settings != nullptr) extra = context.settings->integer("extra_ids", 0, kMost).value_or(kUsual);
+      for (std::int64_t i = has_extra_ids ? 0 : extra; i-- > 0;) add_special(fmt::format("<extra_id_{}>", i));
+    }
+  }
+  Json document = {{"added_tokens", added},
+                   {"model", {{"type", "Unigram"}, {"vocab", std::move(vocabulary)}, {"unk_id", 3}}}};
+  if (!file.charsmap.empty()) {
+    document["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(file.charsmap)}};
+  }
+  return document;
+}
+
 }  // namespace
 
-std::unique_ptr<const Tokenizer> read_sentencepiece(const std::filesystem::path& path, std::string_view model_type,
-                                                    const JsonFile* settings) {
-  const auto file = MappedFile::open(path);
-  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  return std::make_unique<SentencePieceTokenizer>(path, bytes, model_type, settings);
+JsonTokenizer read_sentencepiece(const std::filesystem::path& path, TokenizerContext context) {
+  const auto mapping = MappedFile::open(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  const SentencePieceFile file = check_sentencepiece_file(path, bytes);
+  const bool convertible =
+      context.kind == Kind::xlm_roberta || context.kind == Kind::camembert || context.kind == Kind::t5;
+  if (file.unigram && convertible) {
+    return make_tokenizer({path, converted(file, context), Fingerprint().add("converted 1").add(bytes).value()},
+                          context);
+  }
+  return {std::make_unique<SentencePieceTokenizer>(path, bytes, file.may_cut, context.model_type, context.settings)};
 }
 
 }  // namespace relucent

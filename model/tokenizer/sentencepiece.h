@@ -1,19 +1,15 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
-#include <string_view>
 
-#include "model/formats/json_file.h"
-#include "relucent/model/tokenizer.h"
+#include "model/tokenizer/tokenizer_json.h"
 
 namespace relucent {
 
-/// Reads a *.model of SentencePiece; its library makes the ids. The ids of XLM-RoBERTa (`model_type` of config.json)
-/// are fairseq's: <s>, <pad>, </s> and <unk> first, then the model's pieces without its own first three.
-/// @param settings  tokenizer_config.json; may be null
+/// Reads a *.model of SentencePiece. A Unigram model becomes the tokenizer into which Hugging Face's transformers (5)
+/// convert it for the classes of XLM-RoBERTa, CamemBERT and T5; for all others the SentencePiece library makes the ids.
+/// XLM-RoBERTa's ids are fairseq's: <s>, <pad>, </s> and <unk>, then the model's pieces without its own first three.
 /// Throws Error: `io`, `invalid_data` naming the file and the place, `unsupported`.
-std::unique_ptr<const Tokenizer> read_sentencepiece(const std::filesystem::path& path, std::string_view model_type,
-                                                    const JsonFile* settings);
+JsonTokenizer read_sentencepiece(const std::filesystem::path& path, TokenizerContext context);
 
 }  // namespace relucent

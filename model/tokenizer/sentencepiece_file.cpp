@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -94,9 +95,10 @@ class Checker {
       if (field->number == 5) check_normalizer(whole_.inside(*field), true);
     }
     // Both stand behind the pieces.
-    if (!has_trainer || !has_normalizer || pieces_ == 0) whole_.fail("ends too early");
+    if (!has_trainer || !has_normalizer || file_.pieces.empty()) whole_.fail("ends too early");
     check_nesting();
-    return {may_cut_ && words_only_};
+    file_.may_cut = may_cut_ && words_only_;
+    return std::move(file_);
   }
 
  private:
@@ -111,18 +113,21 @@ class Checker {
       if (field->number == 2) score = std::bit_cast<float>(static_cast<std::uint32_t>(field->value));
       if (field->number == 3) type = field->value;
     }
-    const auto fail = [&](const char* problem) { whole_.fail(fmt::format("the piece {} {}", pieces_, problem)); };
+    const auto fail = [&](const char* problem) {
+      whole_.fail(fmt::format("the piece {} {}", file_.pieces.size(), problem));
+    };
     if (text.empty() || text.size() > kMaxPieceBytes) fail("is empty or longer than 4096 bytes");
     if (!is_well_formed_utf8(text) || text.find('\0') != std::string_view::npos) fail("is not text in UTF-8");
     if (!std::isfinite(score)) fail("has a score that is not finite");
     if (type == kUserDefined) user_defined_.push_back(text);
     // Across a space there is no piece.
     if (text.find(kSpaceMark, 1) != std::string_view::npos) words_only_ = false;
-    ++pieces_;
+    file_.pieces.push_back({text, score, static_cast<SentencePiecePiece::Type>(std::min<std::uint64_t>(type, 16))});
   }
 
   void read_trainer(Message trainer) {
     while (const auto field = trainer.next()) {
+      if (field->number == 3) file_.unigram = field->value == 1;
       if (field->number == 24 && field->value != 0) words_only_ = false;  // the space is at a word's end
     }
   }
@@ -135,6 +140,7 @@ class Checker {
         constexpr std::size_t kMostMatches = 32;  // the library's array
         if (!map || !map->nests_at_most(kMostMatches)) normalizer.fail("the table of replacements is damaged");
         if (!reverse && !map->keeps_words_apart()) words_only_ = false;
+        if (!reverse) file_.charsmap = field->bytes;
       }
       if (field->number == 3) prefix = field->value != 0;
       if (field->number == 4) no_extra_spaces = field->value != 0;
@@ -162,7 +168,7 @@ class Checker {
   }
 
   Message whole_;
-  std::size_t pieces_ = 0;
+  SentencePieceFile file_;
   std::vector<std::string_view> user_defined_;
   bool may_cut_ = true, words_only_ = true;
 };

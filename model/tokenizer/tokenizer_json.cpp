@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/file/mapped_file.h"
@@ -29,17 +30,30 @@ std::size_t count_components(const nlohmann::json& value) {
   return count;
 }
 
+/// What a class may change: all but the vocabulary.
+nlohmann::json components_of(const nlohmann::json& document) {
+  nlohmann::json components;
+  for (const char* key : {"normalizer", "pre_tokenizer"}) {
+    if (document.contains(key)) components[key] = document[key];
+  }
+  if (!document.contains("model") || !document["model"].is_object()) return components;
+  for (const auto& [key, value] : document["model"].items()) {
+    if (key != "vocab" && key != "merges") components["model"][key] = value;
+  }
+  return components;
+}
+
 class Reader {
  public:
-  Reader(const std::filesystem::path& path, std::string_view bytes, std::string_view model_type,
-         const JsonFile* settings)
-      : path_(path),
-        document_(read_tokenizer_document(path, bytes)),
+  Reader(TokenizerSource source, const TokenizerContext& context)
+      : path_(source.path),
+        context_(context),
+        fingerprint_(source.fingerprint),
+        document_(by_class(std::move(source.document))),
         root_(path_, document_, ""),
-        model_(root_.at("model")),
-        model_type_(model_type),
-        settings_(settings),
-        fingerprint_(Fingerprint().add(kJsonAlgorithm).add(bytes).value()) {}
+        model_(root_.at("model")) {}
+
+  std::optional<std::int32_t> document_type() const { return document_type_; }
 
   std::unique_ptr<const Tokenizer> read() {
     for (const char* name : {"normalizer", "pre_tokenizer", "post_processor"}) check_components(name);
@@ -52,6 +66,7 @@ class Reader {
       model_.at("type").refuse(fmt::format("the tokenizer {} is not supported", type));
     }
     read_added_tokens();
+    add_further_tokens();
     PipelineParts parts;
     parts.pair = pair_template();
     if (const auto sentence = ids_.find("[SOS]"); sentence != ids_.end()) parts.pair.sentence = sentence->second;
@@ -68,6 +83,16 @@ class Reader {
   }
 
  private:
+  /// The document as the tokenizer's class has it.
+  nlohmann::json by_class(nlohmann::json document) {
+    if (context_.kind == TokenizerClass::Kind::file || !document.is_object()) return document;
+    const nlohmann::json before = components_of(document);
+    apply_class(context_.kind, context_.settings, document);
+    const nlohmann::json after = components_of(document);
+    if (after != before) fingerprint_ = Fingerprint().add(std::to_string(fingerprint_)).add(after.dump()).value();
+    return document;
+  }
+
   std::unique_ptr<const TokenModel> read_model(const std::string& type) const {
     if (type == "WordPiece") return read_wordpiece_model(model_, vocabulary_.entries);
     if (type == "BPE") return read_bpe_model(model_, vocabulary_.entries);
@@ -123,6 +148,27 @@ class Reader {
     if (bytes > VocabularyTrie::kMaxBytes) root_.at("added_tokens").refuse("the tokens are larger than 16 MiB");
   }
 
+  void add_further_tokens() {
+    Fingerprint fingerprint;
+    fingerprint.add(std::to_string(fingerprint_));
+    bool changed = false;
+    for (AddedToken token : context_.added) {
+      const auto same = std::find_if(added_.begin(), added_.end(),
+                                     [&](const AddedToken& each) { return each.content == token.content; });
+      token.id = ids_.try_emplace(token.content, size()).first->second;
+      if (same == added_.end()) {
+        added_.push_back(token);
+      } else if (context_.kind != TokenizerClass::Kind::file) {
+        *same = token;
+      }
+      if (token.special) continue;  // text like any other
+      changed = true;
+      fingerprint.add(fmt::format("{} {} {} {} {} {}", token.id, token.single_word, token.lstrip, token.rstrip,
+                                  token.normalized, token.content));
+    }
+    if (changed) fingerprint_ = fingerprint.value();
+  }
+
   std::int32_t find_entry(const std::string& entry) const {
     const auto found = ids_.find(entry);
     if (found == ids_.end()) {
@@ -132,20 +178,26 @@ class Reader {
     return found->second;
   }
 
-  PairTemplate pair_template() const {
+  PairTemplate pair_template() {
+    const FindEntry find = [this](const std::string& entry) { return find_entry(entry); };
+    if (context_.kind != TokenizerClass::Kind::file) {
+      document_type_ = context_.kind == TokenizerClass::Kind::bert ? 1 : 0;
+      return class_template(context_.kind, context_.settings, find);
+    }
     if (const auto part = root_.find("post_processor")) {
       if (auto pair = read_post_processor(*part)) return *pair;
     }
-    return usual_pair_template(model_type_, settings_, [this](const std::string& entry) { return find_entry(entry); });
+    return usual_pair_template(context_.model_type, context_.settings, find);
   }
 
   /// nullopt for a processor that adds no special tokens.
-  std::optional<PairTemplate> read_post_processor(const Component& part) const {
+  std::optional<PairTemplate> read_post_processor(const Component& part) {
     const std::string type = part.type();
     if (type == "TemplateProcessing") return read_template(part);
     if (type == "ByteLevel") return std::nullopt;
     if (type == "BertProcessing" || type == "RobertaProcessing") {
       const std::int32_t cls = named_id(part.at("cls")), sep = named_id(part.at("sep"));
+      document_type_ = type == "BertProcessing" ? 1 : 0;
       if (type == "BertProcessing") return PairTemplate{{cls}, {sep}, {sep}};
       return PairTemplate{{cls}, {sep, sep}, {sep}};
     }
@@ -167,12 +219,18 @@ class Reader {
     return static_cast<std::int32_t>(Component(path_, part.value()[1], part.place() + "[1]").integer(size() - 1));
   }
 
-  PairTemplate read_template(const Component& part) const {
+  PairTemplate read_template(const Component& part) {
     PairTemplate pair;
     const std::array<std::vector<std::int32_t>*, 3> places{&pair.before, &pair.between, &pair.after};
     constexpr std::size_t kMostSpecial = 64;
     std::size_t place = 0;
+    std::set<std::int64_t> types_before, types_of_document;
     for (const Component& element : part.elements("pair")) {
+      const bool document = place == 2 || (place == 1 && element.find("Sequence"));
+      const Component content = element.at(element.find("Sequence") ? "Sequence" : "SpecialToken");
+      constexpr std::int64_t kMostTypes = 1 << 16;
+      const std::int64_t type = content.find("type_id") ? content.integer("type_id", kMostTypes) : 0;
+      (document ? types_of_document : types_before).insert(type);
       if (const auto sequence = element.find("Sequence")) {
         if (place == 2 || sequence->string("id") != (place == 0 ? "A" : "B")) {
           sequence->refuse("the order of the sequences is not supported");
@@ -187,6 +245,10 @@ class Reader {
       if (pair.size() > kMostSpecial) part.at("pair").refuse("has more than 64 special tokens");
     }
     if (place != 2) part.at("pair").fail("does not have the sequences A and B");
+    document_type_.reset();
+    if (types_before == std::set<std::int64_t>{0} && types_of_document.size() == 1) {
+      document_type_ = static_cast<std::int32_t>(*types_of_document.begin());
+    }
     return pair;
   }
 
@@ -218,11 +280,11 @@ class Reader {
   }
 
   const std::filesystem::path& path_;
+  const TokenizerContext& context_;
+  std::uint64_t fingerprint_;
   nlohmann::json document_;
   Component root_, model_;
-  std::string_view model_type_;
-  const JsonFile* settings_;
-  std::uint64_t fingerprint_;
+  std::optional<std::int32_t> document_type_ = 0;
   UnigramVocabulary vocabulary_;  // of another model: only the entries
   std::vector<AddedToken> added_;
   std::unordered_map<std::string, std::int32_t> ids_;
@@ -230,11 +292,16 @@ class Reader {
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> read_tokenizer_json(const std::filesystem::path& path, std::string_view model_type,
-                                                     const JsonFile* settings) {
+TokenizerSource read_tokenizer_json(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
   const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  return Reader(path, bytes, model_type, settings).read();
+  return {path, read_tokenizer_document(path, bytes), Fingerprint().add(kJsonAlgorithm).add(bytes).value()};
+}
+
+JsonTokenizer make_tokenizer(TokenizerSource source, const TokenizerContext& context) {
+  Reader reader(std::move(source), context);
+  auto tokenizer = reader.read();
+  return {std::move(tokenizer), reader.document_type()};
 }
 
 }  // namespace relucent

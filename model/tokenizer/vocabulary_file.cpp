@@ -4,6 +4,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/file/mapped_file.h"
 #include "base/utf8.h"
@@ -26,10 +27,12 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
                   "download the file again");
     };
     if (!is_well_formed_utf8(line)) refuse("is not valid UTF-8");
-    const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size() + 1);
-    if (!is_new) refuse(fmt::format("repeats the entry of line {}, \"{}\"", known->second, line));
+    // Of lines that repeat, as padded rows do, the last one counts.
+    const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size());
+    if (!is_new) entries[std::exchange(known->second, entries.size())].clear();
     entries.emplace_back(line);
   }
+  while (!entries.empty() && entries.back().empty()) entries.pop_back();
   return entries;
 }
 

@@ -57,38 +57,35 @@ TEST_F(Check, ProblemsOfAllFilesAreFoundAtOnce) {
   checkpoint.config["doc_cls_atention"] = true;
   checkpoint.config["query_doc_attention"] = 1;
   checkpoint.config["is_decoder"] = true;
-  checkpoint.vocabulary.pop_back();
+  checkpoint.vocabulary[3] = "other";
   checkpoint.tensors.erase("bert.encoder.layer.0.output.dense.bias");
   checkpoint.tensors["bert.encoder.layer.1.output.dense.bias"].shape = {2, 4};
   checkpoint.tensors["classifier.bias"].type = "I32";
-  checkpoint.tensors["bert.encoder.layer.2.output.dense.bias"] = checkpoint.tensors["classifier.bias"];
   for (const char* name : {"bert.pooler.dense.weight", "bert.pooler.dense.bias"}) {
     const float nan = NAN;
     std::memcpy(checkpoint.tensors[name].bytes.data() + 12, &nan, sizeof nan);
   }
   checkpoint.write(folder);
   found({"key is_decoder: decoders", "key hidden_act: unknown", "key query_doc_attention: is 1, not true or false",
-         "key doc_cls_atention: unknown attention key", "vocab.txt: the vocabulary has 56 entries",
+         "key doc_cls_atention: unknown attention key", "vocab.txt: the vocabulary has no entry [SEP]",
          "tensor bert.encoder.layer.0.output.dense.bias: is missing",
          "tensor bert.encoder.layer.1.output.dense.bias: has the shape [2, 4]",
-         "tensor bert.encoder.layer.2.output.dense.bias: config.json states 2 layers",
          "tensor classifier.bias: has the unsupported data type I32",
          "tensor bert.pooler.dense.weight: element 3 is not a finite", "tensor bert.pooler.dense.bias: element 3"});
 }
 
 TEST_F(Check, SizesThatAreMissingHideNoOtherKeysAndMakeNoTensorsWrong) {
   checkpoint.config.erase("vocab_size");
-  checkpoint.config.erase("architectures");
   checkpoint.config["hidden_size"] = "8";
   checkpoint.config["max_position_embeddings"] = -1;
   checkpoint.config["intermediate_size"] = 0;
   checkpoint.config["num_labels"] = 2;
   checkpoint.write(folder);
-  found({"key architectures: does not name", "key num_labels: the model has 2 labels", "key vocab_size: is missing",
-         "key hidden_size: is \"8\"", "key max_position_embeddings: is -1", "key intermediate_size: is 0"});
+  found({"key num_labels: the model has 2 labels", "key vocab_size: is missing", "key hidden_size: is \"8\"",
+         "key max_position_embeddings: is -1", "key intermediate_size: is 0"});
   checkpoint.config["num_attention_heads"] = nullptr;
   checkpoint.write(folder);
-  EXPECT_EQ(check().problems.size(), 7U);
+  EXPECT_EQ(check().problems.size(), 6U);
   EXPECT_TRUE(check().info.description.stacks.empty());
 }
 
@@ -126,7 +123,15 @@ TEST_F(Check, TheActivationIsThatOfSentenceTransformers) {
     if (!old.is_null()) changed.config["sbert_ce_default_activation_function"] = old;
     changed.write(folder);
     fs::remove(folder / "config_sentence_transformers.json");
-    if (!own.is_null()) write_file(folder / "config_sentence_transformers.json", own.dump());
+    // It counts only in a folder of modules.
+    const std::string module =
+        R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}])";
+    fs::remove(folder / "modules.json");
+    if (!own.is_null()) {
+      write_file(folder / "config_sentence_transformers.json", own.dump());
+      write_file(folder / "modules.json", module);
+      write_file(folder / "sentence_bert_config.json", R"({"transformer_task": "sequence-classification"})");
+    }
     const CheckpointInfo info = inspect_checkpoint(folder);
     EXPECT_TRUE(info.ignored_keys.empty());
     return info.activation + ", " + info.activation_source + (info.warnings.empty() ? "" : ", " + info.warnings[0]);
@@ -138,18 +143,23 @@ TEST_F(Check, TheActivationIsThatOfSentenceTransformers) {
   EXPECT_EQ(stated({}, {{"activation_fn", nullptr}}, identity), "sigmoid, default");
   EXPECT_EQ(stated({}, {{"version", "4.0.1"}}, identity),
             "identity, config.json, key sbert_ce_default_activation_function");
-  EXPECT_EQ(stated({{"activation_fn", identity}}, {{"activation_fn", sigmoid}}, sigmoid),
+  const json own = {{"model_type", "CrossEncoder"}, {"activation_fn", identity}};
+  EXPECT_EQ(stated(own, {{"activation_fn", sigmoid}}, sigmoid),
             "identity, config_sentence_transformers.json, key activation_fn");
   EXPECT_EQ(stated({{"model_type", "CrossEncoder"}}, {{"activation_fn", identity}}, {}),
             "identity, config.json, key sentence_transformers.activation_fn");
+  EXPECT_EQ(stated({{"activation_fn", identity}}, {{"activation_fn", sigmoid}}, {}),
+            "sigmoid, config.json, key sentence_transformers.activation_fn");
   const std::string tanh = "torch.nn.modules.activation.Tanh";
   EXPECT_EQ(stated({}, {{"activation_fn", tanh}}, {}).find(tanh + ", config.json, key sentence_transformers"), 0U);
   EXPECT_NE(stated({}, {{"activation_fn", tanh}}, {}).find("Relucent cannot apply it"), std::string::npos);
   EXPECT_EQ(stated({}, {{"activation_fn", "os.system"}}, {}).find("sigmoid, default, config.json, key sent"), 0U);
   EXPECT_EQ(stated({}, {}, 7).find("sigmoid, default, config.json, key sbert_ce_default_activation_function is not"),
             0U);
-  EXPECT_NE(stated(json::array(), {}, {}).find("is not a JSON object"), std::string::npos);
   found({});
+  write_file(folder / "modules.json", "[]");
+  write_file(folder / "config_sentence_transformers.json", "[]");
+  found({"config_sentence_transformers.json: is not a JSON object"});
 }
 
 }  // namespace

@@ -398,13 +398,13 @@ TEST_F(FaultyCheckpoint, VocabularyOfTheWrongSize) {
   TinyCheckpoint changed = checkpoint;
   changed.vocabulary.pop_back();
   changed.write(folder);
-  refused(ErrorKind::invalid_data, "vocab.txt", "", "56 entries, but config.json's vocab_size is 57", "same model");
+  EXPECT_EQ(inspect_checkpoint(folder).vocabulary, 56);  // a table may have more rows
   changed = checkpoint;
   changed.vocabulary.emplace_back("more");
   changed.write(folder);
-  refused(ErrorKind::invalid_data, "vocab.txt", "", "58 entries", "same model");
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "58 entries, but config.json's vocab_size is 57", "same model");
   write_file(folder / "vocab.txt", "");
-  refused(ErrorKind::invalid_data, "vocab.txt", "", "0 entries");
+  refused(ErrorKind::invalid_data, "vocab.txt", "", "no entry [CLS]");
 }
 
 TEST_F(FaultyCheckpoint, VocabularyThatIsNone) {
@@ -412,9 +412,6 @@ TEST_F(FaultyCheckpoint, VocabularyThatIsNone) {
   changed.vocabulary[20] = "\xFFz";
   changed.write(folder);
   refused(ErrorKind::invalid_data, "vocab.txt", "line 21", "not valid UTF-8", "download");
-  changed.vocabulary[20] = changed.vocabulary[6];
-  changed.write(folder);
-  refused(ErrorKind::invalid_data, "vocab.txt", "line 21", "repeats the entry of line 7", "download");
   for (const std::size_t special : {1, 2, 3}) {
     changed = checkpoint;
     changed.vocabulary[special] = "other";
@@ -446,6 +443,7 @@ TEST_F(FaultyCheckpoint, TokenizerSettings) {
 }
 
 TEST_F(FaultyCheckpoint, TokenizerJson) {
+  checkpoint.tokenizer_config["tokenizer_class"] = "PreTrainedTokenizerFast";  // which reads the file as it is
   json tokenizer = {{"normalizer",
                      {{"type", "BertNormalizer"},
                       {"clean_text", true},

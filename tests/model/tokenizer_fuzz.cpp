@@ -70,6 +70,10 @@ class Outcomes {
  public:
   void load(const std::string& name, const std::string& bytes, const char* model_type) {
     folder_.write(name, bytes);
+    // A tokenizer.json as it is; a *.model as the family's own class converts it.
+    if (name == "tokenizer.json") {
+      folder_.write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+    }
     try {
       const auto tokenizer = std::move(load_tokenizer(folder_.path(), 1 << 24, model_type).tokenizer);
       for (const std::string text :

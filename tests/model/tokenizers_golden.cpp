@@ -77,6 +77,8 @@ class TokenizersGolden : public ::testing::TestWithParam<Case> {
       std::string json;
       for_each_line(file, [&](const std::string& line) { json += line + "\n"; });
       std::ofstream(folder / "tokenizer.json", std::ios::binary) << json;
+      // The file as it is, whatever the family's own class would make of it.
+      std::ofstream(folder / "tokenizer_config.json") << R"({"tokenizer_class": "PreTrainedTokenizerFast"})";
     } else {
       fs::copy_file(file, folder / "a.model");
     }
@@ -233,8 +235,9 @@ void for_each_sentencepiece_row(const fs::path& file, std::string_view model_typ
       const TemporaryFolder folder;
       fs::copy_file(test_data() / "tokenizers/sentencepiece-fixtures" / row["model"].get<std::string>(),
                     folder / "a.model");
-      // One of the models has no </s>, so its template needs another name.
-      std::ofstream(folder / "tokenizer_config.json") << R"({"eos_token": "a"})";
+      // One of the models has no </s>, so its template needs another name. Only the family's own class is converted.
+      std::ofstream(folder / "tokenizer_config.json")
+          << R"({"eos_token": "a", "tokenizer_class": "PreTrainedTokenizerFast"})";
       tokenizer = std::move(load_tokenizer(folder.path(), kAnySize, model_type).tokenizer);
     }
     use(*tokenizer, row);

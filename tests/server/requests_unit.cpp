@@ -132,6 +132,22 @@ TEST(RerankAnswers, AreSortedByScoreWithTheSigmoidUnlessRawScoresAreAskedFor) {
             R"({"index":0,"text":"a","score":-1.25}])");
 }
 
+TEST(RerankAnswers, TheProbabilityOfALogarithmIsItsExponential) {
+  RerankScores scores;
+  scores.log_probabilities = true;
+  scores.scores.resize(2);
+  scores.scores[0].score = -0.125F;
+  scores.scores[1].score = -3.0F;
+  RerankRequest request;
+  request.texts = {"a", "b"};
+  request.top = 2;
+  EXPECT_EQ(rerank_answer(request, RerankForm::tei, scores, "m"),
+            R"([{"index":0,"score":0.8824969},{"index":1,"score":0.049787067}])");
+  request.raw_scores = true;
+  EXPECT_EQ(rerank_answer(request, RerankForm::tei, scores, "m"),
+            R"([{"index":0,"score":-0.125},{"index":1,"score":-3.0}])");
+}
+
 TEST(RerankAnswers, HaveTheFormOfCohereAndJina) {
   RerankRequest request;
   request.texts = {"a", "b", "c"};

@@ -39,7 +39,7 @@ struct EmbeddingShape {
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
   std::string_view id;    ///< the document's external id; may be empty
-  std::string_view text;  ///< UTF-8; when passed to a Scorer, empty only if there is an embedding
+  std::string_view text;  ///< UTF-8; when passed to a Scorer, usually empty only if there is an embedding
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
   /// Set if the index stores the ids of the tokenizer returned by Scorer::tokenizer(). A shortcut only: tokenizing the

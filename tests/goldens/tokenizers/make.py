@@ -123,7 +123,10 @@ def text_of(row):
 
 def charsmap():
     """SentencePiece's rules nmt_nfkc, which its trainer writes into every model."""
-    model = train_sentencepiece("unigram", 400, cranfield()[:300])
+    return charsmap_in(train_sentencepiece("unigram", 400, cranfield()[:300]))
+
+
+def charsmap_in(model):
     at = model.index(b"nmt_nfkc") + len(b"nmt_nfkc")
     assert model[at] == 0x12
     size = shift = 0
@@ -337,6 +340,31 @@ def pair_template(document):
     raise AssertionError(document["post_processor"])
 
 
+def converted(data, processor, model_type):
+    """A Unigram model as transformers' XLMRobertaTokenizer and T5Tokenizer convert it; see ../settings for their
+    answers."""
+    pieces = [[processor.id_to_piece(i), processor.get_score(i)] for i in range(processor.get_piece_size())]
+    fairseq = model_type == "xlm-roberta"
+    if fairseq:
+        pieces = [[token, 0.0] for token in ("<s>", "<pad>", "</s>", "<unk>")] + pieces[3:] + [["<mask>", 0.0]]
+    special = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"}
+    ids = {piece: i for i, (piece, _) in enumerate(pieces)}
+    tokens = [{"id": i, "content": piece, "special": piece != "tok", "single_word": False, "lstrip": False,
+               "rstrip": False, "normalized": False}
+              for piece, i in ids.items() if piece in special or piece == "tok" or piece.startswith("<extra_id_")]
+    before, end = (["<s>"], ["</s>"]) if fairseq else ([], ["</s>"])
+    parts = [*before, "A", *end, *(end if fairseq else []), "B", *end]
+    template = [{"Sequence": {"id": part, "type_id": 0}} if part in "AB" else {"SpecialToken": {"id": part, "type_id": 0}}
+                for part in parts]
+    return {"added_tokens": tokens, "model": {"type": "Unigram", "unk_id": 3 if fairseq else 2, "vocab": pieces},
+            "normalizer": {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap_in(data)).decode()},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {
+                "type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}]},
+            "post_processor": {"type": "TemplateProcessing", "single": template[:len(before) + 1 + len(end)],
+                               "pair": template, "special_tokens": {
+                                   token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in before + end}}}
+
+
 def ids_of(case, texts):
     data = (here / case["file"]).read_bytes()
     if case["file"].endswith(".json.gz"):
@@ -345,6 +373,11 @@ def ids_of(case, texts):
         tokenizer = with_special_tokens_as_text(document)
         return [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+    if "bpe" not in case["name"]:
+        document = converted(data, processor, case["model_type"])
+        case["template"] = pair_template(document)
+        tokenizer = with_special_tokens_as_text(document)
+        return [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     answers = [processor.encode(text) for text in texts]
     if case["model_type"] == "xlm-roberta":  # fairseq's ids
         answers = [[3 if i == processor.unk_id() else i + 1 for i in ids] for ids in answers]

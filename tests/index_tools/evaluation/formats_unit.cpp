@@ -295,7 +295,8 @@ TEST(RerankFile, IsReadInAnyOrderAndWithWhatIsMissing) {
   EXPECT_EQ(input.queries[0].candidates[1].docno, "x");
   EXPECT_EQ(input.queries[0].candidates[1].rank, 2);
   EXPECT_EQ(input.queries[1].candidates[0].docno, "7");
-  EXPECT_TRUE(input.queries[1].candidates[0].text.empty());
+  EXPECT_EQ(input.queries[1].candidates[0].text, "  ");
+  EXPECT_TRUE(input.queries[0].candidates[0].text.empty());
   EXPECT_EQ(rerank_file_in(scratch.path()), file);
 }
 
@@ -321,6 +322,36 @@ TEST(RerankFile, MistakesNameTheLine) {
   EXPECT_NE(message("{\"qid\": \"1\", \"query\": \"a\", \"docno\": \"y\", \"text\": 5}").find("\"text\""),
             std::string::npos);
   EXPECT_NE(error_of(ErrorKind::io, [&] { rerank_file_in(scratch.path()); }).find("rerank.jsonl"), std::string::npos);
+}
+
+TEST(RerankFile, BadLinesCanBeLeftOut) {
+  const TemporaryFolder scratch;
+  const std::vector<std::string> bad = {
+      R"({"qid": "2", "query": " ", "docno": "x", "text": "X"})",
+      R"({"qid": "3", "query": "c", "docno": "x", "text": "\ud800"})",
+      R"({"qid": "1", "query": "a", "docno": "x", "text": "again", "score": 1})",
+      R"({"qid": "1", "query": "a", "docno": "z", "score": "1"})",
+  };
+  std::string lines = R"({"qid": "1", "query": "a", "docno": "x", "text": "X", "score": 1})"
+                      "\n";
+  for (const std::string& line : bad) lines += line + "\n";
+  lines += R"({"qid": "1", "query": "a", "docno": "y", "text": "Y", "score": 2})"
+           "\n";
+  const RerankInput input = read_rerank_input(scratch.write("j", lines), true, BadLines::leave_out);
+  ASSERT_EQ(input.queries.size(), 1U);
+  EXPECT_EQ(input.candidates, 2U);
+  EXPECT_TRUE(input.all_scored);
+  ASSERT_EQ(input.queries[0].candidates.size(), 2U);
+  EXPECT_EQ(input.queries[0].candidates[1].docno, "y");
+  ASSERT_EQ(input.left_out.size(), bad.size());
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    EXPECT_NE(input.left_out[i].find("j:" + std::to_string(i + 2) + ":"), std::string::npos) << input.left_out[i];
+  }
+  // Without a good line the first fault counts.
+  const auto file = scratch.write("k", bad[0] + "\n" + bad[1] + "\n");
+  EXPECT_NE(error_of(ErrorKind::invalid_data, [&] { read_rerank_input(file, false, BadLines::leave_out); })
+                .find("k:1: query \"2\" has no text"),
+            std::string::npos);
 }
 
 TEST(RerankFile, FormsKeepWhatTheyPromise) {

@@ -109,9 +109,28 @@ class Rerank(ProgramTest):
 
     def test_a_record_nested_too_deep_is_named(self):
         deep = record("1", EGG, "d9", "text", 4, 6.0)[:-2] + ', "ignored": ' + "[" * 100_000 + "]" * 100_000 + "}\n"
-        self.expect_error(3, "deep.jsonl:6", "nests deeper than 256 levels",
-                          arguments=["rerank", "--input", self.write("deep.jsonl", RECORDS + deep), "--output",
-                                     self.folder / "x.jsonl", *DEVICE])
+        self.input = self.write("deep.jsonl", RECORDS + deep)
+        result = self.rerank(self.folder / "x.jsonl", code=4)
+        self.assertIn("deep.jsonl:6", result.stderr)
+        self.assertIn("nests deeper than 256 levels", result.stderr)
+
+    def test_a_bad_line_is_left_out_and_the_others_are_answered(self):
+        whole, output = self.folder / "whole.tsv", self.folder / "x.tsv"
+        self.rerank(whole)
+        bad = [record("7", "   ", "d", "text", 1, 1), '{"qid": "8", "query": "q", "docno": "d", "text": "\\ud800"}\n']
+        lines = RECORDS.splitlines(keepends=True)
+        self.input = self.write("bad.jsonl", bad[0] + "".join(lines[:2]) + bad[1] + "".join(lines[2:]))
+        result = self.rerank(output, code=4)
+        self.assertEqual(output.read_bytes(), whole.read_bytes())
+        self.assertIn("bad.jsonl:1: query", result.stderr)
+        self.assertIn("bad.jsonl:4: is not JSON", result.stderr)
+        self.assertIn("degraded: 2 lines of", result.stderr)
+
+    def test_a_text_of_white_space_has_a_score(self):
+        self.input = self.write("white.jsonl", record("1", EGG, "a", " \n", 1, 1) + record("1", EGG, "b", "", 2, 0))
+        output = self.folder / "x.tsv"
+        self.rerank(output)
+        self.assertEqual([line[1] for line in self.columns(output)], ["a"])
 
     def test_tiras_variables_name_the_folders(self):
         output = self.folder / "made" / "out"
@@ -200,7 +219,7 @@ class Rerank(ProgramTest):
             self.expect_error(code, *parts, arguments=["rerank", "--input", file, "--output", output, *flags])
             self.assertFalse(output.exists())
 
-        fails(3, "bad.jsonl:2", "not JSON", content=record("1", "q", "d", "t", 1, 1) + "{broken\n")
+        fails(3, "bad.jsonl:1", "not JSON", content="{broken\n")
         fails(3, "bad.jsonl:1", "query", content=record("1", "  ", "d", "t", 1, 1))
         fails(3, "contains no candidates", content="\n")
         fails(3, "two words", content=record("1", "q", "two words", "t", 1, 1))

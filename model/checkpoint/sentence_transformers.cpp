@@ -1,0 +1,144 @@
+#include "model/checkpoint/sentence_transformers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/file/mapped_file.h"
+#include "base/nesting.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kModules = "modules.json";
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view key, const std::string& problem) {
+  throw Error(ErrorKind::unsupported, key.empty() ? path.string() : fmt::format("{}, key {}", path.string(), key),
+              problem, "use a checkpoint without it; if its scores do not depend on it, remove it");
+}
+
+/// modules.json must name one module, which reads the folder itself.
+void check_modules(const fs::path& path) {
+  // It is a list, which JsonFile does not read.
+  const auto mapping = MappedFile::open(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  constexpr std::size_t kMaxBytes = 1 << 16;
+  const bool readable = bytes.size() <= kMaxBytes && !too_deep_in_json(bytes);
+  const Json modules = readable ? Json::parse(bytes, nullptr, false) : Json();
+  if (!modules.is_array()) {
+    throw Error(ErrorKind::invalid_data, path.string(), "is not a list of modules in JSON", "download the file again");
+  }
+  const auto text = [](const Json& module, const char* key) {
+    return module.is_object() && module.contains(key) && module[key].is_string() ? module[key].get<std::string>()
+                                                                                 : std::string("?");
+  };
+  if (modules.size() != 1) refuse(path, "", fmt::format("names {} modules, but only one is supported", modules.size()));
+  const std::string type = text(modules[0], "type"), place = text(modules[0], "path");
+  if (!type.starts_with("sentence_transformers.") || !type.ends_with(".Transformer") || !place.empty()) {
+    refuse(path, "", fmt::format("names the module {} in \"{}\", which is not supported", type, place));
+  }
+}
+
+fs::path module_settings(const fs::path& folder) {
+  for (const char* name : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    const fs::path path = folder / fmt::format("sentence_{}_config.json", name);
+    if (fs::exists(path)) return path;
+  }
+  refuse(folder / "sentence_bert_config.json", "", "is missing, so modules.json does not make a cross-encoder");
+}
+
+bool empty(const Json& value) { return value.is_null() || value == false || (value.is_structured() && value.empty()); }
+
+/// The arguments of the model's class: those of its precision and speed change nothing.
+void check_model_arguments(const JsonFile& file, const std::string& key, const Json& value) {
+  constexpr std::array<std::string_view, 3> kHarmless{"dtype", "torch_dtype", "attn_implementation"};
+  if (!value.is_object()) file.fail(key, "is not an object");
+  for (const auto& [name, argument] : value.items()) {
+    if (empty(argument) || std::find(kHarmless.begin(), kHarmless.end(), name) != kHarmless.end()) continue;
+    refuse(file.path(), fmt::format("{}.{}", key, name), "is not supported");
+  }
+}
+
+/// The settings of the one module. What is not listed here could change the input.
+void read_module(const JsonFile& file, SentenceTransformersFiles& result) {
+  if (file.string("transformer_task").value_or("feature-extraction") != "sequence-classification") {
+    refuse(file.path(), "transformer_task", "is not sequence-classification");
+  }
+  constexpr std::int64_t kMostTokens = 1 << 30;
+  const auto take_length = [&](std::int64_t length) { result.max_length = static_cast<std::int32_t>(length); };
+  if (const auto length = file.integer("max_seq_length", 1, kMostTokens)) take_length(*length);
+  for (const auto& [key, value] : file.object().items()) {
+    // The lengths of queries and documents are those of other models' inputs.
+    constexpr std::array<std::string_view, 5> kNeutral{"transformer_task", "max_seq_length", "unpad_inputs",
+                                                       "query_length", "document_length"};
+    if (std::find(kNeutral.begin(), kNeutral.end(), key) != kNeutral.end() || empty(value)) continue;
+    if (key == "modality_config") {
+      const Json wanted = {{"text", {{"method", "forward"}, {"method_output_name", "logits"}}}};
+      if (value != wanted) refuse(file.path(), key, "is not that of a text's logits");
+    } else if (key == "module_output_name") {
+      if (value != "scores") refuse(file.path(), key, "is not scores");
+    } else if (key == "model_args" || key == "model_kwargs") {
+      check_model_arguments(file, key, value);
+    } else if ((key == "tokenizer_args" || key == "processor_kwargs") && value.is_object() && value.size() == 1 &&
+               value.contains("model_max_length") && value["model_max_length"].is_number_unsigned() &&
+               value["model_max_length"] > 0 && value["model_max_length"] <= kMostTokens) {
+      take_length(value["model_max_length"].get<std::int64_t>());
+    } else {
+      refuse(file.path(), key, "is not supported");
+    }
+  }
+}
+
+void read_prompt(const JsonFile& file, SentenceTransformersFiles& result) {
+  const auto name = file.string("default_prompt_name");
+  if (!name) return;
+  const auto* prompts = file.find("prompts");
+  if (prompts == nullptr || !prompts->is_object() || !prompts->contains(*name)) {
+    file.fail("default_prompt_name", fmt::format("is {}, but prompts does not have it", *name));
+  }
+  const Json& prompt = (*prompts)[*name];
+  if (prompt.is_null()) return;
+  if (!prompt.is_string()) file.fail("prompts", fmt::format("{} is not a text", *name));
+  result.prompt = prompt.get<std::string>();
+}
+
+/// Where texts become messages, a template of the tokenizer puts words round them.
+void refuse_chat_template(const fs::path& folder) {
+  const std::string problem = "puts the texts into a chat, which is not supported";
+  if (const fs::path path = folder / "chat_template.jinja"; fs::exists(path)) refuse(path, "", problem);
+  const fs::path path = folder / "tokenizer_config.json";
+  if (!fs::exists(path)) return;
+  const auto* value = JsonFile::read(path).find("chat_template");
+  if (value != nullptr && !value->empty()) refuse(path, "chat_template", problem);
+}
+
+}  // namespace
+
+std::optional<JsonFile> counting_configuration(const fs::path& folder) {
+  const fs::path path = folder / "config_sentence_transformers.json";
+  if (!fs::exists(folder / kModules) || !fs::exists(path)) return std::nullopt;
+  JsonFile file = JsonFile::read(path);
+  if (file.string("model_type").value_or("SentenceTransformer") != "CrossEncoder") return std::nullopt;
+  return file;
+}
+
+SentenceTransformersFiles read_sentence_transformers_files(const fs::path& folder) {
+  SentenceTransformersFiles result;
+  result.config = counting_configuration(folder);
+  if (!result.config) {
+    refuse_chat_template(folder);
+    return result;
+  }
+  check_modules(folder / kModules);
+  read_module(JsonFile::read(module_settings(folder)), result);
+  read_prompt(*result.config, result);
+  return result;
+}
+
+}  // namespace relucent

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "model/formats/json_file.h"
+
+namespace relucent {
+
+/// What the files of sentence-transformers (version 6) beside a cross-encoder's config.json say about its input. They
+/// count if there is a modules.json and config_sentence_transformers.json has the model_type CrossEncoder.
+struct SentenceTransformersFiles {
+  std::optional<JsonFile> config;          ///< config_sentence_transformers.json, if it counts
+  std::string prompt;                      ///< stands before every query
+  std::optional<std::int32_t> max_length;  ///< instead of tokenizer_config.json's
+};
+
+/// Throws Error: `io` or `invalid_data` naming the file and the key; `unsupported` for a setting that would change
+/// scores, chat templates among them.
+SentenceTransformersFiles read_sentence_transformers_files(const std::filesystem::path& folder);
+
+/// config_sentence_transformers.json if it counts. Throws Error `io` or `invalid_data`.
+std::optional<JsonFile> counting_configuration(const std::filesystem::path& folder);
+
+}  // namespace relucent
