@@ -1,16 +1,12 @@
 #include "index_tools/program/cache_folder.h"
 
-#include <cstdlib>
+#include "base/file/cache_folder.h"
 
 namespace relucent::program {
 
 std::filesystem::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return std::filesystem::path(cache) / "relucent";
-  }
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home != '\0' ? std::filesystem::path(home) / ".cache" / "relucent"
-                                          : std::filesystem::temp_directory_path() / "relucent";
+  const std::filesystem::path own = relucent::cache_folder();
+  return own.empty() ? std::filesystem::temp_directory_path() / "relucent" : own;
 }
 
 std::filesystem::path experiment_cache(const std::filesystem::path& chosen) {

@@ -4,8 +4,7 @@
 
 namespace relucent::program {
 
-/// Where the program keeps what it can make again: $XDG_CACHE_HOME/relucent, ~/.cache/relucent, or below the temporary
-/// directory. May not exist yet.
+/// The user's cache folder (base/file/cache_folder.h), or one below the temporary directory. May not exist yet.
 std::filesystem::path cache_folder();
 
 /// Where experiments keep results and measurements: `chosen`, if it is not empty.

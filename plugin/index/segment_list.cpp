@@ -57,6 +57,7 @@ SegmentList::SegmentList(const fs::path& folder, Start start)
     for (const std::string& file : found->damaged) fs::remove(folder_ / file);
     if (!found->damaged.empty()) fs::remove(folder_ / "segments.gen");  // it refers to one of them
     dropped_ = found->damage;
+    check::check_structure(folder_, found->commit.entries);
     take(found->commit);
     remove_unneeded_files();
     return;
@@ -146,6 +147,9 @@ void SegmentList::commit(const Lucene::MapStringString& user_data) {
   sync_file(folder_ / file);
   sync_directory(folder_);
   remember(file);
+  std::vector<std::string> written;
+  for (const Lucene::String& name : infos_->files(directory_, false)) written.push_back(to_utf8(name));
+  check::note_structure(folder_, written);
   drop_commits(replaces_ ? 1 : kCommitsKept);
   replaces_ = false;
 }

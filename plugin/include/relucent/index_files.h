@@ -28,9 +28,9 @@ struct IndexFiles {
 /// Throws Error `io` for a missing folder, `invalid_data` if the folder holds no index or no intact commit.
 RELUCENT_API IndexFiles index_files(const std::filesystem::path& folder);
 
-/// Reads every file written by another program from start to end. Returns what is wrong: data that Lucene++ could not
-/// read, and files that changed within a commit since open_reader() first saw them. Empty for an index written by
-/// IndexBuilder, whose files have recorded checksums instead. Throws the same Errors as index_files().
+/// Reads every segment from start to end, whatever its checksums. Returns what is wrong: data that Lucene++ could not
+/// read, and files of another program that changed within a commit since open_reader() first saw them. Throws the same
+/// Errors as index_files().
 RELUCENT_API std::vector<std::string> find_damage(const std::filesystem::path& folder);
 
 /// A sidecar file with the document lengths of another program's index.

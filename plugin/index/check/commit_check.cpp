@@ -9,6 +9,7 @@
 #include "base/file/file_io.h"
 #include "plugin/index/check/checked_files.h"
 #include "plugin/index/check/segment_check.h"
+#include "plugin/index/check/structure_notes.h"
 #include "relucent/error.h"
 
 namespace relucent::check {
@@ -25,13 +26,22 @@ constexpr const char* kRemedy = "restore it from a copy or rebuild the index: th
   throw Error(ErrorKind::invalid_data, file.string(), "does not match its recorded checksum", kRemedy);
 }
 
+bool has_recorded_sums(const segment::Segment& segment) { return segment.files.contains(segment::kBlockSums); }
+
+/// Checks a segment's structure unless this machine has done so.
+void check_once(const fs::path& folder, const SegmentEntry& entry, StructureNotes& notes) {
+  const StructureNotes::Files files = notes.files(names_of_files(folder, entry));
+  if (!notes.has(files)) check_segment(folder, entry);
+  notes.add(files);
+}
+
 /// Segments written by another program or by an earlier version of Relucent.
 class ForeignSegments {
  public:
-  ForeignSegments(const fs::path& folder, const CommitPoint& commit)
-      : folder_(folder), remembered_(read_checked_files(folder)) {
+  ForeignSegments(const fs::path& folder, const CommitPoint& commit, StructureNotes& notes)
+      : folder_(folder), notes_(notes), remembered_(read_checked_files(folder)) {
     for (std::size_t i = 0; i < commit.segments.size(); ++i) {
-      if (!commit.segments[i].files.contains(segment::kBlockSums)) entries_.push_back(commit.entries[i]);
+      if (!has_recorded_sums(commit.segments[i])) entries_.push_back(commit.entries[i]);
     }
     now_.commit = fmt::format("{} {}", commit.file, to_hex(checksum_of_file(folder / commit.file)));
   }
@@ -40,11 +50,9 @@ class ForeignSegments {
 
   FileSums check(IndexCheck how) {
     for (const SegmentEntry& entry : entries_) {
-      if (is_known(entry, how)) {
-        check_generations(folder_, entry);
-      } else {
-        check_segment(folder_, entry);
-      }
+      // Sums can be forged together with the files: that they agree says nothing about the structure.
+      if (is_known(entry, how)) check_generations(folder_, entry);
+      check_once(folder_, entry, notes_);
       for (const std::string& name : names_of_files(folder_, entry)) {
         if (!now_.sums.contains(name)) remember(name, sum_of_file(folder_ / name));
       }
@@ -56,16 +64,11 @@ class ForeignSegments {
     return std::move(now_.sums);
   }
 
-  std::vector<std::string> find_damage() {
+  /// Files that differ from what they were when the same commit was first opened.
+  std::vector<std::string> find_changes() const {
     std::vector<std::string> damage;
+    if (!same_commit()) return damage;
     for (const SegmentEntry& entry : entries_) {
-      try {
-        check_segment(folder_, entry);
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::invalid_data) throw;
-        damage.push_back(fmt::format("{}: {}", fs::path(error.place()).filename().string(), error.problem()));
-      }
-      if (!same_commit()) continue;
       for (const std::string& name : names_of_files(folder_, entry)) {
         const auto before = remembered_->sums.find(name);
         if (before != remembered_->sums.end() && !(before->second == sum_of_file(folder_ / name))) {
@@ -114,6 +117,7 @@ class ForeignSegments {
   }
 
   const fs::path& folder_;
+  StructureNotes& notes_;
   std::vector<SegmentEntry> entries_;
   std::optional<CheckedFiles> remembered_;
   CheckedFiles now_;
@@ -139,18 +143,49 @@ FileSums recorded_sums(const fs::path& folder, const segment::Segment& segment) 
 }
 
 FileSums checked_sums(const fs::path& folder, const CommitPoint& commit, IndexCheck how) {
-  FileSums sums = ForeignSegments(folder, commit).check(how);
-  for (const segment::Segment& segment : commit.segments) {
-    for (auto& [name, sum] : recorded_sums(folder, segment)) {
+  StructureNotes notes(folder);
+  FileSums sums = ForeignSegments(folder, commit, notes).check(how);
+  for (std::size_t i = 0; i < commit.segments.size(); ++i) {
+    if (!has_recorded_sums(commit.segments[i])) continue;
+    for (auto& [name, sum] : recorded_sums(folder, commit.segments[i])) {
       if (how == IndexCheck::checksums && !(sum_of_file(folder / name) == sum)) other_bytes(folder / name);
       sums[name] = std::move(sum);
     }
+    check_once(folder, commit.entries[i], notes);
   }
+  notes.keep();
   return sums;
 }
 
+void check_structure(const fs::path& folder, const std::vector<SegmentEntry>& segments) {
+  StructureNotes notes(folder);
+  for (const SegmentEntry& entry : segments) check_once(folder, entry, notes);
+  notes.keep();
+}
+
+void note_structure(const fs::path& folder, const std::vector<std::string>& files) {
+  StructureNotes notes(folder);
+  notes.add(notes.files(files));
+  notes.keep();
+}
+
 std::vector<std::string> find_damage(const fs::path& folder, const CommitPoint& commit) {
-  return ForeignSegments(folder, commit).find_damage();
+  StructureNotes notes(folder);
+  std::vector<std::string> damage;
+  for (const SegmentEntry& entry : commit.entries) {
+    const StructureNotes::Files files = notes.files(names_of_files(folder, entry));
+    try {
+      check_segment(folder, entry);
+      notes.add(files);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      damage.push_back(fmt::format("{}: {}", fs::path(error.place()).filename().string(), error.problem()));
+    }
+  }
+  const std::vector<std::string> changes = ForeignSegments(folder, commit, notes).find_changes();
+  damage.insert(damage.end(), changes.begin(), changes.end());
+  notes.keep();
+  return damage;
 }
 
 }  // namespace relucent::check

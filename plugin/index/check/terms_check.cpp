@@ -40,10 +40,18 @@ class Terms {
     if (!is_utf8(text_)) in_.damaged("a term is not valid UTF-8");
     field_ = in_.number();
     place_.documents = static_cast<std::int32_t>(in_.count(0x7FFFFFFF, "a term's number of documents"));
-    place_.frequencies += in_.long_number();
-    place_.positions += in_.long_number();
+    place_.frequencies = moved(place_.frequencies);
+    place_.positions = moved(place_.positions);
     place_.skips = place_.documents >= skip_interval_ ? in_.count(0x7FFFFFFF, "a skip list's offset") : 0;
     ++read_;
+  }
+
+  /// An offset in a file plus the next number.
+  std::int64_t moved(std::int64_t offset) {
+    constexpr std::int64_t largest_file = std::int64_t{1} << 62;
+    const std::int64_t step = in_.long_number();
+    if (step > largest_file - offset) in_.damaged("an offset is out of range");
+    return offset + step;
   }
 
   FileWindow& in() { return in_; }
@@ -79,7 +87,7 @@ bool may_follow(const std::string& before, const std::string& after) {
 void check_index_entry(Terms& index, const Terms& terms, std::int64_t position, std::int64_t& pointer) {
   if (index.read() == index.size()) index.in().damaged("the term index has too few entries");
   index.next();
-  pointer += index.in().long_number();
+  pointer = index.moved(pointer);
   const TermPlace &left = index.place(), &right = terms.place();
   if (index.text() != terms.text() || index.field() != terms.field() || left.documents != right.documents ||
       left.frequencies != right.frequencies || left.positions != right.positions || pointer != position) {

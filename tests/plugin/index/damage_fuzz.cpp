@@ -24,6 +24,9 @@
 #include <vector>
 
 #include "index_tools/indexing/verify.h"
+#include "plugin/index/check/checked_files.h"
+#include "plugin/index/commit_point.h"
+#include "plugin/index/segments_file.h"
 #include "relucent/error.h"
 #include "relucent/open_searcher.h"
 #include "tests/support/first_stage_support.h"
@@ -204,12 +207,74 @@ std::string damage(const fs::path& file, std::mt19937_64& random) {
   return what.str();
 }
 
+/// What somebody who knows the formats does after a change: every recorded checksum is made that of the file as it is.
+void recompute_checksums(const fs::path& index) {
+  const auto directory = Lucene::FSDirectory::open(to_lucene(index.string()));
+  const auto infos = Lucene::newLucene<Lucene::SegmentInfos>();
+  infos->read(directory);
+  for (std::int32_t i = 0; i < infos->size(); ++i) {
+    segment::Segment segment = recorded_segment(infos->info(i));
+    if (segment.files.empty()) continue;
+    segment.files.erase(segment::kBlockSums);
+    for (auto& [extension, sum] : segment.files) {
+      sum = segment::sum_of_file(segment::file_of(index, segment.name, extension.c_str()));
+    }
+    const auto sums =
+        segment::write_block_sums(segment::file_of(index, segment.name, segment::kBlockSums), segment.files);
+    segment.files[segment::kBlockSums] = sums;
+    record_files(segment, infos->info(i));
+  }
+  infos->commit(directory);
+  if (auto checked = check::read_checked_files(index)) {
+    for (auto& [name, sum] : checked->sums) {
+      sum = segment::sum_of_file(index / name);
+      checked->states[name] = file_state(index / name);
+    }
+    const std::string commit = segments_files(index).front();
+    checked->commit = commit + ' ' + to_hex(checksum_of_file(index / commit));
+    check::write_checked_files(index, *checked);
+  }
+}
+
+std::string vint(std::uint32_t value) {
+  std::string bytes;
+  for (; value > 0x7F; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+/// Beside damage(): numbers no writer writes, in place of others, and runs of zeros.
+std::string forge(const fs::path& file, std::mt19937_64& random) {
+  std::string bytes = bytes_of(file);
+  if (bytes.empty() || random() % 3 == 0) return damage(file, random);
+  const std::size_t at = random() % (random() % 3 == 0 ? std::min<std::size_t>(bytes.size(), 64) : bytes.size());
+  constexpr std::uint32_t numbers[] = {0x7FFFFFFF, 0xFFFFFFFF, 0xFFF0BDC0, 0x3FFFFFFF, 0x00100000};
+  switch (random() % 4) {
+    case 0: bytes.replace(at, 1, vint(numbers[random() % std::size(numbers)])); break;
+    case 1: bytes.replace(at, std::min<std::size_t>(8, bytes.size() - at), std::string("\x40\0\0\0\0\0\0\0", 8)); break;
+    case 2: bytes.replace(at, std::string::npos, bytes.size() - at, '\0'); break;
+    default: {
+      const std::size_t length = std::min<std::size_t>(random() % 400, bytes.size() - at);
+      bytes.replace(at, length, length, '\0');
+    }
+  }
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+  return file.filename().string() + " forged at " + std::to_string(at);
+}
+
+bool is_of_segment(const fs::path& file) {
+  return file.filename().string().starts_with('_') && file.extension() != ".sum";
+}
+
+/// Whose checksums damaged files have.
+enum class Sums { old, recomputed };
+
 struct Counts {
   int searches = 0, verifications = 0, crashes = 0, errors = 0, right = 0, other = 0, other_not_found = 0;
 };
 
 /// @param known whether the index was opened once before the damage
-Counts try_damage(const fs::path& good, const fs::path& work, bool known, std::size_t trials, std::uint64_t seed) {
+Counts try_damage(const fs::path& good, const fs::path& work, bool known, Sums sums, std::size_t trials,
+                  std::uint64_t seed) {
   const std::string expected = answers(good);  // this opens it
   if (!known) {
     for (const char* name : {"relucent.checked", "relucent-contents.lengths", "relucent-id.lengths"})
@@ -222,7 +287,11 @@ Counts try_damage(const fs::path& good, const fs::path& work, bool known, std::s
   for (std::size_t trial = 0; trial < trials; ++trial) {
     std::mt19937_64 random(seed + trial);
     copy_index(good, work);
-    const std::string what = damage(work / names[random() % names.size()], random);
+    const fs::path file = work / names[random() % names.size()];
+    const bool forged = sums == Sums::recomputed;
+    if (forged && !is_of_segment(file)) continue;  // the lists that the checksums are in
+    const std::string what = forged ? forge(file, random) : damage(file, random);
+    if (forged) recompute_checksums(work);
     SCOPED_TRACE("seed " + std::to_string(seed + trial) + ": " + what);
     const bool verify_first = random() % 2 == 0;
     Outcome verdict = sound;
@@ -235,7 +304,8 @@ Counts try_damage(const fs::path& good, const fs::path& work, bool known, std::s
     counts.errors += found == error ? 1 : 0;
     counts.right += found == right ? 1 : 0;
     counts.other += found == other_answer ? 1 : 0;
-    const bool hidden = found == other_answer && verdict == sound;
+    // A forged index may be sound in itself.
+    const bool hidden = found == other_answer && verdict == sound && !forged;
     counts.other_not_found += hidden ? 1 : 0;
     EXPECT_NE(found, crash);
     EXPECT_NE(verdict, crash);
@@ -249,10 +319,10 @@ Counts try_damage(const fs::path& good, const fs::path& work, bool known, std::s
   return counts;
 }
 
-void run(const char* name, const fs::path& good, const fs::path& work, bool known) {
+void run(const char* name, const fs::path& good, const fs::path& work, bool known, Sums sums = Sums::old) {
   ASSERT_EQ(answers(good), answers(good));
   ASSERT_EQ(verify(good), sound);
-  const Counts counts = try_damage(good, work, known, from_environment("RELUCENT_FUZZ_TRIALS", 40),
+  const Counts counts = try_damage(good, work, known, sums, from_environment("RELUCENT_FUZZ_TRIALS", 40),
                                    from_environment("RELUCENT_FUZZ_SEED", 1));
   std::cout << name << ": " << counts.searches << " searches, " << counts.verifications << " verifications, "
             << counts.crashes << " crashes, " << counts.errors << " errors, " << counts.right << " right answers, "
@@ -307,6 +377,64 @@ TEST(DamagedIndex, OfAnotherProgramNeverOpenedBefore) {
   write_foreign(folder / "compound", true);
   run("foreign, new", folder / "loose", folder / "work", false);
   run("foreign, new, compound", folder / "compound", folder / "work", false);
+}
+
+TEST(ForgedIndex, OfOurs) {
+  const TemporaryFolder folder;
+  write_own(folder / "good", some_documents(), 400);
+  run("own, forged", folder / "good", folder / "work", true, Sums::recomputed);
+}
+
+TEST(ForgedIndex, OfAnotherProgram) {
+  const TemporaryFolder folder;
+  write_foreign(folder / "good", false);
+  run("foreign, forged", folder / "good", folder / "work", true, Sums::recomputed);
+}
+
+TEST(ForgedIndex, OfAnotherProgramInCompoundFilesWithDeletions) {
+  const TemporaryFolder folder;
+  write_foreign(folder / "good", true);
+  run("foreign, compound, forged", folder / "good", folder / "work", true, Sums::recomputed);
+}
+
+/// Replaces the second term of a dictionary: the number of bytes that it shares with the first, and its own.
+std::string with_second_term(std::string tis, std::uint32_t shared, std::uint32_t rest) {
+  constexpr std::size_t header = 4 + 8 + 4 + 4 + 4;
+  const auto first = static_cast<std::size_t>(static_cast<unsigned char>(tis[header + 1]));
+  std::size_t at = header + 2 + first;        // after the first term's text
+  for (int numbers = 0; numbers < 4; ++at) {  // its field, documents and offsets
+    numbers += static_cast<unsigned char>(tis[at]) < 0x80 ? 1 : 0;
+  }
+  return tis.replace(at, 2, vint(shared) + vint(rest));
+}
+
+// Each of these ended the process, whether the index was verified first or not.
+TEST(ForgedIndex, WithNumbersThatLuceneBelieves) {
+  const TemporaryFolder folder;
+  write_own(folder / "own", some_documents(), 400);
+  write_foreign(folder / "foreign", false);
+  using Change = std::function<std::string(std::string)>;
+  const std::vector<std::tuple<const char*, const char*, Change>> changes = {
+      {"size 2^62", ".tii", [](std::string b) { return b.replace(4, 8, std::string("\x40\0\0\0\0\0\0\0", 8)); }},
+      {"shared prefix -1,000,000", ".tis", [](std::string b) { return with_second_term(b, 0xFFF0BDC0, 1); }},
+      {"length 2^31 - 1", ".tis", [](std::string b) { return with_second_term(b, 0, 0x7FFFFFFF); }},
+      {"zeros", ".frq", [](const std::string& b) { return std::string(b.size(), '\0'); }},
+  };
+  for (const fs::path& good : {folder / "own", folder / "foreign"}) {
+    const std::string expected = answers(good);
+    for (const auto& [what, extension, change] : changes) {
+      SCOPED_TRACE(good.filename().string() + ": " + extension + ' ' + what);
+      copy_index(good, folder / "work");
+      for (const auto& file : fs::directory_iterator(folder / "work")) {
+        if (file.path().extension() != extension) continue;
+        const std::string bytes = change(bytes_of(file.path()));
+        std::ofstream(file.path(), std::ios::binary | std::ios::trunc) << bytes;
+      }
+      recompute_checksums(folder / "work");
+      EXPECT_EQ(verify(folder / "work"), damaged);
+      EXPECT_EQ(search(folder / "work", expected), error);
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "plugin/index/check/segment_check.h"
+#include "plugin/index/check/structure_notes.h"
 #include "plugin/index/segments_file.h"
 #include "relucent/index_files.h"
 #include "tests/support/first_stage_support.h"
@@ -94,6 +95,42 @@ TEST(Structure, OfOurIndexIsSoundToo) {
   const auto reader = open_reader(folder.path(), IndexCheck::checksums);
   EXPECT_EQ(reader->maxDoc(), 6000);
   EXPECT_FALSE(fs::exists(folder / "relucent.checked"));
+}
+
+// What lies in the index's folder can be forged with it. A copy, or a file changed in place with its time restored, is
+// checked; what this machine has checked or written is not checked again.
+TEST(Structure, IsNotedOutsideTheIndexForTheseVeryFiles) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1), 0);
+  write_own(folder / "own", some_documents(20), 10);
+  const auto names = [&](const fs::path& index) {
+    std::vector<std::string> all;
+    for (const auto& entry : check::read_segments_list(index / segments_files(index).at(0))) {
+      const auto files = check::names_of_files(index, entry);
+      all.insert(all.end(), files.begin(), files.end());
+    }
+    return all;
+  };
+  const auto noted = [&](const fs::path& index) {
+    const check::StructureNotes notes(index);
+    return notes.has(notes.files(names(index)));
+  };
+  EXPECT_TRUE(noted(folder / "own"));  // by its writer
+  fs::copy(folder / "own", folder / "copy");
+  EXPECT_FALSE(noted(folder / "copy"));
+  open_reader(folder / "copy");
+  EXPECT_TRUE(noted(folder / "copy"));
+  const fs::path file = folder / "copy" / names(folder / "copy").at(0);
+  const auto time = fs::last_write_time(file);
+  std::string bytes = bytes_of(file);
+  std::ofstream(file, std::ios::binary | std::ios::in) << bytes;
+  fs::last_write_time(file, time);
+  EXPECT_FALSE(noted(folder / "copy"));
+  open_reader(folder / "copy");
+  EXPECT_TRUE(noted(folder / "copy"));
+  fs::remove_all(folder / "copy");
+  fs::copy(folder / "own", folder / "copy");  // another index under the same name
+  EXPECT_FALSE(noted(folder / "copy"));
 }
 
 // Rewritten norms and later commits: what was checked before is not read again, what is new is.
