@@ -1,5 +1,6 @@
 # Decides whether librelucent_cuda.so is built: RELUCENT_CUDA = auto | on | off, where auto means "if a CUDA toolkit of
-# version 12 or 13 is here" (nvcc in the PATH, in $CUDACXX, or under /usr/local/cuda). Sets RELUCENT_HAS_CUDA.
+# version 12 or 13 is here" (nvcc in the PATH, in $CUDACXX, or under /usr/local/cuda). Sets RELUCENT_HAS_CUDA, or
+# RELUCENT_NO_CUDA_REASON.
 set(RELUCENT_CUDA auto CACHE STRING "Build the CUDA module: auto (where a toolkit is found), on or off")
 set_property(CACHE RELUCENT_CUDA PROPERTY STRINGS auto on off)
 set(RELUCENT_HAS_CUDA OFF)
@@ -58,5 +59,6 @@ if(NOT wanted STREQUAL "off")
   endif()
 endif()
 if(NOT RELUCENT_HAS_CUDA)
+  set(RELUCENT_NO_CUDA_REASON "${problem}")
   message(STATUS "CUDA module: no (${problem})")
 endif()

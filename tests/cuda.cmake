@@ -49,3 +49,25 @@ else()
   set_tests_properties(cuda_resources PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED:")
 endif()
 set_tests_properties(cuda_resources PROPERTIES LABELS "unit;cuda")
+
+# What the backend's calls that need no device get from the toolkit's own libraries. Where a toolkit is installed this
+# may not be left out: the emulator answers the same calls as these libraries do, and somebody has to ask them.
+if(TARGET relucent_cuda)
+  relucent_test(cuda_real_library LABELS unit cuda kernels
+                SOURCES cuda/library_unit.cpp cuda/driver_unit.cpp ${PROJECT_SOURCE_DIR}/kernels/cuda/device.cpp
+                        ${PROJECT_SOURCE_DIR}/kernels/cuda/driver.cpp ${PROJECT_SOURCE_DIR}/kernels/cuda/matmul_form.cpp
+                LIBRARIES relucent_base CUDA::cudart_static CUDA::cublasLt)
+  add_dependencies(cuda_real_library relucent_cuda)
+  set_target_properties(cuda_real_library PROPERTIES UNITY_BUILD OFF)
+  target_link_libraries(cuda_real_library PRIVATE ${CMAKE_DL_LIBS})
+  target_link_options(cuda_real_library PRIVATE LINKER:--wrap=cudaGetDriverEntryPoint
+                                                LINKER:--wrap=cudaGetDriverEntryPointByVersion)
+  get_target_property(stub CUDA::cuda_driver IMPORTED_LOCATION)
+  target_compile_definitions(cuda_real_library PRIVATE RELUCENT_CUDA_MODULE_BUILT="$<TARGET_FILE:relucent_cuda>"
+                                                       RELUCENT_CUDA_STUB="${stub}")
+  set_tests_properties(cuda_real_library PROPERTIES FAIL_REGULAR_EXPRESSION "SKIPPED;\\] 0 tests")
+elseif(NOT RELUCENT_SANITIZE)
+  add_test(NAME cuda_real_library
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cuda/no_toolkit.sh "${RELUCENT_NO_CUDA_REASON}")
+  set_tests_properties(cuda_real_library PROPERTIES LABELS "unit;cuda;kernels" SKIP_REGULAR_EXPRESSION "^SKIPPED:")
+endif()

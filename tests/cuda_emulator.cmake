@@ -54,12 +54,16 @@ if(RELUCENT_CUDA_EMULATOR)
   target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} gomp ${CMAKE_DL_LIBS})
 
   relucent_test(cuda_emulator_tests LABELS unit cuda SOURCES
+    cuda/library_unit.cpp
     kernels/emulator/faults_unit.cpp
     kernels/emulator/instructions_unit.cpp
     kernels/emulator/products_unit.cpp
     kernels/emulator/runtime_unit.cpp
-    LIBRARIES relucent_cuda_emulator)
+    ${PROJECT_SOURCE_DIR}/kernels/cuda/device.cpp
+    ${PROJECT_SOURCE_DIR}/kernels/cuda/matmul_form.cpp
+    LIBRARIES relucent_cuda_emulator relucent_base)
   relucent_emulate(cuda_emulator_tests)
+  target_compile_definitions(cuda_emulator_tests PRIVATE RELUCENT_CUDA_IS_EMULATED)
   add_executable(cuda_emulator_probe kernels/emulator/probe_unit.cpp)
   relucent_target(cuda_emulator_probe)
   relucent_emulate(cuda_emulator_probe)

@@ -68,6 +68,7 @@ void check(CUresult error, int device, const std::string& operation) {
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {
+  if (bytes == 0) return;
   check(cudaMalloc(&data_, bytes), device, fmt::format("allocating {} MB for {}", megabytes(bytes), what));
 }
 DeviceMemory::~DeviceMemory() { cudaFree(data_); }

@@ -32,7 +32,7 @@ void check(CUresult error, int device, const std::string& operation);
 /// Memory of the current device.
 class DeviceMemory {
  public:
-  /// `what` names it in errors. Throws Error `device`.
+  /// Of 0 bytes: none. `what` names it in errors. Throws Error `device`.
   DeviceMemory(int device, std::size_t bytes, const std::string& what);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;

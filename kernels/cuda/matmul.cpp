@@ -12,63 +12,6 @@
 namespace relucent::cuda {
 namespace {
 
-void check(cublasStatus_t status, int device, const char* operation) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  cudaGetLastError();
-  throw Error(
-      ErrorKind::device, device_name(device),
-      fmt::format("{} failed: {} (cublasLt {})", operation, cublasLtGetStatusString(status), cublasLtGetVersion()),
-      "if it persists, use device = \"cpu\"");
-}
-
-cudaDataType_t type_of(Element element) {
-  switch (element) {
-    case Element::f16: return CUDA_R_16F;
-    case Element::bf16: return CUDA_R_16BF;
-    case Element::f32: break;
-  }
-  return CUDA_R_32F;
-}
-
-/// cublasLt's matrices are column-major: our [rows, columns] is its columns x rows. Lives on the stack: cublasLt's own
-/// layouts would be two heap allocations per product.
-class Layout {
- public:
-  Layout(int device, cudaDataType_t type, int columns, int rows, int stride, int batch, std::int64_t batch_stride) {
-    check(cublasLtMatrixLayoutInit(&layout_, type, static_cast<std::uint64_t>(columns),
-                                   static_cast<std::uint64_t>(rows), stride),
-          device, "describing a matrix");
-    if (batch == 1) return;
-    check(cublasLtMatrixLayoutSetAttribute(&layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), device,
-          "describing a batch of matrices");
-    check(cublasLtMatrixLayoutSetAttribute(&layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
-                                           sizeof batch_stride),
-          device, "describing a batch of matrices");
-  }
-
-  cublasLtMatrixLayout_t get() { return &layout_; }
-  const cublasLtMatrixLayoutOpaque_t& value() const { return layout_; }
-
- private:
-  cublasLtMatrixLayoutOpaque_t layout_;
-};
-
-Layout layout_of_x(const MatmulForm& f, int rows, int device) {
-  return {device, type_of(f.element), f.in, rows, f.x_stride, f.batch, f.x_batch};
-}
-
-Layout layout_of_y(const MatmulForm& f, int rows, int device) {
-  return {device, f.float_result ? CUDA_R_32F : type_of(f.element), f.out, rows, f.y_stride, f.batch, f.y_batch};
-}
-
-std::size_t y_size(const MatmulForm& form) { return form.float_result ? sizeof(float) : size_of(form.element); }
-
-/// The largest power of two up to 256 that divides `bytes`: the alignment that cublasLt may assume for an address.
-std::uint32_t alignment(std::uint64_t bytes) {
-  constexpr std::uint64_t most = 256;  // alignment of every matrix's start
-  return static_cast<std::uint32_t>(std::min(most, bytes & (~bytes + 1)));
-}
-
 constexpr float kOne = 1, kZero = 0;
 
 std::size_t bucket_of(int rows) {
@@ -77,30 +20,7 @@ std::size_t bucket_of(int rows) {
   return bucket;
 }
 
-/// What decides on the algorithms of a form: all but its addresses.
-MatmulForm without_addresses(MatmulForm form) {
-  form.weight = reinterpret_cast<const void*>(std::uintptr_t{alignment(reinterpret_cast<std::uintptr_t>(form.weight))});
-  form.bias = form.bias == nullptr ? nullptr : form.weight;
-  return form;
-}
-
 bool same(const cublasLtMatmulAlgo_t& a, const cublasLtMatmulAlgo_t& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
-std::uint32_t value_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
-                       int device) {
-  std::uint32_t value = 0;  // some attributes have fewer bytes
-  std::size_t written = 0;
-  check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written), device,
-        "querying an algorithm");
-  return value;
-}
-
-std::string name_of(const cublasLtMatmulAlgo_t& algorithm, int device) {
-  return fmt::format("algorithm {} tile {} stages {} cluster {}", value_of(algorithm, CUBLASLT_ALGO_CONFIG_ID, device),
-                     value_of(algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, device),
-                     value_of(algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, device),
-                     value_of(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, device));
-}
 
 }  // namespace
 
@@ -126,7 +46,7 @@ std::vector<std::string> MatmulLibrary::algorithms() const {
       while (last + 1 < of.size() && same(of[last + 1], of[first])) ++last;
       line += last + 1 == of.size() ? (first == 0 ? " always " : " else ")
                                     : fmt::format(" up to {} rows ", kRowBuckets[last].most);
-      line += name_of(of[first], device_);
+      line += describe_algorithm(of[first], device_);
       line += last + 1 == of.size() ? "" : ",";
       first = last + 1;
     }
@@ -202,32 +122,16 @@ class Matmul::Trial {
   std::vector<std::byte> expected_;
 };
 
-Matmul::Matmul(MatmulLibrary& library, const MatmulForm& form) : library_(library), form_(form) {
-  describe();
+Matmul::Matmul(MatmulLibrary& library, const MatmulForm& form)
+    : library_(library),
+      form_(form),
+      description_(describe_product(form, library.device())),
+      weight_(layout_of_weight(form, library.device())) {
   const MatmulForm key = without_addresses(form);
   auto known = std::find_if(library.chosen_.begin(), library.chosen_.end(),
                             [&](const auto& chosen) { return chosen.first == key; });
   if (known == library.chosen_.end()) known = library.chosen_.insert(known, {key, choose_algorithms()});
   algorithms_ = known->second;
-}
-
-void Matmul::describe() {
-  const int device = library_.device();
-  const cublasComputeType_t compute = form_.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  check(cublasLtMatmulDescInit(&description_, compute, CUDA_R_32F), device, "describing a product");
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check(cublasLtMatmulDescSetAttribute(&description_, attribute, &value, sizeof value), device,
-          "describing a product");
-  };
-  // y^T = W x^T: W is the first operand, and row-major W is column-major W^T.
-  set(CUBLASLT_MATMUL_DESC_TRANSA, form_.weight_is_transposed ? CUBLAS_OP_N : CUBLAS_OP_T);
-  if (form_.bias != nullptr) {
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, form_.gelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, form_.bias);
-  }
-  const int columns = form_.weight_is_transposed ? form_.out : form_.in;
-  const int rows = form_.weight_is_transposed ? form_.in : form_.out;
-  weight_ = Layout(device, type_of(form_.element), columns, rows, columns, form_.batch, form_.weight_batch).value();
 }
 
 MatmulAlgorithms Matmul::choose_algorithms() const {
@@ -262,57 +166,31 @@ MatmulAlgorithms Matmul::choose_algorithms() const {
 
 std::vector<cublasLtMatmulAlgo_t> Matmul::proposals(int rows) const {
   const int device = library_.device();
-  cublasLtMatmulPreferenceOpaque_t preference;
-  check(cublasLtMatmulPreferenceInit(&preference), device, "choosing an algorithm");
-  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    check(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value), device,
-          "choosing an algorithm");
-  };
-  // No split sums: each element of y is one sum in one order, whatever the number of rows.
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{library_.workspace_bytes()});
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
-  // Matrices of a batch start within one another's rows.
-  const auto of_batch = [&](std::int64_t elements, std::size_t size) {
-    return form_.batch == 1 ? static_cast<std::uint64_t>(form_.alignment) : static_cast<std::uint64_t>(elements) * size;
-  };
-  const std::size_t size = size_of(form_.element);
-  const std::uint32_t of_y = alignment(of_batch(form_.y_batch, y_size(form_)));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, std::min(alignment(reinterpret_cast<std::uintptr_t>(form_.weight)),
-                                                           alignment(of_batch(form_.weight_batch, size))));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(of_batch(form_.x_batch, size)));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_y);
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_y);
-
+  cublasLtMatmulPreferenceOpaque_t preference = describe_preference(form_, library_.workspace_bytes(), device);
   std::array<cublasLtMatmulHeuristicResult_t, 32> found{};
   int count = 0;
-  Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+  cublasLtMatrixLayoutOpaque_t x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
   const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(library_.handle(), &description_, &weight_, x.get(), y.get(), y.get(), &preference,
+      cublasLtMatmulAlgoGetHeuristic(library_.handle(), &description_, &weight_, &x, &y, &y, &preference,
                                      static_cast<int>(found.size()), found.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check(status, device, "choosing an algorithm");
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     const bool good =
-        found[i].state == CUBLAS_STATUS_SUCCESS && sums_at_once(found[i].algo) && fits_all_rows(found[i].algo);
+        found[i].state == CUBLAS_STATUS_SUCCESS && sums_at_once(found[i].algo, device) && fits_all_rows(found[i].algo);
     if (good) algorithms.push_back(found[i].algo);
   }
   return algorithms;
 }
 
-bool Matmul::sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const {
-  const int device = library_.device();
-  return value_of(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, device) <= 1 &&
-         value_of(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, device) == CUBLASLT_REDUCTION_SCHEME_NONE;
-}
-
 bool Matmul::fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const {
   const int device = library_.device();
   for (const int rows : {1, 13, form_.usual_rows + 1}) {
-    Layout x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
+    cublasLtMatrixLayoutOpaque_t x = layout_of_x(form_, rows, device), y = layout_of_y(form_, rows, device);
     cublasLtMatmulHeuristicResult_t result{};
-    const cublasStatus_t status = cublasLtMatmulAlgoCheck(library_.handle(), &description_, &weight_, x.get(), y.get(),
-                                                          y.get(), &algorithm, &result);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoCheck(library_.handle(), &description_, &weight_, &x, &y, &y, &algorithm, &result);
     if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > library_.workspace_bytes()) return false;
   }
   return true;
@@ -321,9 +199,9 @@ bool Matmul::fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const {
 cublasStatus_t Matmul::start(const cublasLtMatmulAlgo_t& algorithm, const void* x, void* y, int rows, void* workspace,
                              cudaStream_t stream) const {
   const int device = library_.device();
-  Layout of_x = layout_of_x(form_, rows, device), of_y = layout_of_y(form_, rows, device);
-  return cublasLtMatmul(library_.handle(), &description_, &kOne, form_.weight, &weight_, x, of_x.get(), &kZero, y,
-                        of_y.get(), y, of_y.get(), &algorithm, workspace, library_.workspace_bytes(), stream);
+  cublasLtMatrixLayoutOpaque_t of_x = layout_of_x(form_, rows, device), of_y = layout_of_y(form_, rows, device);
+  return cublasLtMatmul(library_.handle(), &description_, &kOne, form_.weight, &weight_, x, &of_x, &kZero, y, &of_y, y,
+                        &of_y, &algorithm, workspace, library_.workspace_bytes(), stream);
 }
 
 void Matmul::run(const void* x, void* y, int rows, void* workspace, cudaStream_t stream) const {

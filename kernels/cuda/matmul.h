@@ -15,27 +15,9 @@
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/element.h"
+#include "kernels/cuda/matmul_form.h"
 
 namespace relucent::cuda {
-
-/// y[b] = x[b] W[b]^T + bias for b < batch; x[b]: [rows, in], W[b]: [out, in], y[b]: [rows, out], all row-major.
-struct MatmulForm {
-  Element element = Element::f16;  ///< of x, W, the bias and y; sums are fp32
-  bool tf32 = false;               ///< Element::f32 with products of 10-bit mantissas
-  int out = 0, in = 0;
-  int x_stride = 0, y_stride = 0;  ///< elements from row to row
-  const void* weight = nullptr;
-  bool weight_is_transposed = false;  ///< W[b] is stored as [in, out]
-  const void* bias = nullptr;         ///< [out]; none if null
-  bool gelu = false;                  ///< y = GELU(...), cublasLt's: the tanh approximation
-  bool float_result = false;          ///< y is fp32 whatever `element` is; without bias
-  int alignment = 256;                ///< of x and y, bytes; not of a batch
-  int batch = 1;
-  std::int64_t x_batch = 0, weight_batch = 0, y_batch = 0;  ///< elements from one b to the next
-  int usual_rows = 16384;                                   ///< the algorithm is chosen for this number
-
-  bool operator==(const MatmulForm&) const = default;
-};
 
 /// Numbers of rows that share an algorithm.
 struct RowBucket {
@@ -87,12 +69,9 @@ class Matmul {
  private:
   class Trial;
 
-  void describe();
   MatmulAlgorithms choose_algorithms() const;
   /// Those of cublasLt's proposals for this number of rows that any number of rows can use, best first.
   std::vector<cublasLtMatmulAlgo_t> proposals(int rows) const;
-  /// Whether it computes each element as one sum, not from partial sums.
-  bool sums_at_once(const cublasLtMatmulAlgo_t& algorithm) const;
   bool fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const;
   cublasStatus_t start(const cublasLtMatmulAlgo_t& algorithm, const void* x, void* y, int rows, void* workspace,
                        cudaStream_t stream) const;

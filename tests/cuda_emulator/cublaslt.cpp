@@ -23,36 +23,91 @@ struct cublasLtContext {
 };
 namespace {
 
-// What the caller's memory for descriptors holds; `mark` tells that it was initialized as such.
+/// Where an attribute is kept; null if there is no such attribute.
+struct Field {
+  Field() = default;
+  template <typename T>
+  Field(T& value) : data(&value), bytes(sizeof value) {}
+
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+// What the caller's memory for descriptors holds; `mark` tells that it was initialized as such. As in cuBLASLt, an
+// attribute takes any value, and what cannot be computed is refused where it would have to be.
 struct Description {
   static constexpr std::uint64_t kMark = 0x6465736372697074U;
   using Opaque = cublasLtMatmulDescOpaque_t;
   std::uint64_t mark;
-  cublasComputeType_t compute;
-  cudaDataType_t scale;
-  int transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
-  int epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  std::int32_t compute, scale;
+  std::int32_t pointer_mode = 0, transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
+  std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
-  int bias_type = -1;
+  std::int32_t bias_type = -1;
   std::int64_t bias_stride = 0;
+
+  Field field(cublasLtMatmulDescAttributes_t attribute) {
+    switch (attribute) {
+      case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE: return compute;
+      case CUBLASLT_MATMUL_DESC_SCALE_TYPE: return scale;
+      case CUBLASLT_MATMUL_DESC_POINTER_MODE: return pointer_mode;
+      case CUBLASLT_MATMUL_DESC_TRANSA: return transpose_a;
+      case CUBLASLT_MATMUL_DESC_TRANSB: return transpose_b;
+      case CUBLASLT_MATMUL_DESC_EPILOGUE: return epilogue;
+      case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return bias;
+      case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: return bias_stride;
+      case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: return bias_type;
+    }
+    return {};
+  }
 };
 struct Layout {
   static constexpr std::uint64_t kMark = 0x6c61796f75747321U;
   using Opaque = cublasLtMatrixLayoutOpaque_t;
   std::uint64_t mark;
-  cudaDataType type;
+  std::int32_t type;
   std::uint64_t rows, columns;
   std::int64_t leading;
+  std::int32_t order = CUBLASLT_ORDER_COL;
   std::int32_t batches = 1;
   std::int64_t stride = 0;
+
+  Field field(cublasLtMatrixLayoutAttribute_t attribute) {
+    switch (attribute) {
+      case CUBLASLT_MATRIX_LAYOUT_TYPE: return type;
+      case CUBLASLT_MATRIX_LAYOUT_ORDER: return order;
+      case CUBLASLT_MATRIX_LAYOUT_ROWS: return rows;
+      case CUBLASLT_MATRIX_LAYOUT_COLS: return columns;
+      case CUBLASLT_MATRIX_LAYOUT_LD: return leading;
+      case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return batches;
+      case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET: return stride;
+    }
+    return {};
+  }
 };
 struct Preference {
   static constexpr std::uint64_t kMark = 0x7072656665726564U;
   using Opaque = cublasLtMatmulPreferenceOpaque_t;
   std::uint64_t mark;
   std::uint64_t workspace = 0;
+  std::uint32_t search_mode = 0;
   std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
   std::uint32_t alignments[4] = {256, 256, 256, 256};  // what the pointers of A, B, C, D promise
+  float waves = 0;
+
+  Field field(cublasLtMatmulPreferenceAttributes_t attribute) {
+    switch (attribute) {
+      case CUBLASLT_MATMUL_PREF_SEARCH_MODE: return search_mode;
+      case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: return workspace;
+      case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: return reductions;
+      case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: return alignments[0];
+      case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return alignments[1];
+      case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return alignments[2];
+      case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return alignments[3];
+      case CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT: return waves;
+    }
+    return {};
+  }
 };
 static_assert(sizeof(Description) <= sizeof(Description::Opaque) && sizeof(Layout) <= sizeof(Layout::Opaque) &&
               sizeof(Preference) <= sizeof(Preference::Opaque));
@@ -77,14 +132,40 @@ cublasStatus_t init(const char* name, typename T::Opaque* memory, T value) {
   return static_cast<cublasStatus_t>(call.error());
 }
 
-// What an algorithm's opaque words hold here.
-constexpr std::uint64_t kAlgoMark = 0x52656c7563656e74U;
-enum AlgoWord { mark_word, workspace_word, alignments_word, number_word };
+// What an algorithm's opaque words hold here. Its configuration can be read and written without a mark.
+struct Configuration {
+  static constexpr std::uint64_t kMark = 0x52656c7563656e74U;
+  std::uint64_t mark = 0;
+  std::uint64_t workspace = 0;
+  std::uint32_t alignments = 0;  // of A, B, C, D: a byte each, the exponent of 2
+  std::uint32_t number = 0;
+  std::uint32_t tile = 0, splits = 0, reduction = 0, swizzling = 0, custom = 0, stages = 0;
+  std::uint16_t inner_shape = 0, cluster_shape = 0;
+  std::uint32_t unused[3] = {};
+
+  Field field(cublasLtMatmulAlgoConfigAttributes_t attribute) {
+    switch (attribute) {
+      case CUBLASLT_ALGO_CONFIG_ID: return number;
+      case CUBLASLT_ALGO_CONFIG_TILE_ID: return tile;
+      case CUBLASLT_ALGO_CONFIG_SPLITK_NUM: return splits;
+      case CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME: return reduction;
+      case CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING: return swizzling;
+      case CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION: return custom;
+      case CUBLASLT_ALGO_CONFIG_STAGES_ID: return stages;
+      case CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID: return inner_shape;
+      case CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID: return cluster_shape;
+    }
+    return {};
+  }
+};
+static_assert(sizeof(Configuration) == sizeof(cublasLtMatmulAlgo_t));
+
+Configuration of(const cublasLtMatmulAlgo_t& algo) { return std::bit_cast<Configuration>(algo); }
 
 // The algorithms by number: the second adds the products of the first half of k and of the second half separately, so
 // its bits differ; the third gives the bits of the first; the last one does, too, up to 2,048 columns, and beyond them
 // those of the second.
-enum Algorithm : std::uint64_t { straight, by_halves, straight_too, shared_sums };
+enum Algorithm : std::uint32_t { straight, by_halves, straight_too, shared_sums };
 
 /// Best first, as the heuristic proposes them for so many columns.
 std::vector<Algorithm> proposed(std::uint64_t columns, bool workspace) {
@@ -104,13 +185,49 @@ std::vector<Algorithm> proposed(std::uint64_t columns, bool workspace) {
 
 constexpr std::int64_t kPanel = 64;  // columns multiplied at once; always as many, so that a column's sum never changes
 
-template <typename T>
-cublasStatus_t set(T& field, const void* value, std::size_t bytes) {
-  if (value == nullptr || bytes != sizeof(T)) {
+cublasStatus_t write(const Field& field, const void* value, std::size_t bytes) {
+  if (field.data == nullptr || value == nullptr || bytes != field.bytes) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  std::memcpy(&field, value, sizeof(T));
+  std::memcpy(field.data, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Of 0 bytes: only tells how many there are.
+cublasStatus_t read(const Field& field, void* value, std::size_t bytes, std::size_t* written) {
+  const bool asks = bytes == 0;
+  if (field.data == nullptr || (asks ? written == nullptr : value == nullptr || bytes != field.bytes)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (!asks) {
+    std::memcpy(value, field.data, bytes);
+  }
+  if (written != nullptr) {
+    *written = field.bytes;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <typename T, typename Attribute>
+cublasStatus_t set(const char* name, typename T::Opaque* memory, Attribute attribute, const void* value,
+                   std::size_t bytes) {
+  const Call call(name, CUBLAS_STATUS_INVALID_VALUE);
+  if (call.failed()) {
+    return static_cast<cublasStatus_t>(call.error());
+  }
+  T* const found = in<T>(memory);
+  return found == nullptr ? CUBLAS_STATUS_INVALID_VALUE : write(found->field(attribute), value, bytes);
+}
+
+template <typename T, typename Attribute>
+cublasStatus_t get(const char* name, typename T::Opaque* memory, Attribute attribute, void* value, std::size_t bytes,
+                   std::size_t* written) {
+  const Call call(name, CUBLAS_STATUS_INVALID_VALUE);
+  if (call.failed()) {
+    return static_cast<cublasStatus_t>(call.error());
+  }
+  T* const found = in<T>(memory);
+  return found == nullptr ? CUBLAS_STATUS_INVALID_VALUE : read(found->field(attribute), value, bytes, written);
 }
 
 bool alive(const void* object) { return object != nullptr && the_devices().cublas_objects.contains(object); }
@@ -169,7 +286,7 @@ struct Product {
   unsigned char* d;
   Layout a_layout, b_layout, c_layout, d_layout;
   std::int64_t m, n, k;
-  std::uint64_t algorithm;
+  std::uint32_t algorithm;
 };
 
 cublasStatus_t check_shapes(const Operands& of) {
@@ -185,18 +302,25 @@ cublasStatus_t check_shapes(const Operands& of) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   for (const Layout* const layout : {&a, &b, &c, &d}) {
+    if (layout->order != CUBLASLT_ORDER_COL) {
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     if (layout->leading < static_cast<std::int64_t>(layout->rows) || layout->batches < 1 ||
         layout->batches != d.batches) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
   }
+  const auto known = [](std::int32_t type) { return type == CUDA_R_32F || type == CUDA_R_16F || type == CUDA_R_16BF; };
   const bool narrow = a.type != CUDA_R_32F;
-  const bool types = a.type == b.type && c.type == d.type &&
+  const bool types = known(a.type) && known(d.type) && a.type == b.type && c.type == d.type &&
                      (narrow ? d.type == a.type || d.type == CUDA_R_32F : d.type == CUDA_R_32F);
   const bool compute =
       description.scale == CUDA_R_32F && (description.compute != CUBLAS_COMPUTE_32F_FAST_TF32 || !narrow);
   const bool bias = description.bias_type < 0 || description.bias_type == d.type;
-  return types && compute && bias ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool epilogue =
+      (description.epilogue & ~std::uint32_t{CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_GELU_BIAS}) == 0;
+  const bool scalars = description.pointer_mode == 0;  // the host's only
+  return types && compute && bias && epilogue && scalars ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 bool check_matrix(const unsigned char* matrix, const Layout& layout, bool reads) {
@@ -341,7 +465,7 @@ cudaError_t run(const Product& it, unsigned char* workspace, std::size_t workspa
   return cudaSuccess;
 }
 
-bool is_aligned(const void* address, std::uint64_t alignments, int operand) {
+bool is_aligned(const void* address, std::uint32_t alignments, int operand) {
   const std::uint64_t alignment = std::uint64_t{1} << (alignments >> (8 * operand) & 0xff);
   return reinterpret_cast<std::uintptr_t>(address) % alignment == 0;
 }
@@ -350,16 +474,17 @@ bool is_aligned(const void* address, std::uint64_t alignments, int operand) {
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   const Call call("cublasLtCreate", CUBLAS_STATUS_ALLOC_FAILED);
-  *handle = nullptr;
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  const Devices& devices = the_devices();
-  if (devices.all.empty() || devices.options.driver < CUDART_VERSION / 1000 * 1000) {
+  if (handle == nullptr) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (driver_problem() != cudaSuccess) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   use_runtime();
-  if (devices.all[static_cast<std::size_t>(current_device())]->sticky != cudaSuccess) {
+  if (the_devices().all[static_cast<std::size_t>(current_device())]->sticky != cudaSuccess) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   *handle = new cublasLtContext{current_device()};
@@ -376,39 +501,23 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   return static_cast<cublasStatus_t>(call.error());
 }
 
-std::size_t cublasLtGetVersion() { return 130000; }
+std::size_t cublasLtGetVersion() { return 130100; }
 
 cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t description, cublasComputeType_t compute,
                                       cudaDataType_t scale) {
   return init("cublasLtMatmulDescInit", description, Description{Description::kMark, compute, scale});
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t memory, cublasLtMatmulDescAttributes_t attribute,
-                                              const void* value, std::size_t bytes) {
-  const Call call("cublasLtMatmulDescSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  Description* const description = in<Description>(memory);
-  if (call.failed() || description == nullptr) {
-    return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
-  }
-  int number = -1;
-  switch (attribute) {
-    case CUBLASLT_MATMUL_DESC_TRANSA: return set(description->transpose_a, value, bytes);
-    case CUBLASLT_MATMUL_DESC_TRANSB: return set(description->transpose_b, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return set(description->bias, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: return set(description->bias_type, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE: return set(description->bias_stride, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE:
-      if (set(number, value, bytes) != CUBLAS_STATUS_SUCCESS ||
-          (number & ~(CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_GELU_BIAS)) != 0) {
-        return CUBLAS_STATUS_INVALID_VALUE;
-      }
-      description->epilogue = number;
-      return CUBLAS_STATUS_SUCCESS;
-    case CUBLASLT_MATMUL_DESC_POINTER_MODE:  // the host's only
-      return set(number, value, bytes) == CUBLAS_STATUS_SUCCESS && number == 0 ? CUBLAS_STATUS_SUCCESS
-                                                                               : CUBLAS_STATUS_NOT_SUPPORTED;
-    default: return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              std::size_t bytes) {
+  return set<Description>("cublasLtMatmulDescSetAttribute", description, attribute, value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t description,
+                                              cublasLtMatmulDescAttributes_t attribute, void* value, std::size_t bytes,
+                                              std::size_t* written) {
+  return get<Description>("cublasLtMatmulDescGetAttribute", description, attribute, value, bytes, written);
 }
 
 cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataType type, std::uint64_t rows,
@@ -416,50 +525,32 @@ cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataT
   return init("cublasLtMatrixLayoutInit", layout, Layout{Layout::kMark, type, rows, columns, leading});
 }
 
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t memory,
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute, const void* value,
                                                 std::size_t bytes) {
-  const Call call("cublasLtMatrixLayoutSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  Layout* const layout = in<Layout>(memory);
-  if (call.failed() || layout == nullptr) {
-    return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
-  }
-  int number = -1;
-  switch (attribute) {
-    case CUBLASLT_MATRIX_LAYOUT_ROWS: return set(layout->rows, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_COLS: return set(layout->columns, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_LD: return set(layout->leading, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return set(layout->batches, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET: return set(layout->stride, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_ORDER:  // column-major only
-      return set(number, value, bytes) == CUBLAS_STATUS_SUCCESS && number == CUBLASLT_ORDER_COL
-                 ? CUBLAS_STATUS_SUCCESS
-                 : CUBLAS_STATUS_NOT_SUPPORTED;
-    default: return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+  return set<Layout>("cublasLtMatrixLayoutSetAttribute", layout, attribute, value, bytes);
+}
+
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, void* value,
+                                                std::size_t bytes, std::size_t* written) {
+  return get<Layout>("cublasLtMatrixLayoutGetAttribute", layout, attribute, value, bytes, written);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference) {
   return init("cublasLtMatmulPreferenceInit", preference, Preference{Preference::kMark});
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t memory,
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     std::size_t bytes) {
-  const Call call("cublasLtMatmulPreferenceSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  Preference* const preference = in<Preference>(memory);
-  if (call.failed() || preference == nullptr) {
-    return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
-  }
-  switch (attribute) {
-    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: return set(preference->workspace, value, bytes);
-    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: return set(preference->reductions, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: return set(preference->alignments[0], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return set(preference->alignments[1], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return set(preference->alignments[2], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return set(preference->alignments[3], value, bytes);
-    default: return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+  return set<Preference>("cublasLtMatmulPreferenceSetAttribute", preference, attribute, value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, void* value,
+                                                    std::size_t bytes, std::size_t* written) {
+  return get<Preference>("cublasLtMatmulPreferenceGetAttribute", preference, attribute, value, bytes, written);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
@@ -468,32 +559,35 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int requested,
                                               cublasLtMatmulHeuristicResult_t results[], int* returned) {
   const Call call("cublasLtMatmulAlgoGetHeuristic", CUBLAS_STATUS_NOT_SUPPORTED);
-  *returned = 0;
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  const Operands of(description, a, b, c, d);
+  if (!alive(handle)) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  const Operands operands(description, a, b, c, d);
   const Preference* const wanted = in<Preference>(preference);
-  if (!alive(handle) || !of.valid() || wanted == nullptr || requested < 1) {
+  if (!operands.valid() || wanted == nullptr || requested < 1 || returned == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (const cublasStatus_t status = check_shapes(of); status != CUBLAS_STATUS_SUCCESS) {
+  if (const cublasStatus_t status = check_shapes(operands); status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
-  for (const Algorithm number : proposed(of.d->columns, wanted->workspace > 0)) {
+  *returned = 0;
+  for (const Algorithm number : proposed(operands.d->columns, wanted->workspace > 0)) {
     if (*returned == requested) {
       break;
     }
     cublasLtMatmulHeuristicResult_t& result = results[(*returned)++];
     result = {};
     result.workspaceSize = std::min<std::uint64_t>(wanted->workspace, 1024);
-    result.algo.data[mark_word] = kAlgoMark;
-    result.algo.data[workspace_word] = result.workspaceSize;
-    result.algo.data[number_word] = number;
+    Configuration configuration{.mark = Configuration::kMark, .workspace = result.workspaceSize, .number = number};
+    configuration.splits = 1;
     for (int operand = 0; operand < 4; ++operand) {
       const auto alignment = std::max(wanted->alignments[operand], std::uint32_t{1});
-      result.algo.data[alignments_word] |= std::uint64_t(std::countr_zero(std::bit_floor(alignment))) << 8 * operand;
+      configuration.alignments |= std::uint32_t(std::countr_zero(std::bit_floor(alignment))) << 8 * operand;
     }
+    result.algo = std::bit_cast<cublasLtMatmulAlgo_t>(configuration);
     result.state = CUBLAS_STATUS_SUCCESS;
     result.wavesCount = 1.0F;
   }
@@ -502,25 +596,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute, void* value,
-                                                    std::size_t bytes, std::size_t* written_bytes) {
+                                                    std::size_t bytes, std::size_t* written) {
   const Call call("cublasLtMatmulAlgoConfigGetAttribute", CUBLAS_STATUS_INVALID_VALUE);
-  if (call.failed() || algo == nullptr || algo->data[mark_word] != kAlgoMark || value == nullptr) {
+  if (call.failed() || algo == nullptr) {
     return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
   }
-  const auto number = static_cast<std::uint32_t>(attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? 1
-                                                 : attribute == CUBLASLT_ALGO_CONFIG_ID       ? algo->data[number_word]
-                                                                                              : 0);
-  const bool narrow =
-      attribute == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID || attribute == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
-  const std::size_t size = narrow ? 2 : 4;
-  if (bytes < size) {
-    return CUBLAS_STATUS_INVALID_VALUE;
+  Configuration configuration = of(*algo);
+  return read(configuration.field(attribute), value, bytes, written);
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute, const void* value,
+                                                    std::size_t bytes) {
+  const Call call("cublasLtMatmulAlgoConfigSetAttribute", CUBLAS_STATUS_INVALID_VALUE);
+  if (call.failed() || algo == nullptr || attribute == CUBLASLT_ALGO_CONFIG_ID) {
+    return call.failed() ? static_cast<cublasStatus_t>(call.error()) : CUBLAS_STATUS_INVALID_VALUE;
   }
-  std::memcpy(value, &number, size);
-  if (written_bytes != nullptr) {
-    *written_bytes = size;
-  }
-  return CUBLAS_STATUS_SUCCESS;
+  Configuration configuration = of(*algo);
+  const cublasStatus_t status = write(configuration.field(attribute), value, bytes);
+  *algo = std::bit_cast<cublasLtMatmulAlgo_t>(configuration);
+  return status;
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
@@ -531,14 +626,17 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  const Operands of(description, a, b, c, d);
-  if (!alive(handle) || !of.valid() || algo == nullptr || algo->data[mark_word] != kAlgoMark) {
+  if (!alive(handle)) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  const Operands operands(description, a, b, c, d);
+  if (!operands.valid() || algo == nullptr || of(*algo).mark != Configuration::kMark) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const cublasStatus_t status = check_shapes(of);
+  const cublasStatus_t status = check_shapes(operands);
   *result = {};
   result->algo = *algo;
-  result->workspaceSize = algo->data[workspace_word];
+  result->workspaceSize = of(*algo).workspace;
   result->state = status;
   result->wavesCount = 1.0F;
   return status;
@@ -554,8 +652,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
-  const Operands of(description, a_layout, b_layout, c_layout, d_layout);
-  if (!alive(handle) || !of.valid() || alpha == nullptr || beta == nullptr) {
+  if (!alive(handle)) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
+  const Operands operands(description, a_layout, b_layout, c_layout, d_layout);
+  if (!operands.valid() || alpha == nullptr || beta == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   Devices& devices = the_devices();
@@ -567,41 +668,42 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if (devices.all[static_cast<std::size_t>(stream->device)]->sticky != cudaSuccess) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  if (const auto status = check_shapes(of); status != CUBLAS_STATUS_SUCCESS) {
+  if (const auto status = check_shapes(operands); status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
-  std::size_t needed = 0;
-  if (algo != nullptr) {
-    const std::uint64_t alignments = algo->data[alignments_word];
-    needed = algo->data[workspace_word];
-    if (algo->data[mark_word] != kAlgoMark || workspace_bytes < needed || !is_aligned(a, alignments, 0) ||
-        !is_aligned(b, alignments, 1) || !is_aligned(c, alignments, 2) || !is_aligned(d, alignments, 3)) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-  }
-  if ((of.description->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && of.description->bias == nullptr) {
+  // Without an algorithm cuBLASLt chooses one.
+  const Configuration chosen = algo == nullptr ? Configuration{.mark = Configuration::kMark} : of(*algo);
+  const std::uint32_t alignments = chosen.alignments;
+  if (chosen.mark != Configuration::kMark || workspace_bytes < chosen.workspace || !is_aligned(a, alignments, 0) ||
+      !is_aligned(b, alignments, 1) || !is_aligned(c, alignments, 2) || !is_aligned(d, alignments, 3)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  Product it{*of.description,
+  if ((operands.description->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && operands.description->bias == nullptr) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  Product it{*operands.description,
              0,
              0,
              static_cast<const unsigned char*>(a),
              static_cast<const unsigned char*>(b),
              static_cast<const unsigned char*>(c),
              static_cast<unsigned char*>(d),
-             *of.a,
-             *of.b,
-             *of.c,
-             *of.d,
+             *operands.a,
+             *operands.b,
+             *operands.c,
+             *operands.d,
              0,
              0,
              0,
-             algo == nullptr ? straight : algo->data[number_word]};
+             chosen.number};
   std::memcpy(&it.alpha, alpha, sizeof(float));
   std::memcpy(&it.beta, beta, sizeof(float));
-  it.m = static_cast<std::int64_t>(of.d->rows);
-  it.n = static_cast<std::int64_t>(of.d->columns);
-  it.k = static_cast<std::int64_t>(of.description->transpose_a != CUBLAS_OP_N ? of.a->rows : of.a->columns);
-  devices.enqueue(*stream, {[it, needed, at = static_cast<unsigned char*>(workspace)] { return run(it, at, needed); }});
+  it.m = static_cast<std::int64_t>(operands.d->rows);
+  it.n = static_cast<std::int64_t>(operands.d->columns);
+  it.k = static_cast<std::int64_t>(operands.description->transpose_a != CUBLAS_OP_N ? operands.a->rows
+                                                                                    : operands.a->columns);
+  devices.enqueue(*stream, {[it, needed = chosen.workspace, at = static_cast<unsigned char*>(workspace)] {
+    return run(it, at, needed);
+  }});
   return CUBLAS_STATUS_SUCCESS;
 }

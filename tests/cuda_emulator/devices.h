@@ -102,6 +102,8 @@ CUcontext current_context();  // null: none
 int current_device();
 /// cudaSetDevice(): opens the device's primary context and makes it the current one, in the place of what was.
 void set_current_device(int device);
+/// Why no function of the runtime can work: no driver, an old one, no device.
+cudaError_t driver_problem();
 /// What every function of the runtime does that needs a context: where none is current, takes the current device's
 /// primary one.
 void use_runtime();

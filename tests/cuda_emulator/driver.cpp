@@ -1,6 +1,5 @@
 // The CUDA driver's functions of contexts.
 #include <algorithm>
-#include <cstring>
 
 #include "tests/cuda_emulator/devices.h"
 #include "tests/cuda_emulator/include/cuda.h"
@@ -32,8 +31,11 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   if (call.failed()) {
     return failure(call);
   }
+  if (!exists(ordinal)) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
   *device = ordinal;
-  return exists(ordinal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
@@ -87,7 +89,6 @@ CUresult cuDevicePrimaryCtxReset(CUdevice device) {
 
 CUresult cuCtxCreate(CUcontext* context, CUctxCreateParams*, unsigned int, CUdevice device) {
   const Call call("cuCtxCreate", CUDA_ERROR_OUT_OF_MEMORY);
-  *context = nullptr;
   if (call.failed()) {
     return failure(call);
   }
@@ -185,33 +186,4 @@ CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
   *total = the_devices().options.memory;
   *free = *total - of(context->device).used;
   return CUDA_SUCCESS;
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int, unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
-  const Call call("cudaGetDriverEntryPointByVersion", cudaErrorUnknown);
-  if (call.failed()) {
-    return static_cast<cudaError_t>(call.error());
-  }
-  const std::pair<const char*, void*> functions[] = {
-      {"cuDeviceGet", reinterpret_cast<void*>(&cuDeviceGet)},
-      {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(&cuDevicePrimaryCtxGetState)},
-      {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(&cuDevicePrimaryCtxRetain)},
-      {"cuDevicePrimaryCtxRelease", reinterpret_cast<void*>(&cuDevicePrimaryCtxRelease)},
-      {"cuCtxPushCurrent", reinterpret_cast<void*>(&cuCtxPushCurrent)},
-      {"cuCtxPopCurrent", reinterpret_cast<void*>(&cuCtxPopCurrent)},
-      {"cuCtxGetCurrent", reinterpret_cast<void*>(&cuCtxGetCurrent)},
-      {"cuCtxSetCurrent", reinterpret_cast<void*>(&cuCtxSetCurrent)},
-      {"cuMemGetInfo", reinterpret_cast<void*>(&cuMemGetInfo)},
-  };
-  for (const auto& [name, address] : functions) {
-    if (std::strcmp(name, symbol) == 0) {
-      *function = address;
-      *result = cudaDriverEntryPointSuccess;
-      return cudaSuccess;
-    }
-  }
-  *function = nullptr;
-  *result = cudaDriverEntryPointSymbolNotFound;
-  return cudaSuccess;
 }

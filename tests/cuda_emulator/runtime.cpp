@@ -6,6 +6,7 @@
 
 #include "tests/cuda_emulator/devices.h"
 #include "tests/cuda_emulator/execution.h"
+#include "tests/cuda_emulator/include/cuda.h"
 #include "tests/cuda_emulator/memory.h"
 #include "tests/cuda_emulator/reports.h"
 
@@ -29,17 +30,6 @@ cudaError_t note(cudaError_t error) {
     last_error = {error, the_devices().resets};
   }
   return error;
-}
-
-cudaError_t driver_problem() {
-  const Devices& devices = the_devices();
-  if (devices.bad_environment) {
-    return cudaErrorInitializationError;
-  }
-  if (devices.options.driver < kRuntime / 1000 * 1000) {
-    return cudaErrorInsufficientDriver;
-  }
-  return devices.all.empty() ? cudaErrorNoDevice : cudaSuccess;
 }
 
 Device& here() { return *the_devices().all[static_cast<std::size_t>(current_device())]; }
@@ -191,6 +181,9 @@ cudaError_t set_bytes(const char* call, void* memory_, int value, std::size_t by
 }
 
 cudaError_t peek() {
+  if (driver_problem() == cudaErrorInsufficientDriver) {
+    return cudaErrorInsufficientDriver;
+  }
   const cudaError_t sticky = driver_problem() == cudaSuccess ? here().sticky : cudaSuccess;
   if (sticky != cudaSuccess) {
     return sticky;
@@ -203,6 +196,17 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 }  // namespace
 
 namespace relucent::emulator {
+
+cudaError_t driver_problem() {
+  const Devices& devices = the_devices();
+  if (devices.bad_environment) {
+    return cudaErrorInitializationError;
+  }
+  if (devices.options.driver < kRuntime / 1000 * 1000) {
+    return cudaErrorInsufficientDriver;
+  }
+  return devices.all.empty() ? cudaErrorNoDevice : cudaSuccess;
+}
 
 // Code of emulated sources outside kernels came to device or pinned memory (see access.cpp).
 void host_touched(const void* address, std::size_t bytes, bool writes) {
@@ -288,7 +292,9 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetDeviceCount(int* count) {
   const Call call("cudaGetDeviceCount", cudaErrorUnknown);
   const auto error = call.failed() ? static_cast<cudaError_t>(call.error()) : driver_problem();
-  *count = error == cudaSuccess ? static_cast<int>(the_devices().all.size()) : 0;
+  if (error == cudaSuccess) {
+    *count = static_cast<int>(the_devices().all.size());
+  }
   return note(error);
 }
 
@@ -352,7 +358,9 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaGetDevice(int* device) {
   const Call call("cudaGetDevice", cudaErrorUnknown);
   const auto error = call.failed() ? static_cast<cudaError_t>(call.error()) : driver_problem();
-  *device = current_device();
+  if (error == cudaSuccess) {
+    *device = current_device();
+  }
   return note(error);
 }
 
@@ -373,9 +381,11 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMalloc(void** to, std::size_t bytes) {
   const RuntimeCall call("cudaMalloc", cudaErrorMemoryAllocation);
-  *to = nullptr;
-  if (call.failed() || bytes == 0) {
+  if (call.failed()) {
     return call.error();
+  }
+  if (bytes == 0) {  // CUDA does not document what it then does, so nothing may rely on it
+    return note(cudaErrorInvalidValue);
   }
   const std::size_t room = the_devices().options.memory - here().used;
   if (bytes > room || (bytes + kGrain - 1) / kGrain * kGrain > room) {
@@ -411,13 +421,18 @@ cudaError_t cudaFree(void* address) {
 
 cudaError_t cudaMallocHost(void** to, std::size_t bytes) {
   const RuntimeCall call("cudaMallocHost", cudaErrorMemoryAllocation);
-  *to = nullptr;
-  if (call.failed() || bytes == 0) {
+  if (call.failed()) {
     return call.error();
   }
+  if (bytes == 0) {
+    return note(cudaErrorInvalidValue);
+  }
   const std::uintptr_t address = pinned_memory().allocate(bytes, -1);
+  if (address == 0) {
+    return note(cudaErrorMemoryAllocation);
+  }
   *to = reinterpret_cast<void*>(address);
-  return address == 0 ? note(cudaErrorMemoryAllocation) : cudaSuccess;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void* address) {
@@ -462,7 +477,6 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWith
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
   const RuntimeCall call("cudaStreamCreateWithFlags", cudaErrorMemoryAllocation);
-  *stream = nullptr;
   if (call.failed()) {
     return call.error();
   }
@@ -533,7 +547,6 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlag
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   const RuntimeCall call("cudaEventCreate", cudaErrorMemoryAllocation);
-  *event = nullptr;
   if (call.failed()) {
     return call.error();
   }
@@ -645,4 +658,36 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() {
   const Call call("cudaPeekAtLastError", cudaErrorUnknown);
   return call.failed() ? static_cast<cudaError_t>(call.error()) : peek();
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  const Call call("cudaGetDriverEntryPointByVersion", cudaErrorUnknown);
+  if (call.failed()) {
+    return note(static_cast<cudaError_t>(call.error()));
+  }
+  if (const cudaError_t error = driver_problem(); error == cudaErrorInsufficientDriver) {
+    return note(error);
+  }
+  const std::pair<const char*, void*> functions[] = {
+      {"cuDeviceGet", reinterpret_cast<void*>(&cuDeviceGet)},
+      {"cuDevicePrimaryCtxGetState", reinterpret_cast<void*>(&cuDevicePrimaryCtxGetState)},
+      {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(&cuDevicePrimaryCtxRetain)},
+      {"cuDevicePrimaryCtxRelease", reinterpret_cast<void*>(&cuDevicePrimaryCtxRelease)},
+      {"cuCtxPushCurrent", reinterpret_cast<void*>(&cuCtxPushCurrent)},
+      {"cuCtxPopCurrent", reinterpret_cast<void*>(&cuCtxPopCurrent)},
+      {"cuCtxGetCurrent", reinterpret_cast<void*>(&cuCtxGetCurrent)},
+      {"cuCtxSetCurrent", reinterpret_cast<void*>(&cuCtxSetCurrent)},
+      {"cuMemGetInfo", reinterpret_cast<void*>(&cuMemGetInfo)},
+  };
+  for (const auto& [name, address] : functions) {
+    if (std::strcmp(name, symbol) == 0) {
+      *function = address;
+      *result = cudaDriverEntryPointSuccess;
+      return cudaSuccess;
+    }
+  }
+  *function = nullptr;
+  *result = cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }

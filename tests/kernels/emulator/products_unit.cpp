@@ -339,7 +339,7 @@ TEST_F(Products, WhatCublasLtRefusesIsRefused) {
             CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(splits, 1U);
   EXPECT_EQ(written, 4U);
-  EXPECT_STREQ(cublasLtGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED), "the functionality is not supported");
+  EXPECT_STREQ(cublasLtGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED), "the requested functionality is not supported");
 }
 
 }  // namespace
