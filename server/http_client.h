@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>  // Boost.Asio 1.18 needs it, too
@@ -21,16 +22,19 @@ struct Reply {
   int status = 0;  ///< 0: there is none, see `problem`
   std::string body;
   std::string problem;
+  bool too_long = false;  ///< it has more than `max_bytes`
 };
 
 struct PostOrder {
   std::string_view path, body;
   std::string_view token;  ///< bearer; empty: none
   std::chrono::steady_clock::time_point deadline;
-  std::size_t max_bytes = std::size_t{1} << 30;  ///< of an answer
+  std::stop_token stop;
+  std::size_t max_bytes = 0;  ///< of an answer's body
 };
 
-/// Sends the same JSON to all peers at once; one reply each, in their order. Ends at the deadline.
+/// Sends the same JSON to all peers at once; one reply each, in their order. Ends at the deadline, or when it is asked
+/// to stop, and then closes the connections. Keeps at most `max_bytes` and a little more of each answer.
 std::vector<Reply> post_to_all(std::span<const Peer> peers, const PostOrder& order);
 
 }  // namespace relucent::server

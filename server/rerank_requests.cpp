@@ -90,7 +90,9 @@ float sigmoid(float logit) { return 1.0F / (1.0F + std::exp(-logit)); }
 float probability(float score, bool log_probability) { return log_probability ? std::exp(score) : sigmoid(score); }
 
 RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits) {
-  const Json json = parse_object(body);
+  // A text may be an object, which has more members than the one that counts.
+  constexpr std::size_t values_per_text = 16;
+  const Json json = parse_object(body, std::max(kMaxValues, values_per_text * static_cast<std::size_t>(limits.texts)));
   const Fields fields(json);
   RerankRequest request;
   request.query = query_of(fields, limits);

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <utility>
 
+#include "relucent/analysis.h"
 #include "relucent/rescore_candidates.h"
 #include "server/http_client.h"
 #include "server/json.h"
 #include "server/refusal.h"
 #include "server/scoring.h"
+#include "server/shard_answers.h"
 #include "server/statistics_json.h"
 
 namespace relucent::server {
@@ -17,9 +21,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string text_or_empty(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+/// Whether two shards read the same words in a query.
+bool same_words(const CollectionStatistics& a, const CollectionStatistics& b) {
+  const auto same_name = [](const auto& x, const auto& y) { return x.first == y.first; };
+  return std::ranges::equal(a.fields, b.fields, [&](const auto& x, const auto& y) {
+    return same_name(x, y) &&
+           std::ranges::equal(x.second.document_frequencies, y.second.document_frequencies, same_name);
+  });
 }
 
 class ShardEngine final : public Engine {
@@ -46,15 +54,34 @@ class ShardEngine final : public Engine {
   }
 
   CollectionStatistics statistics(std::string_view query, const StopSignal& stop) override {
-    Json body = Json::object();
-    body["query"] = query;
-    CollectionStatistics sum;
-    for (const Json& part : ask("/statistics", body.dump(), stop)) sum += parse_statistics(part);
+    const ShardOrder order{std::string(query)};
+    const std::vector<Reply> replies =
+        ask("/statistics", Json{{"query", query}}.dump(), max_statistics_bytes(order), stop);
+    CollectionStatistics first, sum;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      const CollectionStatistics part = read_statistics(name_of(i), replies[i].body, order);
+      if (i == 0) first = part;
+      if (!same_words(part, first)) {
+        throw Error(ErrorKind::invalid_data, name_of(i), "reads other words in the query than the first shard",
+                    "index and serve all parts with the same [first_stage] analyzer and [index] contents_field");
+      }
+      try {
+        sum += part;
+      } catch (const Error& error) {
+        throw Error(error.kind(), name_of(i), error.problem());
+      }
+    }
+    if (sum.fields.empty() && config_.first_stage.analyzer == AnalyzerKind::english &&
+        !analyze_english(query).empty()) {
+      throw Error(ErrorKind::invalid_data, name_of(0), "reads no words in the query, which has some",
+                  "give the front the [first_stage] analyzer of the shards");
+    }
     return sum;
   }
 
   SearchAnswer search(const SearchOrder& order, const StopSignal& stop) override {
     if (order.explain) throw not_valid("`explain` is not possible over shards: ask the shard that has the document");
+    if (order.statistics && order.statistics->fields.empty()) throw not_valid("`statistics` names no field");
     const auto start = Clock::now();
     SearchAnswer answer;
     SearchResult& result = answer.result;
@@ -68,7 +95,8 @@ class ShardEngine final : public Engine {
     if (result.rescoring) result.status = to_string(RescoreStatus::no_hits);
     if (!result.no_words) {
       const auto searching = Clock::now();
-      result.hits = first_stage(order, hits, collection, stop, result.total_hits);
+      const bool texts = result.rescoring || order.texts != SearchSession::Texts::none;
+      result.hits = first_stage(order, hits, texts, collection, stop, result.total_hits);
       result.times.first_stage = time_since(searching);
       if (result.rescoring) rescore(order, stop, result);
       if (result.hits.size() > static_cast<std::size_t>(order.hits)) {
@@ -91,50 +119,48 @@ class ShardEngine final : public Engine {
   ScoreCacheCounts cache() const override { return cache_counts(stages_); }
 
  private:
-  /// What each shard answers. Throws Refusal if one does not.
-  std::vector<Json> ask(std::string_view path, const std::string& body, const StopSignal& stop) const {
+  std::string name_of(std::size_t shard) const { return fmt::format("shard {} of {}", shard + 1, shards_.size()); }
+
+  /// What each shard answers with status 200. Throws Refusal if one does not; 422 alone is the fault of a client whose
+  /// own statistics were passed on.
+  std::vector<Reply> ask(std::string_view path, const std::string& body, std::size_t max_bytes, const StopSignal& stop,
+                         bool clients_statistics = false) const {
     stop.throw_if_due("asking the shards");
     const auto deadline = stop.deadline.value_or(Clock::now() + config_.server.request_timeout);
-    const std::vector<Reply> replies = post_to_all(shards_, {path, body, token_, deadline});
+    std::vector<Reply> replies = post_to_all(shards_, {path, body, token_, deadline, stop.stop, max_bytes});
     stop.throw_if_due("asking the shards");
-    std::vector<Json> answers;
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const Reply& reply = replies[i];
-      const std::string name = fmt::format("shard {} of {}", i + 1, replies.size());
-      if (reply.status == 0) throw Refusal(424, "Backend", fmt::format("{}: {}", name, reply.problem));
-      Json json = Json::parse(reply.body, nullptr, false);
-      if (reply.status == 200 && json.is_object()) {
-        answers.push_back(std::move(json));
-        continue;
+      if (reply.too_long) {
+        throw Error(ErrorKind::invalid_data, name_of(i),
+                    fmt::format("its answer is longer than the {} bytes that were asked for", max_bytes),
+                    "if its texts are that long, raise the front's [server] text_bytes");
       }
-      const std::string problem = json.is_object() ? text_or_empty(json, "error") : std::string("no answer in JSON");
+      if (reply.status == 0) throw Refusal(424, "Backend", fmt::format("{}: {}", name_of(i), reply.problem));
+      if (reply.status == 200) continue;
+      if (reply.status == 422 && clients_statistics) throw not_valid(read_error(reply.body));
       const bool busy = reply.status == 429 || reply.status == 503;
       throw Refusal(busy ? 503 : 424, busy ? "Overloaded" : "Backend",
-                    fmt::format("{} answered {}: {}", name, reply.status, problem));
+                    fmt::format("{} answered {}: {}", name_of(i), reply.status, read_error(reply.body)));
     }
-    return answers;
+    return replies;
   }
 
-  /// The best hits of all shards by BM25, with their texts.
-  std::vector<SearchHit> first_stage(const SearchOrder& order, std::size_t count,
+  /// The best hits of all shards by BM25, with their texts if something reads them.
+  std::vector<SearchHit> first_stage(const SearchOrder& order, std::size_t count, bool texts,
                                      const CollectionStatistics& collection, const StopSignal& stop,
                                      std::int64_t& total) const {
-    Json body{{"query", order.query}, {"k", count}, {"texts", "full"}, {"rescore", false}};
+    const ShardOrder asked{order.query, count, texts};
+    Json body{{"query", order.query}, {"k", count}, {"texts", texts ? "full" : "none"}, {"rescore", false}};
     body["statistics"] = statistics_json(collection);
+    std::vector<Reply> replies =
+        ask("/search", body.dump(), max_hits_bytes(asked, config_.server), stop, order.statistics.has_value());
     std::vector<SearchHit> hits;
-    try {
-      for (const Json& answer : ask("/search", body.dump(), stop)) {
-        total += answer.at("total_hits").get<std::int64_t>();
-        for (const Json& found : answer.at("hits")) {
-          SearchHit& hit = hits.emplace_back();
-          hit.id = found.at("id").get<std::string>();
-          hit.text = found.at("text").get<std::string>();
-          hit.score = hit.first_stage_score = found.at("first_stage_score").get<double>();
-          hit.status = "not_rescored";
-        }
-      }
-    } catch (const Json::exception&) {
-      throw Refusal(424, "Backend", "a shard's answer is not one of this version");
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      ShardHits found = read_hits(name_of(i), std::exchange(replies[i], {}).body, asked);
+      total += found.total;
+      std::ranges::move(found.hits, std::back_inserter(hits));
+      stop.throw_if_due("reading the shards' answers");
     }
     std::ranges::stable_sort(hits, [](const SearchHit& a, const SearchHit& b) { return a.score > b.score; });
     if (hits.size() > count) hits.resize(count);

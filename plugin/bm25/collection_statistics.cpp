@@ -16,6 +16,10 @@ thread_local const CollectionStatistics* innermost_statistics = nullptr;
               "add up what BM25Searcher::statistics_of() returns for the query in each part of the collection");
 }
 
+void add(const std::string& field, std::int64_t part, std::int64_t& sum) {
+  if (__builtin_add_overflow(sum, part, &sum)) refuse(field, "the sum of the parts is too large");
+}
+
 }  // namespace
 
 float FieldStatistics::average_length() const noexcept {
@@ -26,9 +30,11 @@ float FieldStatistics::average_length() const noexcept {
 CollectionStatistics& CollectionStatistics::operator+=(const CollectionStatistics& other) {
   for (const auto& [name, field] : other.fields) {
     Field& sum = fields[name];
-    sum.totals.document_count += field.totals.document_count;
-    sum.totals.sum_total_term_freq += field.totals.sum_total_term_freq;
-    for (const auto& [term, frequency] : field.document_frequencies) sum.document_frequencies[term] += frequency;
+    add(name, field.totals.document_count, sum.totals.document_count);
+    add(name, field.totals.sum_total_term_freq, sum.totals.sum_total_term_freq);
+    for (const auto& [term, frequency] : field.document_frequencies) {
+      add(name, frequency, sum.document_frequencies[term]);
+    }
   }
   return *this;
 }

@@ -126,6 +126,13 @@ class Server:
         with open(f"/proc/{self.process.pid}/statm") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def growth(self):
+        """A function that tells by how many MiB at most the memory has grown from now on."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")  # the peak is that of now
+        peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())[1]) / 1024
+        before = peak()
+        return lambda: peak() - before
+
     def access_log(self):
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 

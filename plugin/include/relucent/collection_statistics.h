@@ -30,7 +30,7 @@ struct CollectionStatistics {
   };
   std::map<std::string, Field> fields;  ///< those that the query names
 
-  /// Adds those of another part of the collection.
+  /// Adds those of another part of the collection. Throws Error `invalid_data` if a sum is larger than the type.
   RELUCENT_API CollectionStatistics& operator+=(const CollectionStatistics& other);
   friend bool operator==(const CollectionStatistics&, const CollectionStatistics&) = default;
 };

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "relucent/collection_statistics.h"
+#include "relucent/config.h"
+#include "relucent/search_session.h"
+
+namespace relucent::server {
+
+/// What a shard is asked for.
+struct ShardOrder {
+  std::string query;
+  std::size_t hits = 0;
+  bool texts = false;  ///< the hits' whole texts
+};
+
+/// The best hits of a shard by BM25.
+struct ShardHits {
+  std::vector<SearchHit> hits;  ///< id, text, first_stage_score and score
+  std::int64_t total = 0;       ///< documents that match
+};
+
+/// The longest answer, in bytes, to /statistics and to /search.
+std::size_t max_statistics_bytes(const ShardOrder& order);
+std::size_t max_hits_bytes(const ShardOrder& order, const ServerConfig& limits);
+
+/// Read a shard's answer. What they keep is bounded by the order, whatever the answer contains. Both throw Error
+/// `invalid_data` at `place`, the shard's name, for an answer that no shard of this version gives.
+CollectionStatistics read_statistics(const std::string& place, std::string_view body, const ShardOrder& order);
+ShardHits read_hits(const std::string& place, std::string_view body, const ShardOrder& order);
+/// The message of an answer with another status than 200, shortened.
+std::string read_error(std::string_view body);
+
+}  // namespace relucent::server
