@@ -245,7 +245,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0, first_stage_queries = 0, done = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0, truncated_queries = 0, done = 0;
   Unanswered unanswered;
   int jobs = 1;
   {
@@ -274,6 +274,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       note_not_rescored(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
+      if (result.query_truncated) ++truncated_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only needed for counting from here on
       results.push_back(std::move(result));
     }
@@ -281,6 +282,10 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   unanswered.throw_if_all(topics.size(), options.topics);
   answers.commit();
   if (!results.empty()) print_statistics(results, jobs);
+  if (truncated_queries > 0) {
+    std::cerr << "relucent: note: " << truncated_queries << " of " << topics.size()
+              << " queries were too long for the model, which did not read their ends\n";
+  }
   unanswered.summarize(topics.size());
   if (degraded_queries == 0) return unanswered.count() > 0 ? degraded : ok;
   std::cerr << "relucent: degraded: " << degraded_queries << " of " << topics.size()

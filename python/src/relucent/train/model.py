@@ -30,7 +30,7 @@ class CrossEncoder(Bert):
     def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
         super().__init__(config)
         self.pattern = pattern
-        self.query_limit = _query_limit(config)
+        self.query_limit: int | None = None  # pieces; None: as many as fit
         hidden = config["hidden_size"]
         dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, 1)
         if self.family.pooler:
@@ -47,6 +47,7 @@ class CrossEncoder(Bert):
         """pattern: None: what config.json says. Raises TrainingError."""
         config, path = read_config(folder), folder / "config.json"
         model = cls(config, pattern or AttentionPattern.from_config(config, path))
+        model.query_limit = _query_limit(config, path)
         if model.document_type >= model.family.token_types(config):
             raise TrainingError(f"{path}, key type_vocab_size", "is 1, but documents have token type 1",
                                 "set token_type_embedding to false if the model was trained without token types")
@@ -98,12 +99,13 @@ class CrossEncoder(Bert):
         return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"
 
 
-def _query_limit(config: dict[str, Any]) -> int | None:
+def _query_limit(config: dict[str, Any], path: Path) -> int | None:
     """The most pieces of a query, as model/families/query_limit.h has it; None: as many as fit."""
     if "query_length" in config:
         limit = config["query_length"]
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise TrainingError("config.json, key query_length", "is neither null nor a count of word pieces")
+            raise TrainingError(f"{path}, key query_length", "is neither null nor a count of word pieces",
+                                "correct it, or remove it")
         return limit
     sparse = SPARSE_BERT in config.get("architectures", []) or AttentionPattern.from_config(config) != AttentionPattern()
     return SPARSE_QUERY_PIECES if sparse else None
