@@ -348,6 +348,8 @@ HttpResponse Service::rerank(const Job& job, StopSignal stop) {
     response.headers.emplace_back("x-degraded", "true");
     response.note = without_paths(scores.fallback);
   }
+  if (std::ranges::any_of(scores.scores, &CandidateScore::query_truncated))
+    response.headers.emplace_back("x-query-truncated", "true");
   const auto cached = std::ranges::count_if(scores.scores, &CandidateScore::cached);
   response.headers.emplace_back("x-cache-hits", std::to_string(cached));
   response.measures = {{"texts", static_cast<double>(request.texts.size())},

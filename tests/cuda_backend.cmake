@@ -44,6 +44,7 @@ relucent_cuda_runs(cuda_soak kernels_soak 256M *Soak*16 *Soak*)
 # These encoders are too narrow for bf16 (cuda_backend.cpp): it would be tf32 once more.
 relucent_cuda_runs(cuda_sparse_golden model_golden 2G *SparseGolden*cuda*-*bf16 *SparseGolden*cuda*)
 relucent_cuda_runs(cuda_families_golden model_golden 2G *FamiliesGolden*cuda*-*bf16:*tf32 *FamiliesGolden*cuda*)
+relucent_cuda_runs(cuda_queries_golden model_queries_golden 256M *cuda* *cuda*)
 relucent_cuda_runs(cuda_mix_encoder kernels_mix_encoder 16M *Mix*-*tf32:*OtherForms* *Mix*)
 relucent_cuda_runs(cuda_exchanges kernels_exchanges 16M *Exchanges*-*tf32 *Exchanges*)
 relucent_cuda_runs(cuda_mixencoder_golden model_mixencoder_golden 256M *cuda*-*bf16:*tf32 *cuda*)

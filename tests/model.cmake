@@ -7,6 +7,7 @@ endfunction()
 
 relucent_model_test(model_golden LABELS golden model
   SOURCES model/families_golden.cpp model/tokenizer_golden.cpp model/sparse_golden.cpp)
+relucent_model_test(model_queries_golden LABELS golden model SOURCES model/queries_golden.cpp)
 relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)
 relucent_model_test(model_mir LABELS golden model SOURCES model/mir_golden.cpp model/mir_unit.cpp)
 relucent_threads_test(model_mir_threads model_mir Mir.*)

@@ -95,6 +95,7 @@ std::string time_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime
 CostPoint measure(const std::filesystem::path& model, CrossEncoderOptions options,
                   const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop) {
   options.max_length = length;
+  options.max_query_length = costs.query_tokens;
   const auto encoder = CrossEncoder::load(model, options);
   const int sentence = options.pattern == NamedPattern::qds ? kSentenceTokens : 0;
   const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens, sentence);

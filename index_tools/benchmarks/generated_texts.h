@@ -15,7 +15,7 @@ struct GeneratedTexts {
 inline constexpr int kSentenceTokens = 30;
 
 /// A query and documents of which each input has exactly `tokens` tokens, special tokens included, for the checkpoint
-/// in `model`: words of its vocabulary from a fixed seed. `query_tokens` is at most 30. With `sentence_tokens`,
+/// in `model`: words of its vocabulary from a fixed seed. With `sentence_tokens`,
 /// documents are sentences that end with "!", each of so many tokens together with the one that the QDS pattern puts
 /// before it; the last one has up to two more, or fewer. Throws Error if the vocabulary cannot be read, `usage` if
 /// `tokens` leaves no room for a document.

@@ -133,6 +133,7 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   CrossEncoderOptions options;
   options.backend = settings.backend;
   options.max_length = settings.tokens;
+  options.max_query_length = settings.query_tokens;
   const auto cross_encoder = CrossEncoder::load(settings.cross_encoder, options);
   const auto count = static_cast<std::size_t>(settings.cross_candidates);
   std::vector<std::string_view> pairs;

@@ -48,7 +48,7 @@ Scored score_from_clients(const CrossEncoder& encoder, const std::string& query,
         if (scores.documents.front().tokens != settings.tokens) {
           throw Error(ErrorKind::usage, "bench model",
                       fmt::format("an input has {} tokens, not {}", scores.documents.front().tokens, settings.tokens),
-                      "--query-tokens is at most 30 and --tokens at most the model's maximum");
+                      "--tokens is at most the model's maximum");
         }
       }
     });

@@ -93,7 +93,7 @@ class Reader {
       costs.lengths.push_back(table->whole_number_of(*element, "lengths", 8, 1000000));
     if (costs.lengths.empty()) table->fail("[costs] has no \"lengths\"", "write lengths = [64, 128, ...]");
     costs.candidates = table->whole_number("candidates", 1, 100000).value_or(costs.candidates);
-    costs.query_tokens = table->whole_number("query_tokens", 1, 30).value_or(costs.query_tokens);
+    costs.query_tokens = table->whole_number("query_tokens", 1, 1000000).value_or(costs.query_tokens);
     costs.runs = table->whole_number("runs", 1, 100000).value_or(costs.runs);
     for (const std::int32_t length : costs.lengths) {
       if (length >= costs.query_tokens + 4) continue;

@@ -102,6 +102,7 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       settings.options.backend.device = parse_device(options->device);
       settings.options.backend.precision = parse_precision(options->precision);
       settings.options.max_length = settings.tokens;
+      settings.options.max_query_length = settings.query_tokens;
       if (options->attention_window >= -1) settings.options.attention_window = options->attention_window;
       if (options->sweep) {
         const auto latency = std::chrono::duration<double, std::milli>(options->latency_ms);

@@ -137,6 +137,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
   json.update({{"tokenizer", info.tokenizer},
                {"tokenizer_entries", info.vocabulary},
                {"max_length", info.max_length},
+               {"max_query_length", info.max_query_tokens},
                {"parameters", info.parameters},
                {"file_bytes", info.file_bytes},
                {"weight_type", info.weight_type},
@@ -192,6 +193,9 @@ void print(const CheckpointInfo& info, bool tensors) {
       line("input") << "at most " << info.max_length << " tokens";
       if (info.max_positions > info.max_length) {
         std::cout << ", up to " << info.max_positions << " if max_length says so";
+      }
+      if (info.max_query_tokens > 0) {
+        std::cout << "; at most " << info.max_query_tokens << " word pieces of the query unless max_query_length is set";
       }
       std::cout << "\n";
     }

@@ -58,6 +58,8 @@ Profile read_profile(const std::string& file) {
 /// Flags of a single stage, which do not say which of several they mean.
 void refuse_keys_of_stages(const ProfileFlags& flags) {
   const std::pair<const char*, bool> given[] = {{"--model", flags.model.has_value()},
+                                                {"--max-length", flags.max_length.has_value()},
+                                                {"--max-query-length", flags.max_query_length.has_value()},
                                                 {"--pattern", flags.pattern.has_value()},
                                                 {"--attention-window", flags.attention_window.has_value()},
                                                 {"--window", flags.window.has_value()}};
@@ -84,6 +86,14 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
   command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");
   command.add_option("--threads", flags.threads, "Model threads (default: every core)")->type_name("N");
+  command
+      .add_option("--max-length", flags.max_length,
+                  "Tokens of the model's input, including the query; 0: the checkpoint's (default)")
+      ->type_name("N");
+  command
+      .add_option("--max-query-length", flags.max_query_length,
+                  "Word pieces of a query; 0: the checkpoint's limit, if it has one (default)")
+      ->type_name("N");
   command.add_option("--pattern", flags.pattern, "Attention: checkpoint | full | longformer | qds | sparse")
       ->type_name("PATTERN");
   command
@@ -121,6 +131,8 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   set_computation(flags, rescorer);
   for (RescorerConfig& stage : rescorer.stages) set_computation(flags, stage);
   if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
+  if (flags.max_length) rescorer.max_length = *flags.max_length;
+  if (flags.max_query_length) rescorer.max_query_length = *flags.max_query_length;
   if (flags.pattern) rescorer.pattern = parse_pattern(*flags.pattern);
   if (flags.attention_window) rescorer.attention_window = *flags.attention_window;
   if (flags.window) rescorer.window = *flags.window;

@@ -14,10 +14,10 @@ namespace relucent::program {
 struct ProfileFlags {
   std::string config;  ///< --config; empty: the defaults
   std::optional<std::string> model, device, precision, pattern;
-  std::optional<int> threads, timeout_ms, attention_window, window;
+  std::optional<int> threads, timeout_ms, max_length, max_query_length, attention_window, window;
 };
 
-/// Adds --config, --model, --device, --precision, --threads, --pattern,
+/// Adds --config, --model, --device, --precision, --threads, --max-length, --max-query-length, --pattern,
 /// --attention-window, --window and --timeout-ms.
 void add_profile_flags(CLI::App& command, ProfileFlags& flags);
 

@@ -142,7 +142,8 @@ void summarize(const RerankInput& input, const std::string& dataset, const Tally
   if (tally.truncated > 0)
     std::fprintf(stderr, "%zu texts were truncated to the model's maximum length\n", tally.truncated);
   if (tally.truncated_queries > 0) {
-    std::fprintf(stderr, "%zu queries were truncated to the model's maximum length\n", tally.truncated_queries);
+    std::fprintf(stderr, "%zu queries were too long for the model, which did not read their ends\n",
+                 tally.truncated_queries);
   }
 }
 

@@ -281,7 +281,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0, first_stage_queries = 0, done = 0, cut_queries = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0, truncated_queries = 0, done = 0, cut_queries = 0;
   std::int64_t cut_texts = 0;
   Unanswered unanswered;
   int jobs = 1;
@@ -313,6 +313,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
       if (result.truncated > 0) ++cut_queries;
       cut_texts += result.truncated;
+      if (result.query_truncated) ++truncated_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only needed for counting from here on
       results.push_back(std::move(result));
     }
@@ -324,6 +325,10 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
     std::cerr << "relucent: note: " << cut_texts << " texts of " << cut_queries
               << (cut_queries == 1 ? " query" : " queries") << " were cut\n";
     note_cut_texts(config);
+  }
+  if (truncated_queries > 0) {
+    std::cerr << "relucent: note: " << truncated_queries << " of " << topics.size()
+              << " queries were too long for the model, which did not read their ends\n";
   }
   unanswered.summarize(topics.size());
   if (degraded_queries == 0) return unanswered.count() > 0 ? degraded : ok;

@@ -65,7 +65,7 @@ std::string heading(const SearchResult& result) {
   if (result.encoded > 0) text += fmt::format(" ({} encoded now)", result.encoded);
   if (result.cached > 0) text += fmt::format(" ({} from the cache)", result.cached);
   if (result.degraded) text += result.by_earlier_stages ? " (degraded)" : " on the CPU (degraded)";
-  if (result.query_truncated) text += " (by the first 30 word pieces of the query)";
+  if (result.query_truncated) text += " (by the beginning of the query)";
   return text + fmt::format(", {:.0f} ms", in_milliseconds(result.total));
 }
 

@@ -41,6 +41,7 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   info.architecture = parts.configuration->architecture;
   info.description = parts.configuration->description;
   info.max_positions = parts.configuration->max_tokens;
+  info.max_query_tokens = parts.configuration->input.query_limit;
   if (const auto& mix = parts.configuration->mix) {
     info.query_max_length = mix->query_max_length;
     info.candidate_max_length = mix->candidate_max_length;

@@ -54,7 +54,10 @@ Reranked CandidateReranker::rerank(std::string_view query, std::span<const std::
       if (last[i]) result.logits[i] = last[i]->score;
     }
   }
-  for (const auto& score : rescored.scores) result.truncated += score && score->truncated ? 1 : 0;
+  for (const auto& score : rescored.scores) {
+    result.truncated += score && score->truncated ? 1 : 0;
+    result.query_truncated = result.query_truncated || (score && score->query_truncated);
+  }
   result.status = to_string(rescored.status);
   result.degraded = rescored.degraded;
   result.reason = rescored.reason;

@@ -157,6 +157,7 @@ void bind_reranker(nb::module_& module) {
       .def_ro("degraded", &Reranked::degraded)
       .def_ro("reason", &Reranked::reason)
       .def_ro("truncated", &Reranked::truncated)
+      .def_ro("query_truncated", &Reranked::query_truncated)
       .def_prop_ro("timings", [](const Reranked& self) { return milliseconds(self.times); });
   nb::class_<CandidateReranker>(module, "CandidateReranker", "The second stage on candidates without an index.")
       .def(

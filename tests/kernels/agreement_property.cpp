@@ -132,6 +132,23 @@ TEST_P(AgreesWithReference, ForEveryLengthUpToThePositionTable) {
   }
 }
 
+TEST_P(AgreesWithReference, ForQueriesLongerThanTheirDocuments) {
+  const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
+  for (const unsigned flags : {63U, 63U & ~12U}) {
+    for (const auto window : {std::optional<std::int32_t>(), std::optional<std::int32_t>(4)}) {
+      Sizes sizes = wide ? kWide : Sizes{.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2};
+      sizes.positions = 600;
+      RandomModel model(sizes, pattern_of(flags, window));
+      const auto backend = model.on(GetParam().options), truth = model.on(kReference);
+      for (const std::size_t query : emulated() ? std::vector<std::size_t>{65, 150} : std::vector<std::size_t>{65, 255, 500}) {
+        const Pairs pairs = random_pairs(model, query, {1, 2, 50, 99});
+        EXPECT_LE(furthest(pairs.logits(*backend), pairs.logits(*truth)), GetParam().tolerance)
+            << query << " tokens of the query, flags " << flags;
+      }
+    }
+  }
+}
+
 TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
   double worst = 0;
   for (unsigned seed = 0; seed < (emulated() ? 8 : 60); ++seed) {

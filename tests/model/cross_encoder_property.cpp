@@ -3,12 +3,15 @@
 
 #include <bit>
 #include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
 #include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -60,16 +63,137 @@ TEST_F(TinyCrossEncoder, ScoresComeInTheOrderGiven) {
   EXPECT_TRUE(model->score("q", {}).documents.empty());
 }
 
-TEST_F(TinyCrossEncoder, AQueryHasAtMostThirtyWordPieces) {
-  const auto model = load(plain());
-  const PairScores thirty = model->score(words(30), std::vector<std::string_view>{"a b"});
-  const PairScores more = model->score(words(31), std::vector<std::string_view>{"a b"});
-  EXPECT_EQ(thirty.query_tokens, 30);
-  EXPECT_FALSE(thirty.query_truncated);
-  EXPECT_EQ(more.query_tokens, 30);
-  EXPECT_TRUE(more.query_truncated);
-  EXPECT_EQ(thirty.documents[0].logit, more.documents[0].logit);
-  EXPECT_NE(thirty.documents[0].logit, score(*model, words(29), "a b").logit);
+TEST_F(TinyCrossEncoder, AQueryIsCutOnlyWhereTheCheckpointOrTheOptionSaysSo) {
+  const std::vector<std::string_view> document{"a b"};
+  struct Case {
+    nlohmann::json config;
+    std::int32_t option, limit, tokens;
+  };
+  const Case cases[] = {{{}, 0, 0, 40},
+                        {{{"query_length", 12}}, 0, 12, 12},
+                        {{{"query_length", nullptr}}, 0, 0, 40},
+                        {{{"architectures", {"ListformerModelForSequenceClassification"}}}, 0, 30, 30},
+                        {{{"query_cls_attention", false}, {"query_doc_attention", false}}, 0, 30, 30},
+                        {{{"attention_window_size", 4}}, 0, 30, 30},
+                        {{{"attention_window_size", 4}, {"query_length", nullptr}}, 0, 0, 40},
+                        {{}, 7, 7, 7},
+                        {{{"query_length", 12}}, 35, 35, 35},
+                        {{{"query_length", 12}}, 1000, 1000, 40}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.config.dump() + " " + std::to_string(one.option));
+    TinyCheckpoint checkpoint;
+    if (!one.config.is_null()) checkpoint.config.update(one.config);
+    checkpoint.write(folder.path());
+    CrossEncoderOptions options = plain();
+    options.max_query_length = one.option;
+    const auto model = load(options);
+    EXPECT_EQ(model->max_query_length(), one.limit);
+    const PairScores scores = model->score(words(40), document);
+    EXPECT_EQ(scores.query_tokens, one.tokens);
+    EXPECT_EQ(scores.query_truncated, one.tokens < 40);
+    EXPECT_EQ(scores.documents[0].query_truncated, one.tokens < 40);
+    EXPECT_EQ(scores.documents[0].tokens, one.tokens + 2 + 3);
+    options.max_query_length = 1000;
+    const auto whole = load(options);
+    const float expected = score(*whole, words(static_cast<std::size_t>(one.tokens)), "a b").logit;
+    EXPECT_EQ(std::bit_cast<int>(scores.documents[0].logit), std::bit_cast<int>(expected));
+    EXPECT_NE(expected, score(*whole, words(static_cast<std::size_t>(one.tokens) - 1), "a b").logit);
+  }
+  for (const nlohmann::json& wrong : {nlohmann::json(0), nlohmann::json(-1), nlohmann::json("30")}) {
+    TinyCheckpoint checkpoint;
+    checkpoint.config["query_length"] = wrong;
+    checkpoint.write(folder.path());
+    expect_error(ErrorKind::invalid_data, "query_length", [&] { load(plain()); });
+  }
+}
+
+TEST(BundledModel, StatesTheLimitOfItsQueries) {
+  const CheckpointInfo info = inspect_checkpoint(default_model());
+  EXPECT_EQ(info.max_query_tokens, 30);
+}
+
+/// The queries and documents of a pair as they are read, of 61 places.
+struct CutCase {
+  std::size_t query, document, query_read, document_read;
+};
+
+TEST_F(TinyCrossEncoder, ALongQueryIsCutByTheLengthOfItsDocumentAndGivesItsBits) {
+  const CutCase cases[] = {{61, 0, 61, 0},   {62, 0, 61, 0},    {58, 3, 58, 3},    {59, 3, 58, 3},   {200, 3, 58, 3},
+                           {200, 29, 32, 29}, {200, 30, 31, 30}, {200, 31, 31, 30}, {31, 31, 30, 31}, {40, 300, 30, 31},
+                           {300, 40, 31, 30}, {30, 300, 30, 31}, {31, 300, 30, 31}, {3, 300, 3, 58},  {45, 16, 45, 16},
+                           {45, 17, 44, 17},  {300, 300, 30, 31}};
+  for (const BackendOptions& backend : {plain().backend, BackendOptions{Device::cpu(), Precision::fp32, 2, ""}}) {
+    CrossEncoderOptions options = plain();
+    options.backend = backend;
+    const auto model = load(options);
+    std::map<std::size_t, std::vector<const CutCase*>> by_query;
+    for (const CutCase& one : cases) by_query[one.query].push_back(&one);
+    for (const auto& [length, some] : by_query) {
+      const std::string query = words(length);
+      std::vector<std::string> texts;
+      for (const CutCase* one : some) texts.push_back(words(one->document, 5));
+      texts.push_back("x");  // a document more changes nothing
+      const std::vector<std::string_view> documents(texts.begin(), texts.end());
+      const PairScores together = model->score(query, documents);
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        const CutCase& one = *some[i];
+        SCOPED_TRACE(std::to_string(one.query) + " + " + std::to_string(one.document));
+        const PairScore& got = together.documents[i];
+        EXPECT_EQ(got.tokens, static_cast<std::int32_t>(3 + one.query_read + one.document_read));
+        EXPECT_EQ(got.query_truncated, one.query_read < one.query);
+        EXPECT_EQ(got.truncated, one.document_read < one.document);
+        const float cut = score(*model, words(one.query_read), words(one.document_read, 5)).logit;
+        EXPECT_EQ(std::bit_cast<int>(got.logit), std::bit_cast<int>(cut));
+        EXPECT_EQ(std::bit_cast<int>(got.logit), std::bit_cast<int>(score(*model, query, texts[i]).logit));
+      }
+    }
+  }
+}
+
+TEST_F(TinyCrossEncoder, ASparseModelsLongQueryIsComputedOnceAndGivesItsBits) {
+  TinyCheckpoint checkpoint;
+  checkpoint.config.update({{"query_cls_attention", false}, {"query_doc_attention", false},
+                            {"attention_window_size", 4}, {"query_length", nullptr}});
+  checkpoint.write(folder.path());
+  CrossEncoderOptions options = plain();
+  options.backend = {Device::cpu(), Precision::fp32, 2, ""};
+  const auto cpu = load(options), ref = load(plain());
+  std::vector<std::string> texts;
+  for (const std::size_t length : {0U, 1U, 5U, 11U, 20U, 30U, 31U, 60U, 300U}) texts.push_back(words(length, 3));
+  const std::vector<std::string_view> documents(texts.begin(), texts.end());
+  for (const std::size_t length : {31U, 50U, 58U, 200U}) {
+    const PairScores got = cpu->score(words(length), documents), expected = ref->score(words(length), documents);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_NEAR(got.documents[i].logit, expected.documents[i].logit, 1e-5) << length << " " << i;
+      EXPECT_EQ(got.documents[i].tokens, expected.documents[i].tokens);
+      EXPECT_EQ(std::bit_cast<int>(got.documents[i].logit),
+                std::bit_cast<int>(score(*cpu, words(length), texts[i]).logit));
+    }
+  }
+}
+
+TEST_F(TinyCrossEncoder, ChunksLeaveAQueryAtMostHalfOfThePlaces) {
+  for (const LongDocuments mode : {LongDocuments::maxp, LongDocuments::firstp, LongDocuments::sump, LongDocuments::avgp,
+                                   LongDocuments::topk}) {
+    for (const bool by_sentences : {false, true}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(mode)) + (by_sentences ? " by sentences" : ""));
+      CrossEncoderOptions options = plain(mode);
+      options.chunk = 25;
+      options.stride = 20;
+      options.by_sentences = by_sentences;
+      const auto model = load(options), truncating = load(plain());
+      // Where nothing must be split, a pair is read as without chunks.
+      for (const auto& [query, document] : {std::pair(58U, 3U), std::pair(200U, 29U), std::pair(31U, 30U)}) {
+        EXPECT_EQ(std::bit_cast<int>(score(*model, words(query), words(document, 5)).logit),
+                  std::bit_cast<int>(score(*truncating, words(query), words(document, 5)).logit));
+      }
+      const PairScore split = score(*model, words(50), words(100, 5));
+      EXPECT_TRUE(split.query_truncated);
+      EXPECT_EQ(split.truncated, mode == LongDocuments::firstp);
+      EXPECT_EQ(std::bit_cast<int>(split.logit), std::bit_cast<int>(score(*model, words(30), words(100, 5)).logit));
+      EXPECT_FALSE(score(*model, words(30), words(100, 5)).query_truncated);
+    }
+  }
 }
 
 TEST_F(TinyCrossEncoder, OnlyTheDocumentIsCutAndItsSeparatorStays) {

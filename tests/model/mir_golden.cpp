@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -66,6 +67,22 @@ struct Case {
   }
 };
 
+constexpr const char* kNoFiles = "SKIPPED: needs mir/forward*.jsonl.gz (set RELUCENT_GOLDENS)";
+
+std::vector<std::filesystem::path> forward_files() {
+  std::vector<std::filesystem::path> files = golden_listing("mir");
+  std::erase_if(files, [](const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    return !name.starts_with("forward") || !name.ends_with(".jsonl.gz");
+  });
+  return files;
+}
+
+void for_each_forward(const std::function<void(const json&)>& use) {
+  for (const std::filesystem::path& file : forward_files())
+    for_each_line(file, [&](const std::string& line) { use(json::parse(line)); });
+}
+
 struct MirDevice {
   std::string name, instruction_set;
   Precision precision;
@@ -78,15 +95,22 @@ void PrintTo(const MirDevice& device, std::ostream* out) { *out << device.name <
 class MirGolden : public ::testing::TestWithParam<MirDevice> {
  protected:
   void SetUp() override {
-    RELUCENT_NEEDS(golden_path("mir/forward.jsonl.gz"));
+    if (forward_files().empty()) GTEST_SKIP() << kNoFiles;
     try {
-      backend("mir-a");
+      backend(first_model());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::device) throw;
       GTEST_SKIP() << "SKIPPED: " << error.what();
     }
   }
 
+  static std::string first_model() {
+    std::string model;
+    for_each_forward([&](const json& row) {
+      if (model.empty()) model = row["model"];
+    });
+    return model;
+  }
   const Checkpoint& checkpoint(const std::string& model) {
     const auto known = checkpoints_.find(model);
     if (known != checkpoints_.end()) return known->second;
@@ -127,8 +151,7 @@ TEST_P(MirGolden, ScoresAreThoseOfTheReference) {
   std::map<std::string, std::size_t> rows;
   double greatest = 0;
   // All documents of a model in one batch, and each alone: the same bits.
-  for_each_line(golden_path("mir/forward.jsonl.gz"), [&](const std::string& line) {
-    const json row = json::parse(line);
+  for_each_forward([&](const json& row) {
     SCOPED_TRACE(row["id"].get<std::string>());
     const std::string model = row["model"];
     const PassageForm& form = *checkpoint(model).configuration.passages;
@@ -149,10 +172,8 @@ TEST_P(MirGolden, ScoresAreThoseOfTheReference) {
 
 TEST_P(MirGolden, BitsDoNotDependOnTheBatch) {
   std::map<std::string, std::vector<json>> rows;
-  for_each_line(golden_path("mir/forward.jsonl.gz"), [&](const std::string& line) {
-    json row = json::parse(line);
-    rows[row["model"].get<std::string>() + row["query_ids"].dump()].push_back(std::move(row));
-  });
+  for_each_forward(
+      [&](const json& row) { rows[row["model"].get<std::string>() + row["query_ids"].dump()].push_back(row); });
   // The query of the first case with the documents of others.
   std::map<std::string, std::vector<const json*>> by_model;
   for (const auto& [key, some] : rows) {
@@ -197,11 +218,10 @@ INSTANTIATE_TEST_SUITE_P(Devices, MirGolden, ::testing::ValuesIn(devices()), [](
 });
 
 TEST(MirStates, AreThoseOfTheReference) {
-  RELUCENT_NEEDS(golden_path("mir/forward.jsonl.gz"));
+  if (forward_files().empty()) GTEST_SKIP() << kNoFiles;
   std::map<std::string, std::unique_ptr<Backend>> backends;
   std::map<std::string, Checkpoint> checkpoints;
-  for_each_line(golden_path("mir/forward.jsonl.gz"), [&](const std::string& line) {
-    const json row = json::parse(line);
+  for_each_forward([&](const json& row) {
     SCOPED_TRACE(row["id"].get<std::string>());
     const std::string model = row["model"];
     if (!backends[model]) {

@@ -99,7 +99,7 @@ def write_relative(folder: Path, family: str, tokenizer: Tokenizer | None = None
 
 def some_pairs() -> list[tuple[str, str]]:
     generator = random.Random(1)
-    sizes = [(3, 20), (1, 1), (40, 30), (5, 300), (2, 45)]
+    sizes = [(3, 20), (1, 1), (40, 30), (5, 300), (2, 45), (300, 4), (100, 100), (90, 300)]
     pairs = [(text(generator, query), sentences(generator, document)) for query, document in sizes]
     return [*pairs, ("bø ß\u0301", "Ba 漢字. x" * 3)]
 

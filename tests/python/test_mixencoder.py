@@ -29,8 +29,7 @@ def golden_cases(name: str) -> list[dict]:
 
 
 @pytest.mark.skipif(not (GOLDENS / "ckpt").is_dir(), reason="RELUCENT_GOLDENS names no folder with mixencoder/ckpt")
-@pytest.mark.parametrize("name", ["s_a_k1", "s_b_k1", "s_c_k2_mean", "s_c_k2_split", "s_exit_k3_split", "c_a_k1",
-                                  "c_b_k3_mean", "c_b_k2_split"])
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in GOLDENS.glob("ckpt/*/config.json")))
 def test_scores_and_vectors_equal_the_authors(name):
     """All cases in one batch, so that the texts' lengths differ. The tolerances are the goldens' own."""
     model, cases = MixEncoder.load(GOLDENS / "ckpt" / name).eval(), golden_cases(name)
@@ -50,7 +49,7 @@ def test_scores_and_vectors_equal_the_authors(name):
         for (x, y), (i, j) in ((((found[i], found[j]), (i, j))) for i in range(len(found)) for j in range(i)):
             if abs(expected[i] - expected[j]) > 1e-9:
                 assert (x > y) == (expected[i] > expected[j]), case["id"]
-    assert len(worst) == 40
+    assert worst
     assert max(worst) <= 2e-4
     assert sum(worst) / len(worst) <= 2e-5
 

@@ -3,6 +3,7 @@ import dataclasses
 import itertools
 import json
 import random
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from relucent.train.errors import TrainingError
 from relucent.train.model import CrossEncoder
 from relucent.train.pattern import AttentionPattern
 from relucent.train.sentences import sentences_of
-from relucent.train.tokenizer import PairTokenizer
+from relucent.train.tokenizer import PairTokenizer, cut_pair
 from safetensors.torch import load_file, save_file
 from support import CLS, CONFIG, engine_logits, random_model, relucent, sentences, text, write_base
 
@@ -222,6 +223,42 @@ def test_memory_is_linear_in_length(pattern):
     assert kept[1] < 2.1 * kept[0], kept
 
 
+def test_pairs_are_cut_as_hugging_faces_tokenizers_cut_them():
+    rows = (Path(__file__).parents[1] / "goldens/queries/longest_first.tsv").read_text().splitlines()[1:]
+    assert len(rows) > 500
+    for row in rows:
+        places, query, document, *kept = map(int, row.split("\t"))
+        assert cut_pair(query, document, places) == tuple(kept), row
+
+
+@pytest.mark.parametrize(("stated", "pattern", "limit"), [
+    ({}, AttentionPattern(), None), ({"query_length": 7}, AttentionPattern(), 7),
+    ({"query_length": 7}, AttentionPattern.named("sparse"), 7),
+    ({"architectures": ["ListformerModelForSequenceClassification"]}, None, 30),
+    ({"attention_window_size": 4}, None, 30), ({"attention_window_size": 4, "query_length": None}, None, None)])
+def test_a_query_is_cut_where_the_base_says_so(stated, pattern, limit, tmp_path):
+    base = write_base(tmp_path / "base")
+    config = json.loads((base / "config.json").read_text())
+    (base / "config.json").write_text(json.dumps({**config, **stated}))
+    model = CrossEncoder.load(base, pattern).eval()
+    assert model.query_limit == limit
+    model.save(tmp_path / "saved", base)
+    assert json.loads((tmp_path / "saved/config.json").read_text())["query_length"] == limit
+    generator = random.Random(1)
+    pairs = [(text(generator, words), text(generator, 9)) for words in (5, 8, 29, 40, 100)]
+    with torch.no_grad():
+        logits = model(model.batch(PairTokenizer(base), pairs, CONFIG["max_position_embeddings"])).tolist()
+    assert logits == pytest.approx(engine_logits(tmp_path / "saved", pairs, tmp_path, "ref"), abs=1e-4)
+
+
+def test_a_limit_of_queries_that_is_none_is_refused(tmp_path):
+    base = write_base(tmp_path / "base")
+    config = json.loads((base / "config.json").read_text())
+    (base / "config.json").write_text(json.dumps({**config, "query_length": 0}))
+    with pytest.raises(TrainingError, match="key query_length: is neither null nor a count of word pieces"):
+        CrossEncoder.load(base)
+
+
 @pytest.mark.parametrize("pattern", PATTERNS[:4] + PATTERNS[5:10], ids=str)
 def test_engine_scores_a_saved_model_alike(pattern, tmp_path):
     base = write_base(tmp_path / "base")
@@ -234,12 +271,12 @@ def test_engine_scores_a_saved_model_alike(pattern, tmp_path):
     pairs.append(("bø [SEP] [cls] ß\u0301", "[SEP] ba [MASK] 漢字 x" * 3))
     max_length = CONFIG["max_position_embeddings"]
     with torch.no_grad():
-        logits = model(PairTokenizer(base).batch(pairs, max_length)).tolist()
+        logits = model(model.batch(PairTokenizer(base), pairs, max_length)).tolist()
     assert logits == pytest.approx(engine_logits(tmp_path / "saved", pairs, tmp_path, "ref"), abs=1e-4)
     reloaded = CrossEncoder.load(tmp_path / "saved").eval()
     assert reloaded.pattern == pattern
     with torch.no_grad():
-        assert reloaded(PairTokenizer(tmp_path / "saved").batch(pairs, max_length)).tolist() == logits
+        assert reloaded(reloaded.batch(PairTokenizer(tmp_path / "saved"), pairs, max_length)).tolist() == logits
 
 
 def test_a_base_without_prefix_and_head_gets_them(tmp_path):

@@ -223,6 +223,7 @@ def test_a_wrong_engine_is_noticed(step, folder, monkeypatch):
     ("training.warmup=2", "key training.warmup: is no part of 1"),
     ("model.pattern=dense", "key model.pattern: 'dense' is unknown"),
     ("model.max_length=512", "key model.max_length: is more than the 160 tokens"),
+    ("model.max_query_length=-1", "key model.max_query_length: is negative"),
     ("data.run=x", "key data: names 2 sources"),
     ("data.bands=[[2, 1, 1]]", "key data.bands: is not a list of bands"),
     ("data.bands=[[1, 1, 1]]", "key data.bands: chooses one candidate"),

@@ -52,17 +52,19 @@ class CrossEncoder(OwnProcess):
     model: a Hugging Face folder; None is the bundled checkpoint.
     device: "auto", "cpu", "cuda:N" or "cuda"; precision: "auto", "fp32", "bf16", ...; threads: 0 is one per core;
     max_length: tokens of the whole input, 0 is the checkpoint's own value.
+    max_query_length: word pieces of a query, 0 is the checkpoint's own limit, if it has one.
     activation_fn: applied to the raw scores. None and "identity" leave them as they are, "sigmoid" maps them to 0..1,
         "checkpoint" does what sentence-transformers does with this checkpoint; or a function of an array.
     settings: any other key of [rescorer] in a profile, e.g. pattern="full" or long_documents="maxp".
     """
 
     def __init__(self, model: str | os.PathLike[str] | None = None, *, device: str = "auto", precision: str = "auto",
-                 threads: int = 0, max_length: int = 0, activation_fn: Activation = None, **settings: Any) -> None:
+                 threads: int = 0, max_length: int = 0, max_query_length: int = 0,
+                 activation_fn: Activation = None, **settings: Any) -> None:
         super().__init__()
         self._arguments = {"model": None if model is None else os.fspath(model), "device": device,
                            "precision": precision, "threads": threads, "max_length": max_length,
-                           "activation_fn": activation_fn, **settings}
+                           "max_query_length": max_query_length, "activation_fn": activation_fn, **settings}
         keys = {key: value for key, value in self._arguments.items() if key != "activation_fn" and value is not None}
         self._activation = self._function(activation_fn)
         self._scorer = native.PairScorer(to_toml({"rescorer": keys}), "arguments of CrossEncoder")

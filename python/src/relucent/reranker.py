@@ -36,6 +36,8 @@ class Reranked:
     reason: str
     truncated: int
     """Documents whose end the model did not see."""
+    query_truncated: bool
+    """Whether it did not see the end of the query beside one of them."""
     timings: dict[str, float]
     """Milliseconds per step."""
 
@@ -91,7 +93,7 @@ class Reranker(OwnProcess):
         values = None if scores is None else np.ascontiguousarray(scores, dtype=np.float64)
         found = self._reranker.rerank(query, documents, values)
         return Reranked(found.take_order(), found.take_scores(), found.take_logits(), found.status, found.degraded,
-                        found.reason, found.truncated, found.timings)
+                        found.reason, found.truncated, found.query_truncated, found.timings)
 
 
 def _make(config: dict[str, Any]) -> Reranker:

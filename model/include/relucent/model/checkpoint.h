@@ -39,9 +39,9 @@ struct CheckpointInfo {
   std::int32_t max_positions = 0;  ///< the most that a caller can ask for
   /// Of a MixEncoder: tokens of a query and of a candidate, with [CLS] and [SEP]; otherwise 0.
   std::int32_t query_max_length = 0, candidate_max_length = 0;
-  /// Of a MIR: word pieces of a passage, from one passage's start to the next one's, of a document and of a query;
-  /// otherwise 0.
-  std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0, max_query_tokens = 0;
+  /// Of a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
+  std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;
+  std::int32_t max_query_tokens = 0;  ///< word pieces of a query; 0: as many as fit, or a MixEncoder
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
   /// name. Empty if the score is no logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;

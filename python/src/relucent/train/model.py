@@ -16,6 +16,7 @@ from relucent.train.pattern import FLAGS, AttentionPattern
 from relucent.train.tokenizer import PairTokenizer
 
 SPARSE_BERT = "ListformerModelForSequenceClassification"
+SPARSE_QUERY_PIECES = 30  # as the authors of the sparse checkpoints cut queries
 
 
 class CrossEncoder(Bert):
@@ -29,6 +30,7 @@ class CrossEncoder(Bert):
     def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
         super().__init__(config)
         self.pattern = pattern
+        self.query_limit: int | None = None  # pieces; None: as many as fit
         hidden = config["hidden_size"]
         dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, 1)
         if self.family.pooler:
@@ -45,6 +47,7 @@ class CrossEncoder(Bert):
         """pattern: None: what config.json says. Raises TrainingError."""
         config, path = read_config(folder), folder / "config.json"
         model = cls(config, pattern or AttentionPattern.from_config(config, path))
+        model.query_limit = _query_limit(config, path)
         if model.document_type >= model.family.token_types(config):
             raise TrainingError(f"{path}, key type_vocab_size", "is 1, but documents have token type 1",
                                 "set token_type_embedding to false if the model was trained without token types")
@@ -52,7 +55,7 @@ class CrossEncoder(Bert):
 
     def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
         return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern),
-                               self.pattern.sentences)
+                               self.pattern.sentences, self.query_limit)
 
     def engine_length(self, tokenizer: PairTokenizer) -> int:
         """Tokens of an input that the engine reads."""
@@ -85,7 +88,8 @@ class CrossEncoder(Bert):
     def _config_to_save(self) -> dict[str, Any]:
         sparse_bert = self.family is BERT and self.pattern != AttentionPattern()  # qds has a window
         return {"architectures": [SPARSE_BERT if sparse_bert else self.family.architecture],
-                "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, **self.pattern.to_config()}
+                "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "query_length": self.query_limit,
+                **self.pattern.to_config()}
 
     def __str__(self) -> str:
         hidden = [key.removesuffix("_attention").replace("_", " -> ")
@@ -93,3 +97,15 @@ class CrossEncoder(Bert):
         window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
         sentences = "; a token before each sentence (pattern = \"qds\")" if self.pattern.sentences else ""
         return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"
+
+
+def _query_limit(config: dict[str, Any], path: Path) -> int | None:
+    """The most pieces of a query, as model/families/query_limit.h has it; None: as many as fit."""
+    if "query_length" in config:
+        limit = config["query_length"]
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise TrainingError(f"{path}, key query_length", "is neither null nor a count of word pieces",
+                                "correct it, or remove it")
+        return limit
+    sparse = SPARSE_BERT in config.get("architectures", []) or AttentionPattern.from_config(config) != AttentionPattern()
+    return SPARSE_QUERY_PIECES if sparse else None

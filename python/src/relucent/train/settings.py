@@ -34,6 +34,7 @@ class Model:
     doc_cls_attention: bool | None = None
     doc_query_attention: bool | None = None
     max_length: int | None = None  # None: 512, or what the engine reads if that is less
+    max_query_length: int | None = None  # word pieces; None: the base's limit, if it has one; 0: as many as fit
     dropout: float | None = None  # None: the base's
 
     def load(self, folder: Path | None = None) -> CrossEncoder | MixEncoder | Mir:
@@ -42,7 +43,7 @@ class Model:
         model: CrossEncoder | MixEncoder | Mir
         others = {"mixencoder": MixEncoder, "mir": Mir}
         if other := others.get(read_config(folder)["model_type"]):
-            for key in ("pattern", "window", *FLAGS):
+            for key in ("pattern", "window", "max_query_length", *FLAGS):
                 if getattr(self, key) is not None:
                     raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
                                         "remove it")
@@ -59,6 +60,8 @@ class Model:
             if self.window is not None:
                 flags["window"] = None if self.window < 0 else self.window
             model.pattern = dataclasses.replace(model.pattern, **flags)
+            if self.max_query_length is not None:
+                model.query_limit = self.max_query_length or None
         if self.dropout is not None:
             model.dropout = self.dropout
         return model
@@ -237,6 +240,7 @@ def _check(settings: Settings) -> None:
             f"{settings.model.pattern!r} is unknown", f"use one of {', '.join(NAMES)}, checkpoint")
     require(settings.model.max_length is None or settings.model.max_length > 0, "model.max_length", "is not positive",
             "correct it")
+    require((settings.model.max_query_length or 0) >= 0, "model.max_query_length", "is negative", "correct it")
     sources = [key for key in ("triples", "run", "rerank", "scores", "ir_datasets") if getattr(data, key)]
     require(len(sources) == 1 or sources == ["run", "ir_datasets"], "data",
             f"names {len(sources)} sources" + (f" ({', '.join(sources)})" if sources else ""),

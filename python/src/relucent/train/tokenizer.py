@@ -16,7 +16,6 @@ from relucent.train.sentences import sentences_of
 
 FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
          "vocab.json", "merges.txt", "sentencepiece.bpe.model")
-QUERY_PIECES = 30
 SENTENCE_START = "[SOS]"
 # [CLS], and what follows the query and the document
 Template = tuple[int, list[int], list[int]]
@@ -62,17 +61,18 @@ class PairTokenizer:
         return number
 
     def batch(self, pairs: Sequence[tuple[str, str]], max_length: int, document_type: int = 1,
-              share: bool = False, sentences: bool = False) -> Batch:
-        """Cut as the engine cuts: the query to 30 pieces, then the document so that the input fits max_length.
-        sentences: whether a token stands before each sentence of the document."""
+              share: bool = False, sentences: bool = False, query_limit: int | None = None) -> Batch:
+        """Cut as the engine cuts: the query to query_limit pieces, if there is one, and then the longer text first, so
+        that the input fits max_length. sentences: whether a token stands before each sentence of the document."""
         ids = self.pieces(query for query, _ in pairs)
         documents = self._marked if sentences else self.pieces
         document_ids = documents(document for _, document in pairs)
         cut = []
+        places = max(0, max_length - 1 - len(self.between) - len(self.after))
         for query, document in pairs:
-            query_ids = ids[query][:QUERY_PIECES]
-            room = max(0, max_length - len(query_ids) - 1 - len(self.between) - len(self.after))
-            cut.append(([*query_ids, *self.between], [*document_ids[document][:room], *self.after]))
+            query_ids = ids[query][:query_limit]
+            of_query, of_document = cut_pair(len(query_ids), len(document_ids[document]), places)
+            cut.append(([*query_ids[:of_query], *self.between], [*document_ids[document][:of_document], *self.after]))
         starts = None
         if sentences:
             starts = [[i for i, piece in enumerate(document[: -len(self.after)]) if piece == self.sentence]
@@ -91,6 +91,18 @@ class PairTokenizer:
         different = list(dict.fromkeys(texts))
         encoded = self._tokenizer.encode_batch(different, add_special_tokens=False)
         return {text: encoding.ids for text, encoding in zip(different, encoded, strict=True)}
+
+
+def cut_pair(query: int, document: int, places: int) -> tuple[int, int]:
+    """How many pieces of both texts are kept in so many places, as model/input/pair_lengths.h has it: the longer text
+    loses its end first. Of equal texts the query is the shorter one."""
+    if query + document <= places:
+        return query, document
+    shorter = min(query, document)
+    longer = max(shorter, places - shorter)
+    if shorter + longer > places:
+        shorter, longer = places // 2, places - places // 2
+    return (shorter, longer) if query <= document else (longer, shorter)
 
 
 def _name(settings: dict[str, Any], key: str, usual: str) -> str:
