@@ -239,7 +239,7 @@ LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_s
                   "download the tokenizer's files into the model directory");
     }
   }
-  LoadedTokenizer result{std::move(loaded.tokenizer), {}, 0};
+  LoadedTokenizer result{std::move(loaded.tokenizer), {}, 0, loaded.states_template};
   // A model may have more rows than its tokenizer has entries.
   if (result.tokenizer->vocabulary_size() > vocabulary_size) {
     throw Error(ErrorKind::invalid_data, path.string(),

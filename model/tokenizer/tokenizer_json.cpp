@@ -54,6 +54,7 @@ class Reader {
         model_(root_.at("model")) {}
 
   std::optional<std::int32_t> document_type() const { return document_type_; }
+  bool states_template() const { return states_template_; }
 
   std::unique_ptr<const Tokenizer> read() {
     for (const char* name : {"normalizer", "pre_tokenizer", "post_processor"}) check_components(name);
@@ -187,6 +188,7 @@ class Reader {
     if (const auto part = root_.find("post_processor")) {
       if (auto pair = read_post_processor(*part)) return *pair;
     }
+    states_template_ = false;
     return usual_pair_template(context_.model_type, context_.settings, find);
   }
 
@@ -285,6 +287,7 @@ class Reader {
   nlohmann::json document_;
   Component root_, model_;
   std::optional<std::int32_t> document_type_ = 0;
+  bool states_template_ = true;
   UnigramVocabulary vocabulary_;  // of another model: only the entries
   std::vector<AddedToken> added_;
   std::unordered_map<std::string, std::int32_t> ids_;
@@ -301,7 +304,7 @@ TokenizerSource read_tokenizer_json(const std::filesystem::path& path) {
 JsonTokenizer make_tokenizer(TokenizerSource source, const TokenizerContext& context) {
   Reader reader(std::move(source), context);
   auto tokenizer = reader.read();
-  return {std::move(tokenizer), reader.document_type()};
+  return {std::move(tokenizer), reader.document_type(), reader.states_template()};
 }
 
 }  // namespace relucent
