@@ -153,14 +153,17 @@ class Reader {
     Fingerprint fingerprint;
     fingerprint.add(std::to_string(fingerprint_));
     bool changed = false;
+    std::unordered_map<std::string, std::size_t> places;  // in added_
+    for (std::size_t i = 0; i < added_.size(); ++i) places.emplace(added_[i].content, i);
+    std::int32_t next = size();
     for (AddedToken token : context_.added) {
-      const auto same = std::find_if(added_.begin(), added_.end(),
-                                     [&](const AddedToken& each) { return each.content == token.content; });
-      token.id = ids_.try_emplace(token.content, size()).first->second;
-      if (same == added_.end()) {
+      const auto [known, is_new] = ids_.try_emplace(token.content, next);
+      if (is_new) ++next;
+      token.id = known->second;
+      if (const auto [place, is_first] = places.try_emplace(token.content, added_.size()); is_first) {
         added_.push_back(token);
       } else if (context_.kind != TokenizerClass::Kind::file) {
-        *same = token;
+        added_[place->second] = token;
       }
       if (token.special) continue;  // text like any other
       changed = true;
