@@ -144,6 +144,11 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
     return {};
   }
   InputForm& input = configuration.input;
+  if (!loaded.states_template && !configuration.mix) {
+    throw Error(ErrorKind::unsupported, (parts.folder / "tokenizer.json").string() + ", key post_processor",
+                "states no special tokens, and the tokenizer's class has none",
+                "name the family's own class as tokenizer_class in tokenizer_config.json if the model was trained so");
+  }
   std::optional<std::int32_t> limit = loaded.model_max_length;
   if (!configuration.mix && !input.decoder_start) {
     SentenceTransformersFiles files = read_sentence_transformers_files(parts.folder);

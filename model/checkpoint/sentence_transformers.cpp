@@ -114,7 +114,8 @@ void refuse_chat_template(const fs::path& folder) {
   if (const fs::path path = folder / "chat_template.jinja"; fs::exists(path)) refuse(path, "", problem);
   const fs::path path = folder / "tokenizer_config.json";
   if (!fs::exists(path)) return;
-  const auto* value = JsonFile::read(path).find("chat_template");
+  const JsonFile settings = JsonFile::read(path);
+  const auto* value = settings.find("chat_template");
   if (value != nullptr && !value->empty()) refuse(path, "chat_template", problem);
 }
 

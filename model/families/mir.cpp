@@ -105,6 +105,7 @@ FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& 
   EncoderWeights& weights = result.weights;
   read_bert_embeddings(reader, "bert.", description.vocabulary_size, description, result);
   weights.stacks = {read_bert_layers(reader, "bert.", description)};
+  reader.refuse_more("bert.encoder.layer.", form.layers.size());
   for (std::size_t i = 0; i < form.layers.size(); ++i) {
     const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
     ExchangeWeights& exchange = weights.stacks.front().exchanges.emplace_back();

@@ -144,6 +144,7 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
     join_rows(weights.word_embeddings, rows, weights.storage);
   }
   weights.stacks.push_back(read_bert_layers(reader, "bert.", description));
+  reader.refuse_more("bert.encoder.layer.", description.stacks.front().layers.size());
   const LinearWeights gate = reader.linear("mixencoder.gate", hidden, 3 * hidden);
   StackWeights& stack = weights.stacks.emplace_back();
   std::vector<std::string> known;

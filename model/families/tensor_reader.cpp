@@ -77,6 +77,12 @@ NormWeights TensorReader::norm(const std::string& name, std::int64_t size, bool 
   return {vector(name + ".weight", size), bias ? vector(name + ".bias", size) : TensorView()};
 }
 
+void TensorReader::refuse_more(const std::string& prefix, std::size_t layers) {
+  const std::string beyond = fmt::format("{}{}.", prefix, layers);
+  refuse_tensors([&](std::string_view name) { return name.starts_with(beyond); },
+                 fmt::format("config.json states {} layers, but the file has more", layers));
+}
+
 void TensorReader::refuse_tensors(const std::function<bool(std::string_view name)>& unwanted,
                                   const std::string& problem) {
   for (const SafetensorsEntry& entry : file_.entries()) {

@@ -33,6 +33,10 @@ class TensorReader {
   /// encoder saved alone has no prefix ("bert.", "roberta." ...). `name` if the file does not have it.
   std::string stored_name(const std::string& name) const;
 
+  /// Throws Error `invalid_data` if the file has a tensor PREFIX.N.* of a layer N = `layers`, beyond those that
+  /// config.json states: for families whose files no other program writes with more layers than it reads.
+  void refuse_more(const std::string& prefix, std::size_t layers);
+
   /// Throws Error `invalid_data` with `problem` for the first tensor whose name `unwanted` accepts.
   void refuse_tensors(const std::function<bool(std::string_view name)>& unwanted, const std::string& problem);
 

@@ -83,11 +83,10 @@ JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, Tokeni
     throw Error(ErrorKind::unsupported, fmt::format("{}, key do_basic_tokenize", settings->path().string()),
                 "is false; a tokenizer that does not split at punctuation is not supported", "use another checkpoint");
   }
-  const bool more = std::any_of(context.added.begin(), context.added.end(), [&](const AddedToken& token) {
-    return !token.special ||
-           std::find(vocabulary.entries.begin(), vocabulary.entries.end(), token.content) == vocabulary.entries.end();
-  });
-  if (more) {
+  std::set<std::string_view> known;
+  if (!context.added.empty()) known.insert(vocabulary.entries.begin(), vocabulary.entries.end());
+  if (std::any_of(context.added.begin(), context.added.end(),
+                  [&](const AddedToken& token) { return !token.special || !known.contains(token.content); })) {
     nlohmann::json words = nlohmann::json::object();
     Fingerprint fingerprint;
     fingerprint.add("vocabulary 1");
@@ -117,6 +116,9 @@ JsonTokenizer read_merges_tokenizer(const fs::path& vocabulary, const fs::path& 
   TokenizerSource source = read_tokenizer_json(vocabulary);
   const auto mapping = MappedFile::open(merges);
   const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  if (text.size() > VocabularyTrie::kMaxBytes) {
+    throw Error(ErrorKind::unsupported, merges.string(), "is larger than 16 MiB", kSameModel);
+  }
   nlohmann::json rules = nlohmann::json::array();
   std::size_t number = 0;
   for (std::string_view rest = text; !rest.empty();) {
@@ -239,7 +241,7 @@ LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_s
                   "download the tokenizer's files into the model directory");
     }
   }
-  LoadedTokenizer result{std::move(loaded.tokenizer), {}, 0};
+  LoadedTokenizer result{std::move(loaded.tokenizer), {}, 0, loaded.states_template};
   // A model may have more rows than its tokenizer has entries.
   if (result.tokenizer->vocabulary_size() > vocabulary_size) {
     throw Error(ErrorKind::invalid_data, path.string(),

@@ -14,6 +14,7 @@ struct LoadedTokenizer {
   std::unique_ptr<const Tokenizer> tokenizer;
   std::optional<std::int32_t> model_max_length;  ///< of tokenizer_config.json, if it is a real limit
   std::int32_t document_type = 0;                ///< token type that it gives the document and what follows it
+  bool states_template = true;                   ///< false: its special tokens are the family's usual ones
 };
 
 /// Reads a checkpoint folder's tokenizer from tokenizer.json, or else vocab.txt (BERT's WordPiece), or else vocab.json

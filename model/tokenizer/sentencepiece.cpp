@@ -162,7 +162,7 @@ Json converted(const SentencePieceFile& file, const TokenizerContext& context) {
     }
   }
   Json document = {{"added_tokens", added},
-                   {"model", {{"type", "Unigram"}, {"vocab", std::move(vocabulary)}, {"unk_id", 3}}}};
+                   {"model", {{"type", "Unigram"}, {"vocab", std::move(vocabulary)}, {"unk_id", 3U}}}};
   if (!file.charsmap.empty()) {
     document["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", encode_base64(file.charsmap)}};
   }

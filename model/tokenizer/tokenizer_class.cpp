@@ -94,7 +94,7 @@ void apply_class(Kind kind, const JsonFile* settings, Json& document) {
       document["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
       model["unk_token"] = special_token(settings, "unk_token", "[UNK]");
       model["continuing_subword_prefix"] = "##";
-      model["max_input_chars_per_word"] = 100;
+      model["max_input_chars_per_word"] = 100U;
       break;
     }
     case Kind::roberta:
@@ -114,7 +114,7 @@ void apply_class(Kind kind, const JsonFile* settings, Json& document) {
       document["normalizer"] = charsmap_of(document);
       document["pre_tokenizer"] = words_with_marks(kind == Kind::t5 || setting(settings, "add_prefix_space", true));
       model["byte_fallback"] = false;
-      if (kind != Kind::camembert) model["unk_id"] = kind == Kind::t5 ? 2 : 3;
+      if (kind != Kind::camembert) model["unk_id"] = kind == Kind::t5 ? 2U : 3U;
       break;
   }
 }

@@ -54,6 +54,7 @@ class Reader {
         model_(root_.at("model")) {}
 
   std::optional<std::int32_t> document_type() const { return document_type_; }
+  bool states_template() const { return states_template_; }
 
   std::unique_ptr<const Tokenizer> read() {
     for (const char* name : {"normalizer", "pre_tokenizer", "post_processor"}) check_components(name);
@@ -152,14 +153,17 @@ class Reader {
     Fingerprint fingerprint;
     fingerprint.add(std::to_string(fingerprint_));
     bool changed = false;
+    std::unordered_map<std::string, std::size_t> places;  // in added_
+    for (std::size_t i = 0; i < added_.size(); ++i) places.emplace(added_[i].content, i);
+    std::int32_t next = size();
     for (AddedToken token : context_.added) {
-      const auto same = std::find_if(added_.begin(), added_.end(),
-                                     [&](const AddedToken& each) { return each.content == token.content; });
-      token.id = ids_.try_emplace(token.content, size()).first->second;
-      if (same == added_.end()) {
+      const auto [known, is_new] = ids_.try_emplace(token.content, next);
+      if (is_new) ++next;
+      token.id = known->second;
+      if (const auto [place, is_first] = places.try_emplace(token.content, added_.size()); is_first) {
         added_.push_back(token);
       } else if (context_.kind != TokenizerClass::Kind::file) {
-        *same = token;
+        added_[place->second] = token;
       }
       if (token.special) continue;  // text like any other
       changed = true;
@@ -187,6 +191,7 @@ class Reader {
     if (const auto part = root_.find("post_processor")) {
       if (auto pair = read_post_processor(*part)) return *pair;
     }
+    states_template_ = false;
     return usual_pair_template(context_.model_type, context_.settings, find);
   }
 
@@ -285,6 +290,7 @@ class Reader {
   nlohmann::json document_;
   Component root_, model_;
   std::optional<std::int32_t> document_type_ = 0;
+  bool states_template_ = true;
   UnigramVocabulary vocabulary_;  // of another model: only the entries
   std::vector<AddedToken> added_;
   std::unordered_map<std::string, std::int32_t> ids_;
@@ -301,7 +307,7 @@ TokenizerSource read_tokenizer_json(const std::filesystem::path& path) {
 JsonTokenizer make_tokenizer(TokenizerSource source, const TokenizerContext& context) {
   Reader reader(std::move(source), context);
   auto tokenizer = reader.read();
-  return {std::move(tokenizer), reader.document_type()};
+  return {std::move(tokenizer), reader.document_type(), reader.states_template()};
 }
 
 }  // namespace relucent

@@ -11,6 +11,7 @@
 #include "server/json.h"
 #include "server/refusal.h"
 #include "server/rerank_requests.h"
+#include "server/scoring.h"
 #include "server/search_requests.h"
 #include "server/statistics_json.h"
 #include "server/tokens.h"
@@ -130,6 +131,23 @@ TEST(RerankAnswers, AreSortedByScoreWithTheSigmoidUnlessRawScoresAreAskedFor) {
   EXPECT_EQ(rerank_answer(request, RerankForm::tei, three_scores(), "m"),
             R"([{"index":1,"text":"b\"","score":0.1},{"index":2,"text":"c","score":0.1},)"
             R"({"index":0,"text":"a","score":-1.25}])");
+}
+
+TEST(RerankScores, AnEmptyTextIsScoredAsItIs) {
+  class LengthScorer : public Scorer {
+   public:
+    void score(std::string_view, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+               const StopSignal&) const override {
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        scores[i].score = static_cast<float>(candidates[i].text.size());
+      }
+    }
+    std::string describe() const override { return "lengths"; }
+  };
+  const std::string texts[] = {"", " ", "ab"};
+  const RerankScores answer = score_texts(LengthScorer(), {}, "q", texts, {});
+  ASSERT_EQ(answer.scores.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(answer.scores[i].score, static_cast<float>(texts[i].size()));
 }
 
 TEST(RerankAnswers, TheProbabilityOfALogarithmIsItsExponential) {
