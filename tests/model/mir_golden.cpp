@@ -13,6 +13,7 @@
 #include "relucent/error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -79,12 +80,7 @@ class MirGolden : public ::testing::TestWithParam<MirDevice> {
  protected:
   void SetUp() override {
     RELUCENT_NEEDS(golden_path("mir/forward.jsonl.gz"));
-    try {
-      backend("mir-a");
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) throw;
-      GTEST_SKIP() << "SKIPPED: " << error.what();
-    }
+    RELUCENT_NEEDS_DEVICE(backend("mir-a"));
   }
 
   const Checkpoint& checkpoint(const std::string& model) {

@@ -14,6 +14,7 @@
 #include "relucent/error.h"
 #include "relucent/model/mix_encoder.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -79,12 +80,7 @@ TEST_P(MixEncoderGolden, EveryContextAndScore) {
     const std::string name = folder.filename().string();
     const std::vector<std::string> vocabulary = vocabulary_of(folder);
     std::shared_ptr<const MixEncoder> model;
-    try {
-      model = MixEncoder::load(folder, place.options);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) throw;
-      GTEST_SKIP() << "SKIPPED: " << error.what();
-    }
+    RELUCENT_NEEDS_DEVICE(model = MixEncoder::load(folder, place.options));
     double of_contexts = 0, of_scores = 0, sum = 0;
     std::size_t cases = 0, other_rankings = 0, number = 0;
     for_each_line(golden_path("mixencoder/cases") / (name + ".jsonl.gz"), [&](const std::string& line) {
