@@ -14,9 +14,6 @@
 ///   until somebody waits for them or polls (one operation a query);
 /// - cuBLASLt's products in column-major order with their epilogues.
 ///
-/// What needs no device is answered as the toolkit's libraries answer it (tests/cuda/library_unit.cpp), with stricter
-/// answers where they are undefined: descriptions that were never initialised and allocations of 0 bytes are refused.
-///
 /// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that
 /// nothing wrote; two threads at one byte, one of them writing, with no barrier between; barriers and warp instructions
 /// that not all their threads reach. And on the host: code that touches device memory, and staging memory reused too
@@ -27,6 +24,9 @@
 /// wgmma, TMA, clusters, graphs. memcpy and memset inside a kernel are not watched. Races between streams show only
 /// where the lazy order gives a wrong result. Blocks run one after another, so a kernel whose blocks wait for each
 /// other never ends. __syncwarp orders its lanes' accesses; shuffles, votes, ldmatrix and mma do not, as in CUDA.
+///
+/// What needs no device is answered as the toolkit's libraries answer it (tests/cuda/library_unit.cpp), with stricter
+/// answers where they are undefined: descriptions that were never initialised and allocations of 0 bytes are refused.
 ///
 /// One device state a process; every function may be called by any thread.
 #pragma once
