@@ -50,8 +50,8 @@ else()
 endif()
 set_tests_properties(cuda_resources PROPERTIES LABELS "unit;cuda")
 
-# What the backend's calls that need no device get from the toolkit's own libraries. Where a toolkit is installed this
-# may not be left out: the emulator answers the same calls as these libraries do, and somebody has to ask them.
+# The backend's calls that need no device, to the toolkit's own libraries; cuda_emulator_tests makes the same calls to
+# the emulator. A machine with a toolkit may not skip it.
 if(TARGET relucent_cuda)
   relucent_test(cuda_real_library LABELS unit cuda kernels
                 SOURCES cuda/library_unit.cpp cuda/driver_unit.cpp ${PROJECT_SOURCE_DIR}/kernels/cuda/device.cpp
@@ -62,7 +62,10 @@ if(TARGET relucent_cuda)
   target_link_libraries(cuda_real_library PRIVATE ${CMAKE_DL_LIBS})
   target_link_options(cuda_real_library PRIVATE LINKER:--wrap=cudaGetDriverEntryPoint
                                                 LINKER:--wrap=cudaGetDriverEntryPointByVersion)
-  get_target_property(stub CUDA::cuda_driver IMPORTED_LOCATION)
+  set(stub libcuda.so)
+  if(TARGET CUDA::cuda_driver)
+    get_target_property(stub CUDA::cuda_driver IMPORTED_LOCATION)
+  endif()
   target_compile_definitions(cuda_real_library PRIVATE RELUCENT_CUDA_MODULE_BUILT="$<TARGET_FILE:relucent_cuda>"
                                                        RELUCENT_CUDA_STUB="${stub}")
   set_tests_properties(cuda_real_library PROPERTIES FAIL_REGULAR_EXPRESSION "SKIPPED;\\] 0 tests")

@@ -15,9 +15,19 @@ if(NOT RELUCENT_CUDA_EMULATOR AND NOT RELUCENT_SANITIZE)
   set_tests_properties(cuda_emulated PROPERTIES LABELS "cuda" SKIP_REGULAR_EXPRESSION "SKIPPED:")
 endif()
 
-# relucent_cuda_runs(NAME PROGRAM MEMORY EMULATED_FILTER GPU_FILTER): NAME_emulated, on a GPU of so much memory, and
-# NAME_gpu, whose tests are skipped on a machine without a GPU.
+# Programs whose tests need a device: where it is required, a run of no test fails (support/required_device.h).
+add_library(required_device OBJECT support/required_device.cpp)
+relucent_target(required_device)
+target_include_directories(required_device PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(required_device PUBLIC relucent_base GTest::gtest)
+
+# relucent_cuda_runs(NAME PROGRAM MEMORY EMULATED_FILTER GPU_FILTER [FOLDER...]): NAME_emulated, on a GPU of so much
+# memory, and NAME_gpu, which is skipped on a machine without a GPU or without these golden answers and data.
 function(relucent_cuda_runs name program memory emulated_filter gpu_filter)
+  get_target_property(libraries ${program} LINK_LIBRARIES)
+  if(NOT required_device IN_LIST libraries)
+    target_link_libraries(${program} PRIVATE required_device)
+  endif()
   if(TARGET relucent_cuda_emulated)
     add_test(NAME ${name}_emulated COMMAND ${program} --gtest_filter=${emulated_filter}
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -27,10 +37,12 @@ function(relucent_cuda_runs name program memory emulated_filter gpu_filter)
     add_dependencies(${program} relucent_cuda_emulated)
   endif()
   if(TARGET relucent_cuda)
-    add_test(NAME ${name}_gpu COMMAND ${program} --gtest_filter=${gpu_filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name}_gpu PROPERTIES LABELS "cuda;gpu" TIMEOUT 900 ENVIRONMENT
-      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda>"
-      SKIP_REGULAR_EXPRESSION "\\[  PASSED  \\] 0 tests")
+    list(TRANSFORM ARGN PREPEND "--needs;" OUTPUT_VARIABLE needs)
+    add_test(NAME ${name}_gpu COMMAND ${PROJECT_SOURCE_DIR}/tests/cuda/on_gpu.sh ${needs} -- $<TARGET_FILE:${program}>
+             --gtest_filter=${gpu_filter}
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name}_gpu PROPERTIES LABELS "cuda;gpu" TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT
+      "RELUCENT_TEST_DEVICE=cuda:0;RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda>")
     add_dependencies(${program} relucent_cuda)
   endif()
 endfunction()
@@ -47,14 +59,14 @@ relucent_cuda_runs(cuda_families_golden model_golden 2G *FamiliesGolden*cuda*-*b
 relucent_cuda_runs(cuda_queries_golden model_queries_golden 256M *cuda* *cuda*)
 relucent_cuda_runs(cuda_mix_encoder kernels_mix_encoder 16M *Mix*-*tf32:*OtherForms* *Mix*)
 relucent_cuda_runs(cuda_exchanges kernels_exchanges 16M *Exchanges*-*tf32 *Exchanges*)
-relucent_cuda_runs(cuda_mixencoder_golden model_mixencoder_golden 256M *cuda*-*bf16:*tf32 *cuda*)
-relucent_cuda_runs(cuda_mir_golden model_mir 256M *cuda*-*bf16:*tf32 *cuda*)
-relucent_cuda_runs(cuda_trained_golden model_trained_golden 1G *Cuda* *Cuda*)
+relucent_cuda_runs(cuda_mixencoder_golden model_mixencoder_golden 256M *cuda*-*bf16:*tf32 *cuda* mixencoder)
+relucent_cuda_runs(cuda_mir_golden model_mir 256M *cuda*-*bf16:*tf32 *cuda* mir)
+relucent_cuda_runs(cuda_trained_golden model_trained_golden 1G *Cuda* *Cuda* trained-v2 candidates)
 
 if(TARGET relucent_cuda)
   relucent_test(kernels_host_contexts LABELS property cuda gpu kernels
                 SOURCES kernels/host_contexts_property.cpp
-                LIBRARIES relucent_kernels)
+                LIBRARIES relucent_kernels required_device)
   target_link_libraries(kernels_host_contexts PRIVATE ${CMAKE_DL_LIBS})
   add_dependencies(kernels_host_contexts relucent_cuda)
   target_compile_definitions(kernels_host_contexts PRIVATE RELUCENT_CUDA_MODULE_BUILT="$<TARGET_FILE:relucent_cuda>")
@@ -65,4 +77,11 @@ if(TARGET relucent_cuda_emulated)
                 LIBRARIES relucent_kernels relucent_cuda_emulator)
   add_dependencies(cuda_failures relucent_cuda_emulated)
   target_compile_definitions(cuda_failures PRIVATE RELUCENT_CUDA_EMULATED="$<TARGET_FILE:relucent_cuda_emulated>")
+endif()
+
+# A device that is required fails its tests where it is not there.
+if(NOT RELUCENT_SANITIZE)
+  add_test(NAME cuda_required_device COMMAND ${PROJECT_SOURCE_DIR}/tests/cuda/required_device_test.sh
+           ${PROJECT_BINARY_DIR}/tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(cuda_required_device PROPERTIES LABELS "fault;cuda")
 endif()

@@ -17,7 +17,7 @@ relucent_test(first_stage_postings LABELS property plugin
 relucent_test(passage_graphs LABELS golden property plugin
               SOURCES plugin/graphs/graphs_golden.cpp
               LIBRARIES relucent_plugin_core relucent_model nlohmann_json::nlohmann_json LibArchive::LibArchive)
-relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths*)
+relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths* mir)
 relucent_test(shared_objects LABELS unit plugin
               SOURCES plugin/search/shared_objects_unit.cpp
               LIBRARIES relucent_plugin)

@@ -25,6 +25,9 @@
 /// where the lazy order gives a wrong result. Blocks run one after another, so a kernel whose blocks wait for each
 /// other never ends. __syncwarp orders its lanes' accesses; shuffles, votes, ldmatrix and mma do not, as in CUDA.
 ///
+/// What needs no device is answered as the toolkit's libraries answer it (tests/cuda/library_unit.cpp), with stricter
+/// answers where they are undefined: descriptions that were never initialised and allocations of 0 bytes are refused.
+///
 /// One device state a process; every function may be called by any thread.
 #pragma once
 

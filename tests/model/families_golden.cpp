@@ -16,6 +16,7 @@
 #include "relucent/kernels/backend.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -218,7 +219,7 @@ TEST_P(FamiliesGolden, EveryLogit) {
       try {
         off = std::abs(model.logit(golden) - golden["logit"].get<double>());
       } catch (const Error& error) {
-        if (error.kind() == ErrorKind::device) {
+        if (may_skip(error) && computed + refused == 0) {
           absent = error.what();
           return;
         }

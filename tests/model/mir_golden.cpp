@@ -14,6 +14,7 @@
 #include "relucent/error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -96,12 +97,7 @@ class MirGolden : public ::testing::TestWithParam<MirDevice> {
  protected:
   void SetUp() override {
     if (forward_files().empty()) GTEST_SKIP() << kNoFiles;
-    try {
-      backend(first_model());
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) throw;
-      GTEST_SKIP() << "SKIPPED: " << error.what();
-    }
+    RELUCENT_NEEDS_DEVICE(backend(first_model()));
   }
 
   static std::string first_model() {

@@ -16,6 +16,7 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/mix_encoder.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/required_device.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
 
@@ -150,12 +151,7 @@ TEST_P(MixEncoderGolden, EveryContextAndScore) {
   for (const fs::path& folder : golden_listing("mixencoder/ckpt")) {
     const std::string name = folder.filename().string();
     std::shared_ptr<const MixEncoder> model;
-    try {
-      model = MixEncoder::load(folder, place.options);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) throw;
-      GTEST_SKIP() << "SKIPPED: " << error.what();
-    }
+    RELUCENT_NEEDS_DEVICE(model = MixEncoder::load(folder, place.options));
     // The emulation is slow.
     const bool emulated = place.options.instruction_set == "amx_emulated";
     const std::size_t step = emulated && std::getenv("RELUCENT_TEST_ALL") == nullptr ? 5 : 1;

@@ -13,6 +13,7 @@
 #include "relucent/model/checkpoint.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/kernels_support.h"
+#include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -50,7 +51,8 @@ class SparseGolden : public ::testing::TestWithParam<GoldenDevice> {
  protected:
   void SetUp() override {
     RELUCENT_NEEDS(golden_path("sparse/cases.jsonl.gz"));
-    if (const auto reason = why_absent()) GTEST_SKIP() << "SKIPPED: " << *reason;
+    const Checkpoint checkpoint = read_checkpoint(golden_path("sparse/odd"));
+    RELUCENT_NEEDS_DEVICE(create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options()));
   }
 
   BackendOptions options() const {
@@ -66,18 +68,6 @@ class SparseGolden : public ::testing::TestWithParam<GoldenDevice> {
     result.device = Device::cpu();
     result.precision = Precision::fp32;
     return result;
-  }
-
-  /// Why this machine or build has no such backend; nothing where it has.
-  std::optional<std::string> why_absent() const {
-    const Checkpoint checkpoint = read_checkpoint(golden_path("sparse/odd"));
-    try {
-      create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options());
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::device || error.kind() == ErrorKind::unsupported) return error.what();
-      throw;
-    }
-    return std::nullopt;
   }
 
   const Checkpoint& checkpoint(const std::string& model) {

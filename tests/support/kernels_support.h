@@ -19,6 +19,7 @@
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/required_device.h"
 
 namespace relucent::testing {
 
@@ -401,14 +402,7 @@ inline bool emulated() { return std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr
 /// Tests that run every way; those that this machine has not are skipped.
 class OnEveryWay : public ::testing::TestWithParam<Way> {
  protected:
-  void SetUp() override {
-    try {
-      RandomModel({}).on(GetParam().options);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::device) throw;
-      GTEST_SKIP() << "SKIPPED: " << error.what();
-    }
-  }
+  void SetUp() override { RELUCENT_NEEDS_DEVICE(RandomModel({}).on(GetParam().options)); }
 };
 
 inline double furthest(const std::vector<float>& a, const std::vector<float>& b) {
