@@ -35,6 +35,10 @@ target_compile_definitions(cuda_module_tests PRIVATE RELUCENT_FAKE_CUDA_MODULES=
                                                      RELUCENT_CUDA_MODULE_BUILT="${built}")
 add_dependencies(cuda_module_tests fake_cuda_modules)
 
+# What is run by hand on a machine with a GPU, as far as it needs none.
+add_test(NAME gpu_script COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/gpu_script_test.py)
+set_tests_properties(gpu_script PROPERTIES LABELS "cli;cuda" TIMEOUT 300)
+
 # Registers, spills and shared memory of every kernel.
 add_test(NAME cuda_resources_script COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/resources_test.py)
 set_tests_properties(cuda_resources_script PROPERTIES LABELS "unit;cuda")

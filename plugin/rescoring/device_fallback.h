@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -24,9 +25,6 @@ namespace fallback {
 inline constexpr auto kTryAgainAfter = std::chrono::seconds(5);
 // After this many failures in a row the weights are uploaded again, in case the device was lost.
 inline constexpr int kFailuresUntilReload = 3;
-// After this many searches in a row with overflowing activations, the checkpoint counts as unfit for the GPU's
-// precision. A single odd document must not keep all searches off the GPU.
-inline constexpr int kOverflowsUntilGivenUp = 3;
 }  // namespace fallback
 
 /// The encoder on `[rescorer] device`, with a fallback to the CPU if a GPU fails and fallback_device = "cpu". The
@@ -45,9 +43,10 @@ class DeviceFallback {
     Scores scores;
     std::string reason;  ///< why the CPU scored instead of the GPU; empty if it did not
   };
-  /// score(encoder) on the GPU first, unless the checkpoint does not fit its precision: after several overflows in a
-  /// row only the CPU is used. Throws Error: the device's error if no fallback is allowed; `deadline` or `interrupted`
-  /// when `stop` is due.
+  /// score(encoder) on the GPU first, then on the CPU if the GPU failed or could not compute these texts
+  /// (`unsupported`: an activation beyond fp16's range, an input that is too long). Only failures count against the
+  /// GPU: whoever sends such texts must not keep other searches off it. Throws Error: the device's error if no fallback
+  /// is allowed; `deadline` or `interrupted` when `stop` is due.
   template <typename Score>
   auto score(const Score& score, const StopSignal& stop) const -> Answer<std::invoke_result_t<Score, const Model&>>;
 
@@ -69,15 +68,13 @@ class DeviceFallback {
   std::shared_ptr<const Model> stand_in(const StopSignal& stop) const;
   void note_answer() const;
   void note_failure(const std::shared_ptr<const Model>& encoder, const Error& error) const;
-  void note_overflow(const std::shared_ptr<const Model>& encoder, const Error& error) const;
 
   RescorerConfig config_;
   Load load_;
-  mutable std::mutex mutex_;             // of the next five
+  mutable std::mutex mutex_;             // of the next three
   mutable std::optional<Error> absent_;  // why the configured device has no encoder
   mutable std::chrono::steady_clock::time_point try_again_;
-  mutable int failures_ = 0, overflows_ = 0;            // in a row
-  mutable bool does_not_fit_ = false;                   // the checkpoint exceeds the precision's range
+  mutable int failures_ = 0;                            // of the device, in a row
   mutable LoadedEncoder<Model> configured_, stand_in_;  // last: a running load uses the members above
 };
 
@@ -125,7 +122,7 @@ std::shared_ptr<const Model> DeviceFallback<Model>::load_configured() const {
 template <typename Model>
 bool DeviceFallback<Model>::may_load() const {
   const std::lock_guard lock(mutex_);
-  return !does_not_fit_ && std::chrono::steady_clock::now() >= try_again_;
+  return std::chrono::steady_clock::now() >= try_again_;
 }
 
 /// Null if it is not available in time; absent_ says why.
@@ -155,7 +152,7 @@ std::shared_ptr<const Model> DeviceFallback<Model>::stand_in(const StopSignal& s
 template <typename Model>
 void DeviceFallback<Model>::note_answer() const {
   const std::lock_guard lock(mutex_);
-  failures_ = overflows_ = 0;
+  failures_ = 0;
 }
 
 template <typename Model>
@@ -165,16 +162,6 @@ void DeviceFallback<Model>::note_failure(const std::shared_ptr<const Model>& enc
   failures_ = 0;
   absent_ = copy_of(error);
   try_again_ = std::chrono::steady_clock::now();
-  configured_.forget(encoder);
-}
-
-template <typename Model>
-void DeviceFallback<Model>::note_overflow(const std::shared_ptr<const Model>& encoder, const Error& error) const {
-  const std::lock_guard lock(mutex_);
-  // Without the CPU, queries that do not overflow would fail too.
-  if (!may_fall_back() || configured_.get() != encoder || ++overflows_ < fallback::kOverflowsUntilGivenUp) return;
-  does_not_fit_ = true;
-  absent_ = copy_of(error);
   configured_.forget(encoder);
 }
 
@@ -191,9 +178,7 @@ auto DeviceFallback<Model>::score(const Score& score, const StopSignal& stop) co
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) {
         note_failure(encoder, error);
-      } else if (error.kind() == ErrorKind::unsupported) {
-        note_overflow(encoder, error);
-      } else {
+      } else if (error.kind() != ErrorKind::unsupported) {
         throw;
       }
       failure = error;
@@ -207,6 +192,7 @@ auto DeviceFallback<Model>::score(const Score& score, const StopSignal& stop) co
   try {
     return {score(*stand_in(stop)), fmt::format("scored on the CPU, because {}", failure->what())};
   } catch (const Error& error) {
+    if (std::string_view(error.what()) == failure->what()) throw;  // the texts' fault on any device
     throw Error(error.kind(), error.place(),
                 fmt::format("{} (on the CPU, used as fallback because {})", error.problem(), failure->what()),
                 error.remedy());

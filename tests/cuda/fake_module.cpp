@@ -69,6 +69,10 @@ class FakeBackend final : public Backend {
       throw Error(ErrorKind::unsupported, info_.device, "an activation went beyond the range of fp16",
                   "use precision = \"bf16\"");
     }
+    if (told("too_long")) {
+      throw Error(ErrorKind::unsupported, "CUDA backend", "cannot compute a document of 4,000,000 tokens in one piece",
+                  "use device = \"cpu\", or cut the document");
+    }
     if (told("fail_score")) throw Error(ErrorKind::device, info_.device, "is out of memory", "rescore fewer hits");
     if (told("odd_score")) throw std::runtime_error("an odd error");
     cpu_->score(batch, logits, stop);

@@ -133,6 +133,12 @@ std::string name_who(std::uint32_t cell) {
   }
 }
 
+// Whichever of the two comes last wins.
+[[gnu::noinline]] void report_pending(const unsigned char* at, std::size_t bytes, const std::uint8_t* states) {
+  const std::size_t i = static_cast<std::size_t>(std::find(states, states + bytes, on_its_way) - states);
+  the_execution().report(Fault::race, "written while a cp.async to it is on its way: " + describe(at + i));
+}
+
 [[gnu::always_inline]] inline bool all_quiet(const std::uint32_t* cells, std::size_t bytes, const Moment& moment) {
   std::uint32_t loud = 0;
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -169,6 +175,13 @@ template <bool Writes>
       report_races(at, bytes, shadow.reads, "written, and read by", moment);
     }
     fill(shadow.writes, bytes, moment.mine);
+    bool pending = false;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      pending |= shadow.states[i] == on_its_way;
+    }
+    if (pending) {
+      report_pending(at, bytes, shadow.states);
+    }
     std::memset(shadow.states, state, bytes);
   } else {
     std::uint8_t other = 0;

@@ -15,10 +15,10 @@
 /// - cuBLASLt's products in column-major order with their epilogues.
 ///
 /// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that
-/// nothing wrote; two threads at one byte, one of them writing, with no barrier between; barriers and warp instructions
-/// that not all their threads reach. And on the host: code that touches device memory, and staging memory reused too
-/// early. A launch that was reported fails with cudaErrorIllegalAddress, which sticks until reset() or
-/// restore_device().
+/// nothing wrote; two threads at one byte, one of them writing, with no barrier between; writes to bytes to which a
+/// cp.async is on its way; barriers and warp instructions that not all their threads reach. And on the host: code that
+/// touches device memory, and staging memory reused too early. A launch that was reported fails with
+/// cudaErrorIllegalAddress, which sticks until reset() or restore_device().
 ///
 /// Not emulated: time, caches, the order of sums inside tensor cores, approximations such as __expf's, atomics,
 /// wgmma, TMA, clusters, graphs. memcpy and memset inside a kernel are not watched. Races between streams show only

@@ -81,6 +81,8 @@ void complete(const AsyncCopy& copy) {
   if (copy.valid) {
     check_read(copy.from, 16, 16);
   }
+  const SharedMemory& shared = the_shared_memory();
+  std::memset(shared.shadow.states + (reinterpret_cast<std::uintptr_t>(copy.to) - shared.base), never_written, 16);
   check_write(copy.to, 16, 16);
   if (copy.valid) {
     std::memcpy(copy.to, copy.from, 16);

@@ -396,8 +396,11 @@ inline std::vector<Way> fast_ways() {
   return some;
 }
 
-/// Whether GPUs are emulated: thousands of times slower than a CPU, so that tests of them do less.
-inline bool emulated() { return std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr; }
+/// Whether GPUs are emulated, or a tool watches them (RELUCENT_TEST_SLOW_DEVICE): thousands of times slower than a CPU,
+/// so that tests of them do less.
+inline bool emulated() {
+  return std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr || std::getenv("RELUCENT_TEST_SLOW_DEVICE") != nullptr;
+}
 
 /// Tests that run every way; those that this machine has not are skipped.
 class OnEveryWay : public ::testing::TestWithParam<Way> {

@@ -196,6 +196,40 @@ TEST_F(Faults, ReadsBeforeAnAsynchronousCopyHasArrived) {
                {"before its cp.async was waited for"});
 }
 
+// Two copies into a buffer, `distance` bytes apart, of which the first may be waited for before the second begins.
+__global__ void copy_twice(const unsigned char* from, int distance, bool wait) {
+  cuda::cp_async_16(cuda::shared_memory(), from, true);
+  cuda::cp_async_commit();
+  if (wait) {
+    cuda::cp_async_wait<0>();
+  }
+  cuda::cp_async_16(cuda::shared_memory() + distance, from, distance != 0);
+  cuda::cp_async_commit();
+  cuda::cp_async_wait<0>();
+}
+
+__global__ void store_into_a_copy(const unsigned char* from, bool wait) {
+  cuda::cp_async_16(cuda::shared_memory(), from, true);
+  if (wait) {
+    cuda::cp_async_commit();
+    cuda::cp_async_wait<0>();
+  }
+  cuda::shared_memory()[7] = 1;
+  cuda::cp_async_commit();
+  cuda::cp_async_wait<0>();
+}
+
+TEST_F(Faults, ADestinationThatIsAlreadyOnItsWay) {
+  const OnDevice<unsigned char> from(std::vector<unsigned char>(16, 9));
+  expect_good(run(copy_twice, 1, 1, 32, from.get(), 16, false));
+  expect_good(run(copy_twice, 1, 1, 32, from.get(), 0, true));
+  expect_fault(run(copy_twice, 1, 1, 32, from.get(), 0, false), Fault::race,
+               {"copy_twice", "written while a cp.async to it is on its way: byte 0 of 32 bytes of shared memory"});
+  expect_good(run(store_into_a_copy, 1, 1, 16, from.get(), true));
+  expect_fault(run(store_into_a_copy, 1, 1, 16, from.get(), false), Fault::race,
+               {"written while a cp.async to it is on its way: byte 7 of 16 bytes of shared memory"});
+}
+
 // ---- races ----
 
 enum class Between { nothing, warp_barrier, block_barrier };

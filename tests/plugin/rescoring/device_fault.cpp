@@ -6,6 +6,8 @@
 #include <sstream>
 #include <thread>
 
+#include "plugin/rescoring/device_fallback.h"
+#include "relucent/model/cross_encoder.h"
 #include "relucent/rescore_query.h"
 #include "tests/support/cuda_support.h"
 #include "tests/support/expect_error.h"
@@ -263,7 +265,7 @@ TEST_F(RescoringDevice, AnOverflowIsNoFailureOfTheDevice) {
   const auto searcher = open();
   for (int i = 0; i < 7; ++i) expect_from_cpu(search(searcher), "beyond the range of fp16");
   EXPECT_EQ(watched.count("make"), 1U) << "loaded anew";
-  EXPECT_EQ(watched.count("score"), 3U) << "asked although its precision does not fit";
+  EXPECT_EQ(watched.count("score"), 7U);
   std::ostringstream log;
   log << std::ifstream(config.log.file).rdbuf();
   const std::string text = log.str();
@@ -271,18 +273,46 @@ TEST_F(RescoringDevice, AnOverflowIsNoFailureOfTheDevice) {
   EXPECT_EQ(text.find("beyond the range of fp16"), text.rfind("beyond the range of fp16")) << text;
 }
 
-TEST_F(RescoringDevice, OneOddDocumentDoesNotKeepOtherSearchesOffTheGpu) {
+TEST_F(RescoringDevice, TextsThatTheGpuCannotComputeDoNotKeepOtherSearchesOffIt) {
   const WatchedCuda watched;
   const FakeCuda cuda;
   const auto searcher = open();
-  for (int i = 0; i < 4; ++i) {
+  for (const char* told : {"overflow", "too_long"}) {
     {
-      const FakeCuda odd("overflow");
-      for (int k = 0; k < 2; ++k) expect_from_cpu(search(searcher), "beyond the range of fp16");
+      const FakeCuda hostile(told);
+      for (int i = 0; i < 10; ++i) expect_from_cpu(search(searcher), "use ");
     }
-    EXPECT_FALSE(search(searcher)->degraded);
+    const auto next = search(searcher);
+    EXPECT_FALSE(next->degraded) << next->reason;
+    EXPECT_EQ(next->times.device, std::chrono::microseconds(125));
   }
   EXPECT_EQ(watched.count("make"), 1U);
+}
+
+TEST_F(RescoringDevice, TextsThatNoDeviceCanComputeAreNotBlamedOnTheGpu) {
+  const FakeCuda cuda;
+  const DeviceFallback<CrossEncoder> encoders(config.rescorer, [](const BackendOptions& backend) {
+    CrossEncoderOptions options;
+    options.backend = backend;
+    return CrossEncoder::load(default_model(), options);
+  });
+  const auto device_of = [](const CrossEncoder& encoder) { return encoder.backend().device; };
+  for (int i = 0; i < 5; ++i) {
+    try {
+      encoders.score(
+          [](const CrossEncoder&) -> int {
+            throw Error(ErrorKind::unsupported, "tokenizer.json", "makes a text many times longer", "use another");
+          },
+          {});
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+      EXPECT_STREQ(error.what(), "tokenizer.json: makes a text many times longer; use another");
+    }
+    const auto next = encoders.score(device_of, {});
+    EXPECT_EQ(next.scores, "cuda:0");
+    EXPECT_EQ(next.reason, "");
+  }
 }
 
 TEST_F(RescoringDevice, AnOverflowWithoutFallbackIsUnsupported) {
