@@ -80,7 +80,9 @@ void AccessLog::add(const HttpRequest& request, const HttpResponse& response, co
               {"path", shortened(request.path)},
               {"status", response.status},
               {"milliseconds", in_milliseconds(time_since(request.arrived))}};
-  for (const auto& [name, value] : response.measures) line[name] = value;
+  for (const auto& [name, value] : response.measures) {
+    line[name] = std::visit([](auto number) { return Answer(number); }, value);
+  }
   if (!response.note.empty()) line["note"] = response.note;
   if (cut) line["cut"] = true;
   if (const auto agent = request.header("user-agent"); !agent.empty()) line["user_agent"] = shortened(agent);

@@ -21,9 +21,9 @@ namespace {
 
 class OpenEngine final : public Engine {
  public:
-  OpenEngine(const std::filesystem::path& index, const Config& config, const OpenEngine* before) {
-    const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
-    folder_ = folder.string();
+  /// @param folder  of the index; empty: none
+  OpenEngine(const std::filesystem::path& folder, const Config& config, const OpenEngine* before)
+      : folder_(folder.string()) {
     if (folder.empty()) {
       if (config.rescorer.enabled) rescorer_ = std::make_shared<const Rescorer>(config);
     } else {
@@ -31,7 +31,7 @@ class OpenEngine final : public Engine {
         manager_ = before->manager_;
         manager_->reload(config);
       } else {
-        manager_ = std::make_shared<SearcherManager>(index, config);
+        manager_ = std::make_shared<SearcherManager>(folder, config);
       }
       searcher_ = manager_->acquire();
       rescorer_ = searcher_.rescorer;
@@ -52,19 +52,18 @@ class OpenEngine final : public Engine {
     return scores;
   }
 
-  SearchAnswer search(const SearchOrder& order, const StopSignal& stop) override {
+  SearchResult search(const SearchOrder& order, const StopSignal& stop) override {
     const StopScope scope(stop);
     std::optional<CollectionStatisticsScope> statistics;
     if (order.statistics) statistics.emplace(*order.statistics);
     SearchSession& session = order.rescore ? *session_ : first_stage();
-    SearchAnswer answer;
-    answer.result = session.search(order.query, order.hits, order.texts);
-    if (!order.explain) return answer;
-    for (const SearchHit& hit : answer.result.hits) {
-      stop.throw_if_due("explaining the hits");
-      answer.explanations.push_back(session.explain(order.query, hit.document));
+    try {
+      return session.search(order.query, order.hits, order.texts, order.selection);
+    } catch (const Error& error) {
+      // Of what a client sends, the statistics alone can be wrong in a way that the index tells.
+      if (error.kind() != ErrorKind::usage || order.statistics) throw;
+      throw Error(ErrorKind::unsupported, error.place(), error.problem(), error.remedy());
     }
-    return answer;
   }
 
   CollectionStatistics statistics(std::string_view query, const StopSignal&) override {
@@ -108,7 +107,9 @@ class OpenEngine final : public Engine {
 
 std::shared_ptr<Engine> open_engine(const std::filesystem::path& index, const Config& config,
                                     const std::shared_ptr<Engine>& before) {
-  return std::make_shared<OpenEngine>(index, config, dynamic_cast<const OpenEngine*>(before.get()));
+  const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
+  return std::make_shared<OpenEngine>(absolute_path(folder.string()), with_absolute_paths(config),
+                                      dynamic_cast<const OpenEngine*>(before.get()));
 }
 
 }  // namespace relucent::server

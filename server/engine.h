@@ -40,14 +40,9 @@ struct SearchOrder {
   std::string query;
   std::int32_t hits = 10;
   SearchSession::Texts texts = SearchSession::Texts::beginnings;
-  bool explain = false;
+  SearchSession::Selection selection = {};
   bool rescore = true;                                  ///< false: BM25 alone
   std::optional<CollectionStatistics> statistics = {};  ///< of the collection of which the index is a part
-};
-
-struct SearchAnswer {
-  SearchResult result;
-  std::vector<SearchExplanation> explanations;  ///< one per hit, if asked for
 };
 
 /// The model and the index of one moment. Requests hold the one with which they began, so that a reload waits for
@@ -58,7 +53,7 @@ class Engine {
   /// All throw Error: `deadline` or `interrupted` when `stop` is due.
   virtual RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) = 0;
   /// After a missed deadline the first stage's order, marked degraded, unless the profile says on_error = "fail".
-  virtual SearchAnswer search(const SearchOrder& order, const StopSignal& stop) = 0;
+  virtual SearchResult search(const SearchOrder& order, const StopSignal& stop) = 0;
   /// The index's part of the statistics that the query's BM25 scores depend on.
   virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop) = 0;
   virtual bool can_rerank() const = 0;

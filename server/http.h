@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace relucent::server {
@@ -32,8 +34,8 @@ struct HttpResponse {
   std::string body;
   std::string type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers = {};
-  /// For the access log: numbers by name, for example milliseconds in the queue.
-  std::vector<std::pair<std::string, double>> measures = {};
+  /// For the access log, by name: counts, and for example milliseconds in the queue.
+  std::vector<std::pair<std::string, std::variant<std::int64_t, double>>> measures = {};
   std::string note = {};  ///< for the access log: what went wrong
 };
 

@@ -100,8 +100,12 @@ std::string query_of(const Fields& fields, const ServerConfig& limits) {
   return fields.text("query", std::min(static_cast<std::size_t>(limits.text_bytes), kQueryBytes));
 }
 
-double as_json(float score) {
-  return std::isfinite(score) ? std::strtod(fmt::format("{}", score).c_str(), nullptr) : 0.0;
+double as_json(double score) {
+  if (!std::isfinite(score)) return 0.0;
+  if (std::abs(score) > static_cast<double>(std::numeric_limits<float>::max())) return score;
+  const auto narrow = static_cast<float>(score);
+  if (static_cast<double>(narrow) != score) return score;
+  return std::strtod(fmt::format("{}", narrow).c_str(), nullptr);
 }
 
 std::string to_text(const Answer& json) { return json.dump(-1, ' ', false, Answer::error_handler_t::replace); }

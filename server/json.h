@@ -52,8 +52,9 @@ inline constexpr std::size_t kQueryBytes = std::size_t{64} << 10;
 /// "a string", "a number": for messages.
 std::string kind_of(const Json& value);
 
-/// A 32-bit score as the shortest decimal number that reads back to the same 32 bits.
-double as_json(float score);
+/// A score, printed as the shortest decimal number that reads back to the same 32-bit float; to the same double if it
+/// is not a 32-bit float.
+double as_json(double score);
 
 /// As one line; malformed UTF-8, which only an index of another program can have, becomes U+FFFD.
 std::string to_text(const Answer& json);

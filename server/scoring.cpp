@@ -36,6 +36,26 @@ RerankScores score_texts(const Scorer& scorer, const MakeGraph& make_graph, std:
   return answer;
 }
 
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+namespace {
+
+void make_absolute(RescorerConfig& stage) {
+  stage.model = absolute_path(stage.model);
+  if (stage.module.find('/') != std::string::npos) stage.module = absolute_path(stage.module);
+}
+
+}  // namespace
+
+Config with_absolute_paths(Config config) {
+  config.index.path = absolute_path(config.index.path);
+  make_absolute(config.rescorer);
+  for (RescorerConfig& stage : config.rescorer.stages) make_absolute(stage);
+  return config;
+}
+
 ModelInfo model_info(const Config& config, const Scorer& scorer) {
   const RescorerConfig stage = config.rescorer.effective_stages().back();
   ModelInfo info;

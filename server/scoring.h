@@ -17,6 +17,11 @@ using MakeGraph = std::function<std::string(std::string_view text, const StopSig
 RerankScores score_texts(const Scorer& scorer, const MakeGraph& make_graph, std::string_view query,
                          std::span<const std::string> texts, const StopSignal& stop);
 
+/// `path` with the folders before it, unless it is empty: without_paths() recognizes what begins with a '/'.
+std::string absolute_path(const std::string& path);
+/// The same for the paths of the index and the models in a profile. What an engine opens, it opens by these.
+Config with_absolute_paths(Config config);
+
 /// What /info says of the last stage's scorer.
 ModelInfo model_info(const Config& config, const Scorer& scorer);
 

@@ -11,6 +11,7 @@ namespace relucent::server {
 
 struct SearchRequest {
   SearchOrder order;
+  bool whole_passages = false;  ///< `texts`: "passage" or "full"
   std::int64_t timeout_ms = 0;  ///< 0: none asked for
 };
 
@@ -18,6 +19,6 @@ struct SearchRequest {
 SearchRequest parse_search(std::string_view body, const ServerConfig& limits);
 
 /// The answer's body.
-std::string search_answer(const SearchOrder& order, const SearchAnswer& answer);
+std::string search_answer(const SearchRequest& request, const SearchResult& result);
 
 }  // namespace relucent::server

@@ -352,25 +352,24 @@ HttpResponse Service::rerank(const Job& job, StopSignal stop) {
     response.headers.emplace_back("x-query-truncated", "true");
   const auto cached = std::ranges::count_if(scores.scores, &CandidateScore::cached);
   response.headers.emplace_back("x-cache-hits", std::to_string(cached));
-  response.measures = {{"texts", static_cast<double>(request.texts.size())},
-                       {"tokens", static_cast<double>(tokens)},
-                       {"cached", static_cast<double>(cached)}};
+  response.measures = {
+      {"texts", static_cast<std::int64_t>(request.texts.size())}, {"tokens", tokens}, {"cached", cached}};
   return response;
 }
 
 HttpResponse Service::search(const Job& job, StopSignal stop) {
   const SearchRequest request = parse_search(job.exchange->request().body, settings_);
   shorten(stop, request.timeout_ms, job.exchange->request());
-  const SearchAnswer answer = job.engine->search(request.order, stop);
+  const SearchResult result = job.engine->search(request.order, stop);
   ++metrics_.searches;
-  HttpResponse response{200, search_answer(request.order, answer)};
-  if (answer.result.degraded) {
+  HttpResponse response{200, search_answer(request, result)};
+  if (result.degraded) {
     ++metrics_.degraded;
-    response.note = without_paths(answer.result.reason);
+    response.note = without_paths(result.reason);
   }
-  response.measures = {{"hits", static_cast<double>(answer.result.hits.size())},
-                       {"rescored", static_cast<double>(answer.result.rescored)},
-                       {"cached", static_cast<double>(answer.result.cached)}};
+  response.measures = {{"hits", static_cast<std::int64_t>(result.hits.size())},
+                       {"rescored", result.rescored},
+                       {"cached", result.cached}};
   return response;
 }
 

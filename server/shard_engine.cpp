@@ -79,12 +79,11 @@ class ShardEngine final : public Engine {
     return sum;
   }
 
-  SearchAnswer search(const SearchOrder& order, const StopSignal& stop) override {
-    if (order.explain) throw not_valid("`explain` is not possible over shards: ask the shard that has the document");
-    if (order.statistics && order.statistics->fields.empty()) throw not_valid("`statistics` names no field");
+  SearchResult search(const SearchOrder& order, const StopSignal& stop) override {
+    if (order.selection.explain)
+      throw not_valid("`explain` is not possible over shards: ask the shard that has the document");
     const auto start = Clock::now();
-    SearchAnswer answer;
-    SearchResult& result = answer.result;
+    SearchResult result;
     result.query = order.query;
     result.rescoring = order.rescore && !stages_.empty();
     const auto hits =
@@ -103,6 +102,8 @@ class ShardEngine final : public Engine {
         result.hits.resize(static_cast<std::size_t>(order.hits));
       }
     }
+    const std::string& only = order.selection.id;
+    std::erase_if(result.hits, [&](const SearchHit& hit) { return !only.empty() && hit.id != only; });
     if (order.texts == SearchSession::Texts::none) {
       for (SearchHit& hit : result.hits) {
         hit.text.clear();
@@ -110,7 +111,7 @@ class ShardEngine final : public Engine {
       }
     }
     result.total = time_since(start);
-    return answer;
+    return result;
   }
 
   bool can_rerank() const override { return !stages_.empty(); }
@@ -255,7 +256,7 @@ class ShardEngine final : public Engine {
 
 std::shared_ptr<Engine> open_shards(const std::vector<std::string>& urls, const std::string& token,
                                     const Config& config) {
-  return std::make_shared<ShardEngine>(urls, token, config);
+  return std::make_shared<ShardEngine>(urls, token, with_absolute_paths(config));
 }
 
 }  // namespace relucent::server

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 
 #include "plugin/rescoring/rescorer_implementation.h"
 #include "relucent/error.h"
@@ -83,10 +84,10 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                      const ModelQuery& query, std::int32_t n) const {
   if (n < 1) throw Error(ErrorKind::usage, "Rescorer", fmt::format("was asked for {} hits", n), "ask for at least 1");
-  const SecondStageResult result =
+  const auto details = std::make_shared<SecondStageResult>(
       implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
-                                   [this](auto scores, auto logits) { return combine(scores, logits); });
-
+                                   [this](auto scores, auto logits) { return combine(scores, logits); }));
+  const SecondStageResult& result = *details;
   const RescoredCandidates& rescored = result.rescored;
 
   auto hits = Lucene::Collection<Lucene::ScoreDocPtr>::newInstance();
@@ -128,6 +129,8 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
     answer->cached += stage.cached();
   }
   answer->times.passages = passages;
+  details->drop_inputs();
+  answer->details = details;
   return answer;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "plugin/rescoring/rescorer_implementation.h"
+#include "relucent/error.h"
 #include "relucent/rescorer.h"
 #include "relucent/stored_text.h"
 
@@ -93,7 +94,7 @@ Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& comb
     const auto& score = rescored.stages[i].scores[hit];
     if (!score) continue;
     explained = explain_stage(place_of(hit, rescored.stages[i]), *score, explained, stages[i], before, place,
-                              !result.embeddings[i].of(hit).empty());
+                              result.embeddings[i].has(hit));
     before = fmt::format("stage {}", i + 1);
     place.clear();
     last = i;
@@ -120,6 +121,22 @@ Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, co
   const SecondStageResult result =
       implementation_->stage().run(searcher, first_stage_hits(firstPass), query,
                                    [this](auto scores, auto logits) { return combine(scores, logits); });
+  return explain(result, firstPassExplanation, document);
+}
+
+Lucene::ExplanationPtr Rescorer::explain(const RescoredTopDocsPtr& rescored,
+                                         const Lucene::ExplanationPtr& firstPassExplanation,
+                                         std::int32_t document) const {
+  if (!rescored->details) {
+    throw Error(ErrorKind::usage, "Rescorer", "was asked to explain hits that it did not rescore",
+                "pass the hits that rescore() returned");
+  }
+  return explain(*rescored->details, firstPassExplanation, document);
+}
+
+Lucene::ExplanationPtr Rescorer::explain(const SecondStageResult& result,
+                                         const Lucene::ExplanationPtr& firstPassExplanation,
+                                         std::int32_t document) const {
   const auto wrapped = [&](double value, const std::string& description) {
     const auto root = node(value, description);
     root->addDetail(firstPassExplanation);

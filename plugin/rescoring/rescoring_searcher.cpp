@@ -125,4 +125,10 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   return rescorer_->explain(shared_from_this(), first, bm25, query.asked, document);
 }
 
+Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::QueryPtr& query, const RescoredTopDocsPtr& found,
+                                                  std::int32_t document) {
+  const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(BM25Searcher::createWeight(query), document);
+  return rescorer_->explain(found, bm25, document);
+}
+
 }  // namespace relucent

@@ -217,6 +217,12 @@ void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
 
 }  // namespace
 
+void SecondStageResult::drop_inputs() {
+  texts = {};
+  graphs.clear();
+  for (HitEmbeddings& stage : embeddings) stage.values = {};
+}
+
 bool Said::first_time(const std::string& reason) {
   constexpr std::size_t most = 100;
   const std::lock_guard lock(mutex_);

@@ -34,10 +34,10 @@ struct HitEmbeddings {
   std::vector<std::size_t> places;  ///< by hit: where its values begin, or kNone
   std::size_t size = 0;             ///< values per hit
 
+  bool has(std::size_t hit) const { return hit < places.size() && places[hit] != kNone; }
   /// Empty if the hit has none.
   std::span<const float> of(std::size_t hit) const {
-    return hit < places.size() && places[hit] != kNone ? std::span(values).subspan(places[hit], size)
-                                                       : std::span<const float>();
+    return has(hit) ? std::span(values).subspan(places[hit], size) : std::span<const float>();
   }
 };
 
@@ -53,6 +53,9 @@ struct SecondStageResult {
   /// [stages][hits]: records of graphs, for stages that need them; otherwise empty.
   std::vector<std::vector<std::optional<std::string>>> graphs;
   StopSignal stop;  ///< the deadline
+
+  /// Drops what only a scorer reads; what remains explains the hits' scores.
+  void drop_inputs();
 };
 
 /// Messages that a rescorer logs only once.

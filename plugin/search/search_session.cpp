@@ -50,6 +50,14 @@ bool has_no_words(const Lucene::QueryPtr& query) {
   return words && words->getClauses().empty();
 }
 
+SearchExplanation tree_of(const Lucene::ExplanationPtr& node) {
+  SearchExplanation tree{node->getValue(), to_utf8(node->getDescription()), {}};
+  if (const auto details = node->getDetails()) {
+    for (const Lucene::ExplanationPtr& detail : details) tree.details.push_back(tree_of(detail));
+  }
+  return tree;
+}
+
 }  // namespace
 
 struct SearchSession::Implementation {
@@ -160,6 +168,18 @@ struct SearchSession::Implementation {
     hit.text = join_fields(std::span(values).subspan(1), stop).text;
     return hit;
   }
+
+  bool has_id(std::int32_t document, const std::string& id, const StoredFields& stored, const StopSignal& stop) const {
+    return stored.read(document, wanted_fields(Texts::none, 0), stop).front() == id;
+  }
+
+  SearchExplanation explanation_of(const RescoreQueryPtr& query, const Lucene::TopDocsPtr& found,
+                                   std::int32_t document) const {
+    const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(searcher);
+    const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
+    return tree_of(rescoring && rescored ? rescoring->explain(query, rescored, document)
+                                         : searcher->explain(query, document));
+  }
 };
 
 SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax)
@@ -204,7 +224,8 @@ std::string SearchSession::scorer() const {
   return join(searcher->rescorer().stages(), "\n", line);
 }
 
-SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts) const {
+SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts,
+                                   const Selection& selection) const {
   const auto& self = *implementation_;
   if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
@@ -228,7 +249,12 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts
     if (const StopSignal* const outer = StopScope::current()) stop.stop = outer->stop;
     std::int64_t rank = 0;
     const StoredFields stored(self.searcher);
-    for (const auto& hit : found->scoreDocs) result.hits.push_back(self.hit_of(hit, ++rank, stored, texts, stop));
+    for (const auto& hit : found->scoreDocs) {
+      ++rank;
+      if (!selection.id.empty() && !self.has_id(hit->doc, selection.id, stored, stop)) continue;
+      result.hits.push_back(self.hit_of(hit, rank, stored, texts, stop));
+      if (selection.explain) result.hits.back().explanation = self.explanation_of(parsed, found, hit->doc);
+    }
   });
   result.total = time_since(start);
   return result;
@@ -253,18 +279,6 @@ std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::
     return texts;
   });
 }
-
-namespace {
-
-SearchExplanation tree_of(const Lucene::ExplanationPtr& node) {
-  SearchExplanation tree{node->getValue(), to_utf8(node->getDescription()), {}};
-  if (const auto details = node->getDetails()) {
-    for (const Lucene::ExplanationPtr& detail : details) tree.details.push_back(tree_of(detail));
-  }
-  return tree;
-}
-
-}  // namespace
 
 SearchExplanation SearchSession::explain(std::string_view query, std::int32_t document) const {
   const auto& self = *implementation_;

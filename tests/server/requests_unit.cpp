@@ -212,7 +212,8 @@ TEST(SearchRequests, AreReadWithinTheLimits) {
   const SearchRequest request =
       parse_search(R"({"query":"q","k":3,"explain":true,"texts":"full","timeout_ms":5})", small_limits());
   EXPECT_EQ(request.order.hits, 3);
-  EXPECT_TRUE(request.order.explain);
+  EXPECT_TRUE(request.order.selection.explain);
+  EXPECT_TRUE(request.whole_passages);
   EXPECT_EQ(request.order.texts, SearchSession::Texts::whole);
   EXPECT_EQ(request.timeout_ms, 5);
   EXPECT_EQ(search(R"({"query":"q"})"), "accepted");
@@ -220,8 +221,10 @@ TEST(SearchRequests, AreReadWithinTheLimits) {
   EXPECT_EQ(search(R"({"query":"q","k":21})"), "413 `k` is above 20");
   EXPECT_EQ(search(R"({"query":"q","k":0})"), "422 `k` is below 1");
   EXPECT_EQ(search(R"({"query":"q","k":6,"explain":true})"),
-            "413 `explain` is possible for `k` up to 5 ([server] explained_hits)");
-  EXPECT_EQ(search(R"({"query":"q","texts":1})"), "422 `texts` must be \"none\", \"snippet\" or \"full\"");
+            "413 `explain` is possible for `k` up to 5 ([server] explained_hits), or for one `id`");
+  EXPECT_EQ(search(R"({"query":"q","k":20,"explain":true,"id":"d"})"), "accepted");
+  EXPECT_EQ(search(R"({"query":"q","texts":1})"), "422 `texts` must be \"none\", \"snippet\", \"passage\" or \"full\"");
+  EXPECT_EQ(search(R"({"query":"q","statistics":{"fields":{}}})"), "422 `statistics` names no field");
 }
 
 TEST(SearchRequests, CarryStatisticsThereAndBack) {
@@ -261,18 +264,18 @@ TEST(Peers, AreNamedByHostAndPort) {
 }
 
 TEST(SearchAnswers, HaveBothScoresThePassageAndNoPaths) {
-  SearchAnswer answer;
-  answer.result.query = "q";
-  answer.result.degraded = true;
-  answer.result.reason = "/opt/models/secret/model.safetensors:3: is damaged";
-  SearchHit& hit = answer.result.hits.emplace_back();
+  SearchResult result;
+  result.query = "q";
+  result.degraded = true;
+  result.reason = "/opt/models/secret/model.safetensors:3: is damaged";
+  SearchHit& hit = result.hits.emplace_back();
   hit.id = "d\xff";
   hit.logit = 0.1F;
   hit.passage = {"text", "wörter", 4, 11, true};
-  answer.explanations.push_back({1, "from ../models/secret/x on cpu", {{2, "inner", {}}}});
-  SearchOrder order;
-  order.explain = true;
-  const std::string text = search_answer(order, answer);
+  hit.score = hit.first_stage_score = static_cast<double>(0.1F);
+  hit.explanation = {static_cast<double>(0.3F), "from ../models/secret/x on cpu", {{0.1, "inner", {}}}};
+  SearchRequest request;
+  const std::string text = search_answer(request, result);
   EXPECT_EQ(text.find("models"), std::string::npos) << text;
   const Answer json = Answer::parse(text);
   EXPECT_EQ(json["reason"], "model.safetensors:3: is damaged");
@@ -280,7 +283,26 @@ TEST(SearchAnswers, HaveBothScoresThePassageAndNoPaths) {
   EXPECT_EQ(json["hits"][0]["logit"].get<double>(), 0.1);
   EXPECT_EQ(json["hits"][0]["snippet"], "wörter");
   EXPECT_EQ(json["hits"][0]["passage"]["end"], 11);
-  EXPECT_EQ(json["hits"][0]["explanation"]["details"][0]["value"], 2);
+  EXPECT_FALSE(json["hits"][0]["passage"].contains("text"));
+  // The shortest numbers that read back to the same float, or to the same double.
+  EXPECT_NE(text.find(R"("score":0.1,)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("first_stage_score":0.1,)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("explanation":{"value":0.3,)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("details":[{"value":0.1,)"), std::string::npos) << text;
+  request.whole_passages = true;
+  const Answer whole = Answer::parse(search_answer(request, result));
+  EXPECT_EQ(whole["hits"][0]["passage"]["text"], "wörter");
+  EXPECT_FALSE(whole["hits"][0].contains("snippet"));
+}
+
+TEST(Requests, HaveALimitOfValues) {
+  EXPECT_TRUE(has_at_most(R"({"a":[1,2],"b":"[[[,,,"})", 9));
+  EXPECT_FALSE(has_at_most(R"({"a":[1,2],"b":"[[[,,,"})", 6));
+  EXPECT_TRUE(has_at_most(R"("\"[[[[")", 1));
+  EXPECT_FALSE(has_at_most(R"("\\"[[[[")", 1));
+  std::string many = R"({"query":"q","x":[0)";
+  for (std::size_t i = 0; i < kMaxValues; ++i) many += ",0";
+  EXPECT_EQ(search(many + "]}"), "413 the body has more than 100000 values and names");
 }
 
 TEST(Refusals, HidePathsAndKeepTheRest) {

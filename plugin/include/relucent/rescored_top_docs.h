@@ -6,6 +6,7 @@
 #include <TopDocs.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@
 
 namespace relucent {
 // NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
+
+struct SecondStageResult;
 
 /// A part of a document's stored text.
 struct HitPassage {
@@ -103,6 +106,8 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs {
   /// The sum over all stages. `parse` is known if RescoringQueryParser or makeTextQuery() made the query, `first_stage`
   /// if a RescoringSearcher searched.
   StageTimes times;
+
+  std::shared_ptr<const SecondStageResult> details;  ///< for Rescorer::explain(): the scores of the rescore window
 };
 using RescoredTopDocsPtr = boost::shared_ptr<RescoredTopDocs>;
 

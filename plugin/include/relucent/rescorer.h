@@ -21,6 +21,7 @@ namespace relucent {
 // NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 struct ModelQuery;
+struct SecondStageResult;
 
 /// The second stage as an explicit step for programs that run the first stage themselves; modelled on Apache Lucene's
 /// Rescorer. Thread-safe.
@@ -47,6 +48,10 @@ class RELUCENT_API Rescorer {
   Lucene::ExplanationPtr explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                  const Lucene::ExplanationPtr& firstPassExplanation, std::string_view queryText,
                                  std::int32_t document) const;
+  /// The same of what rescore() returned, from the scores that it computed: for any number of documents nothing is
+  /// scored again. Throws Error `usage` for hits that no rescorer returned.
+  Lucene::ExplanationPtr explain(const RescoredTopDocsPtr& rescored, const Lucene::ExplanationPtr& firstPassExplanation,
+                                 std::int32_t document) const;
 
   const Config& config() const noexcept;
   const Scorer& scorer() const noexcept;                       ///< the last stage's
@@ -65,6 +70,8 @@ class RELUCENT_API Rescorer {
                              const ModelQuery& query, std::int32_t n) const;
   Lucene::ExplanationPtr explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                  const Lucene::ExplanationPtr& firstPassExplanation, const ModelQuery& query,
+                                 std::int32_t document) const;
+  Lucene::ExplanationPtr explain(const SecondStageResult& result, const Lucene::ExplanationPtr& firstPassExplanation,
                                  std::int32_t document) const;
 
   struct Implementation;

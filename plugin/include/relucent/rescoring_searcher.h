@@ -31,6 +31,8 @@ class RELUCENT_API RescoringSearcher : public BM25Searcher {
 
   using BM25Searcher::explain;
   Lucene::ExplanationPtr explain(const Lucene::WeightPtr& weight, std::int32_t document) override;
+  /// Explains the score that search(query, n), which returned `found`, gave this hit. Scores nothing again.
+  Lucene::ExplanationPtr explain(const Lucene::QueryPtr& query, const RescoredTopDocsPtr& found, std::int32_t document);
 
   const Rescorer& rescorer() const noexcept;
 

@@ -36,6 +36,13 @@ struct SearchPassage {
   bool ends_field = false;         ///< nothing but white space follows it; known if texts are asked for
 };
 
+/// How a score came about, as Lucene explains it.
+struct SearchExplanation {
+  double value = 0;
+  std::string description;
+  std::vector<SearchExplanation> details;
+};
+
 struct SearchHit {
   std::int32_t document = 0;  ///< its number in the index as it was opened
   std::string id, text;       ///< text is empty unless asked for
@@ -48,6 +55,7 @@ struct SearchHit {
   std::vector<float> stage_logits;  ///< of the stages that scored it, from the first on
   bool truncated = false;
   std::optional<SearchPassage> passage;
+  std::optional<SearchExplanation> explanation;  ///< if asked for
 };
 
 /// A stage of the second stage that finished.
@@ -77,13 +85,6 @@ struct SearchResult {
   std::chrono::nanoseconds total{0};  ///< from the text to the hits, including reading stored ids and texts
 };
 
-/// How a score came about, as Lucene explains it.
-struct SearchExplanation {
-  double value = 0;
-  std::string description;
-  std::vector<SearchExplanation> details;
-};
-
 /// An index opened for searching, for hosts without Lucene++ types of their own: openSearcher(), the query parsers, the
 /// engine's own search() and the hits' stored fields behind one call. Thread-safe. Sees the index as it was when
 /// opened.
@@ -102,9 +103,16 @@ class RELUCENT_API SearchSession {
     whole
   };
 
+  /// Which of the best hits a search returns, and whether it explains them, which scores nothing again.
+  struct Selection {
+    std::string id;  ///< the hit with this id alone, if it is among the best; empty: all
+    bool explain = false;
+  };
+
   /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax, `interrupted`
   /// once the thread's StopScope is asked to stop.
-  SearchResult search(std::string_view query, std::int32_t n, Texts texts) const;
+  SearchResult search(std::string_view query, std::int32_t n, Texts texts, const Selection& selection) const;
+  SearchResult search(std::string_view query, std::int32_t n, Texts texts) const { return search(query, n, texts, {}); }
 
   /// The whole texts of documents by their ids, for which every document's id is read. Ids that the index lacks are
   /// left out; of documents with the same id the first counts. Throws Error.
