@@ -167,7 +167,7 @@ class OneServer(unittest.TestCase):
             self.assertEqual(self.server.get("/health", connection=connection).status, 200)
         connection.close()
         with self.server.socket() as one:
-            one.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+            one.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3)
             data = b""
             while data.count(b"HTTP/1.1 200") < 3:
                 part = one.recv(65536)
@@ -366,7 +366,7 @@ class Overload(unittest.TestCase):
     def test_a_client_that_leaves_frees_its_place(self):
         texts = [text for _, text in passages()] * 3
         body = json.dumps({"query": EGG, "texts": texts}).encode()
-        head = ("POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = ("POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n")
         with Server(PROGRAM, *DEVICE, profile="[server]\nconcurrency = 1\n") as server:
             sockets = [server.socket() for _ in range(10)]
