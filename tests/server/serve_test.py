@@ -238,7 +238,8 @@ class OneServer(unittest.TestCase):
 class Signals(unittest.TestCase):
     def test_sigterm_finishes_what_it_has_and_accepts_nothing_new(self):
         texts = [text for _, text in passages()][:40]
-        with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        profile = "[server]\ndrain_timeout_ms = 60000\n"
+        with Server(PROGRAM, *DEVICE, profile=profile) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
             wait_until_here(server, 8)
             idle = server.connect()
