@@ -54,7 +54,8 @@ class Slow(unittest.TestCase):
 
     def test_headers_and_bodies_that_trickle_in_are_cut(self):
         body = b'{"query":"q","texts":["a"]}'
-        whole = (b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        whole = (b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                 b"Content-Length: %d\r\n\r\n"
                  % len(body)) + body
         for begin in (10, whole.index(b"\r\n\r\n") + 6):
             with self.server.socket() as slow:
@@ -143,8 +144,8 @@ class Tricks(unittest.TestCase):
             one.sendall(raw)
             self.assertIn(b" 200 ", read_all(one).split(b"\r\n")[0])
         with self.server.socket() as one:
-            one.sendall(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-                        b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+            one.sendall(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
             self.assertIn(b" 100 ", one.recv(1000).split(b"\r\n")[0])
             one.sendall(body)
             self.assertIn(b" 200 ", read_all(one).split(b"\r\n")[0])
@@ -153,8 +154,8 @@ class Tricks(unittest.TestCase):
         with Server(PROGRAM, "--index", INDEX, *DEVICE) as server:
             with server.socket() as one:
                 body = json.dumps({"query": queries()[0]}).encode()
-                one.sendall(b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d"
-                            b"\r\n\r\n%s" % (len(body), body))
+                one.sendall(b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                            b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
                 server.process.send_signal(signal.SIGKILL)
                 server.process.wait(10)
                 self.assertIsNotNone(read_all(one, 5))

@@ -57,8 +57,8 @@ class Answer:
 
 
 class Server:
-    """A running server, on a free port unless told one. `profile`: the text of its TOML profile; `log`: where its access
-    log goes, "-" to `process.stdout`."""
+    """A running server, on a free port unless told one. `profile`: the text of its TOML profile; `log`: where its
+    access log goes, "-" to `process.stdout`."""
 
     def __init__(self, program, *flags, profile="", environment=None, port=0, log=None):
         self.folder = tempfile.TemporaryDirectory(prefix="relucent-serve-")
@@ -70,7 +70,8 @@ class Server:
             self.process = subprocess.Popen(
                 [program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
                  *map(str, flags)],
-                stdout=subprocess.PIPE if log == "-" else subprocess.DEVNULL, stderr=errors, env={**os.environ, **(environment or {})})
+                stdout=subprocess.PIPE if log == "-" else subprocess.DEVNULL, stderr=errors,
+                env={**os.environ, **(environment or {})})
         self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
 
     def said(self):
