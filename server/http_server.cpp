@@ -402,6 +402,7 @@ net::awaitable<void> HttpServer::Implementation::Connection::linger() {
   socket_.shutdown(tcp::socket::shutdown_send, failure);
   if (all_read_ || failure || server_.lingering >= kMaxLingering) co_return;
   set_lingering(true);
+  idle_ = true;  // nobody waits for it
   expires_after(kLingerTime);
   for (std::size_t total = 0; total < kLingerBytes; total += unread_.size()) {
     unread_ = {};

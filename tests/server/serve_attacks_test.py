@@ -282,7 +282,8 @@ class Smuggling(WithServer):
     def test_a_body_is_never_the_next_request(self):
         hidden = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         for coding in (b"gzip", b"identity", b"xchunked", b'"chunked"', b"gzip, chunked", b"chunked, gzip",
-                       b"CHUNKED, ", b"chunked, identity", b"\x0bchunked", b"chunked\t;q=1", b"", b"Identity", b"chunked chunked"):
+                       b"CHUNKED, ", b"chunked, identity", b"\x0bchunked", b"chunked\t;q=1", b"",
+                       b"Identity", b"chunked chunked"):
             self.assertEqual(self.answers(HEAD + b"Transfer-Encoding: " + coding + b"\r\n\r\n" + hidden), [400], coding)
         for fields in (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
                        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
@@ -307,7 +308,8 @@ class Smuggling(WithServer):
     def test_chunks_are_read_exactly(self):
         hidden = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         for body in (b"%x\r\n%s0\r\n\r\n" % (len(BODY), BODY), b"0x5\r\nhello\r\n0\r\n\r\n",
-                     b"-5\r\nhello\r\n0\r\n\r\n", b"5\nhello\r\n0\r\n\r\n", b"5 \r\nhello\r\n0\r\n\r\n", b"\r\nhello\r\n0\r\n\r\n",
+                     b"-5\r\nhello\r\n0\r\n\r\n", b"5\nhello\r\n0\r\n\r\n", b"5 \r\nhello\r\n0\r\n\r\n",
+                     b"\r\nhello\r\n0\r\n\r\n",
                      b"5;a\x00\r\nhello\r\n0\r\n\r\n", b"5;a\nb\r\nhello\r\n0\r\n\r\n", b"5\r\nhello\n0\r\n\r\n",
                      b"0\r\nA: b\nC: d\r\n\r\n", b"0000000000000005\r\nhello\r\n0\r\n\r\n"):
             self.assertEqual(self.answers(CHUNKED + body + hidden), [400], body)
