@@ -173,12 +173,12 @@ class Memory(WithServer):
             connections = [self.guarded.socket() for _ in range(100)]
             for one in connections:
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                send(one, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-0: ")
+                send(one, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX")
             end, number = time.monotonic() + 6, 0
             while time.monotonic() < end and number < 600:
                 number += 1
                 for one in connections:
-                    send(one, b"y" * 8000 + b"\r\nX-%d: " % number)
+                    send(one, b"-%d: " % number + b"y" * 8000 + b"\r\nX")
                 time.sleep(0.01)
             self.is_well(self.guarded)
             for one in connections:
