@@ -2,6 +2,7 @@
 send raises its memory by at most 64 MiB, and the others are answered. Memory is the peak during the attack."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -119,22 +120,25 @@ class Crowd:
             one.close()
 
 
-class WithServer(unittest.TestCase):
-    """Tests that share a server with a token and one without, both at the default settings."""
+@functools.cache
+def servers():
+    """One with a token and one without, both at the default settings."""
+    guarded = Server(PROGRAM, *DEVICE, environment={"RELUCENT_TOKEN": TOKEN})
+    unittest.addModuleCleanup(guarded.__exit__)
+    free = Server(PROGRAM, "--index", INDEX, *DEVICE)
+    unittest.addModuleCleanup(free.__exit__)
+    texts = [text for _, text in passages()][:30]
+    for _ in range(3):  # what the first requests load
+        free.post("/rerank", {"query": "q", "texts": texts})
+        free.post("/search", {"query": queries()[0]})
+        guarded.post("/rerank", {"query": "q", "texts": texts}, Authorization="Bearer " + TOKEN)
+    return guarded, free
 
+
+class WithServers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-        cls.guarded = Server(PROGRAM, *DEVICE, environment={"RELUCENT_TOKEN": TOKEN})
-        cls.addClassCleanup(cls.guarded.__exit__)
-        cls.open = Server(PROGRAM, "--index", INDEX, *DEVICE)
-        cls.addClassCleanup(cls.open.__exit__)
-        for _ in range(3):  # what the first requests load
-            texts = [text for _, text in passages()][:30]
-            cls.open.post("/rerank", {"query": "q", "texts": texts})
-            cls.open.post("/search", {"query": queries()[0]})
-            cls.guarded.post("/rerank", {"query": "q", "texts": texts}, Authorization="Bearer " + TOKEN)
+        cls.guarded, cls.open = servers()
 
     def is_well(self, server, seconds=5):
         """Others are answered, at the latest when the attacker's last connections are cut."""
@@ -147,7 +151,7 @@ class WithServer(unittest.TestCase):
             time.sleep(0.05)
 
 
-class Memory(WithServer):
+class Memory(WithServers):
     def test_a_chunk_extension_without_end(self):
         for server in (self.guarded, self.open):
             with memory_of(self, server), server.socket() as one:
@@ -175,11 +179,11 @@ class Memory(WithServer):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 send(one, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX")
             end, number = time.monotonic() + 6, 0
-            while time.monotonic() < end and number < 600:
+            while time.monotonic() < end and number < 150:
                 number += 1
                 for one in connections:
-                    send(one, b"-%d: " % number + b"y" * 8000 + b"\r\nX")
-                time.sleep(0.01)
+                    send(one, b"-%d: " % number + b"y" * 12000 + b"\r\nX")
+                time.sleep(0.03)
             self.is_well(self.guarded)
             for one in connections:
                 one.close()
@@ -273,7 +277,7 @@ class LittleMemory(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
 
-class Smuggling(WithServer):
+class Smuggling(WithServers):
     def answers(self, raw):
         with self.open.socket() as one:
             send(one, raw)
@@ -330,7 +334,7 @@ class Smuggling(WithServer):
             self.assertEqual(statuses(answer_of(one, 3)), [401])
 
 
-class Hosts(WithServer):
+class Hosts(WithServers):
     PATHS = ("/health", "/ready", "/info", "/metrics", "/", "/page.js", "/rerank", "/nothing")
 
     def statuses_for(self, server, host):
@@ -449,7 +453,7 @@ class Stuck(unittest.TestCase):
         with Server(PROGRAM, profile=f'[rescorer]\nmodule = "{module}"\n') as server, server.socket() as one:
             send(one, SMALL)
             while server.metric("computing") < 1:
-                time.sleep(0.01)
+                time.sleep(0.03)
             server.process.send_signal(signal.SIGTERM)
             server.wait_for("finishing")
             start = time.monotonic()
@@ -458,5 +462,7 @@ class Stuck(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], 4096), files[1]))
     build_index(PROGRAM, INDEX)
     unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)
