@@ -52,8 +52,8 @@ constexpr std::chrono::seconds kLingerTime{2};
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxLingering = 256;
 constexpr std::chrono::milliseconds kTick{20};
-constexpr std::chrono::milliseconds kPause{100};  // after a failure that may pass: no descriptor left, no memory
-constexpr std::chrono::seconds kPatience{1};      // with a client that may have left
+constexpr std::chrono::milliseconds kPause{100};     // after a failure that may pass: no descriptor left, no memory
+constexpr std::chrono::milliseconds kPatience{500};  // with a client that may have left
 constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 

@@ -1,6 +1,7 @@
 # Tests of the room `server`.
 relucent_test(server_tests LABELS unit threads server
-              SOURCES server/parser_unit.cpp
+              SOURCES server/access_log_unit.cpp
+                      server/parser_unit.cpp
                       server/queue_unit.cpp
                       server/requests_unit.cpp
               LIBRARIES relucent_server)

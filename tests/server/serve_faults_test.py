@@ -263,6 +263,8 @@ class Hostile(unittest.TestCase):
                         one.settimeout(10)
                         try:
                             data = one.recv(65536)
+                            if len(data) < 12:  # the first bytes may come before the others
+                                data += one.recv(65536)
                         except ConnectionError:
                             data = b""
                 except ConnectionError:
@@ -283,7 +285,9 @@ class Hostile(unittest.TestCase):
                   f"memory {after_start:.0f} MB after a quarter, {grown:+.1f} MB since", file=sys.stderr)
             if not server.sanitized():  # AddressSanitizer keeps what was freed
                 self.assertLess(grown, 30)
-            self.assertEqual(server.metric("computing"), 0)
+            end = time.monotonic() + 10  # for requests whose clients have left
+            while server.metric("computing") > 0:
+                self.assertLess(time.monotonic(), end)
             self.assertEqual(server.stop(), 0, server.said())
         # The generator reaches both sides.
         for wanted in (200, 400, 404, 405, 413, 415, 422):
