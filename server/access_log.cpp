@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "relucent/error.h"
 #include "relucent/times.h"
-#include "server/json.h"
+#include "server/json_object.h"
 
 namespace relucent::server {
 namespace {
@@ -74,19 +74,20 @@ void AccessLog::reopen() {
 
 void AccessLog::add(const HttpRequest& request, const HttpResponse& response, const std::string& client, bool cut) {
   if (file_.empty()) return;
-  Answer line{{"time", now()},
-              {"client", shortened(client)},
-              {"method", shortened(request.method)},
-              {"path", shortened(request.path)},
-              {"status", response.status},
-              {"milliseconds", in_milliseconds(time_since(request.arrived))}};
+  JsonObject line;
+  line.text("time", now())
+      .text("client", shortened(client))
+      .text("method", shortened(request.method))
+      .text("path", shortened(request.path))
+      .number("status", response.status)
+      .number("milliseconds", in_milliseconds(time_since(request.arrived)));
   for (const auto& [name, value] : response.measures) {
-    line[name] = std::visit([](auto number) { return Answer(number); }, value);
+    line.number(name, std::visit([](auto number) { return static_cast<double>(number); }, value));
   }
-  if (!response.note.empty()) line["note"] = response.note;
-  if (cut) line["cut"] = true;
-  if (const auto agent = request.header("user-agent"); !agent.empty()) line["user_agent"] = shortened(agent);
-  append(to_text(line) + "\n");
+  if (!response.note.empty()) line.text("note", response.note);
+  if (cut) line.flag("cut", true);
+  if (const auto agent = request.header("user-agent"); !agent.empty()) line.text("user_agent", shortened(agent));
+  append(line.str() + "\n");
 }
 
 void AccessLog::append(const std::string& line) {
@@ -122,7 +123,7 @@ void AccessLog::tell_dropped() {
   const std::uint64_t dropped = dropped_;
   if (dropped == told_) return;
   try {
-    write(to_text(Answer{{"time", now()}, {"dropped", dropped - told_}}) + "\n");
+    write(JsonObject().text("time", now()).number("dropped", static_cast<double>(dropped - told_)).str() + "\n");
     told_ = dropped;
   } catch (const std::exception&) {  // no memory; the next time
   }

@@ -52,7 +52,8 @@ constexpr std::chrono::seconds kLingerTime{2};
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxLingering = 256;
 constexpr std::chrono::milliseconds kTick{20};
-constexpr std::chrono::milliseconds kPause{100};  // after a failure that may pass: no descriptor left, no memory
+constexpr std::chrono::milliseconds kPause{100};     // after a failure that may pass: no descriptor left, no memory
+constexpr std::chrono::milliseconds kPatience{500};  // with a client that may have left
 constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -220,8 +221,9 @@ class HttpServer::Implementation::Connection : public std::enable_shared_from_th
   bool all_read_ = false;  // of the request that is answered
   bool old_version_ = false;
   bool lingers_ = false;
-  std::size_t held_ = 0;   // of server_.held
-  std::size_t begun_ = 0;  // bytes of the answer that were sent before it was there
+  std::size_t held_ = 0;                        // of server_.held
+  std::size_t begun_ = 0;                       // bytes of the answer that were sent before it was there
+  std::optional<Clock::time_point> shut_down_;  // when the client's end was found shut down
   std::optional<std::stop_source> client_gone_;
   std::shared_ptr<Mailbox> mailbox_;
   net::steady_timer answered_;  // cancelled when the answer is there
@@ -343,13 +345,15 @@ net::awaitable<HttpResponse> HttpServer::Implementation::Connection::handled(std
 }
 
 /// Who has shut down its end may have left, or only be done with sending. The beginning of the answer tells: the
-/// system of a client that left replies with a reset.
+/// system of a client that left replies with a reset. Most answers come before that.
 void HttpServer::Implementation::Connection::client_ended(int events) {
   if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
     client_gone_->request_stop();
     return;
   }
-  if ((events & POLLRDHUP) == 0 || begun_ > 0) return;
+  const auto now = Clock::now();
+  if (!shut_down_) shut_down_ = now;
+  if (begun_ > 0 || now - *shut_down_ < kPatience) return;
   const ssize_t sent = ::send(descriptor(), kVersion.data(), kVersion.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent > 0) begun_ = static_cast<std::size_t>(sent);
 }
@@ -398,6 +402,7 @@ net::awaitable<void> HttpServer::Implementation::Connection::linger() {
   socket_.shutdown(tcp::socket::shutdown_send, failure);
   if (all_read_ || failure || server_.lingering >= kMaxLingering) co_return;
   set_lingering(true);
+  idle_ = true;  // nobody waits for it
   expires_after(kLingerTime);
   for (std::size_t total = 0; total < kLingerBytes; total += unread_.size()) {
     unread_ = {};

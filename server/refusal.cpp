@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "server/json.h"
+#include "server/json_object.h"
 
 namespace relucent::server {
 namespace {
@@ -76,10 +76,11 @@ Refusal refusal_of(const Error& error) {
 }
 
 HttpResponse answer_of(const Refusal& refusal) {
+  const std::string_view message = refusal.what();
   HttpResponse response{
       refusal.status(),
-      to_text({{"error", refusal.what()}, {"error_type", refusal.type()}, {"message", refusal.what()}})};
-  response.note = refusal.what();
+      JsonObject().text("error", message).text("error_type", refusal.type()).text("message", message).str()};
+  response.note = message;
   if (refusal.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (refusal.status() == 429 || refusal.status() == 503) response.headers.emplace_back("Retry-After", "1");
   return response;

@@ -16,6 +16,7 @@
 #include "relucent/threads.h"
 #include "relucent/version.h"
 #include "server/json.h"
+#include "server/json_object.h"
 #include "server/origin.h"
 #include "server/page.h"
 #include "server/refusal.h"
@@ -231,7 +232,7 @@ HttpResponse Service::answer_now(const HttpRequest& request) const {
     return answer_of({404, "Validation", "there is nothing at this path"});
   }
   if (!get) return not_allowed("GET, HEAD");
-  if (request.path == "/health") return {200, to_text({{"status", "ok"}})};
+  if (request.path == "/health") return {200, JsonObject().text("status", "ok").str()};
   if (request.path == "/ready") return ready();
   require_token(request);
   if (request.path == "/info") return info();
@@ -399,7 +400,7 @@ HttpResponse Service::overloaded() const {
 HttpResponse Service::draining_answer() const { return answer_of({503, "Unhealthy", "the server is ending"}); }
 
 HttpResponse Service::ready() const {
-  return draining_ ? draining_answer() : HttpResponse{200, to_text({{"status", "ready"}})};
+  return draining_ ? draining_answer() : HttpResponse{200, JsonObject().text("status", "ready").str()};
 }
 
 HttpResponse Service::info() const {

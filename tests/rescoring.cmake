@@ -42,7 +42,7 @@ relucent_test(rescoring_golden LABELS golden heavy plugin
 # Scorer modules: the documentation's example, and ones that go wrong.
 set(modules ${PROJECT_BINARY_DIR}/tests/modules)
 add_library(my_scorer MODULE ${PROJECT_SOURCE_DIR}/docs/examples/my_scorer.cpp)
-foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEGER RETURNS_NULL)
+foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEGER RETURNS_NULL HANGS)
   string(TOLOWER rescoring_module_${variant} module)
   add_library(${module} MODULE plugin/rescoring/module_fault.cpp)
   target_compile_definitions(${module} PRIVATE VARIANT=${variant})

@@ -1,12 +1,14 @@
 # Tests of the room `server`.
 relucent_test(server_tests LABELS unit threads server
-              SOURCES server/queue_unit.cpp
+              SOURCES server/access_log_unit.cpp
+                      server/parser_unit.cpp
+                      server/queue_unit.cpp
                       server/requests_unit.cpp
               LIBRARIES relucent_server)
 
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)
-  foreach(name serve serve_faults shards recipes replicas page)
+  foreach(name serve serve_attacks serve_faults shards recipes replicas page)
     add_test(NAME server_${name}
              COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/server/${name}_test.py $<TARGET_FILE:relucent_program>
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

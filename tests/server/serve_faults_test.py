@@ -54,7 +54,8 @@ class Slow(unittest.TestCase):
 
     def test_headers_and_bodies_that_trickle_in_are_cut(self):
         body = b'{"query":"q","texts":["a"]}'
-        whole = (b"POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        whole = (b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                 b"Content-Length: %d\r\n\r\n"
                  % len(body)) + body
         for begin in (10, whole.index(b"\r\n\r\n") + 6):
             with self.server.socket() as slow:
@@ -72,13 +73,13 @@ class Slow(unittest.TestCase):
                             pass
                 self.assertLess(time.monotonic() - start, 2.5)
         self.assertGreaterEqual(self.server.metric("cut_total"), 2)
-        self.assertTrue(any(line["status"] == 408 for line in self.server.access_log()))
+        self.server.logged(status=408)
 
     def test_connections_without_a_request_are_closed(self):
         with self.server.socket() as silent:
             self.assertLess(self.seconds_until_cut(silent), 3)
         with self.server.socket() as idle:
-            idle.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertLess(self.seconds_until_cut(idle), 3)
 
     def test_too_many_connections_are_told_so_and_the_server_recovers(self):
@@ -97,7 +98,7 @@ class Slow(unittest.TestCase):
             deaf.connect(("127.0.0.1", self.server.port))
             text = "x" * 500_000
             body = json.dumps({"query": "q", "texts": [text] * 30, "return_text": True}).encode()
-            deaf.sendall(b"POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            deaf.sendall(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                          b"Content-Length: %d\r\n\r\n" % len(body) + body)
             end = time.monotonic() + 30
             while not any(line.get("cut") and line["status"] == 200 for line in self.server.access_log()):
@@ -137,14 +138,14 @@ class Tricks(unittest.TestCase):
 
     def test_a_chunked_body_and_expect_continue_work(self):
         body = b'{"query":"q","texts":["a"]}'
-        raw = (b"POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        raw = (b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
                b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
         with self.server.socket() as one:
             one.sendall(raw)
             self.assertIn(b" 200 ", read_all(one).split(b"\r\n")[0])
         with self.server.socket() as one:
-            one.sendall(b"POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
-                        b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+            one.sendall(b"POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
             self.assertIn(b" 100 ", one.recv(1000).split(b"\r\n")[0])
             one.sendall(body)
             self.assertIn(b" 200 ", read_all(one).split(b"\r\n")[0])
@@ -153,8 +154,8 @@ class Tricks(unittest.TestCase):
         with Server(PROGRAM, "--index", INDEX, *DEVICE) as server:
             with server.socket() as one:
                 body = json.dumps({"query": queries()[0]}).encode()
-                one.sendall(b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d"
-                            b"\r\n\r\n%s" % (len(body), body))
+                one.sendall(b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                            b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
                 server.process.send_signal(signal.SIGKILL)
                 server.process.wait(10)
                 self.assertIsNotNone(read_all(one, 5))
@@ -222,7 +223,7 @@ class Generator:
                                                                       "/metrics", "/../../etc/passwd", "/%00", "*",
                                                                       "/" + "a" * self.random.choice([10, 20000])])
         body = self.body()
-        headers = [f"Content-Length: {len(body)}", "Content-Type: application/json", "Host: x"]
+        headers = [f"Content-Length: {len(body)}", "Content-Type: application/json", "Host: localhost"]
         trick = self.random.randrange(25)
         if trick == 0:
             headers[0] = "Content-Length: " + self.random.choice(
@@ -262,6 +263,8 @@ class Hostile(unittest.TestCase):
                         one.settimeout(10)
                         try:
                             data = one.recv(65536)
+                            if len(data) < 12:  # the first bytes may come before the others
+                                data += one.recv(65536)
                         except ConnectionError:
                             data = b""
                 except ConnectionError:
@@ -282,7 +285,9 @@ class Hostile(unittest.TestCase):
                   f"memory {after_start:.0f} MB after a quarter, {grown:+.1f} MB since", file=sys.stderr)
             if not server.sanitized():  # AddressSanitizer keeps what was freed
                 self.assertLess(grown, 30)
-            self.assertEqual(server.metric("computing"), 0)
+            end = time.monotonic() + 10  # for requests whose clients have left
+            while server.metric("computing") > 0:
+                self.assertLess(time.monotonic(), end)
             self.assertEqual(server.stop(), 0, server.said())
         # The generator reaches both sides.
         for wanted in (200, 400, 404, 405, 413, 415, 422):

@@ -57,19 +57,21 @@ class Answer:
 
 
 class Server:
-    """A running server, on a free port unless told one. `profile`: the text of its TOML profile."""
+    """A running server, on a free port unless told one. `profile`: the text of its TOML profile; `log`: where its
+    access log goes, "-" to `process.stdout`."""
 
-    def __init__(self, program, *flags, profile="", environment=None, port=0):
+    def __init__(self, program, *flags, profile="", environment=None, port=0, log=None):
         self.folder = tempfile.TemporaryDirectory(prefix="relucent-serve-")
         self.profile = Path(self.folder.name) / "profile.toml"
         self.profile.write_text(profile, encoding="utf-8")
-        self.log = Path(self.folder.name) / "access.jsonl"
+        self.log = log or Path(self.folder.name) / "access.jsonl"
         self.errors = Path(self.folder.name) / "stderr"
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
                 [program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
                  *map(str, flags)],
-                stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, **(environment or {})})
+                stdout=subprocess.PIPE if log == "-" else subprocess.DEVNULL, stderr=errors,
+                env={**os.environ, **(environment or {})})
         self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
 
     def said(self):
@@ -159,6 +161,8 @@ class Server:
         with contextlib.suppress(ProcessLookupError):
             self.process.kill()
         self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
         self.folder.cleanup()
 
 

@@ -216,7 +216,7 @@ class OneServer(unittest.TestCase):
             self.assertEqual(self.server.get("/health", connection=connection).status, 200)
         connection.close()
         with self.server.socket() as one:
-            one.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+            one.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3)
             data = b""
             while data.count(b"HTTP/1.1 200") < 3:
                 part = one.recv(65536)
@@ -287,7 +287,8 @@ class OneServer(unittest.TestCase):
 class Signals(unittest.TestCase):
     def test_sigterm_finishes_what_it_has_and_accepts_nothing_new(self):
         texts = [text for _, text in passages()][:40]
-        with Server(PROGRAM, *DEVICE) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        profile = "[server]\ndrain_timeout_ms = 60000\n"
+        with Server(PROGRAM, *DEVICE, profile=profile) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = [pool.submit(server.post, "/rerank", {"query": q, "texts": texts}) for q in queries()[:8]]
             wait_until_here(server, 8)
             idle = server.connect()
@@ -415,7 +416,7 @@ class Overload(unittest.TestCase):
     def test_a_client_that_leaves_frees_its_place(self):
         texts = [text for _, text in passages()] * 3
         body = json.dumps({"query": EGG, "texts": texts}).encode()
-        head = ("POST /rerank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = ("POST /rerank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n")
         with Server(PROGRAM, *DEVICE, profile="[server]\nconcurrency = 1\n") as server:
             sockets = [server.socket() for _ in range(10)]

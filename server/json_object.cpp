@@ -1,0 +1,34 @@
+#include "server/json_object.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "server/json.h"
+
+namespace relucent::server {
+
+void JsonObject::begin(std::string_view name) {
+  if (text_.size() > 1) text_ += ',';
+  fmt::format_to(std::back_inserter(text_), "\"{}\":", name);
+}
+
+JsonObject& JsonObject::text(std::string_view name, std::string_view value) {
+  begin(name);
+  text_ += to_text(Answer(value));
+  return *this;
+}
+
+JsonObject& JsonObject::number(std::string_view name, double value) {
+  begin(name);
+  fmt::format_to(std::back_inserter(text_), "{}", value);
+  return *this;
+}
+
+JsonObject& JsonObject::flag(std::string_view name, bool value) {
+  begin(name);
+  text_ += value ? "true" : "false";
+  return *this;
+}
+
+}  // namespace relucent::server
