@@ -188,8 +188,9 @@ function card(hit, order, words) {
   }
   scores.append(element("span", "", "BM25 " + places.format(hit.first_stage_score) + ", rank " + hit.first_stage_rank));
   if (hit.truncated) scores.append(element("span", "note", "read in part"));
-  title.append(scores, element("div", "actions", opener("Explain", "Explaining…", item, () => explanationOf(hit, order)),
-                               opener("Full text", "Reading…", item, () => wholeTextOf(hit, order, words))));
+  const actions = element("div", "actions", opener("Explain", "Explaining…", item, () => explanationOf(hit, order)),
+                          opener("Full text", "Reading…", item, () => wholeTextOf(hit, order, words)));
+  title.append(scores, actions);
   item.append(title, textOf(hit, words));
   item.tabIndex = -1;
   item.dataset.rank = hit.rank;
@@ -337,8 +338,8 @@ async function search(page = 1, remember = true) {
     say("");
     document.title = "Relucent";
     return showEmpty("Ask a question, or name what you look for",
-                     "Type it above and press Enter. BM25 finds the documents that have its words; the model reads the " +
-                     "best of them and puts those first that answer.");
+                     "Type it above and press Enter. BM25 finds the documents that have its words; the model reads " +
+                     "the best of them and puts those first that answer.");
   }
   at("query").blur();  // so that the keys move through the hits
   if (remember) history.pushState(null, "", addressOf(order));
