@@ -341,7 +341,7 @@ std::vector<Key> make_schema() {
       whole_number_key("server", "texts", FIELD(server.texts), {1, 1'000'000}, "How many texts a request may have."),
       whole_number_key("server", "hits", FIELD(server.hits), {1, 100'000}, "How many hits a search may ask for."),
       whole_number_key("server", "explained_hits", FIELD(server.explained_hits), {0, 1000},
-                       "How many hits a search with `explain` may ask for: each takes as long as a search."),
+                       "How many hits a search with `explain` may ask for. 0 turns explanations off."),
       whole_number_key("server", "request_timeout_ms", FIELD(server.request_timeout), {1, largest},
                        "Deadline in milliseconds of a request, from its arrival; a request can ask for a shorter one."),
       whole_number_key("server", "read_timeout_ms", FIELD(server.read_timeout), {1, largest},

@@ -4,11 +4,13 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/file/mapped_file.h"
 #include "base/utf8.h"
+#include "model/tokenizer/base64.h"
 #include "model/tokenizer/fingerprint.h"
 #include "model/tokenizer/pair_template.h"
 #include "model/tokenizer/sentencepiece_file.h"

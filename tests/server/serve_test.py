@@ -169,10 +169,10 @@ class OneServer(unittest.TestCase):
         folder = Path(SCRATCH.name) / "private place" / "parts"
         folder.mkdir(parents=True)
         build_index(PROGRAM, folder / "a.index")
-        here = os.getcwd()
+        here, program = os.getcwd(), str(Path(PROGRAM).resolve())
         try:
             os.chdir(SCRATCH.name)
-            server = Server(PROGRAM, "--index", "private place/parts/a.index", *DEVICE,
+            server = Server(program, "--index", "private place/parts/a.index", *DEVICE,
                             profile='[index]\nid_field = "absent"\n')
         finally:
             os.chdir(here)

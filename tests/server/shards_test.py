@@ -1,5 +1,5 @@
-"""A front (`relucent serve --shards`) whose shards are hostile or damaged: whatever they answer, its memory stays within
-what was asked for, the client hears that a shard is at fault, and no work outlives the client."""
+"""A front (`relucent serve --shards`) whose shards are hostile or damaged: whatever they answer, its memory stays
+within what was asked for, the client hears that a shard is at fault, and no work outlives the client."""
 
 import contextlib
 import json
@@ -30,7 +30,8 @@ def hits(count, total=None, **changed):
 
 def reply(body, status=200):
     body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return [b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body)), body]
+    head = b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+    return [head, body]
 
 
 class Shard:
@@ -121,8 +122,9 @@ class Front(unittest.TestCase):
 
     def test_statistics_are_bounded_too(self):
         many = {f"w{i}": 1 for i in range(2_000_000)}
-        for name, body in (("words", statistics(**many)), ("fields", {"fields": {f"f{i}": {} for i in range(2_000_000)}}),
-                           ("arrays", b'{"fields":[' + b"[]," * 20_000_000 + b"0]}")):
+        cases = {"words": statistics(**many), "fields": {"fields": {f"f{i}": {} for i in range(2_000_000)}},
+                 "arrays": b'{"fields":[' + b"[]," * 20_000_000 + b"0]}"}
+        for name, body in cases.items():
             grown = self.is_the_shards_fault({"/statistics": reply(body)})
             print(f"statistics of many {name}: {grown:+.0f} MiB")
             self.assertLess(grown, 8, name)

@@ -206,6 +206,9 @@ TEST_F(RescoringRescorer, ExplanationsHaveTheScoreOfTheSearch) {
         const auto explained = rescorer.explain(gaps_searcher, pass, bm25, "words", hit->doc);
         EXPECT_EQ(explained->getValue(), hit->score);
         EXPECT_NE(explained->toString().find(bm25->getDescription()), Lucene::String::npos);
+        const std::size_t calls = scorer->sizes.size();
+        EXPECT_EQ(rescorer.explain(answer, bm25, hit->doc)->toString(), explained->toString());
+        EXPECT_EQ(scorer->sizes.size(), calls) << "the window was scored again";
       }
     }
   }
@@ -221,6 +224,11 @@ TEST_F(RescoringRescorer, ExplanationsNameTheModelTheRankAndWhatWasCutOff) {
                            "first-stage rank 3"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   }
+}
+
+TEST_F(RescoringRescorer, ExplainsTheHitsOfARescorerAlone) {
+  const auto others = newLucene<RescoredTopDocs>(0, Lucene::Collection<Lucene::ScoreDocPtr>::newInstance(), 0);
+  EXPECT_THROW(Rescorer(config, scorer).explain(others, searcher->explain(term_query("word"), 2), 2), Error);
 }
 
 TEST_F(RescoringRescorer, RefusesToReturnFewerThanOneHit) {
