@@ -13,15 +13,15 @@
 namespace relucent {
 namespace {
 
-/// The remedies of errors about GPUs are for those who asked for one.
-std::string without_remedy(const Error& error) {
-  return error.place().empty() ? error.problem() : fmt::format("{}: {}", error.place(), error.problem());
-}
-
 /// The first working GPU that can run this encoder in this precision, else the CPU, with the reason in its BackendInfo.
 std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                            const BackendOptions& options) {
-  std::string why_no_gpu = "no GPU is usable";
+  std::string problem = "no GPU is usable", why_no_gpu = problem;
+  const auto note = [&](const Error& error) {
+    problem = error.place().empty() ? error.problem() : fmt::format("{}: {}", error.place(), error.problem());
+    // A remedy that names a device is for those who chose one.
+    why_no_gpu = error.remedy().find("device = \"") == std::string::npos ? error.what() : problem;
+  };
   // Only the CPU backend has instruction sets to choose from.
   if (!options.instruction_set.empty()) return cpu::make_backend(description, weights, options);
   if (options.precision == Precision::int8) {
@@ -34,15 +34,15 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
       try {
         return cuda::make_backend(description, weights, on_gpu);
       } catch (const Error& error) {  // try the next one
-        why_no_gpu = without_remedy(error);
+        note(error);
       }
     }
   } catch (const Error& error) {
-    why_no_gpu = without_remedy(error);
+    note(error);
   }
   if (options.precision == Precision::fp16 || options.precision == Precision::tf32) {
     throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(options.precision)),
-                "needs a GPU, but none is usable: " + why_no_gpu, "use precision = \"auto\"");
+                "needs a GPU, but none is usable: " + problem, "use precision = \"auto\"");
   }
   return cpu::make_backend(description, weights, options, why_no_gpu);
 }

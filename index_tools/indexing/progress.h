@@ -19,8 +19,8 @@ struct ProgressLine {
 };
 
 /// The line for a terminal of that many columns, at most columns - 1 of them: where it is narrow, the bar shrinks, then
-/// the bar, the rate, the documents, the time left and the end of the operation are dropped, in this order. 0 columns: a
-/// line for a log, without a bar.
+/// the bar, the rate, the documents, the time left and the end of the operation are dropped, in this order. 0 columns:
+/// a line for a log, without a bar.
 std::string format_progress(const ProgressLine& line, std::size_t columns);
 
 /// Shows the progress of long work on standard error: a line that is updated in place on a terminal, else one line per

@@ -184,7 +184,8 @@ TEST_F(RescoringDevice, TheLogSaysWhyThereIsNoGpu) {
   }
   std::ostringstream log;
   log << std::ifstream(config.log.file).rdbuf();
-  EXPECT_NE(log.str().find("no GPU is used: CUDA driver: there is none"), std::string::npos) << log.str();
+  EXPECT_NE(log.str().find("no GPU is used: CUDA driver: there is none; install NVIDIA's driver"), std::string::npos)
+      << log.str();
 }
 
 /// What a fake module was asked, and a gate at which it waits while it makes a backend.
