@@ -92,9 +92,10 @@ TEST(CudaDriverLibrary, HasEveryFunctionThatIsLookedFor) {
       {"cuMemGetInfo",
        {RELUCENT_SYMBOL(cuMemGetInfo), same_type<decltype(Driver::memory), PFN_cuMemGetInfo_v3020, 3020>()}},
   };
-  // The machine's driver, or the toolkit's stub of it, which has the same symbols.
+  // The machine's driver, or the toolkit's stub of it, which has the same symbols; the stub where the runtime, which
+  // would take it for a driver, does not find it.
   void* library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) library = ::dlopen(RELUCENT_CUDA_STUB, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) library = ::dlmopen(LM_ID_NEWLM, RELUCENT_CUDA_STUB, RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << "neither libcuda.so.1 nor the toolkit's stub of it: install the toolkit's driver "
                                  "development files; "
                               << ::dlerror();
