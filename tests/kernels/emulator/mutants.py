@@ -40,7 +40,7 @@ TESTS = {
 
 # What no pattern finds: (name, file, as it is in one place or more, as it must not be).
 WRITTEN = [
-    ("one-buffer", "attention.cu", "(chunk - part.first) % 2 * B::kBuffer", "0 * B::kBuffer"),
+    ("one-buffer", "attention.cu", "chunk % 2 * B::kBuffer", "0 * B::kBuffer"),
     ("one-tile", "last_attention.cu", "tile % 2 * kTile", "0 * kTile"),
     ("queries-in-first-buffer", "attention.cu", "queries = shared + B::kBuffer", "queries = shared"),
     ("swapped-key-fragments", "attention.cu", "low[2] = {key[0], key[1]}", "low[2] = {key[1], key[0]}"),
@@ -51,7 +51,7 @@ WRITTEN = [
     ("misaligned-tiles", "last_attention.cu", "kTileStride = kFeatures + 8", "kTileStride = kFeatures + 4"),
     ("misaligned-gamma", "norm.cu", "load(norm.gamma + first + k", "load(norm.gamma + 1 + first + k"),
     ("no-rescaling", "attention.cu", "total[half] = total[half] * keep + sum", "total[half] = total[half] + sum"),
-    ("parts-overlap", "keys.h", "first = chunks * tile.index / parts", "first = 0"),
+    ("parts-overlap", "keys.h", "first = parts == 1 ? 0 : chunks * tile.index / parts / 2 * 2", "first = 0"),
     ("parts-without-maximum", "attention.cu", "power(of_part[work.head_size] - highest)", "power(0)"),
 ]
 # How sums of [CLS] are merged moves a logit less than 16 bits may: (the .cu file that shows it, tests).
