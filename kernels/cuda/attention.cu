@@ -246,9 +246,7 @@ __global__ void __launch_bounds__(kMaxHeadSize) merge_parts(AttentionWork work, 
   if (count == 1 || feature >= work.head_size) return;
   // Scores are times log2(e), but for those of the exact kernel.
   const auto power = [](float x) { return sizeof(T) == 4 ? expf(x) : exp2f(x); };
-  const auto sums = [&](int part) {
-    return KeyPart::sums(work, sequence, part) + blockIdx.x * (work.head_size + 2);
-  };
+  const auto sums = [&](int part) { return KeyPart::sums(work, sequence, part) + blockIdx.x * (work.head_size + 2); };
   float highest = -INFINITY, value = 0, total = 0;
   for (int part = 0; part < count; ++part) highest = fmaxf(highest, sums(part)[work.head_size]);
   for (int part = 0; part < count; ++part) {
