@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs every test: installs missing packages, builds, and runs the whole suite in the release build, then the relevant
 # parts under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer.
-#   ./test.sh            everything
-#   ./test.sh --fast     only the release suite
+#   ./test.sh              everything
+#   ./test.sh --fast       only the release suite
+#   ./test.sh --long PART  what takes longer than continuous integration may; run again, it resumes. Parts:
+#                          mutants   every CUDA kernel broken in every place, on the emulator
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -72,6 +74,21 @@ work_in_memory() {
   export TMPDIR
   trap 'rm -rf "$TMPDIR"' EXIT
 }
+
+# Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
+long_part() {  # PART
+  case $1 in
+    mutants)
+      build release cuda_mutant_programs
+      python3 tests/kernels/emulator/mutants.py build/release
+      ;;
+    *) echo "unknown part \"$1\" of --long; there is: mutants" >&2; exit 2 ;;
+  esac
+}
+if [ "${1:-}" = --long ]; then
+  long_part "${2:-}"
+  exit
+fi
 
 prepare_python
 build release all

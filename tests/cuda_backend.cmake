@@ -63,6 +63,16 @@ relucent_cuda_runs(cuda_mixencoder_golden model_mixencoder_golden 256M *cuda*-*b
 relucent_cuda_runs(cuda_mir_golden model_mir 256M *cuda*-*bf16:*tf32 *cuda* mir)
 relucent_cuda_runs(cuda_trained_golden model_trained_golden 1G *Cuda* *Cuda* trained-v2 candidates)
 
+# Kernels broken on purpose; `./test.sh --long mutants` runs all of them.
+if(TARGET relucent_cuda_emulated)
+  add_custom_target(cuda_mutant_programs
+    DEPENDS relucent_cuda_emulated kernels_agreement kernels_exchanges kernels_mix_encoder)
+  set_target_properties(relucent_cuda_emulated PROPERTIES EXPORT_COMPILE_COMMANDS ON)
+  add_test(NAME cuda_mutants COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/kernels/emulator/mutants.py
+           ${PROJECT_BINARY_DIR} --quick)
+  set_tests_properties(cuda_mutants PROPERTIES LABELS "property;cuda" TIMEOUT 900)
+endif()
+
 if(TARGET relucent_cuda)
   relucent_test(kernels_host_contexts LABELS property cuda gpu kernels
                 SOURCES kernels/host_contexts_property.cpp

@@ -7,7 +7,8 @@
 // chunks; the block loads the next one while it uses the current one. The cost is proportional to the window: warps
 // skip the 16-key steps outside their own band, so that with w = 4 a warp computes 32 document keys for its 16 rows. If
 // there are at most 16 rows, as for [CLS], the warps divide the keys among themselves instead, and the block merges
-// their sums at the end in a fixed order.
+// their sums at the end in a fixed order. The [CLS] of a long document has several blocks, whose sums another launch
+// merges.
 #include <cmath>
 
 #include "instructions.h"
@@ -22,14 +23,15 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 static_assert(kTileRows == 16 * kWarps);
 
-/// Shared memory of a block: two chunks of keys, then two of values, in rows of kStride elements. It holds the tile's
-/// queries before the first chunk and its results after the last one.
+/// Shared memory of a block: two buffers, each a chunk of keys and one of values, in rows of kStride elements. The
+/// second buffer holds the tile's queries before the second chunk, and the first one its results after the last chunk.
 template <int Dim>
 struct Buffers {
   static constexpr int kChunk = Dim > 64 ? 32 : 64;  // slots
   static constexpr int kStride = Dim + 8;            // padded by 16 bytes: a matrix's rows are in different banks
   static constexpr int kMergeStride = Dim + 2;       // fp32: a row's sum, its maximum and its total
-  static constexpr int kBytes = 4 * kChunk * kStride * 2;
+  static constexpr int kBuffer = 2 * kChunk * kStride;
+  static constexpr int kBytes = 2 * kBuffer * 2;
   static_assert(kBytes >= kWarps * 16 * kMergeStride * 4 && kBytes <= 48 * 1024 && 2 * kChunk >= kTileRows);
 };
 
@@ -78,14 +80,14 @@ struct Sums {
 
 // grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not
 // 2 * head_size bytes of each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
-// qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8.
+// qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8. The sums of a
+// tile that is a part of a [CLS] go to work.parts instead.
 template <typename T, int Dim, typename KeyList>
 __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* qkv, T* context) {
   using B = Buffers<Dim>;
   T* const shared = reinterpret_cast<T*>(shared_memory());
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const AttentionTile tile = work.tiles[blockIdx.y];
-  const KeyList keys(work, tile);
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
   const T* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
@@ -97,30 +99,36 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
     const bool valid = row >= 0 && 8 * piece < head_size;
     cp_async_16(to + 8 * piece, of_head + (valid ? row * stride + kind * hidden + 8 * piece : 0), valid);
   };
-  const auto start_chunk = [&](int chunk) {
-    T* const to = shared + chunk % 2 * B::kChunk * B::kStride;
-    for (int i = thread; i < B::kChunk * (Dim / 8); i += kThreads) {
-      const int slot = i / (Dim / 8), piece = i % (Dim / 8);
-      if (chunk * B::kChunk + slot >= keys.slots) break;
-      const int row = keys.row(chunk * B::kChunk + slot);
-      copy(to + slot * B::kStride, row, 1, piece);
-      copy(to + (2 * B::kChunk + slot) * B::kStride, row, 2, piece);
-    }
-    cp_async_commit();
-  };
-
-  // Load the queries into registers.
+  // The queries and the first chunk are on their way together.
+  T* const queries = shared + B::kBuffer;
   for (int i = thread; i < kTileRows * (Dim / 8); i += kThreads) {
     const int row = i / (Dim / 8);
-    copy(shared + row * B::kStride, row < tile.tokens ? tile.row + row : -1, 0, i % (Dim / 8));
+    copy(queries + row * B::kStride, row < tile.tokens ? tile.row + row : -1, 0, i % (Dim / 8));
   }
   cp_async_commit();
-  cp_async_wait<0>();
+
+  const KeyList keys(work, tile);
+  const KeyPart part(work, tile, keys.slots, B::kChunk);
+  const auto start_chunk = [&](int chunk) {
+    T* const to = shared + chunk % 2 * B::kBuffer;
+    if (chunk < part.end) {
+      for (int i = thread; i < B::kChunk * (Dim / 8); i += kThreads) {
+        const int slot = i / (Dim / 8), piece = i % (Dim / 8);
+        if (chunk * B::kChunk + slot >= keys.slots) break;
+        const int row = keys.row(chunk * B::kChunk + slot);
+        copy(to + slot * B::kStride, row, 1, piece);
+        copy(to + (B::kChunk + slot) * B::kStride, row, 2, piece);
+      }
+    }
+    cp_async_commit();  // behind the last chunk, nothing: so that there is always one group to be left pending
+  };
+  start_chunk(part.first);
+  cp_async_wait<1>();
   __syncthreads();
   std::uint32_t query[Dim / 16][4];
 #pragma unroll
   for (int k = 0; k < Dim / 16; ++k) {
-    ldmatrix_x4(query[k], shared + (first_row + lane % 16) * B::kStride + 16 * k + lane / 16 * 8);
+    ldmatrix_x4(query[k], queries + (first_row + lane % 16) * B::kStride + 16 * k + lane / 16 * 8);
   }
   __syncthreads();
 
@@ -128,18 +136,12 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
   const int index = tile.index + first_row;  // of this warp's first row in its group
 
   Sums<Dim> sums;
-  const int chunks = (keys.slots + B::kChunk - 1) / B::kChunk;
-  start_chunk(0);
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    if (chunk + 1 < chunks) {
-      start_chunk(chunk + 1);
-      cp_async_wait<1>();
-    } else {
-      cp_async_wait<0>();
-    }
+  for (int chunk = part.first; chunk < part.end; ++chunk) {
+    start_chunk(chunk + 1);
+    cp_async_wait<1>();
     __syncthreads();
-    const T* const key_rows = shared + chunk % 2 * B::kChunk * B::kStride;
-    const T* const value_rows = key_rows + 2 * B::kChunk * B::kStride;
+    const T* const key_rows = shared + chunk % 2 * B::kBuffer;
+    const T* const value_rows = key_rows + B::kChunk * B::kStride;
     for (int in_chunk = 0; in_chunk < B::kChunk; in_chunk += 16) {
       const int slot = chunk * B::kChunk + in_chunk;
       if (slot >= keys.slots || first_row >= tile.tokens) break;
@@ -179,12 +181,13 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
   }
   sums.finish();
 
+  float* const part_sums = KeyPart::sums(work, work.tiles[blockIdx.y]);  // read again: registers are scarce until here
   T* const results = context + static_cast<std::int64_t>(tile.row) * hidden + blockIdx.x * head_size;
   if (share_keys) {
-    float* const parts = reinterpret_cast<float*>(shared);
+    float* const of_warps = reinterpret_cast<float*>(shared);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float* const row = parts + (16 * warp + lane / 4 + 8 * half) * B::kMergeStride;
+      float* const row = of_warps + (16 * warp + lane / 4 + 8 * half) * B::kMergeStride;
 #pragma unroll
       for (int n = 0; n < Dim / 8; ++n) {
         row[8 * n + lane % 4 * 2] = sums.values[n][2 * half];
@@ -194,14 +197,21 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
     }
     __syncthreads();
     for (int i = thread; i < tile.tokens * head_size; i += kThreads) {
-      const float* const row = parts + i / head_size * B::kMergeStride;
+      const float* const row = of_warps + i / head_size * B::kMergeStride;
       float highest = -INFINITY, value = 0, total = 0;
-      for (int part = 0; part < kWarps; ++part) highest = fmaxf(highest, row[part * 16 * B::kMergeStride + Dim]);
-      for (int part = 0; part < kWarps; ++part) {
-        const float* const of_part = row + part * 16 * B::kMergeStride;
-        const float weight = exp2f(of_part[Dim] - highest);
-        value += of_part[i % head_size] * weight;
-        total += of_part[Dim + 1] * weight;
+      for (int w = 0; w < kWarps; ++w) highest = fmaxf(highest, row[w * 16 * B::kMergeStride + Dim]);
+      const float base = highest == -INFINITY ? 0.0F : highest;  // a part of a [CLS] whose keys are all hidden
+      for (int w = 0; w < kWarps; ++w) {
+        const float* const of_warp = row + w * 16 * B::kMergeStride;
+        const float weight = exp2f(of_warp[Dim] - base);
+        value += of_warp[i % head_size] * weight;
+        total += of_warp[Dim + 1] * weight;
+      }
+      if (part_sums != nullptr) {
+        float* const to = part_sums + blockIdx.x * (head_size + 2);
+        to[i] = value;
+        if (i == 0) to[head_size] = highest, to[head_size + 1] = total;
+        continue;
       }
       results[static_cast<std::int64_t>(i / head_size) * hidden + i % head_size] = from_float<T>(value / total);
     }
@@ -228,6 +238,27 @@ __global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* 
   }
 }
 
+// grid: (heads, sequences); a thread per feature of a head. context [rows, hidden]: the [CLS] that have several parts.
+template <typename T>
+__global__ void __launch_bounds__(kMaxHeadSize) merge_parts(AttentionWork work, T* context) {
+  const Sequence sequence = work.sequences[blockIdx.y];
+  const int count = cls_parts(sequence.document_tokens), feature = static_cast<int>(threadIdx.x);
+  if (count == 1 || feature >= work.head_size) return;
+  // Scores are times log2(e), but for those of the exact kernel.
+  const auto power = [](float x) { return sizeof(T) == 4 ? expf(x) : exp2f(x); };
+  const auto sums = [&](int part) { return KeyPart::sums(work, sequence, part) + blockIdx.x * (work.head_size + 2); };
+  float highest = -INFINITY, value = 0, total = 0;
+  for (int part = 0; part < count; ++part) highest = fmaxf(highest, sums(part)[work.head_size]);
+  for (int part = 0; part < count; ++part) {
+    const float* const of_part = sums(part);
+    const float weight = power(of_part[work.head_size] - highest);
+    value = fmaf(of_part[feature], weight, value);
+    total = fmaf(of_part[work.head_size + 1], weight, total);
+  }
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * work.heads * work.head_size;
+  context[row + blockIdx.x * work.head_size + feature] = from_float<T>(value / total);
+}
+
 template <typename T, int Dim>
 cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
@@ -250,9 +281,17 @@ cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cud
 }  // namespace
 
 cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
-  if (element == Element::f16) return start<__half>(work, qkv, context, stream);
-  if (element == Element::bf16) return start<__nv_bfloat16>(work, qkv, context, stream);
-  return exact_attention(work, static_cast<const float*>(qkv), static_cast<float*>(context), stream);
+  return with_element(element, [&]<typename T>(T) {
+    cudaError_t error = cudaSuccess;
+    if constexpr (sizeof(T) == 4) {
+      error = exact_attention(work, static_cast<const float*>(qkv), static_cast<float*>(context), stream);
+    } else {
+      error = start<T>(work, qkv, context, stream);
+    }
+    if (error != cudaSuccess || work.split_sequences == 0) return error;
+    const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.split_sequences));
+    return launch(merge_parts<T>, grid, dim3(kMaxHeadSize), 0, stream, work, static_cast<T*>(context));
+  });
 }
 
 }  // namespace relucent::cuda

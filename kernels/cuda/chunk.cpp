@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/cuda/kernels.h"
+
 namespace relucent::cuda {
 namespace {
 
@@ -17,12 +19,18 @@ std::size_t seen_by_cls(std::size_t query_tokens, std::size_t document_tokens, c
   return 1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
 }
 
+std::size_t tiles_of_cls(std::size_t document_tokens) {
+  return static_cast<std::size_t>(cls_parts(static_cast<int>(document_tokens)));
+}
+
 /// What one candidate adds to the size of its chunk.
 ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, std::size_t globals,
                    const ChunkShape& shape) {
   const std::size_t cls = shape.texts ? 0 : 1, seen = seen_by_cls(query_tokens, document_tokens, shape);
-  const std::size_t tiles = cls + pieces(globals, kTileRows) + pieces(document_tokens - globals, kTileRows);
+  const std::size_t cls_tiles = cls * tiles_of_cls(document_tokens);
+  const std::size_t tiles = cls_tiles + pieces(globals, kTileRows) + pieces(document_tokens - globals, kTileRows);
   ChunkSize size{cls + document_tokens, 1, tiles, pieces(seen, kSegmentSlots)};
+  size.cls_tiles = cls_tiles;
   if (!shape.shares_query) size.rows += query_tokens, size.tiles += pieces(query_tokens, kTileRows);
   return size;
 }
@@ -44,7 +52,8 @@ ChunkSize combined(const ChunkSize& a, const ChunkSize& b, const Combine& combin
           combine(a.pivots, b.pivots),
           combine(a.pivot_tokens, b.pivot_tokens),
           combine(a.pivot_tiles, b.pivot_tiles),
-          combine(a.seen, b.seen)};
+          combine(a.seen, b.seen),
+          combine(a.cls_tiles, b.cls_tiles)};
 }
 
 /// A group's pivots in the order of their rows: runs of those that see the same ones.
@@ -284,7 +293,11 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
 
   // [CLS] first, the documents' own tokens last: blocks whose rows see most take longest.
   Writer<AttentionTile> write_tile(to + tables.tiles);
-  for (std::size_t i = 0; i < clses; ++i) write_tiles(write_tile, i, 1, i, kCls);
+  for (std::size_t i = 0; i < clses; ++i) {
+    for (std::size_t part = 0; part < tiles_of_cls(documents[i].tokens()); ++part) {
+      write_tile({narrow(i), 1, narrow(part), narrow(4 * i) + kCls});
+    }
+  }
   for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, clses + i * query, query, i, kQuery);
   row = first_document_row;
   for (std::size_t i = 0; i < count; ++i) {

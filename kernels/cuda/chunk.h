@@ -13,6 +13,7 @@ namespace relucent::cuda {
 struct ChunkSize {
   std::size_t rows = 0, sequences = 0, tiles = 0, segments = 0;
   std::size_t documents = 0, pivots = 0, pivot_tokens = 0, pivot_tiles = 0, seen = 0;  ///< with exchanges
+  std::size_t cls_tiles = 0;                                                           ///< of the tiles, the first ones
 
   bool fits(const ChunkSize& room) const;
 };

@@ -272,6 +272,7 @@ AttentionWork Encoder::attention_of(const PairBatch& batch, const Chunk& chunk, 
   AttentionWork work{};
   work.tiles = table<AttentionTile>(w, tables.tiles);
   work.tile_count = as_int(chunk.size.tiles);
+  work.split_sequences = chunk.size.cls_tiles > chunk.size.sequences ? as_int(chunk.size.sequences) : 0;
   work.tokens = table<Token>(w, tables.tokens);
   work.sequences = table<Sequence>(w, tables.sequences);
   work.query_tokens = as_int(batch.query.tokens());
@@ -290,7 +291,9 @@ void Encoder::project(const Layer& layer, const AttentionWork& work, int rows, W
 
 void Encoder::after_projection(const Layer& layer, const AttentionWork& work, int rows, Workspace& w,
                                const Places& places) const {
-  check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
+  AttentionWork with_parts = work;
+  with_parts.parts = places.y;
+  check(attention(element_, with_parts, places.wide, places.context, w.stream), device_, "starting the attention");
   run(*layer.attention_output, places.context, places.y, rows, w);
   norm(layer.attention_norm, places.y, rows, places, w);
   feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
@@ -365,7 +368,8 @@ void Encoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) co
     int rows = all;
     if (last && head_groups_ == std::array{true, false, false, false}) {
       // The rows and the tiles of [CLS] come first.
-      rows = work.tile_count = as_int(chunk.size.sequences);
+      rows = as_int(chunk.size.sequences);
+      work.tile_count = as_int(chunk.size.cls_tiles);
     }
     block(layers_[i], work, all, rows, w, places);
     if (has_exchanges()) exchange(exchanges_[i], chunk, w, places);

@@ -14,9 +14,10 @@ constexpr int kWarps = 4;
 // Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself, and would spill some
 // registers of other lists of keys for that.
 template <typename KeyList>
-constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>         ? 0
-                             : std::is_same_v<KeyList, KeysLinked> ? 3
-                                                                   : 4;
+constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>             ? 0
+                             : std::is_same_v<KeyList, KeysByPosition> ? 4
+                             : std::is_same_v<KeyList, KeysLinked>     ? 3
+                                                                       : 2;
 constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
 // grid: (heads, tiles). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
@@ -27,6 +28,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const AttentionTile tile = work.tiles[blockIdx.y];
   const KeyList keys(work, tile);
+  const KeyPart part(work, tile, keys.slots, 32);
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
   const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
@@ -38,9 +40,9 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
     const float* const query = of_head + (tile.row + row) * stride;
     const int index = tile.index + row;
     float highest = -INFINITY, total = 0, sums[kMaxFeatures] = {};
-    for (int first = 0; first < keys.slots; first += 32) {
-      const int slot = first + lane;
-      int key_row = slot < keys.slots ? keys.row(slot) : -1;
+    for (int chunk = part.first; chunk < part.end; ++chunk) {
+      const int slot = 32 * chunk + lane;
+      int key_row = keys.row(slot);
       if (keys.hides(work, slot, index)) key_row = -1;
       float score = -INFINITY;
       if (key_row >= 0) {
@@ -76,8 +78,13 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
       }
       __syncwarp();
     }
-    const float inverse = 1.0F / warp_sum(total);
-    float* const to = context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.x * head_size;
+    total = warp_sum(total);
+    float* const part_sums = KeyPart::sums(work, work.tiles[blockIdx.y]);
+    const bool split = part_sums != nullptr;
+    const float inverse = split ? 1.0F : 1.0F / total;
+    float* const to = split ? part_sums + blockIdx.x * (head_size + 2)
+                            : context + static_cast<std::int64_t>(tile.row + row) * hidden + blockIdx.x * head_size;
+    if (split && lane == 0) to[head_size] = highest, to[head_size + 1] = total;
 #pragma unroll
     for (int i = 0; i < kMaxFeatures; ++i) {
       if (lane + 32 * i < head_size) to[lane + 32 * i] = sums[i] * inverse;

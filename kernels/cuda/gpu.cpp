@@ -17,7 +17,8 @@ namespace {
 // data.
 constexpr std::size_t kMaxRows = 65'536;
 constexpr std::size_t kMaxSequences = 1024;
-static_assert(kMaxRows / kTileRows + 4 * kMaxSequences < 65'536, "tiles are the grid's second dimension");
+static_assert(kMaxRows / kTileRows + kMaxRows / kPartTokens + 4 * kMaxSequences < 65'536,
+              "tiles are the grid's second dimension");
 // Concurrent searches on one GPU; others wait. Two keep it busy while a third writes its tables.
 constexpr std::size_t kMaxWorkspaces = 3;
 // A workspace takes at most this fraction (one eighth) of the free memory, because other programs need some too.
@@ -187,7 +188,7 @@ class Gpu::State {
     ChunkSize room = size_of_one(most_query, longest_, encoder.shape());
     room.rows = std::max(room.rows, rows);
     room.sequences = std::min(kMaxSequences, std::max<std::size_t>(1, rows / 16));
-    room.tiles += rows / kTileRows + 4 * room.sequences;
+    room.tiles += rows / kTileRows + rows / kPartTokens + 4 * room.sequences;
     room.segments += rows / kSegmentSlots + 2 * room.sequences;
     room.rows = std::max(room.rows, encoder.interaction_size(1, most_query).rows);
     if (encoder.has_exchanges()) {

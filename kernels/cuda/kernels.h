@@ -18,6 +18,12 @@ __host__ __device__ inline std::int32_t position_of(const Token& token) {
   return token.position_and_type & ((1 << kTypeBit) - 1);
 }
 
+/// Blocks among which the keys that a [CLS] sees are divided: one per kPartTokens tokens of its document, so a document
+/// of fewer than 2 * kPartTokens has one. It depends on nothing else, since the order of sums does.
+__host__ __device__ inline int cls_parts(int document_tokens) {
+  return document_tokens < 2 * kPartTokens ? 1 : document_tokens / kPartTokens;
+}
+
 struct Norm {
   const float* gamma;  ///< [hidden]; null: no norm
   const float* beta;   ///< [hidden]
@@ -71,6 +77,8 @@ struct AttentionWork {
   int query_tokens;
   Pattern pattern;
   int heads, head_size;  ///< hidden = heads * head_size
+  int split_sequences;   ///< if any [CLS] has several tiles, see cls_parts(): the sequences; otherwise 0
+  void* parts;           ///< [rows, hidden], for the sums of these tiles; written over; null if there are none
 };
 
 /// context[rows, hidden] = softmax(Q K^T / sqrt(head_size)) V a head, over what each row attends to, for the rows of

@@ -3,11 +3,12 @@
 //
 // Every kind of list has:
 //   slots                     all of them, a multiple of 16
-//   row(slot)                 the row of the slot's token, -1 if it has none
+//   row(slot)                 the row of the slot's token, -1 if it has none or there is no such slot
 //   exists(slot)              whether it has one
 //   hides(work, slot, index)  whether a window hides the slot's token from the token `index` of the tile's group
 //   skips(work, slot, index)  whether windows hide all 16 slots from `slot` on from all 16 tokens from `index` on; it
 //                             may be false although they do
+// `index` counts from the tile's own, whatever that is.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,6 +16,34 @@
 #include "kernels/cuda/kernels.h"
 
 namespace relucent::cuda {
+
+/// The part of its keys that a tile walks over: all of them, unless it is one of several tiles of a [CLS].
+struct KeyPart {
+  int first, end;  ///< chunks; `first` is even
+
+  __device__ KeyPart(const AttentionWork& work, const AttentionTile& tile, int slots, int chunk) {
+    const int chunks = (slots + chunk - 1) / chunk, parts = count(work, tile);
+    first = parts == 1 ? 0 : chunks * tile.index / parts / 2 * 2;
+    end = parts == 1 || tile.index + 1 == parts ? chunks : chunks * (tile.index + 1) / parts / 2 * 2;
+  }
+
+  /// Where the tile's sums go, [heads, head_size + 2]: features, highest score, total. Null if it has all keys.
+  __device__ static float* sums(const AttentionWork& work, const AttentionTile& tile) {
+    if (count(work, tile) == 1) return nullptr;
+    return sums(work, work.sequences[tile.sequence_and_group / 4], tile.index);
+  }
+  /// In the place of the tokens that the part is named after, whose rows are large enough.
+  __device__ static float* sums(const AttentionWork& work, const Sequence& sequence, int part) {
+    const std::int64_t row = sequence.document_row + static_cast<std::int64_t>(part) * kPartTokens;
+    return static_cast<float*>(work.parts) + row * (work.heads * work.head_size / 2);
+  }
+
+ private:
+  __device__ static int count(const AttentionWork& work, const AttentionTile& tile) {
+    if (work.split_sequences == 0 || tile.sequence_and_group % 4 != kCls) return 1;
+    return cls_parts(work.sequences[tile.sequence_and_group / 4].document_tokens);
+  }
+};
 
 /// Where at most the document has a window on itself.
 struct Keys {

@@ -37,10 +37,12 @@ enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2, kGlobal = 3 };
 struct alignas(16) AttentionTile {
   std::int32_t row;                 ///< of its first token
   std::int32_t tokens;              ///< 1 .. kTileRows
-  std::int32_t index;               ///< of its first token within the group; of pivots: of what they see, in a list
+  std::int32_t index;               ///< of its first token within the group; of [CLS]: of this part of its keys;
+                                    ///< of pivots: of what they see, in a list
   std::int32_t sequence_and_group;  ///< 4 * sequence + Group; of pivots: how many they see
 };
 inline constexpr int kTileRows = 64;
+inline constexpr int kPartTokens = 256;  ///< of a document, per tile of a [CLS] that has several
 
 /// Up to kSegmentSlots of the tokens that one [CLS] attends to in the last layer, in the order [CLS], query, document.
 struct alignas(16) Segment {

@@ -65,8 +65,12 @@ struct Features {
       const int first = (lane + 32 * i) * kPack<T>;
       if (first >= hidden) continue;
 #pragma unroll
-      for (int k = 0; k < kPack<T>; ++k) {
-        out[k] = (values[i][k] - mean) * scale * norm.gamma[first + k] + norm.beta[first + k];
+      for (int k = 0; k < kPack<T>; k += 4) {
+        float gamma[4], beta[4];
+        load(norm.gamma + first + k, gamma);
+        load(norm.beta + first + k, beta);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) out[k + j] = (values[i][k + j] - mean) * scale * gamma[j] + beta[j];
       }
       store(row + first, out);
     }

@@ -18,7 +18,8 @@ class GpuScript(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = pathlib.Path(self.folder.name) / "a b"  # a path with a space
-        for folder in ("tests", "build/release/bin", "build/release/lib", "build/release/tests", "bin", "shared/goldens"):
+        for folder in ("tests", "build/release/bin", "build/release/lib", "build/release/tests", "bin",
+                       "shared/goldens"):
             (self.root / folder).mkdir(parents=True)
         shutil.copy(SCRIPT, self.root / "tests/gpu.sh")
         (self.root / "build/release/lib/librelucent_cuda.so").write_text("libcublasLt.so.13")

@@ -100,6 +100,7 @@ TEST_P(AgreesWithReference, ForManySizesOfModel) {
   const Sizes sizes[] = {{.hidden = 64, .heads = 4, .intermediate = 128},   // heads of 16
                          {.hidden = 96, .heads = 3, .intermediate = 384},   // 32, as MiniLM
                          {.hidden = 128, .heads = 2, .intermediate = 256},  // 64, as BERT base
+                         {.hidden = 192, .heads = 3, .intermediate = 32},   // three tiles of a GPU's last attention
                          {.hidden = 48, .heads = 3, .intermediate = 100},
                          {.hidden = 40, .heads = 5, .intermediate = 24},  // 8, weights aligned to 128 bytes
                          {.hidden = 30, .heads = 3, .intermediate = 7},   // nothing a multiple of a vector
@@ -261,6 +262,32 @@ TEST_P(AgreesWithReference, OnLongInputs) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 4096},
                     pattern_of(63U & ~12U, 4));
   const Pairs pairs = random_pairs(model, 10, {4096 - 11});
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+            GetParam().tolerance);
+}
+
+// A GPU divides the keys of [CLS] among blocks, from 512 tokens of a document on.
+TEST_P(AgreesWithReference, OnLongAndShortDocumentsTogether) {
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 1024},
+                      pattern_of(seed == 2 ? 63U & ~2U : 63U & ~12U, 4), seed);
+    if (seed == 1) model.vary();  // other windows
+    Pairs pairs = random_pairs(model, 10, {511, 3, 512, 800});
+    if (model.description.token_types == 0) pairs.document_type = 0;
+    const auto backend = model.on(GetParam().options);
+    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+    double largest = 1;
+    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+    EXPECT_LE(furthest(found, truth) / largest, GetParam().tolerance) << "seed " << seed;
+    for (const std::size_t i : {2, 3}) {
+      const Pairs alone{pairs.query, {pairs.documents[i]}, pairs.document_type};
+      EXPECT_EQ(alone.logits(*backend)[0], found[i]) << "seed " << seed;
+    }
+  }
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 40, .layers = 2, .positions = 1024},
+                    pattern_of(63, std::nullopt));
+  model.add_global_tokens(4);
+  const GlobalPairs pairs(model, 3, {600, 20}, 1);
   EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
             GetParam().tolerance);
 }

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Breaks the CUDA kernels on purpose, one place at a time, and expects the emulator or a comparison to notice each.
+
+    mutants.py BUILD [--quick] [--only NAME,...] [--list]
+
+Mutants are every barrier, every __syncwarp and every wait for asynchronous copies in kernels/cuda, which are found in
+the sources and removed or weakened, and those written down below: swapped operands, misaligned rows, one buffer instead
+of two, and so on. Each one is compiled as the build BUILD compiles its file, linked with that build's other objects and
+run by the tests that reach the kernel. The same is done first with the sources as they are, which must pass.
+
+Results are kept in BUILD/mutants, so that an interrupted run resumes, and only what changed is run again. --quick takes
+a few mutants of different kinds. Exit code 1: a mutant survived, or nothing could be judged.
+"""
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+KERNELS = ROOT / "kernels/cuda"
+LIMIT_S = 600
+
+AGREEMENT = "kernels_agreement"
+# The tests that reach each file's kernels: program and filter.
+TESTS = {
+    "attention.cu": (AGREEMENT, "*ManySizes*fp16:*LongAndShort*fp16:*OfGlobalTokens*fp16"),
+    "exact_attention.cu": (AGREEMENT, "*ManySizes*fp32:*LongAndShort*fp32"),
+    "last_attention.cu": (AGREEMENT, "*ManySizes*fp16:*ManySizes*fp32:*LongAndShort*fp16:*LongAndShort*fp32"),
+    "interaction.cu": ("kernels_mix_encoder", "*Compute*fp32"),
+    "exchange.cu": ("kernels_exchanges", "*AreThose*fp32"),
+    "norm.cu": (AGREEMENT, "*ManySizes*fp16"),
+}
+
+# What no pattern finds: (name, file, as it is in one place or more, as it must not be).
+WRITTEN = [
+    ("one-buffer", "attention.cu", "chunk % 2 * B::kBuffer", "0 * B::kBuffer"),
+    ("one-tile", "last_attention.cu", "tile % 2 * kTile", "0 * kTile"),
+    ("queries-in-first-buffer", "attention.cu", "queries = shared + B::kBuffer", "queries = shared"),
+    ("swapped-key-fragments", "attention.cu", "low[2] = {key[0], key[1]}", "low[2] = {key[1], key[0]}"),
+    ("swapped-value-fragments", "attention.cu", "low[2] = {value[0], value[1]}", "low[2] = {value[2], value[3]}"),
+    ("swapped-query-fragments", "last_attention.cu", "{low.x, high.x, low.y, high.y}",
+     "{low.x, low.y, high.x, high.y}"),
+    ("untransposed-values", "attention.cu", "ldmatrix_x4_trans(value", "ldmatrix_x4(value"),
+    ("misaligned-rows", "attention.cu", "kStride = Dim + 8", "kStride = Dim + 4"),
+    ("misaligned-tiles", "last_attention.cu", "kTileStride = kFeatures + 8", "kTileStride = kFeatures + 4"),
+    ("misaligned-gamma", "norm.cu", "load(norm.gamma + first + k", "load(norm.gamma + 1 + first + k"),
+    ("no-rescaling", "attention.cu", "total[half] = total[half] * keep + sum", "total[half] = total[half] + sum"),
+    ("parts-overlap", "keys.h", "first = parts == 1 ? 0 : chunks * tile.index / parts / 2 * 2", "first = 0"),
+    ("parts-without-maximum", "attention.cu", "power(of_part[work.head_size] - highest)", "power(0)"),
+]
+# How sums of [CLS] are merged moves a logit less than 16 bits may: (the .cu file that shows it, tests).
+IN_FP32 = (AGREEMENT, "*LongAndShort*fp32")
+SHOWN_BY = {"parts-overlap": ("exact_attention.cu", IN_FP32), "parts-without-maximum": ("attention.cu", IN_FP32)}
+QUICK = ("one-buffer", "attention.cu:__syncwarp:1", "misaligned-rows")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str  # that is changed
+    source: str  # changed
+    compiled: str  # the .cu file that shows it
+    test: tuple[str, str]
+
+
+def places(text: str, pattern: str):
+    """Matches outside comments."""
+    for match in re.finditer(pattern, text):
+        if "//" not in text[text.rfind("\n", 0, match.start()) + 1:match.start()]:
+            yield match
+
+
+def all_mutants() -> list[Mutant]:
+    mutants = []
+    for path in sorted(KERNELS.glob("*.cu")):
+        text = path.read_text()
+        for what, pattern in (("__syncthreads", r"__syncthreads\(\);"), ("__syncwarp", r"__syncwarp\(\);"),
+                              ("wait", r"cp_async_wait<(\d)>\(\);")):
+            for number, match in enumerate(places(text, pattern), 1):
+                new = f"cp_async_wait<{int(match[1]) + 1}>();" if what == "wait" else ";"
+                mutants.append(Mutant(f"{path.name}:{what}:{number}", path.name,
+                                      text[:match.start()] + new + text[match.end():], path.name, TESTS[path.name]))
+    for name, file, old, new in WRITTEN:
+        text = (KERNELS / file).read_text()
+        if old not in text:
+            sys.exit(f"mutant {name}: nothing in {file} is like this any more: {old!r}")
+        compiled, test = SHOWN_BY.get(name) or (file, TESTS[file])
+        mutants.append(Mutant(name, file, text.replace(old, new), compiled, test))
+    return mutants
+
+
+class Build:
+    """How a build compiles and links the emulated module."""
+
+    def __init__(self, folder: pathlib.Path, programs: set[str]):
+        self.folder, self.commands = folder.resolve(), {}
+        self.scratch = self.folder / "mutants"
+        self.scratch.mkdir(exist_ok=True)
+        for entry in json.loads((self.folder / "compile_commands.json").read_text()):
+            if "relucent_cuda_emulated.dir" in entry["command"]:
+                words = shlex.split(entry["command"])
+                self.commands[pathlib.Path(entry["file"])] = (words, words[words.index("-o") + 1])
+        if not self.commands:
+            sys.exit(f"{folder} does not build the emulated CUDA module")
+        self.emulator = self.folder / "lib/librelucent_cuda_emulator.so"
+        for needed in (self.emulator, *(self.folder / output for _, output in self.commands.values()),
+                       *(self.folder / "tests" / program for program in programs)):
+            if not needed.exists():
+                sys.exit(f"{needed} is not built: cmake --build {folder} --target cuda_mutant_programs")
+
+    def module(self, mutant: Mutant) -> pathlib.Path:
+        """librelucent_cuda.so with the mutant in it."""
+        mine = self.scratch / re.sub(r"\W", "-", mutant.name)
+        copy = mine / "kernels/cuda" / mutant.file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(mutant.source)
+        words, output = self.commands[KERNELS / mutant.compiled]
+        compiled = mine / "mutant.o"
+        changed = {output: str(compiled), output + ".d": str(compiled) + ".d"}
+        source = copy if mutant.file == mutant.compiled else KERNELS / mutant.compiled
+        words = [changed.get(word, word) for word in words]
+        words[-1] = str(source)  # after -c
+        compiler = next(i for i, word in enumerate(words) if re.search(r"(c\+\+|g\+\+)[-\d.]*$", word))
+        words.insert(compiler + 1, f"-I{mine}")  # a changed header comes first
+        subprocess.run(words, cwd=self.folder, check=True, capture_output=True, text=True)
+        objects = [str(compiled) if other == output else other for _, other in self.commands.values()]
+        module = mine / "module.so"
+        subprocess.run([words[compiler], "-shared", "-o", str(module), *objects, str(self.emulator),
+                        f"-Wl,-rpath,{self.emulator.parent}"], cwd=self.folder, check=True, capture_output=True)
+        return module
+
+    def run(self, module: pathlib.Path, test: tuple[str, str]) -> tuple[int, str]:
+        program, names = test
+        environment = {**os.environ, "RELUCENT_TEST_DEVICE": "cuda:0", "RELUCENT_CUDA_MODULE": str(module),
+                       "RELUCENT_CUDA_EMULATOR": "memory=256M", "RELUCENT_REQUIRE_DEVICE": "1"}
+        result = subprocess.run([str(self.folder / "tests" / program), f"--gtest_filter={names}", "--gtest_brief=1"],
+                                cwd=ROOT, env=environment, timeout=LIMIT_S, text=True, errors="replace",
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return result.returncode, result.stdout
+
+    def key(self, mutant: Mutant) -> str:
+        """Of everything that the result depends on."""
+        digest = hashlib.sha256(mutant.source.encode())
+        program, names = mutant.test
+        digest.update(names.encode())
+        for file in (self.emulator, self.folder / "tests" / program,
+                     *(self.folder / output for _, output in self.commands.values())):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+
+REPORT = re.compile(r"^  (race|misaligned|out of bounds|uninitialised|divergence|host memory): .*$", re.MULTILINE)
+
+
+def judge(code: int, output: str) -> str:
+    """What noticed it; empty if nothing did."""
+    found = REPORT.search(output)
+    if found:
+        return f"{found[1]}: {found[0].rsplit('): ', 1)[-1][:110]}"
+    if code != 0 and "[  FAILED  ]" in output:
+        failed = re.search(r"\[  FAILED  \] (\S+)", output)
+        return f"other results: {failed[1] if failed else ''}"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, help="a finished build with the CUDA emulator, e.g. build/release")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", default="", help="names by commas")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    mutants = all_mutants()
+    if options.list:
+        print("\n".join(mutant.name for mutant in mutants))
+        return 0
+    wanted = QUICK if options.quick else tuple(filter(None, options.only.split(",")))
+    unknown = set(wanted) - {mutant.name for mutant in mutants}
+    if unknown:
+        parser.error(f"no mutant is called {', '.join(sorted(unknown))}; --list shows all")
+    if wanted:
+        mutants = [mutant for mutant in mutants if mutant.name in wanted]
+    build = Build(options.build, {mutant.test[0] for mutant in mutants})
+    file = build.scratch / "results.json"
+    results = json.loads(file.read_text()) if file.exists() else {}
+    intact = [Mutant(f"intact {name}", name, (KERNELS / name).read_text(), name, TESTS[name])
+              for name in dict.fromkeys(mutant.compiled for mutant in mutants)]
+    wrong = 0
+    print(f"{'mutant':40} {'s':>5}  noticed by", flush=True)
+    for mutant in intact + mutants:
+        is_intact, key = mutant in intact, build.key(mutant)
+        known = results.get(mutant.name)
+        if known is None or known["key"] != key:
+            begin = time.monotonic()
+            try:
+                code, output = build.run(build.module(mutant), mutant.test)
+            except subprocess.CalledProcessError as error:
+                sys.exit(f"{mutant.name} does not compile:\n{error.stderr}")
+            except subprocess.TimeoutExpired:
+                sys.exit(f"{mutant.name}: its tests take longer than {LIMIT_S} s")
+            noticed = judge(code, output)
+            if is_intact and code == 0 and not noticed and "[  SKIPPED ]" in output:
+                noticed = "its tests are skipped"
+            if is_intact and code != 0 and not noticed:
+                noticed = f"exit code {code}: {output.strip()[-150:]}"
+            known = {"key": key, "noticed": noticed, "seconds": round(time.monotonic() - begin, 1)}
+            results[mutant.name] = known
+            part = file.with_suffix(".part")
+            part.write_text(json.dumps(results, indent=1))
+            part.replace(file)
+        good = bool(known["noticed"]) != is_intact
+        wrong += not good
+        said = known["noticed"] or ("nothing" if is_intact else "NOTHING: it survived")
+        print(f"{mutant.name:40} {known['seconds']:5.0f}  {said}", flush=True)
+        if is_intact and not good:
+            sys.exit("The kernels as they are do not pass, so nothing can be said about their mutants.")
+    print(f"{len(mutants) - wrong} of {len(mutants)} mutants were noticed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
