@@ -165,6 +165,15 @@ class OneServer(unittest.TestCase):
         for name in ("queue_ms", "compute_ms", "milliseconds"):
             self.assertIs(type(line[name]), float, name)
 
+    def test_a_body_of_many_values_is_refused_before_it_becomes_a_tree(self):
+        if self.server.sanitized():
+            self.skipTest("AddressSanitizer keeps what was freed")
+        for path, field in (("/search", "k"), ("/rerank", "texts")):
+            body = '{"query":"q","%s":[' % field + "[]," * 1_380_000 + "0]}"
+            grown = self.server.growth()
+            self.assertEqual(self.server.post(path, body).status, 413)
+            self.assertLess(grown(), 16)
+
     def test_relative_paths_are_hidden_too(self):
         folder = Path(SCRATCH.name) / "private place" / "parts"
         folder.mkdir(parents=True)
