@@ -62,7 +62,8 @@ const wordsOf = (query) =>
 /** Which of the words a piece of a text is, roughly as stems compare; -1: none. */
 function wordAt(piece, words) {
   const lower = piece.toLowerCase();
-  return words.findIndex((word) => lower === word || (word.length > 4 && lower.startsWith(word.slice(0, -1))));
+  const stem = (word) => (word.length > 4 ? word.slice(0, -1) : word);
+  return words.findIndex((word) => lower === word || (word.length > 3 && lower.startsWith(stem(word))));
 }
 
 const piecesOf = (text) => text.split(/([\p{L}\p{N}]+)/u);
