@@ -423,7 +423,8 @@ class Shards(unittest.TestCase):
             urls = [f"http://127.0.0.1:{server.port}" for server in servers]
             with (Server(PROGRAM, *DEVICE, "--shards", *urls) as front,
                   Server(PROGRAM, "--index", INDEX, *DEVICE) as one):
-                for i, query in enumerate([*queries()[::4], "the of", "xyzzyqwerty", "rice rice tears", " ".join([EGG] * 20)]):
+                long = " ".join([EGG] * 20)
+                for i, query in enumerate([*queries()[::4], "the of", "xyzzyqwerty", "rice rice tears", long]):
                     body = {"query": query, "k": 20, "texts": ("full", "snippet", "none")[i % 3]}
                     merged, whole = front.post("/search", body).json, one.post("/search", body).json
                     for answer in (merged, whole):
