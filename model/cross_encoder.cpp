@@ -112,7 +112,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
                                              std::vector<std::int32_t>& room, const StopSignal& stop) const;
   /// The most pieces of a query that are read beside any document.
   std::size_t query_limit() const {
-    return max_query_length_ > 0 ? static_cast<std::size_t>(max_query_length_) : std::numeric_limits<std::size_t>::max();
+    return max_query_length_ > 0 ? static_cast<std::size_t>(max_query_length_)
+                                 : std::numeric_limits<std::size_t>::max();
   }
   /// What an input has places for besides special tokens.
   std::size_t places() const { return static_cast<std::size_t>(max_length_) - input_.special_tokens(); }
@@ -161,9 +162,9 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
 }
 
 std::size_t LoadedCrossEncoder::pieces_to_read(std::size_t query) const {
-  const std::size_t deciding = deciding_pieces(query, places());
-  // Of a document that is split, all pieces matter.
-  return std::max(deciding, pieces_wanted(places() - std::min(query, places()), options_));
+  // Of a document that is split, beside at most half of the places for the query, all pieces may matter.
+  const std::size_t room = places() - std::min(query, places() / 2);
+  return std::max(deciding_pieces(query, places()), pieces_wanted(room, options_));
 }
 
 LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query, const PairDocument& document,
@@ -180,8 +181,8 @@ LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query,
   PairLengths lengths = cut(read.ids.size());
   if (input_.sentence_start || (by_sentences() && lengths.document > 0 && read.ids.size() > lengths.document)) {
     of.sentences.clear();
-    const auto ends = encode_sentences(*tokenizer_, document.text, pieces_to_read(query), input_.sentence_start,
-                                       of.sentences, stop);
+    const auto ends =
+        encode_sentences(*tokenizer_, document.text, pieces_to_read(query), input_.sentence_start, of.sentences, stop);
     if (input_.sentence_start || !of.sentences.empty()) {
       read.ids = of.sentences;
       lengths = cut(read.ids.size());

@@ -195,7 +195,8 @@ void print(const CheckpointInfo& info, bool tensors) {
         std::cout << ", up to " << info.max_positions << " if max_length says so";
       }
       if (info.max_query_tokens > 0) {
-        std::cout << "; at most " << info.max_query_tokens << " word pieces of the query unless max_query_length is set";
+        std::cout << "; at most " << info.max_query_tokens
+                  << " word pieces of the query unless max_query_length is set";
       }
       std::cout << "\n";
     }

@@ -25,7 +25,7 @@ struct InputForm {
   std::string before_query, before_document, after_document;  ///< words of a prompt; the last ones stand before [SEP]
   /// If set, the first group is not [CLS] but the token with this id that a decoder starts with, apart from the text.
   std::optional<std::int32_t> decoder_start;
-  std::vector<std::string> outputs;  ///< words of the vocabulary whose outputs the head compares
+  std::vector<std::string> outputs;      ///< words of the vocabulary whose outputs the head compares
   PairCut cut = PairCut::longest_first;  ///< of an input that is too long
   std::int32_t query_limit = 0;          ///< the most word pieces of a query; 0: as many as fit
 };

@@ -26,7 +26,7 @@ PairLengths cut_pair(const PairLengths& all, std::size_t places, PairCut how);
 /// the places for the query. Then `document` is the room for a chunk.
 PairLengths cut_pair_for_chunks(const PairLengths& all, std::size_t places, PairCut how);
 
-/// How many pieces of a document decide what remains: more of them change nothing. At least places - query.
+/// How many pieces of a document decide what remains: more of them change nothing.
 std::size_t deciding_pieces(std::size_t query, std::size_t places);
 
 }  // namespace relucent

@@ -141,7 +141,8 @@ TEST_P(AgreesWithReference, ForQueriesLongerThanTheirDocuments) {
       sizes.positions = 600;
       RandomModel model(sizes, pattern_of(flags, window));
       const auto backend = model.on(GetParam().options), truth = model.on(kReference);
-      for (const std::size_t query : emulated() ? std::vector<std::size_t>{65, 150} : std::vector<std::size_t>{65, 255, 500}) {
+      for (const std::size_t query : {65, 150, 255, 500}) {
+        if (emulated() && query > 150) continue;
         const Pairs pairs = random_pairs(model, query, {1, 2, 50, 99});
         EXPECT_LE(furthest(pairs.logits(*backend), pairs.logits(*truth)), GetParam().tolerance)
             << query << " tokens of the query, flags " << flags;

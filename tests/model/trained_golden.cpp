@@ -105,8 +105,8 @@ class TrainedGolden : public ::testing::Test {
     return CrossEncoder::load(kBundled, options);
   }
 
-  /// Holds the sets to their golden logits and ranking: about `most` of their pairs, in queries at equal distances, with
-  /// every `candidate_step`-th of their candidates; or everything if the environment asks for it.
+  /// Holds the sets to their golden logits and ranking: about `most` of their pairs, in queries at equal distances,
+  /// with every `candidate_step`-th of their candidates; or everything if the environment asks for it.
   static void compare(const CrossEncoder& model, double tolerance, std::size_t most, std::size_t candidate_step = 1) {
     double worst = 0;
     std::size_t pairs = 0, all = 0;
@@ -190,9 +190,7 @@ TEST_F(TrainedGolden, CudaInEveryPrecision) {
 
 // The plain backend is for reading, not for speed: up to a second a pair. RELUCENT_TEST_ALL=1 takes every
 // pair.
-TEST_F(TrainedGolden, ReferenceOnASampleOfThePairs) {
-  compare(*load("ref", Precision::fp32), 1e-4, 25, 20);
-}
+TEST_F(TrainedGolden, ReferenceOnASampleOfThePairs) { compare(*load("ref", Precision::fp32), 1e-4, 25, 20); }
 
 std::vector<std::uint32_t> bits(const PairScores& scores) {
   std::vector<std::uint32_t> result;

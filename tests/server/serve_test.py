@@ -222,6 +222,16 @@ class OneServer(unittest.TestCase):
         head = self.server.request("HEAD", "/health")
         self.assertEqual((head.status, head.body), (200, b""))
 
+    def test_a_query_that_was_not_read_to_its_end_is_told(self):
+        for query, told in ((EGG, None), (" ".join([EGG] * 20), "true")):
+            answer = self.server.post("/rerank", {"query": query, "texts": ["a", "b"]})
+            self.assertEqual((answer.status, answer.headers.get("x-query-truncated")), (200, told))
+            found = self.server.post("/search", {"query": query, "k": 3, "explain": True})
+            self.assertEqual((found.status, found.json["query_truncated"]), (200, told is not None))
+            self.assertEqual("the end of the query was cut off" in json.dumps(found.json), told is not None)
+        answer = self.server.post("/rerank", {"query": " ".join([EGG] * 20), "texts": ["a"], "truncate": False})
+        self.assertEqual(answer.status, 413)
+
     def test_keep_alive_and_several_requests_at_once_on_a_connection(self):
         connection = self.server.connect()
         for _ in range(3):
@@ -475,7 +485,8 @@ class Shards(unittest.TestCase):
             urls = [f"http://127.0.0.1:{server.port}" for server in servers]
             with (Server(PROGRAM, *DEVICE, "--shards", *urls) as front,
                   Server(PROGRAM, "--index", INDEX, *DEVICE) as one):
-                for i, query in enumerate([*queries()[::4], "the of", "xyzzyqwerty", "rice rice tears"]):
+                long = " ".join([EGG] * 20)
+                for i, query in enumerate([*queries()[::4], "the of", "xyzzyqwerty", "rice rice tears", long]):
                     body = {"query": query, "k": 20, "texts": ("full", "snippet", "none")[i % 3]}
                     merged, whole = front.post("/search", body).json, one.post("/search", body).json
                     for answer in (merged, whole):

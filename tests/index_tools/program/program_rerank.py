@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -160,6 +161,53 @@ class Rerank(ProgramTest):
 
     @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(),
                          "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")
+    def test_long_queries_score_as_in_sentence_transformers(self):
+        """Also where the candidates of one query leave it different places, and with scores from the cache."""
+        model = pathlib.Path("tests/goldens/queries/bert")
+        golden = json.loads((model / "cases.json").read_text(encoding="utf-8"))
+
+        def text(words, seed, kind):
+            of_kind = golden["words"][kind]
+            return " ".join(of_kind[(7 * i + seed) % len(of_kind)] for i in range(words))
+
+        cases = [case for case in golden["cases"] if case["document"][0] > 0]
+        rows = [record(f"q{i}", text(*case["query"]), f"d{i}", text(*case["document"]), 1, 1.0)
+                for i, case in enumerate(cases)]
+        long = text(300, 5, 0)
+        rows += [record("same", long, f"s{words}", text(words, 1, 0), rank, 1.0)
+                 for rank, words in enumerate((3, 209, 210, 250, 253, 400, 2000), 1)]
+        self.input = self.write("long.jsonl", "".join(rows))
+        output, profile = self.folder / "x.tsv", self.write("cache.toml", "[rescorer]\ncache_mb = 1\n")
+        result = self.rerank(output, "--model", model, "--config", profile)
+        scores = {line[1]: float(line[2]) for line in self.columns(output)}
+        for i, case in enumerate(cases):
+            self.assertAlmostEqual(scores[f"d{i}"], case["logit"], delta=1e-4, msg=case)
+        self.assertRegex(result.stderr, "\n[0-9]+ queries were too long for the model, which did not read their ends")
+        for one in ("s3", "s250", "s2000"):
+            self.input = self.write("one.jsonl", next(row for row in rows if f'"{one}"' in row))
+            self.rerank(output, "--model", model)
+            self.assertEqual(float(self.columns(output)[0][2]), scores[one], one)
+
+    def test_options_for_the_lengths_of_an_input_and_of_a_query(self):
+        self.input = self.write("long.jsonl", record("1", "boil " * 40, "d", "an egg in water " * 20, 1, 1.0))
+        output, scores, notes = self.folder / "x.tsv", [], []
+        for flags in ([], ["--max-query-length", 30], ["--max-query-length", 40], ["--max-query-length", 512],
+                      ["--max-length", 64], ["--max-length", 512]):
+            notes.append(self.rerank(output, *flags).stderr)
+            scores.append(self.columns(output)[0][2])
+        self.assertEqual(scores[0], scores[1])
+        self.assertEqual(scores[0], scores[5])
+        self.assertEqual(scores[2], scores[3])
+        self.assertEqual(len({scores[0], scores[2], scores[4]}), 3)
+        self.assertEqual(["1 queries were too long" in note for note in notes], [True, True, False, False, True, True])
+        self.assertEqual(["1 texts were truncated" in note for note in notes], [False] * 4 + [True, False])
+        self.rerank(output, "--max-length", 1000, code=2)
+        self.rerank(output, "--max-query-length", -1, code=2)
+        stages = self.write("stages.toml", "[[rescorer.stages]]\nwindow = 2\n[[rescorer.stages]]\nwindow = 1\n")
+        for flag in ("--max-length", "--max-query-length"):
+            result = self.rerank(output, "--config", stages, flag, 100, code=2)
+            self.assertIn("does not say which of the profile's stages", result.stderr)
+
     def test_tirexs_own_sample(self):
         output = self.folder / "out"
         self.expect(

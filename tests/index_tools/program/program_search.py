@@ -176,6 +176,17 @@ class Search(ProgramTest):
         self.assertEqual(failed.stderr.count("; "), 1, failed.stderr)
         self.assertIn('use precision = "auto"', failed.stderr)
 
+    def test_a_question_that_was_not_read_to_its_end_is_told(self):
+        long = " ".join([QUESTION] * 20)
+        self.assertTrue(self.hits(long, "--window", "5")["query_truncated"])
+        self.assertFalse(self.hits(QUESTION, "--window", "5")["query_truncated"])
+        self.assertFalse(self.hits(long, "--window", "5", "--max-query-length", "400")["query_truncated"])
+        self.assertIn("(by the beginning of the query)", self.search(long, "--window", "5").stdout)
+        self.assertIn("at most 512 tokens, 30 of the query", self.search(long, "--window", "5", "--timings").stderr)
+        topics = self.write("topics.tsv", f"1\t{long}\n2\t{QUESTION}\n")
+        result = self.search("--topics", topics, "--run", self.folder / "x.run", "--window", "5")
+        self.assertIn("1 of 2 queries were too long for the model, which did not read their ends", result.stderr)
+
     def test_the_table_is_plain_text_without_a_terminal(self):
         table = self.search(QUESTION, "--timings")
         self.assertNotIn("\033", table.stdout)

@@ -94,6 +94,10 @@ def test_settings_are_the_keys_of_the_profile(model):
     assert relucent.CrossEncoder(max_length=64).raw(["rice"], ["rice " * 100]).tokens.tolist() == [64]
     assert model.raw(["rice"], [long]).truncated.tolist() == [1]
     assert relucent.CrossEncoder(long_documents="maxp").raw(["rice"], [long]).truncated.tolist() == [0]
+    question = "rice " * 40
+    assert model.raw([question], ["bread"]).query_truncated
+    whole = relucent.CrossEncoder(max_query_length=40).raw([question], ["bread"])
+    assert not whole.query_truncated and whole.tokens.tolist() == [44]
     one_thread = relucent.CrossEncoder(device="cpu", precision="fp32", threads=1)
     assert "fp32" in one_thread.describe() and "fp32" in repr(one_thread)
     with pytest.warns(UserWarning, match="pattern"):

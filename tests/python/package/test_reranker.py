@@ -66,6 +66,7 @@ def test_results_say_what_happened():
     found = reranker.rerank("rice", ["rice " * 100, "bread"])
     assert found.truncated == 1 and found.order.dtype == np.int64 and found.scores.dtype == np.float32
     assert found.timings["encode"] > 0
+    assert not found.query_truncated and reranker.rerank("rice " * 40, ["bread"]).query_truncated
     assert reranker.rerank("rice", []).status == "no_hits"
     assert reranker.rerank("rice", [""]).status == "no_hit_text"
     assert "cross-encoder" in reranker.describe()

@@ -58,10 +58,10 @@ struct PairDocument {
 
 struct PairScore {
   float logit = 0;
-  std::int32_t tokens = 0;  ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
-  bool truncated = false;   ///< the model did not see all of the document
+  std::int32_t tokens = 0;       ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
+  bool truncated = false;        ///< the model did not see all of the document
   bool query_truncated = false;  ///< the model did not see all of the query
-  PieceRange best;          ///< of the document's pieces: the chunk with the greatest logit, or what was read
+  PieceRange best;               ///< of the document's pieces: the chunk with the greatest logit, or what was read
 };
 
 struct PairScores {
@@ -84,8 +84,8 @@ class RELUCENT_API CrossEncoder {
   static std::shared_ptr<const CrossEncoder> load(const std::filesystem::path& checkpoint,
                                                   const CrossEncoderOptions& options = {});
 
-  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). What is too long for the input is cut on
-  /// the right, the longer text first (in T5 the document first; docs/checkpoints.md). A document's score depends only
+  /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). If both are too long for the input, the
+  /// longer one loses its end first (in T5 the document; docs/checkpoints.md). A document's score depends only
   /// on the query and its own text. An empty document gets a score like any other; callers that treat missing
   /// text differently leave it out.
   virtual PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,

@@ -107,5 +107,5 @@ def _query_limit(config: dict[str, Any], path: Path) -> int | None:
             raise TrainingError(f"{path}, key query_length", "is neither null nor a count of word pieces",
                                 "correct it, or remove it")
         return limit
-    sparse = SPARSE_BERT in config.get("architectures", []) or AttentionPattern.from_config(config) != AttentionPattern()
-    return SPARSE_QUERY_PIECES if sparse else None
+    is_sparse = AttentionPattern.from_config(config, path) != AttentionPattern()
+    return SPARSE_QUERY_PIECES if is_sparse or SPARSE_BERT in (config.get("architectures") or []) else None
