@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMaxText = 200;
 constexpr std::size_t kMaxWaiting = std::size_t{1} << 20;
 constexpr std::chrono::milliseconds kLastLines{300};
-constexpr std::chrono::milliseconds kLookAgain{50};
+constexpr std::chrono::milliseconds kLookAgain{20};
 
 std::string now() {
   const auto time = std::chrono::system_clock::now();
@@ -52,7 +52,7 @@ bool AccessLog::close(std::chrono::milliseconds limit) {
   if (!closing_) end_ = Clock::now() + limit;
   closing_ = true;
   changed_.notify_all();
-  return changed_.wait_until(lock, Clock::now() + limit + kLookAgain, [this] { return ended_; });
+  return changed_.wait_until(lock, Clock::now() + limit + 5 * kLookAgain, [this] { return ended_; });
 }
 
 UniqueFd AccessLog::open() const {
@@ -148,11 +148,17 @@ void AccessLog::write(std::string_view lines) {
 /// False if writing must end, or fails.
 bool AccessLog::wait_until_writable(int descriptor) {
   for (;;) {
+    Clock::time_point end;
+    {
+      const std::lock_guard lock(mutex_);
+      end = end_;
+    }
+    const bool over = Clock::now() >= end;
     pollfd wanted{descriptor, POLLOUT, 0};
-    const int ready = ::poll(&wanted, 1, static_cast<int>(kLookAgain.count()));
-    if (ready > 0 || (ready < 0 && errno != EINTR)) return ready > 0;
-    const std::lock_guard lock(mutex_);
-    if (Clock::now() < end_) continue;
+    const int ready = ::poll(&wanted, 1, over ? 0 : static_cast<int>(kLookAgain.count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+    if (!over) continue;
     errno = ETIMEDOUT;
     return false;
   }
