@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Checks which room includes which: every '#include "..."' must name a header of a room that the table below allows.
+Kernels also name no model family: what a family needs is a feature of the encoder description.
 
     python3 cmake/check_includes.py [ROOT]
 
@@ -36,6 +37,7 @@ ALLOWED = {
 }
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.
 STAND_INS = {"cuda_runtime.h", "cublasLt.h", "instructions.h", "cuda.h"}
+FAMILY = re.compile(r"mix_?encoder|\bmir\b|electra|roberta|xlm|modernbert|longformer|\bqds\b", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -58,6 +60,9 @@ def problems(root):
         if room is None or file.suffix not in {".h", ".cpp", ".cu", ".cuh", ".inl"}:
             continue
         for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+            family = FAMILY.search(line) if path.startswith("kernels/") else None
+            if family:
+                yield f"{path}:{number}: kernels may not name a model family ({family[0]})"
             match = INCLUDE.match(line)
             if not match or match[1] in STAND_INS:
                 continue

@@ -265,7 +265,7 @@ void check_texts(const EncoderDescription& description, std::span<const Segment>
                                     [](const TokenGroup& group) { return group.derived.has_value(); });
   if (derived == description.groups.end()) {
     throw Error(ErrorKind::unsupported, "encoder description", "has no states that could be computed before a query",
-                "use a MixEncoder's checkpoint");
+                "use a checkpoint that encodes candidates apart from the query");
   }
   const std::size_t each =
       static_cast<std::size_t>(derived->derived->tokens) * static_cast<std::size_t>(description.hidden_size);

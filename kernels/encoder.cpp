@@ -12,19 +12,19 @@ std::vector<TokenGroup> cross_encoder_groups() {
   return {{"[CLS]", Dependence::nothing}, {"query", Dependence::query}, {"document", Dependence::pair}};
 }
 
-std::vector<TokenGroup> mix_encoder_groups(Derivation::Kind kind, std::int32_t tokens) {
+std::vector<TokenGroup> interaction_groups(Derivation::Kind kind, std::int32_t tokens) {
   return {{"query's state", Dependence::nothing},
           {"query", Dependence::query},
           {"candidate", Dependence::candidate},
           {"context", Dependence::candidate, Derivation{kind, kDocument, tokens}}};
 }
 
-Views mix_encoder_text_views() {
+Views interaction_text_views() {
   constexpr View all{View::Kind::all}, none{};
   return {{}, {none, all, none, none}, {none, none, all, none}, {}};
 }
 
-Views mix_encoder_interaction_views() {
+Views interaction_views() {
   constexpr View all{View::Kind::all}, none{};
   return {{none, all, none, none}, {}, {}, {none, all, none, all}};
 }

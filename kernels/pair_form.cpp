@@ -20,11 +20,11 @@ const char* name_of(Feature feature) {
     case Feature::no_embedding_norm: return "embeddings without a norm";
     case Feature::global_tokens: return "tokens of the document that see all of it (starts of sentences)";
     case Feature::other_groups: return "groups of tokens other than [CLS], query and document";
-    case Feature::mix_encoder: return "candidates encoded apart from the query (MixEncoder)";
+    case Feature::interaction: return "candidates encoded apart from the query";
     case Feature::derived_groups: return "states derived from those of other tokens";
     case Feature::gated_tokens: return "gated tokens";
-    case Feature::exchanges: return "exchanges between the passages of a document (MIR)";
-    case Feature::decoder: return "a decoder (T5)";
+    case Feature::exchanges: return "exchanges between the passages of a document";
+    case Feature::decoder: return "a decoder";
     case Feature::several_stacks: return "several stacks of layers";
     case Feature::several_attentions: return "several attentions in one layer (a decoder)";
     case Feature::keys_of_other_stacks: return "keys and values of another stack's layer";
@@ -71,8 +71,8 @@ class FeatureFinder {
       case NormKind::layer: break;
       case NormKind::rms: needs(true, Feature::rms_norm); break;
     }
-    if (is_mix_encoder(d_)) {
-      needs(true, Feature::mix_encoder);
+    if (has_interaction(d_)) {
+      needs(true, Feature::interaction);
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
       return;
     }
@@ -349,7 +349,7 @@ void merge(const Segment& text, const Segment& globals, PairBatch& to) {
 
 }  // namespace
 
-bool is_mix_encoder(const EncoderDescription& d) {
+bool has_interaction(const EncoderDescription& d) {
   using Groups = std::vector<std::int32_t>;
   if (d.stacks.size() != 2 || d.groups.size() != kContext + 1 || d.stacks[0].final_norm || d.stacks[1].final_norm ||
       d.stacks[0].groups != Groups{kQuery, kDocument} || d.stacks[1].groups != Groups{kContext, kCls} ||
@@ -365,7 +365,7 @@ bool is_mix_encoder(const EncoderDescription& d) {
   if (first.attentions.size() != 1) return false;
   const Attention& like = first.attentions.front();
   const Attention of_text{
-      .heads = like.heads, .head_size = like.head_size, .scale = like.scale, .views = mix_encoder_text_views()};
+      .heads = like.heads, .head_size = like.head_size, .scale = like.scale, .views = interaction_text_views()};
   const FeedForward feed_forward{.size = first.feed_forward.size, .activation = first.feed_forward.activation};
   const auto is = [&](const Layer& layer, const Attention& attention) {
     return layer.attentions == std::vector<Attention>{attention} && layer.feed_forward == feed_forward;
@@ -378,7 +378,7 @@ bool is_mix_encoder(const EncoderDescription& d) {
     const Attention& attention = layer.attentions.front();
     if (!attention.gated || !attention.keys_of_layer) return false;
     Attention wanted = of_text;
-    wanted.views = mix_encoder_interaction_views();
+    wanted.views = interaction_views();
     wanted.keys_of_layer = attention.keys_of_layer;
     wanted.gated = GatedToken{kCls, kContext, attention.gated->hint};
     if (!is(layer, wanted)) return false;
@@ -388,8 +388,8 @@ bool is_mix_encoder(const EncoderDescription& d) {
          head.activation == Activation::none;
 }
 
-MixBatch mix_batch(const ScoringBatch& batch) {
-  MixBatch mix;
+InteractionBatch interaction_batch(const ScoringBatch& batch) {
+  InteractionBatch mix;
   const auto refuse = [](const std::string& place, const std::string& problem) {
     throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
   };

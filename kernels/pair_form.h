@@ -24,10 +24,10 @@ enum class Feature {
   no_embedding_norm,
   global_tokens,  ///< the group kGlobal
   other_groups,   ///< not C, Q and D
-  mix_encoder,    ///< its whole form: see is_mix_encoder()
+  interaction,    ///< its whole form: see has_interaction()
   derived_groups,
   gated_tokens,
-  exchanges,  ///< between candidates: pivots after each layer (MIR), and a head that pools them by attention
+  exchanges,  ///< between candidates: pivots after each layer, and a head that pools them by attention
   decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
@@ -62,10 +62,10 @@ enum class Feature {
 /// The context of a candidate has at most so many states in the fast paths.
 inline constexpr std::int32_t kMostContext = 16;
 
-/// Whether a description is a MixEncoder's: BERT's layers over the query and the candidate's text, each by itself;
+/// Whether a description has an interaction: BERT's layers over the query and the candidate's text, each by itself;
 /// layers of the same sizes in which the candidate's context sees keys of the query, and a gated token, too; and the
 /// dot product of both.
-bool is_mix_encoder(const EncoderDescription& description);
+bool has_interaction(const EncoderDescription& description);
 
 /// The features that `description` needs. Throws whatever make_plan throws.
 std::vector<Feature> features_of(const EncoderDescription& description);
@@ -96,14 +96,14 @@ struct PairBatch {
   std::span<const DocumentPassages> joined = {};       ///< ScoringBatch::documents
 };
 
-/// A batch for a MixEncoder: the query, and per candidate its text or its context's states.
-struct MixBatch {
+/// A batch for an encoder with interaction: the query, and per candidate its text or its context's states.
+struct InteractionBatch {
   Segment query;
   std::vector<Segment> candidates;
 };
 
 /// Throws Error `unsupported` for segments of other forms.
-MixBatch mix_batch(const ScoringBatch& batch);
+InteractionBatch interaction_batch(const ScoringBatch& batch);
 
 /// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q, and per candidate one
 /// of group D and at most one of kGlobal, all with ids, and the positions of segments whose distances matter are

@@ -34,7 +34,8 @@ class CpuBackend final : public Backend {
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     const BorrowedWorkspace borrowed(*this);
-    if (encoder_->is_mix_encoder()) return cpu::score(*encoder_, mix_batch(batch), workers(), *borrowed, logits, stop);
+    if (encoder_->has_interaction())
+      return cpu::score(*encoder_, interaction_batch(batch), workers(), *borrowed, logits, stop);
     const PairBatch pairs = pair_batch(description_, batch);
     if (encoder_->has_exchanges()) {
       return cpu::score_documents(*encoder_, pairs, batch.documents, workers(), *borrowed, logits, stop);
@@ -121,7 +122,7 @@ bool supports(Feature feature) {
     case Feature::several_outputs:
     case Feature::no_embedding_norm:
     case Feature::global_tokens:
-    case Feature::mix_encoder:
+    case Feature::interaction:
     case Feature::exchanges:
     case Feature::decoder:
     case Feature::rms_norm:

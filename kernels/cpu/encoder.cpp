@@ -200,11 +200,11 @@ QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSi
   std::vector<EmbeddingRows> tokens;
   for (std::size_t i = 0; i < query.tokens(); ++i) tokens.push_back(embedding(query, i));
   embed(tokens, team);
-  const std::size_t end = is_mix_encoder() ? interaction_.back().keys_of + 1 : whole_layers();
+  const std::size_t end = has_interaction() ? interaction_.back().keys_of + 1 : whole_layers();
   for (std::size_t i = 0; i < end; ++i) {
     stop.throw_if_due("encoding the query");
     // The interaction reads only keys and values of its last layer.
-    const bool only_keys = is_mix_encoder() && i + 1 == end;
+    const bool only_keys = has_interaction() && i + 1 == end;
     Buffer<float>& kept = states.heads.emplace_back();
     kept.grow(heads_ * 2 * head_size_ * states.stride);
     const auto attend = [&](const Chunk&, std::size_t head, const float* rows, float* output, std::size_t stride,
@@ -231,7 +231,7 @@ QueryStates Encoder::encode_query(const Segment& query, Team& team, const StopSi
     attend_heads(layers_[i], group, team, attend);
     if (!only_keys) after_heads(layers_[i].after, group.vectors, team);
   }
-  if (is_mix_encoder()) return states;
+  if (has_interaction()) return states;
   if (!last_is_short_) finish_states(team.group.x.data(), group.vectors);
   states.last.grow(hidden_ * states.stride);
   copy_tokens(team.group.x.data(), hidden_, 0, query.tokens(), states.last.data(), states.stride);
@@ -252,7 +252,7 @@ void Encoder::copy_tokens(const float* activation, std::size_t features, std::si
 void Encoder::prepare(Encoded& encoded, std::size_t candidates) const {
   if (has_decoder()) {
     encoded.states.resize(std::max(encoded.states.size(), candidates));
-  } else if (is_mix_encoder()) {
+  } else if (has_interaction()) {
     encoded.cls.resize(candidates * context_size());
   } else {
     encoded.cls.resize(candidates * 2 * hidden_);
@@ -262,7 +262,7 @@ void Encoder::prepare(Encoded& encoded, std::size_t candidates) const {
 void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<const Candidate> candidates,
                      const QueryStates* shared, Encoded& out, std::size_t first_candidate, Team& team,
                      const StopSignal& stop) const {
-  const Group group = layout(cls_token, query, candidates, shared == nullptr && !is_mix_encoder());
+  const Group group = layout(cls_token, query, candidates, shared == nullptr && !has_interaction());
   embed(cls_token, query, group, team);
   prepare_positions(positions_of(group), team.group);
   fill_rotations(cls_token, query, group, team.group);
@@ -287,7 +287,7 @@ void Encoder::encode(const Segment& cls_token, const Segment& query, std::span<c
                 finish_states(x + first * padded(hidden_) * kernels_.panel, vectors_of(first, count, group.vectors));
               });
   }
-  if (is_mix_encoder()) {
+  if (has_interaction()) {
     team.each(group.sequences.size(), [&](std::size_t index, Workspace& own) {
       derive(group, group.sequences[index], x, out.cls.data() + (first_candidate + index) * context_size(), own);
     });

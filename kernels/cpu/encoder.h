@@ -24,7 +24,7 @@ struct Encoded {
   /// Without a decoder: per candidate [CLS]'s input to the last block and then its context there, [2 hidden]; unless
   /// the last block computes only [CLS], the state that the head takes.
   std::vector<float> cls;
-  /// Of a MixEncoder: per candidate its context, [tokens][hidden], also in `cls`.
+  /// Of an encoder with interaction: per candidate its context, [tokens][hidden], also in `cls`.
   /// With a decoder: per candidate the states that leave the first stack, [hidden][stride].
   struct States {
     std::size_t tokens = 0, stride = 0, query = 0;  // the first `query` tokens are the query's
@@ -109,8 +109,9 @@ struct Sequence {
 /// many sequences at once. T5's decoder is a row of such blocks: it computes one token per candidate, and reads each
 /// state of the first stack twice per layer.
 ///
-/// A MixEncoder's text is such a sequence without [CLS] and query, of which encode() leaves the context. interact()
-/// computes the second stack for many candidates: 2 H^2 (12 k + 13) operations per layer, candidate and k states.
+/// A text of an encoder with interaction is such a sequence without [CLS] and query, of which encode() leaves the
+/// context. interact() computes the second stack for many candidates: 2 H^2 (12 k + 13) operations per layer, candidate
+/// and k states.
 class Encoder {
  public:
   Encoder(const EncoderDescription& description, const EncoderWeights& weights, Arithmetic arithmetic,
@@ -118,7 +119,7 @@ class Encoder {
 
   /// Whether Q's states are the same for all candidates, and are computed once.
   bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || cls_apart()); }
-  /// Of a MixEncoder, as far as the interaction reads it.
+  /// Of an encoder with interaction, as far as the interaction reads it.
   QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.
@@ -141,7 +142,7 @@ class Encoder {
   /// Tokens that a worker's own group should have at most.
   std::size_t group_tokens() const noexcept { return kernels_.group_tokens; }
 
-  bool is_mix_encoder() const noexcept { return !interaction_.empty(); }
+  bool has_interaction() const noexcept { return !interaction_.empty(); }
   /// Numbers in the context of one text.
   std::size_t context_size() const noexcept { return context_tokens_ * hidden_; }
   /// Of how many of `count` candidates one worker should compute the interaction at a time.

@@ -228,7 +228,7 @@ Encoder::Encoder(const EncoderDescription& description, const EncoderWeights& we
     if (last != arithmetic) after_last_heads_ = after_heads(last, of_layers.back(), forms.back().feed_forward);
     last_ = one_token_heads(of_layers.back().attentions.front());
   }
-  if (relucent::is_mix_encoder(description)) {
+  if (relucent::has_interaction(description)) {
     const Derivation& derived = *description.groups[kContext].derived;
     context_tokens_ = static_cast<std::size_t>(derived.tokens);
     if (derived.kind == Derivation::Kind::codes) codes_ = transposed(weights.codes.to_f32(), hidden_);

@@ -1,4 +1,4 @@
-// Exchanges between the passages of a document (MIR): pivots, their layers, and the head that reads them.
+// Exchanges between the passages of a document: pivots, their layers, and the head that reads them.
 #include <algorithm>
 #include <cstring>
 

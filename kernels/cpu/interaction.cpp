@@ -1,4 +1,4 @@
-// A MixEncoder's second stack: what a candidate's context and its gated token make of a query.
+// The second stack of an encoder with interaction: what a candidate's context and its gated token make of a query.
 #include <algorithm>
 
 #include "kernels/cpu/encoder.h"

@@ -102,7 +102,7 @@ void encode(const Encoder& encoder, std::span<const Segment> texts, const Worker
   }
 }
 
-void score(const Encoder& encoder, const MixBatch& batch, const Workers& workers, Workspace& group_memory,
+void score(const Encoder& encoder, const InteractionBatch& batch, const Workers& workers, Workspace& group_memory,
            std::span<float> logits, const StopSignal& stop) {
   if (batch.candidates.empty()) return;
   std::vector<Segment> texts;

@@ -21,8 +21,8 @@ struct Workers {
 void score(const Encoder& encoder, const PairBatch& batch, const Workers& workers, Workspace& group,
            std::span<float> logits, const StopSignal& stop);
 
-/// The same for a MixEncoder. Texts among the candidates are encoded first.
-void score(const Encoder& encoder, const MixBatch& batch, const Workers& workers, Workspace& group,
+/// The same for an encoder with interaction. Texts among the candidates are encoded first.
+void score(const Encoder& encoder, const InteractionBatch& batch, const Workers& workers, Workspace& group,
            std::span<float> logits, const StopSignal& stop);
 
 /// Writes the contexts of texts, in their order: [texts][Encoder::context_size()].

@@ -26,7 +26,7 @@ struct ChunkShape {
   bool shares_query = false;    ///< all candidates share the query's rows
   bool last_sees_query = true;  ///< [CLS] in the last layer
   bool last_sees_document = true;
-  bool texts = false;                            ///< neither [CLS] nor query: a MixEncoder's texts, or its query
+  bool texts = false;  ///< neither [CLS] nor query: the texts or the query of an encoder with interaction
   std::vector<std::int32_t> pivot_groups = {};   ///< with exchanges: those that the head reads
   std::vector<std::int32_t> pivot_sources = {};  ///< [groups]: the group whose tokens its pivots are made of
 };
@@ -45,7 +45,7 @@ std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, co
 /// The size of one candidate alone, without global tokens: with some it may have one tile more.
 ChunkSize size_of_one(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape);
 
-/// The size of a MixEncoder's interaction; its tables have no rows.
+/// The size of an interaction; its tables have no rows.
 ChunkSize size_of_interaction(std::size_t candidates, std::size_t context_tokens, std::size_t query_tokens);
 
 inline ChunkSize tables_of_interaction(std::size_t candidates) {
@@ -62,7 +62,7 @@ struct ChunkTables {
 /// Writes the tables of `chunk` to `to`, ChunkTables(chunk.size).bytes of memory aligned to 16 bytes.
 void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to);
 
-/// Writes the tables of a MixEncoder's interaction, ChunkTables(tables_of_interaction(candidates)): its rows are the
+/// Writes the tables of an interaction, ChunkTables(tables_of_interaction(candidates)): its rows are the
 /// gated tokens of all candidates, their contexts, and the query.
 void write_interaction(std::size_t candidates, std::size_t context_tokens, std::byte* to);
 

@@ -46,7 +46,7 @@ bool supports(Feature feature) {
     case Feature::head_activation:
     case Feature::head_norm:
     case Feature::several_outputs:
-    case Feature::mix_encoder:
+    case Feature::interaction:
     case Feature::exchanges: return true;
     case Feature::other_groups:
     case Feature::derived_groups:
@@ -141,7 +141,7 @@ class CudaBackend final : public Backend {
   CudaBackend(const EncoderDescription& description, const EncoderWeights& weights,
               const std::vector<DeviceInfo>& devices, Precision precision)
       : description_(description),
-        is_mix_encoder_(is_mix_encoder(description)),
+        has_interaction_(has_interaction(description)),
         weights_(description, weights, element_of(precision)) {
     info_.precision = precision;
     info_.instruction_set = fmt::format("sm_{}{}", devices.front().major, devices.front().minor);
@@ -180,17 +180,19 @@ class CudaBackend final : public Backend {
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     if (logits.empty()) return {};
-    const DeviceCost cost = is_mix_encoder_ ? score_mix(batch, logits, stop) : score_pairs(batch, logits, stop);
+    const DeviceCost cost =
+        has_interaction_ ? score_interaction(batch, logits, stop) : score_pairs(batch, logits, stop);
     check_range(logits, "a logit");
     return cost;
   }
 
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
     check_batch(description_, batch, 1);
-    if (is_mix_encoder_ || !batch.documents.empty()) {
+    if (has_interaction_ || !batch.documents.empty()) {
       throw Error(ErrorKind::unsupported, "CUDA backend",
                   fmt::format("does not show the hidden states of {}",
-                              is_mix_encoder_ ? "a MixEncoder" : "an encoder with exchanges between passages"),
+                              has_interaction_ ? "an encoder of candidates apart from the query"
+                                               : "an encoder with exchanges between passages"),
                   "use device = \"ref\"");
     }
     return gpus_.front()->hidden_states(pairs_of(batch));
@@ -202,13 +204,13 @@ class CudaBackend final : public Backend {
     return on_a_gpu([&](Gpu& gpu) { return gpu.score(pairs, logits, stop); });
   }
 
-  DeviceCost score_mix(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const {
-    const MixBatch mix = mix_batch(batch);
-    check_segment(mix.query, mix.query.tokens());
-    for (const relucent::Segment& candidate : mix.candidates) {
+  DeviceCost score_interaction(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const {
+    const InteractionBatch interaction = interaction_batch(batch);
+    check_segment(interaction.query, interaction.query.tokens());
+    for (const relucent::Segment& candidate : interaction.candidates) {
       if (candidate.states.empty()) check_segment(candidate, candidate.tokens());
     }
-    return on_a_gpu([&](Gpu& gpu) { return gpu.score(mix, logits, stop); });
+    return on_a_gpu([&](Gpu& gpu) { return gpu.score(interaction, logits, stop); });
   }
 
   /// Calls work(gpu) for the least busy GPU, and for the next one if it fails.
@@ -259,7 +261,7 @@ class CudaBackend final : public Backend {
   }
 
   EncoderDescription description_;
-  bool is_mix_encoder_;
+  bool has_interaction_;
   PackedWeights weights_;
   BackendInfo info_;
   std::vector<std::unique_ptr<Gpu>> gpus_;

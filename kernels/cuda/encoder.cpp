@@ -43,7 +43,7 @@ std::array<bool, 4> pooled_groups(const Head& head) {
 
 ChunkShape shape_of(const EncoderDescription& description, const PairForm& form) {
   ChunkShape shape;
-  shape.texts = is_mix_encoder(description);
+  shape.texts = has_interaction(description);
   if (shape.texts) return shape;
   const bool exchanges = !description.stacks.front().exchanges.empty();
   shape.shares_query = form.shares_query && !exchanges;  // pivots reach every group
@@ -174,7 +174,7 @@ MatmulForm Encoder::form(int out, int in, std::size_t weight) const {
   form.out = form.y_stride = out;
   form.in = form.x_stride = in;
   form.weight = at(weight);
-  // In a MixEncoder's interaction, matrices start at any row.
+  // In an interaction, matrices start at any row.
   if (shape_.texts) form.alignment = std::min(256, as_int(row_bytes() & (~row_bytes() + 1)));
   return form;
 }
@@ -210,7 +210,7 @@ std::unique_ptr<Matmul> Encoder::output(const Layer& layer, const PackedLinear& 
 std::size_t Encoder::activation_bytes(const ChunkSize& size) const {
   const Places places(*this, reinterpret_cast<std::byte*>(std::uintptr_t{256}), size);  // anywhere aligned
   const LastPlaces last(*this, places.wide, size);
-  const MixPlaces mix(*this, places, size);
+  const InteractionPlaces mix(*this, places, size);
   const PivotPlaces pivots(*this, places.wide, size);
   const std::byte* const end = context_tokens_ > 0  ? std::max(places.end, mix.end)
                                : exchanges_.empty() ? std::max(places.end, last.end)

@@ -29,7 +29,7 @@ class ChunkBuffers {
 
   PinnedMemory tables_on_host;
   DeviceMemory tables;
-  PinnedMemory states;   ///< of a MixEncoder's interaction: elements [candidates * (1 + context), hidden]
+  PinnedMemory states;   ///< of an interaction: elements [candidates * (1 + context), hidden]
   PinnedMemory results;  ///< fp32 [sequences], or elements [texts, context, hidden]
   Clock clock;
 };
@@ -57,7 +57,8 @@ class Encoder {
 
   const ChunkShape& shape() const noexcept { return shape_; }
   bool has_exchanges() const noexcept { return !exchanges_.empty(); }
-  /// Of a MixEncoder: the tokens and the numbers of a candidate's context, and the size of its interaction.
+  /// Of an encoder with interaction: the tokens and the numbers of a candidate's context, and the size of its
+  /// interaction.
   std::size_t context_tokens() const noexcept { return as_size(context_tokens_); }
   std::size_t context_size() const noexcept { return context_tokens() * as_size(hidden_); }
   ChunkSize interaction_size(std::size_t candidates, std::size_t query_tokens) const {
@@ -76,7 +77,7 @@ class Encoder {
   /// `w.now().results`.
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const;
 
-  /// Of a MixEncoder. The same for a prepared chunk of texts: contexts instead of logits, which read_contexts() reads.
+  /// With interaction. The same for a prepared chunk of texts: contexts instead of logits, which read_contexts() reads.
   void start_texts(const PairBatch& batch, const Chunk& chunk, Workspace& w) const;
   void read_contexts(const ChunkBuffers& buffers, std::size_t texts, float* contexts) const;
   /// The same for a prepared chunk of the query alone, whose keys stay in the workspace for the interaction.
@@ -104,7 +105,7 @@ class Encoder {
   struct LastLayer {
     std::unique_ptr<Matmul> query, absorbed_key, value, attention_output, intermediate, output;
   };
-  /// Of a MixEncoder.
+  /// With interaction.
   struct InteractionLayer {
     Layer layer;
     std::size_t keys_of;  ///< layer of the query
@@ -118,7 +119,7 @@ class Encoder {
   /// Addresses of a chunk's matrices in the workspace's activations.
   struct Places;
   struct LastPlaces;
-  struct MixPlaces;
+  struct InteractionPlaces;
   struct PivotPlaces;
 
   std::size_t table_bytes(const ChunkSize& size) const;
@@ -190,7 +191,7 @@ class Encoder {
   HeadWork head_;
   std::vector<ExchangeLayer> exchanges_;       // one per layer, or none
   PivotHeadWork pivot_head_{};                 // with exchanges
-  std::vector<InteractionLayer> interaction_;  // of a MixEncoder
+  std::vector<InteractionLayer> interaction_;  // with interaction
   int context_tokens_ = 0;                     // the same
   int longest_;                                // input
   Pooling head_pooling_;

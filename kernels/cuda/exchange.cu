@@ -1,4 +1,4 @@
-// Pivots (MIR): from their tokens, back to them, and the head that reads them.
+// Pivots: from their tokens, back to them, and the head that reads them.
 #include <cmath>
 
 #include "instructions.h"

@@ -1,4 +1,4 @@
-// Exchanges between the passages of a document (MIR): what follows each block of tokens, and the head.
+// Exchanges between the passages of a document: what follows each block of tokens, and the head.
 #include "kernels/cuda/places.h"
 
 namespace relucent::cuda {

@@ -51,7 +51,7 @@ void copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t fir
   std::copy_n(results, count, logits.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-/// A MixEncoder's texts as the documents of a batch.
+/// The texts of an encoder with interaction as the documents of a batch.
 PairBatch texts_of(std::span<const relucent::Segment> texts) {
   PairBatch batch;
   batch.documents.assign(texts.begin(), texts.end());
@@ -378,7 +378,7 @@ DeviceCost Gpu::score(const PairBatch& batch, std::span<float> logits, const Sto
   });
 }
 
-DeviceCost Gpu::score(const MixBatch& batch, std::span<float> logits, const StopSignal& stop) {
+DeviceCost Gpu::score(const InteractionBatch& batch, std::span<float> logits, const StopSignal& stop) {
   return serve(stop, [&](const Encoder& encoder, Borrowed& workspace, DeviceCost& cost) {
     std::vector<relucent::Segment> texts;
     for (const relucent::Segment& candidate : batch.candidates) {

@@ -32,8 +32,8 @@ class Gpu {
 
   /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
   DeviceCost score(const PairBatch& batch, std::span<float> logits, const StopSignal& stop);
-  /// Of a MixEncoder.
-  DeviceCost score(const MixBatch& batch, std::span<float> logits, const StopSignal& stop);
+  /// With interaction.
+  DeviceCost score(const InteractionBatch& batch, std::span<float> logits, const StopSignal& stop);
   DeviceCost encode(std::span<const relucent::Segment> texts, std::span<float> contexts, const StopSignal& stop);
   HiddenStates hidden_states(const PairBatch& pair);
 

@@ -1,4 +1,4 @@
-// MixEncoders: contexts from texts, and what a gated token does besides attention.
+// Interaction: contexts from texts, and what a gated token does besides attention.
 #include <cmath>
 
 #include "instructions.h"

@@ -116,7 +116,7 @@ struct HeadWork {
 cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
                  cudaStream_t stream);
 
-/// Of a MixEncoder. contexts[sequences, tokens, hidden]: the first rows of each text in x [rows, hidden]; or, for each
+/// With interaction. contexts[sequences, tokens, hidden]: the first rows of each text in x [rows, hidden]; or, for each
 /// of the codes c [tokens, hidden], sum_t softmax_t(c . x[t]) x[t] over the text's rows. codes: null if there are none.
 cudaError_t derive(Element element, const Sequence* sequences, int sequence_count, int tokens, const float* codes,
                    const void* x, int hidden, void* contexts, cudaStream_t stream);

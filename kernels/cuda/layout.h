@@ -4,8 +4,8 @@
 // depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding; the
 // global tokens of a document before its other ones.
 //
-// A MixEncoder's texts have neither [CLS] nor query: rows are theirs alone. In its interaction a candidate's [CLS] is
-// its gated token, and its document is its context; the documents come before the query.
+// The texts of an encoder with interaction have neither [CLS] nor query: rows are theirs alone. In its interaction a
+// candidate's [CLS] is its gated token, and its document is its context; the documents come before the query.
 //
 // Pivots (ScoringBatch::documents) have activations of their own, a row per pivot: those of a document together, group
 // by group, and in a group those that see the same pivots together.

@@ -15,7 +15,8 @@ inline std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>
 /// x [rows, hidden]: the activations that each layer updates; wide: query, key, value [rows, 3 * hidden] followed by
 /// the context [rows, hidden], or the intermediate [rows, wide], or embeddings before their projection
 /// [rows, embedding]; y [rows, hidden]: what a kernel adds to x; normed [rows, hidden]: the sub-blocks' input if norms
-/// come before them, otherwise x itself; kept [interaction layers, longest query, 3 * hidden]: a MixEncoder's query.
+/// come before them, otherwise x itself; kept [interaction layers, longest query, 3 * hidden]: the query of an
+/// interaction.
 struct Encoder::Places {
   Places(const Encoder& e, std::byte* base, const ChunkSize& size) {
     const std::size_t row = e.row_bytes();
@@ -55,10 +56,10 @@ struct Encoder::LastPlaces {
   float *partial, *pooled, *logits;
 };
 
-/// Of a MixEncoder: contexts [texts, context, hidden] in the memory of `wide`; behind everything else, of the
-/// interaction, gate_input [candidates, 3 * hidden], gate [candidates, hidden] and the logits.
-struct Encoder::MixPlaces {
-  MixPlaces(const Encoder& e, const Places& places, const ChunkSize& size) {
+/// Of an encoder with interaction: contexts [texts, context, hidden] in the memory of `wide`; behind everything else,
+/// of the interaction, gate_input [candidates, 3 * hidden], gate [candidates, hidden] and the logits.
+struct Encoder::InteractionPlaces {
+  InteractionPlaces(const Encoder& e, const Places& places, const ChunkSize& size) {
     const std::size_t row = size.sequences * e.row_bytes();
     contexts = places.wide;
     gate_input = places.end;

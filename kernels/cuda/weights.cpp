@@ -184,7 +184,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     pooling_bias = pack.floats(biases);
     return;
   }
-  if (is_mix_encoder(description)) {
+  if (has_interaction(description)) {
     if (description.groups[kContext].derived->kind == Derivation::Kind::codes) {
       codes = pack.floats(weights.codes.to_f32());
     }

@@ -36,7 +36,7 @@ struct PackedLayer {
   std::size_t turns = kAbsent;  ///< rotary: fp32 [positions, 2, head size / 2], cosines and sines
 };
 
-/// A layer in which a MixEncoder's contexts and gated tokens see the keys of a layer of the query.
+/// A layer in which contexts and gated tokens see the keys of a layer of the query.
 struct PackedInteraction {
   PackedLayer layer;
   PackedLinear gated_query;  ///< [hidden, hidden]
@@ -61,7 +61,7 @@ struct PackedWeights {
   PackedLinear embedding_projection;
   PackedNorm first_norm;  ///< before the first sub-block
   std::vector<PackedLayer> layers;
-  std::vector<PackedInteraction> interaction;  ///< of a MixEncoder
+  std::vector<PackedInteraction> interaction;  ///< with interaction
   std::vector<PackedExchange> exchanges;       ///< one per layer, or none
   std::size_t codes = kAbsent;                 ///< fp32 [tokens, hidden] of a context derived by codes
   /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so

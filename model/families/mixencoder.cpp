@@ -84,15 +84,15 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   config.find("architectures");
   EncoderDescription& description = result.description;
   std::vector<Layer> layers = read_bert_form(config, description);
-  for (Layer& layer : layers) layer.attentions.front().views = mix_encoder_text_views();
+  for (Layer& layer : layers) layer.attentions.front().views = interaction_text_views();
   const Derivation::Kind kind = strategy(config);
   const std::int32_t context = config.size("num_context_embeddings", kMostContext);
-  description.groups = mix_encoder_groups(kind, context);
+  description.groups = interaction_groups(kind, context);
   const auto [hint, pooled] = pooling(config);
   std::vector<Layer> interaction;
   for (const std::int32_t layer : interaction_layers(config, layers.size())) {
     Attention& attention = interaction.emplace_back(layers.front()).attentions.front();
-    attention.views = mix_encoder_interaction_views();
+    attention.views = interaction_views();
     attention.keys_of_layer = layer;
     attention.gated = GatedToken{kCls, kContext, hint};
   }

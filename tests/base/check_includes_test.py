@@ -40,6 +40,10 @@ class Includes(unittest.TestCase):
         root = self.tree({"model/input.h": "", "model/input.cpp": '#include "input.h"\n'})
         self.assertIn('"input.h" is not a path from the root of the sources', check(root).stdout)
 
+    def test_kernels_name_no_model_family(self):
+        root = self.tree({"kernels/plan.cpp": "// a MixEncoder's\n", "model/mir.cpp": "// MIR\n"})
+        self.assertEqual(check(root).stdout, "kernels/plan.cpp:1: kernels may not name a model family (MixEncoder)\n")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -162,12 +162,12 @@ TEST_F(MixEncoderBatch, TheClockIsLookedAt) {
 TEST(MixEncoderForm, OtherFormsAreNotTaken) {
   RandomModel model({});
   model.make_mix_encoder(Derivation::Kind::first_tokens, 2, {1}, Pooling::mean, Pooling::mean);
-  EXPECT_TRUE(is_mix_encoder(model.description));
-  EXPECT_EQ(features_of(model.description).front(), Feature::mix_encoder);
+  EXPECT_TRUE(has_interaction(model.description));
+  EXPECT_EQ(features_of(model.description).front(), Feature::interaction);
   const auto refuse = [&](const char* words, const auto& spoil) {
     const EncoderDescription whole = model.description;
     spoil(model.description);
-    EXPECT_FALSE(is_mix_encoder(model.description));
+    EXPECT_FALSE(has_interaction(model.description));
     expect_error(ErrorKind::unsupported, {words}, [&] { model.on({Device::cpu(), Precision::fp32, 1, ""}); });
     model.description = whole;
   };

@@ -170,9 +170,9 @@ TEST(Plan, OnlyKeysOfTheQueryAreNeededWhereACandidateReadsThem) {
 // query.
 EncoderDescription mix_encoder() {
   EncoderDescription description =
-      encoder(mix_encoder_groups(Derivation::Kind::first_tokens, 2), mix_encoder_text_views(), 4);
+      encoder(interaction_groups(Derivation::Kind::first_tokens, 2), interaction_text_views(), 4);
   description.stacks[0].groups = {kQuery, kDocument};
-  Attention interaction = seeing(mix_encoder_interaction_views());
+  Attention interaction = seeing(interaction_views());
   interaction.keys_of_layer = 2;
   interaction.gated = GatedToken{kCls, kContext, Pooling::mean};
   description.stacks.push_back({{kContext, kCls}, {{{interaction}, {.size = 8}}}});

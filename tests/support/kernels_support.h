@@ -146,16 +146,16 @@ class RandomModel {
   void make_mix_encoder(Derivation::Kind kind, std::int32_t context, const std::vector<std::int32_t>& keys_of,
                         Pooling hint, Pooling pooling) {
     const std::int64_t hidden = description.hidden_size;
-    description.groups = mix_encoder_groups(kind, context);
+    description.groups = interaction_groups(kind, context);
     Layer interaction = layers().front();
-    for (Layer& layer : layers()) layer.attentions.front().views = mix_encoder_text_views();
+    for (Layer& layer : layers()) layer.attentions.front().views = interaction_text_views();
     description.stacks = {{{kQuery, kDocument}, layers()}, {{kContext, kCls}, {}}};
     weights.stacks.resize(2);
     weights.codes = tensor({context, hidden}, 1);
     const LinearWeights gate = linear(hidden, 3 * hidden, 2);
     for (const std::int32_t layer : keys_of) {
       Attention& attention = interaction.attentions.front();
-      attention.views = mix_encoder_interaction_views();
+      attention.views = interaction_views();
       attention.keys_of_layer = layer;
       attention.gated = GatedToken{kCls, kContext, hint};
       description.stacks.back().layers.push_back(interaction);

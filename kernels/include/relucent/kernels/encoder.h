@@ -221,15 +221,15 @@ struct AttentionPattern {
 /// The groups C, Q and D, whose indices are:
 inline constexpr std::int32_t kCls = 0, kQuery = 1, kDocument = 2;
 RELUCENT_API std::vector<TokenGroup> cross_encoder_groups();
-/// Those of a MixEncoder: in the place of [CLS] the gated token; the query and the candidate's text, which pass through
-/// the first stack; and the candidate's context, the few states derived from its text (kDocument) that pass through the
-/// second stack.
+/// Those of an encoder with interaction: in the place of [CLS] the gated token; the query and the candidate's text,
+/// which pass through the first stack; and the candidate's context, the few states derived from its text (kDocument)
+/// that pass through the second stack.
 inline constexpr std::int32_t kContext = 3;
-RELUCENT_API std::vector<TokenGroup> mix_encoder_groups(Derivation::Kind kind, std::int32_t tokens);
+RELUCENT_API std::vector<TokenGroup> interaction_groups(Derivation::Kind kind, std::int32_t tokens);
 /// In its first stack the query and the text see themselves. In its second one the context sees the query and itself,
 /// the gated token the query.
-RELUCENT_API Views mix_encoder_text_views();
-RELUCENT_API Views mix_encoder_interaction_views();
+RELUCENT_API Views interaction_text_views();
+RELUCENT_API Views interaction_views();
 RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
 enum class DataType { f32, f16, bf16 };

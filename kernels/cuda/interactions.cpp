@@ -1,4 +1,4 @@
-// MixEncoders: contexts from texts, the query's keys, and the interaction of both.
+// Interaction: contexts from texts, the query's keys, and the interaction of both.
 #include <cstring>
 
 #include "kernels/cuda/places.h"
@@ -48,7 +48,7 @@ void Encoder::start_texts(const PairBatch& batch, const Chunk& chunk, Workspace&
   embed(chunk, w, places);
   const int rows = as_int(chunk.size.rows);
   for (const Layer& layer : layers_) block(layer, attention_of(batch, chunk, layer, w), rows, rows, w, places);
-  const MixPlaces mix(*this, places, chunk.size);
+  const InteractionPlaces mix(*this, places, chunk.size);
   check(derive(element_, table<Sequence>(w, ChunkTables(chunk.size, 0).sequences), as_int(chunk.size.sequences),
                context_tokens_, codes_, places.x, hidden_, mix.contexts, w.stream),
         device_, "deriving contexts");
@@ -111,7 +111,7 @@ void Encoder::start_interaction(std::span<const float* const> contexts, std::siz
 
   buffers.clock.start(w.stream);
   const Places places(*this, w.activations.data(), size);
-  const MixPlaces mix(*this, places, size);
+  const InteractionPlaces mix(*this, places, size);
   w.stream.copy_to_device(buffers.tables.data(), buffers.tables_on_host.data(), tables.bytes);
   w.stream.copy_to_device(places.x, states, count * (row_bytes() + context_size() * size_of(element_)));
   AttentionWork work{};
