@@ -11,6 +11,7 @@ from serve_support import DEVICE, Server, build_index, program_path, queries, ru
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import StaleElementReferenceException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -66,7 +67,9 @@ class Page(unittest.TestCase):
         return [one.text for one in self.all(browser, selector + " .id")]
 
     def wait(self, browser, condition, seconds=30):
-        return WebDriverWait(browser, seconds, 0.05).until(lambda _: condition())
+        # The page replaces its hits when the model's order arrives.
+        wait = WebDriverWait(browser, seconds, 0.05, ignored_exceptions=[StaleElementReferenceException])
+        return wait.until(lambda _: condition())
 
     def all(self, browser, selector):
         return browser.find_elements(By.CSS_SELECTOR, selector)
