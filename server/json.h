@@ -18,7 +18,7 @@ using Answer = nlohmann::ordered_json;
 
 /// How many values and names of members a request may have. Their tree takes about a hundred bytes for each, while
 /// "[]," takes three in the text.
-inline constexpr std::size_t kMaxValues = 100'000;
+inline constexpr std::size_t kMaxValues = 50'000;
 
 /// Whether a JSON text has at most `most` values and names of members, as counted by its punctuation outside strings.
 bool has_at_most(std::string_view json, std::size_t most) noexcept;
