@@ -7,16 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/utf8.h"
 #include "model/tokenizer/fingerprint.h"
 #include "model/tokenizer/pair_template.h"
+#include "model/tokenizer/precompiled_charsmap.h"
 #include "model/tokenizer/sentencepiece_file.h"
 #include "model/tokenizer/text_cuts.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
+
+constexpr std::size_t kMaxSentencePieceBytes = std::size_t{256} << 20;
 
 // fairseq's ids before the pieces.
 constexpr std::int32_t kFairseqStart = 0, kFairseqPad = 1, kFairseqEnd = 2, kFairseqUnknown = 3, kFairseqOffset = 1;
@@ -26,7 +29,11 @@ class SentencePieceTokenizer final : public Tokenizer {
   SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, std::string_view model_type,
                          const JsonFile* settings)
       : path_(path), fairseq_(model_type == "xlm-roberta") {
-    may_cut_ = check_sentencepiece_file(path, bytes).may_cut;
+    const SentencePieceFile checked = check_sentencepiece_file(path, bytes);
+    may_cut_ = checked.may_cut;
+    // The library takes some 40 bytes for each of a normalized text.
+    constexpr std::size_t usual = PrecompiledCharsmap::kUsualReplacement;
+    if (checked.longest_replacement > usual) forced_block_ = kMaxBlock / 2 * usual / checked.longest_replacement;
     std::string problem;
     try {
       if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) problem = status.ToString();
@@ -54,7 +61,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       // choice between segmentations of nearly equal score depends on the rounding of its sum so far.
       for (std::size_t block = std::clamp(limit, kUsualBlock, kMaxBlock);; block = std::min(4 * block, kMaxBlock)) {
         stop.throw_if_due("tokenizing the documents");
-        end = may_cut_ ? next_cut(text, begin, block) : next_forced_cut(text, begin);
+        end = may_cut_ ? next_cut(text, begin, block) : next_forced_cut(text, begin, forced_block_);
         const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &pieces);
         if (!status.ok()) {
           throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
@@ -95,6 +102,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::filesystem::path path_;
   bool fairseq_, may_cut_ = false;
+  std::size_t forced_block_ = kMaxBlock;
   sentencepiece::SentencePieceProcessor processor_;
   std::int32_t size_ = 0;
   PairTemplate pair_;
@@ -105,8 +113,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
 std::unique_ptr<const Tokenizer> read_sentencepiece(const std::filesystem::path& path, std::string_view model_type,
                                                     const JsonFile* settings) {
-  const auto file = MappedFile::open(path);
-  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  const std::string bytes = read_file(path, kMaxSentencePieceBytes);
   return std::make_unique<SentencePieceTokenizer>(path, bytes, model_type, settings);
 }
 
