@@ -5,10 +5,11 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <span>
 #include <system_error>
+#include <vector>
 
 #include "base/file/file_io.h"
-#include "base/file/mapped_file.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -47,9 +48,12 @@ void NewFolder::File::finish() {
 }
 
 void NewFolder::copy(const fs::path& file) {
-  const auto mapping = MappedFile::open(file);
+  const UniqueFd in = open_regular_file(file);
   File out(*this, file.filename().string());
-  out.write(mapping->bytes());
+  std::vector<char> buffer(1 << 20);
+  while (const std::size_t count = read_some(in.get(), buffer.data(), buffer.size(), file)) {
+    out.write(std::as_bytes(std::span(buffer).first(count)));
+  }
   out.finish();
 }
 

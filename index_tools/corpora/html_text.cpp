@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/utf8.h"
+#include "index_tools/corpora/markup_attributes.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -18,8 +19,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kIgnored = {"noscript", "meta", "input", "script", "style"};
 constexpr std::array<std::string_view, 2> kTextOnly = {"title", "textarea"};
 // For an end tag libxml2 searches the open elements, for an attribute the tag's other attributes. A malicious page can
-// make this take hours; these limits bound it to about ten seconds.
-constexpr double kMaxElementsLookedAt = 3e9, kMaxAttributesLookedAt = 1e10;
+// make this take hours; these limits bound it to some seconds.
+constexpr double kMaxElementsLookedAt = 1.5e9, kMaxAttributesLookedAt = 2e9;
 constexpr double kMaxDepthAnyway = 1000;
 // Characters that lxml's feed() passes at a time.
 constexpr std::size_t kChunkCharacters = std::size_t{1} << 19;
@@ -72,38 +73,6 @@ std::size_t max_depth_allowed(std::string_view page) {
   return static_cast<std::size_t>(std::max(kMaxDepthAnyway, kMaxElementsLookedAt / tags));
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
-// Returns the end of the tag that starts at `at`; counts possible attributes on the way.
-std::size_t end_of_tag(std::string_view page, std::size_t at, double& attributes) {
-  char before = ' ';  // the last character that is not blank
-  for (; at < page.size() && page[at] != '>'; ++at) {
-    const char c = page[at];
-    if (before == '=' && (c == '"' || c == '\'')) {
-      const std::size_t closing = page.find(c, at + 1);
-      at = closing == std::string_view::npos ? page.size() - 1 : closing;
-      ++attributes;
-    } else if (is_blank(c)) {
-      if (!is_blank(page[at - 1])) ++attributes;
-    }
-    if (!is_blank(c)) before = c;
-  }
-  return at;
-}
-
-void check_attributes(std::string_view page) {
-  double looked_at = 0;
-  for (std::size_t at = page.find('<'); at != std::string_view::npos; at = page.find('<', at)) {
-    if (++at == page.size()) return;
-    const char c = page[at];
-    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')) continue;
-    double attributes = 0;
-    at = end_of_tag(page, at, attributes);
-    looked_at += attributes * attributes;
-    if (looked_at > kMaxAttributesLookedAt) throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
-  }
-}
-
 // Sorts text into fields while libxml2 reads a page. Exceptions must not pass through libxml2, so one is kept until the
 // end.
 class Extractor {
@@ -112,7 +81,9 @@ class Extractor {
       : fields_(fields), texts_(fields.size()), open_(fields.size()) {}
 
   void read(std::string_view page) {
-    check_attributes(page);
+    if (has_too_many_attributes(page, kMaxAttributesLookedAt)) {
+      throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
+    }
     deepest_ = max_depth_allowed(page);
     htmlSAXHandler handler{};
     handler.initialized = 1;  // SAX1, as for HTML

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/markup_attributes.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -34,7 +35,8 @@ std::optional<std::string> leading_text(const xmlNode* element) {
   for (const xmlNode* child = element->children; child != nullptr; child = child->next) {
     if (child->type == XML_ELEMENT_NODE) break;
     if (child->type != XML_TEXT_NODE && child->type != XML_CDATA_SECTION_NODE) continue;
-    text = text.value_or("") + reinterpret_cast<const char*>(child->content);
+    if (!text) text.emplace();
+    *text += reinterpret_cast<const char*>(child->content);
   }
   return text;
 }
@@ -115,6 +117,7 @@ class XmlReader : public DocumentReader {
 
   // The problem with it; null if there is none.
   const char* read_citation(std::string_view xml, Document& document) const {
+    if (has_too_many_attributes(xml, kMaxXmlAttributesLookedAt)) return "tags with too many attributes";
     constexpr int options = XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_NOCDATA;
     const std::unique_ptr<xmlDoc, void (*)(xmlDocPtr)> tree(
         ::xmlReadMemory(xml.data(), static_cast<int>(xml.size()), nullptr, "UTF-8", options), ::xmlFreeDoc);

@@ -3,6 +3,7 @@
 #include "index_tools/corpora/json_record.h"
 #include "index_tools/corpora/line_record_reader.h"
 #include "index_tools/corpora/xml_text.h"
+#include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -57,7 +58,12 @@ class WapoReader : public LineRecordReader {
       if (!text.is_string()) return "a part of the contents has no text but something else";
       const std::string& markup = text.get_ref<const std::string&>();
       if (is(member(part, "type"), "sanitized_html") && is(member(part, "mime"), "text/html")) {
-        append_xml_text(markup, document.text);
+        try {
+          append_xml_text(markup, document.text);
+        } catch (const Error& error) {
+          if (error.kind() != ErrorKind::invalid_data) throw;
+          return "tags with too many attributes";
+        }
       } else {
         document.text += markup;
       }

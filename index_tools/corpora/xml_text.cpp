@@ -8,6 +8,8 @@
 #include <new>
 
 #include "base/utf8.h"
+#include "index_tools/corpora/markup_attributes.h"
+#include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -93,6 +95,9 @@ void free_parser(xmlParserCtxtPtr parser) {
 }  // namespace
 
 void append_xml_text(std::string_view markup, std::string& text) {
+  if (has_too_many_attributes(markup, kMaxXmlAttributesLookedAt)) {
+    throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
+  }
   if (markup.starts_with("\xEF\xBB\xBF")) markup.remove_prefix(3);
   TextRuns text_runs(text);
   xmlSAXHandler sax = handlers();

@@ -17,6 +17,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kReadNotes = 1 << 20, kLongestNote = 64 << 20;
+
 constexpr std::string_view kWeightsForm = R"(write {"id": ..., "weights": {term: number}} per line)";
 constexpr std::string_view kEntitiesForm =
     R"(write {"id": ..., "entities": [{"start": ..., "end": ..., "id": ...}]} per line)";
@@ -59,20 +61,44 @@ const char* take_entities(const json& record, std::vector<EntityPlace>& entities
 
 DocumentNotes::DocumentNotes(const std::filesystem::path& file, Check check, std::string_view form,
                              const StopSignal& stop)
-    : file_(MappedFile::open(file)) {
-  checksum_ = relucent::checksum(bytes());
-  std::size_t line = 0;
-  for (std::size_t at = bytes().starts_with("\xEF\xBB\xBF") ? 3 : 0; at < bytes().size();) {
-    const std::size_t end = std::min(bytes().find('\n', at), bytes().size());
-    Entry entry{0, at, end - at, ++line};
-    at = end + 1;
-    if (trim(bytes().substr(entry.begin, entry.size)).empty()) continue;
+    : file_(file) {
+  Checksum sum;
+  std::string buffer(kReadNotes, '\0'), line;
+  std::uint64_t begin = 0, number = 0;
+  const auto end_line = [&] {
+    Entry entry{0, begin, line.size(), ++number};
+    begin += line.size() + 1;
+    std::string_view text = line;
+    if (entry.begin == 0 && text.starts_with("\xEF\xBB\xBF")) {
+      text.remove_prefix(3);
+      entry.begin += 3, entry.size -= 3;
+    }
+    if (trim(text).empty()) return line.clear();
     stop.throw_if_due("reading notes about documents");
     std::string id;
-    if (const char* problem = check(read(entry, id))) refuse(entry.line, problem, form);
+    if (const char* problem = check(parse(std::string(text), entry, id))) refuse(entry.line, problem, form);
     entry.hash = relucent::checksum(id);
     entries_.push_back(entry);
+    line.clear();
+  };
+  for (std::int64_t at = 0;;) {
+    stop.throw_if_due("reading notes about documents");
+    const std::size_t count = file_.read(at, buffer.data(), buffer.size());
+    if (count == 0) break;
+    at += static_cast<std::int64_t>(count);
+    std::string_view rest(buffer.data(), count);
+    sum.add(rest);
+    for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+      line += rest.substr(0, end);
+      end_line();
+    }
+    line += rest;
+    if (line.size() > kLongestNote) {
+      refuse(number + 1, "is longer than 64 MiB", "give a plain file of JSON lines, one object per document");
+    }
   }
+  if (!line.empty()) end_line();
+  checksum_ = sum.value();
   std::sort(entries_.begin(), entries_.end(),
             [](const Entry& a, const Entry& b) { return std::tie(a.hash, a.begin) < std::tie(b.hash, b.begin); });
   for (std::size_t i = 1; i < entries_.size(); ++i) {
@@ -86,16 +112,17 @@ DocumentNotes::DocumentNotes(const std::filesystem::path& file, Check check, std
   }
 }
 
-std::string_view DocumentNotes::bytes() const {
-  return {reinterpret_cast<const char*>(file_->bytes().data()), file_->bytes().size()};
-}
-
 void DocumentNotes::refuse(std::size_t line, const std::string& problem, std::string_view remedy) const {
   throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", path().string(), line), problem, remedy);
 }
 
 json DocumentNotes::read(const Entry& entry, std::string& id) const {
-  std::string text(bytes().substr(entry.begin, entry.size));
+  std::string text(entry.size, '\0');
+  text.resize(file_.read(static_cast<std::int64_t>(entry.begin), text.data(), text.size()));
+  return parse(std::move(text), entry, id);
+}
+
+json DocumentNotes::parse(std::string text, const Entry& entry, std::string& id) const {
   json record;
   if (const char* problem = index_tools::parse_json_object(text, record)) {
     refuse(entry.line, problem, "give a plain file of JSON lines, one object per document");

@@ -2,21 +2,20 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/file/mapped_file.h"
+#include "base/file/random_file.h"
 #include "model/graphs/build_graph.h"
 #include "relucent/stop.h"
 
 namespace relucent::program {
 
 /// A file of JSON lines about documents, in any order, each found by its "id". Plain text, not compressed; stays
-/// mapped, so its size does not matter. Thread-safe.
+/// open, and only one line at a time is in memory, so its size does not matter. Thread-safe.
 class DocumentNotes {
  public:
   /// What is wrong with the object about a document; null if nothing is.
@@ -30,7 +29,7 @@ class DocumentNotes {
   std::size_t size() const noexcept { return entries_.size(); }
   /// Of the file's bytes.
   std::uint64_t checksum() const noexcept { return checksum_; }
-  const std::filesystem::path& path() const noexcept { return file_->path(); }
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
 
  protected:
   /// The object about a document; nullopt if there is none.
@@ -41,10 +40,10 @@ class DocumentNotes {
     std::uint64_t hash = 0, begin = 0, size = 0, line = 0;
   };
   nlohmann::json read(const Entry& entry, std::string& id) const;
+  nlohmann::json parse(std::string text, const Entry& entry, std::string& id) const;
   [[noreturn]] void refuse(std::size_t line, const std::string& problem, std::string_view remedy) const;
-  std::string_view bytes() const;
 
-  std::shared_ptr<const MappedFile> file_;
+  RandomFile file_;
   std::vector<Entry> entries_;  // by the hash of the id
   std::uint64_t checksum_ = 0;
 };

@@ -6,7 +6,9 @@
 #include <map>
 #include <new>
 #include <system_error>
+#include <utility>
 
+#include "base/own_process.h"
 #include "relucent/error.h"
 
 namespace relucent::cpu {
@@ -86,11 +88,14 @@ void ThreadPool::serve(int worker) {
 
 std::shared_ptr<ThreadPool> shared_pool(int threads) {
   static std::mutex mutex;
-  static std::map<int, std::weak_ptr<ThreadPool>> pools;
+  static std::map<std::pair<pid_t, int>, std::weak_ptr<ThreadPool>> pools;  // a forked process has none of the threads
   const std::lock_guard lock(mutex);
-  std::weak_ptr<ThreadPool>& known = pools[threads];
+  std::weak_ptr<ThreadPool>& known = pools[{::getpid(), threads}];
   auto pool = known.lock();
-  if (!pool) known = pool = std::make_shared<ThreadPool>(threads);
+  if (!pool) {
+    pool = OwnedByProcess<ThreadPool>(std::make_unique<ThreadPool>(threads));
+    known = pool;
+  }
   return pool;
 }
 

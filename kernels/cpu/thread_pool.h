@@ -51,7 +51,7 @@ class ThreadPool {
 };
 
 /// The process's pool of `threads` threads. Created on the first call and shared by all callers for as long as one of
-/// them holds it.
+/// them holds it. A forked process gets one of its own, and does not wait for the threads of its parent's.
 std::shared_ptr<ThreadPool> shared_pool(int threads);
 
 }  // namespace relucent::cpu

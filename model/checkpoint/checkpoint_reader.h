@@ -15,7 +15,7 @@
 
 namespace relucent {
 
-/// A checkpoint folder, read and checked. The weights are views into the mapped file.
+/// A checkpoint folder, read and checked. The weights are views into the tensors that were read.
 struct Checkpoint {
   std::filesystem::path folder;
   JsonFile config;

@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 
@@ -26,10 +26,9 @@ constexpr const char* kModules = "modules.json";
 /// modules.json must name one module, which reads the folder itself.
 void check_modules(const fs::path& path) {
   // It is a list, which JsonFile does not read.
-  const auto mapping = MappedFile::open(path);
-  const std::string_view bytes(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
   constexpr std::size_t kMaxBytes = 1 << 16;
-  const bool readable = bytes.size() <= kMaxBytes && !too_deep_in_json(bytes);
+  const std::string bytes = read_file(path, kMaxBytes);
+  const bool readable = !too_deep_in_json(bytes);
   const Json modules = readable ? Json::parse(bytes, nullptr, false) : Json();
   if (!modules.is_array()) {
     throw Error(ErrorKind::invalid_data, path.string(), "is not a list of modules in JSON", "download the file again");

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 
@@ -20,43 +20,67 @@ constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 /// a second.
 constexpr std::size_t kMaxComparisons = 128'000'000;
 
+/// Refuses repeated keys, by a pass of its own: a parser with a callback goes through all elements of an array or
+/// object after each one that closes in it, to look for one that was dropped.
+class KeyCheck : public nlohmann::json_sax<Json> {
+ public:
+  explicit KeyCheck(const std::filesystem::path& path) : path_(path) {}
+
+  /// The last key before the end or an error, which the parser of the values reports.
+  const std::string& last() const noexcept { return last_; }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    keys_.emplace_back();
+    return true;
+  }
+  bool key(string_t& key) override {
+    last_ = key;
+    const auto refuse = [&](const char* problem, const char* remedy) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), last_), problem, remedy);
+    };
+    if (!keys_.back().insert(last_).second) refuse("appears twice", "remove one of the two");
+    comparisons_ += keys_.back().size();
+    if (comparisons_ > kMaxComparisons) refuse("has too many neighbours", "download the file again");
+    return true;
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return true;
+  }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  const std::filesystem::path& path_;
+  std::vector<std::set<std::string>> keys_;  // of the open objects
+  std::size_t comparisons_ = 0;
+  std::string last_;
+};
+
 }  // namespace
 
 JsonFile JsonFile::read(const std::filesystem::path& path) {
-  const auto mapping = MappedFile::open(path);
-  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  const std::string text = read_file(path, kMaxBytes);
 
   if (const auto place = too_deep_in_json(text)) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
                 fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
   }
-  if (text.size() > kMaxBytes) {
-    throw Error(ErrorKind::invalid_data, path.string(), fmt::format("has {} bytes, more than 64 MiB", text.size()),
-                "download the file again");
-  }
-  std::vector<std::set<std::string>> keys;  // of the open objects
-  std::size_t comparisons = 0;
-  std::string last_key;
-  const auto refuse_repetition = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event != Json::parse_event_t::key) return true;
-    last_key = value.get<std::string>();
-    if (!keys.back().insert(last_key).second) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path.string(), last_key), "appears twice",
-                  "remove one of the two");
-    }
-    comparisons += keys.back().size();
-    if (comparisons > kMaxComparisons) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path.string(), last_key),
-                  "has too many neighbours", "download the file again");
-    }
-    return true;
-  };
+  KeyCheck keys(path);
+  Json::sax_parse(text.begin(), text.end(), &keys);
+  const std::string& last_key = keys.last();
   JsonFile file;
   file.path_ = path;
   try {
-    file.object_ = Json::parse(text.begin(), text.end(), refuse_repetition);
+    file.object_ = Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), error.byte), "is not valid JSON",
                 "correct the file or download it again");

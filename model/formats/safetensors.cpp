@@ -6,8 +6,9 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
-#include "base/file/mapped_file.h"
+#include "base/file/random_file.h"
 #include "model/formats/safetensors_header.h"
 #include "model/formats/safetensors_index.h"
 #include "relucent/error.h"
@@ -45,29 +46,36 @@ constexpr std::array<ElementType, 15> kElementTypes{{{"F32", 4},
   throw Error(ErrorKind::invalid_data, path.string() + (place.empty() ? "" : ", " + place), problem, remedy);
 }
 
+[[noreturn]] void cut(const std::filesystem::path& path, const std::string& place) {
+  invalid(path, place, "the file has become shorter since it was opened", "wait until it is whole and load it again");
+}
+
 /// The header's length, checked against the file's.
-std::uint64_t header_length(const std::filesystem::path& path, std::span<const std::byte> file) {
+std::uint64_t header_length(const RandomFile& file) {
   constexpr std::string_view pointer = "version https://git-lfs";
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (text.starts_with(pointer)) {
+  const std::filesystem::path& path = file.path();
+  const auto size = static_cast<std::uint64_t>(file.size());
+  std::array<char, pointer.size()> start{};
+  file.read(0, start.data(), start.size());
+  if (std::string_view(start.data(), start.size()) == pointer) {
     invalid(path, "", "is a Git LFS pointer, not the weights", "run `git lfs pull` in the model's repository");
   }
-  if (file.size() < kLengthFieldBytes) {
-    invalid(path, fmt::format("byte {}", file.size()), "the file ends within the header's length",
-            fmt::format("{}: it has only {} bytes", kDownloadAgain, file.size()));
+  if (size < kLengthFieldBytes) {
+    invalid(path, fmt::format("byte {}", size), "the file ends within the header's length",
+            fmt::format("{}: it has only {} bytes", kDownloadAgain, size));
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthFieldBytes; ++i) {
-    length |= static_cast<std::uint64_t>(file[i]) << (8 * i);
+    length |= std::uint64_t{static_cast<std::uint8_t>(start[i])} << (8 * i);
   }
   if (length > kMaxHeaderBytes) {
     invalid(path, "byte 0",
             fmt::format("states a header of {} bytes, but at most {} are allowed", length, kMaxHeaderBytes),
             "check that this is a safetensors file, or download it again");
   }
-  if (length > file.size() - kLengthFieldBytes) {
-    invalid(path, fmt::format("byte {}", file.size()), "the file ends within the header",
-            fmt::format("{}: it has {} bytes, but the header alone needs {}", kDownloadAgain, file.size(),
+  if (length > size - kLengthFieldBytes) {
+    invalid(path, fmt::format("byte {}", size), "the file ends within the header",
+            fmt::format("{}: it has {} bytes, but the header alone needs {}", kDownloadAgain, size,
                         length + kLengthFieldBytes));
   }
   return length;
@@ -149,24 +157,60 @@ const char* safetensors_name(DataType type) noexcept {
   return "F32";
 }
 
+/// An open file and the tensors that were read from it.
+class SafetensorsFile::Contents {
+ public:
+  explicit Contents(const std::filesystem::path& path) : file_(path) {}
+
+  const RandomFile& file() const noexcept { return file_; }
+  /// The first byte behind the header.
+  void set_start(std::uint64_t start) noexcept { start_ = start; }
+
+  std::span<const std::byte> read(const SafetensorsEntry& entry) {
+    const std::size_t size = entry.end - entry.begin;
+    static constexpr std::byte none{};  // not null, which would be an absent tensor
+    if (size == 0) return {&none, 0};
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<std::byte[]>& tensor = tensors_[entry.begin];
+    if (tensor == nullptr) {
+      std::unique_ptr<std::byte[]> bytes(new std::byte[size]);
+      const auto at = static_cast<std::int64_t>(start_ + entry.begin);
+      if (file_.read(at, reinterpret_cast<char*>(bytes.get()), size) != size) {
+        cut(file_.path(), "tensor " + entry.name);
+      }
+      tensor = std::move(bytes);
+    }
+    return {tensor.get(), size};
+  }
+
+ private:
+  RandomFile file_;
+  std::uint64_t start_ = 0;
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::unique_ptr<std::byte[]>> tensors_;  // by their first bytes
+};
+
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  const auto mapping = MappedFile::open(path);
-  const auto bytes = mapping->bytes();
-  const std::uint64_t length = header_length(path, bytes);
-  const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + kLengthFieldBytes, length);
+  const auto contents = std::make_shared<Contents>(path);
+  const RandomFile& bytes = contents->file();
+  const auto size = static_cast<std::uint64_t>(bytes.size());
+  const std::uint64_t length = header_length(bytes);
+  std::string json(length, '\0');
+  if (bytes.read(kLengthFieldBytes, json.data(), json.size()) != length) cut(path, "the header");
+  contents->set_start(kLengthFieldBytes + length);
   SafetensorsHeader header = parse_safetensors_header(json, path);
   for (const SafetensorsEntry& entry : header.entries) check_entry(path, entry);
   std::sort(header.entries.begin(), header.entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });
-  check_coverage(path, header.entries, kLengthFieldBytes + length, bytes.size());
+  check_coverage(path, header.entries, kLengthFieldBytes + length, size);
 
   SafetensorsFile file;
   file.path_ = path;
-  file.file_bytes_ = bytes.size();
+  file.file_bytes_ = size;
   file.entries_ = std::move(header.entries);
   file.metadata_ = std::move(header.metadata);
-  file.files_ = {{path, bytes.subspan(kLengthFieldBytes + length), mapping}};
+  file.files_ = {{path, contents}};
   file.index_names();
   return file;
 }
@@ -220,7 +264,7 @@ void SafetensorsFile::narrow() {
 
 std::shared_ptr<const void> SafetensorsFile::storage() const {
   auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
-  for (const File& file : files_) all->push_back(file.storage);
+  for (const File& file : files_) all->push_back(file.contents);
   for (const auto& [entry, values] : narrowed_) all->push_back(values);
   return all;
 }
@@ -230,8 +274,8 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexc
   return found == by_name_.end() ? nullptr : &entries_[found->second];
 }
 
-std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) const noexcept {
-  return files_[entry.file].data.subspan(entry.begin, entry.end - entry.begin);
+std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) const {
+  return files_[entry.file].contents->read(entry);
 }
 
 TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {

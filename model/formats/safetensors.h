@@ -31,9 +31,9 @@ struct SafetensorsEntry {
   std::size_t file = 0;              ///< which of the shards; 0 in a single file
 };
 
-/// A model.safetensors file or its shards, mapped and checked: the header has at most 100 MB and no duplicate keys,
-/// each tensor's length matches its type and shape, and together they cover the data without overlap or gap. Format:
-/// https://huggingface.co/docs/safetensors
+/// A model.safetensors file or its shards, checked: the header has at most 100 MB and no duplicate keys,
+/// each tensor's length matches its type and shape, and together they cover the data without overlap or gap. A tensor's
+/// bytes are read when they are first asked for. Format: https://huggingface.co/docs/safetensors
 class SafetensorsFile {
  public:
   /// Throws Error: `io` if the file cannot be read; `invalid_data` naming the file and the tensor or byte.
@@ -56,18 +56,20 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
   /// Null if there is no such tensor.
   const SafetensorsEntry* find(std::string_view name) const noexcept;
-  std::span<const std::byte> data(const SafetensorsEntry& entry) const noexcept;
-  /// The tensor as a view into the mapping; one of F64 as F32, into memory of its own. Throws Error `unsupported` for a
-  /// type other than F32, F16, BF16, F64.
+  /// The tensor's bytes, which storage() keeps. Thread-safe. Throws Error `io`, and `invalid_data` if the file has
+  /// become shorter since it was opened.
+  std::span<const std::byte> data(const SafetensorsEntry& entry) const;
+  /// The tensor as a view into its data(); one of F64 as F32, into memory of its own. Throws the same Errors, and
+  /// `unsupported` for a type other than F32, F16, BF16, F64.
   TensorView view(const SafetensorsEntry& entry) const;
   /// Keeps views alive.
   std::shared_ptr<const void> storage() const;
 
  private:
+  class Contents;
   struct File {
     std::filesystem::path path;
-    std::span<const std::byte> data;
-    std::shared_ptr<const void> storage;
+    std::shared_ptr<Contents> contents;
   };
 
   SafetensorsFile() = default;

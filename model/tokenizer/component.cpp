@@ -113,10 +113,6 @@ class Builder {
 }  // namespace
 
 Json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes) {
-  if (constexpr std::size_t most = std::size_t{256} << 20; bytes.size() > most) {
-    throw Error(ErrorKind::invalid_data, path.string(), fmt::format("has {} bytes, more than 256 MiB", bytes.size()),
-                "download the file again");
-  }
   if (const auto place = too_deep_in_json(bytes)) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
                 fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");

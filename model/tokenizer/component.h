@@ -55,7 +55,7 @@ class Component {
 
 /// Reads a tokenizer.json. Numbers with a fraction have the value that Rust's serde_json gives them, which may differ
 /// from the nearest one in the last bit: scores that tie there must tie here. Throws Error `io`; `invalid_data` naming
-/// the file and the byte or key if it is larger than 256 MiB, nests too deeply, is not a JSON object or repeats a key.
+/// the file and the byte or key if it nests too deeply, is not a JSON object or repeats a key.
 nlohmann::json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace relucent

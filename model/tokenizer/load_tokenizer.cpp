@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "model/formats/json_file.h"
@@ -114,11 +114,7 @@ JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, Tokeni
 /// RoBERTa's tokenizer of vocab.json and merges.txt.
 JsonTokenizer read_merges_tokenizer(const fs::path& vocabulary, const fs::path& merges, TokenizerContext context) {
   TokenizerSource source = read_tokenizer_json(vocabulary);
-  const auto mapping = MappedFile::open(merges);
-  const std::string_view text(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
-  if (text.size() > VocabularyTrie::kMaxBytes) {
-    throw Error(ErrorKind::unsupported, merges.string(), "is larger than 16 MiB", kSameModel);
-  }
+  const std::string text = read_file(merges, VocabularyTrie::kMaxBytes);
   nlohmann::json rules = nlohmann::json::array();
   std::size_t number = 0;
   for (std::string_view rest = text; !rest.empty();) {

@@ -144,7 +144,7 @@ class Replace final : public Normalizer {
   Replace(TextPattern pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   void apply(NormalizedText& text) const override {
-    const auto matches = pattern_.find_all(text.text);
+    const auto matches = pattern_.find_all(text.text, *text.budget);
     if (matches.empty()) return;
     // The content stands for the last character that it replaces.
     const TextRange& first = matches.front();

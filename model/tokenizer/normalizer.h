@@ -4,13 +4,15 @@
 #include <string>
 
 #include "model/tokenizer/component.h"
+#include "model/tokenizer/text_pattern.h"
 
 namespace relucent {
 
 /// A text on its way through the normalizers.
 struct NormalizedText {
-  std::string text;        ///< well-formed UTF-8
-  bool from_start = true;  ///< it begins with what the whole text begins with
+  std::string text;                 ///< well-formed UTF-8
+  bool from_start = true;           ///< it begins with what the whole text begins with
+  PatternBudget* budget = nullptr;  ///< of the whole text; not null where an expression may be a part
 };
 
 /// Changes a text as the component of the same name in Hugging Face's tokenizers library does. Immutable, thread-safe.

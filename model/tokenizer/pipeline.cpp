@@ -22,9 +22,10 @@ PipelineTokenizer::PipelineTokenizer(PipelineParts parts)
 AddedTokens PipelineTokenizer::added_tokens(bool normalized) const {
   std::vector<AddedToken> tokens;
   std::vector<std::string> contents;
+  PatternBudget budget;  // for all together
   for (const AddedToken& token : parts_.added) {
     if (token.normalized != normalized) continue;
-    NormalizedText content{token.content};
+    NormalizedText content{token.content, true, &budget};
     if (normalized && parts_.normalizer) parts_.normalizer->apply(content);
     tokens.push_back(token);
     contents.push_back(std::move(content.text));
@@ -34,7 +35,8 @@ AddedTokens PipelineTokenizer::added_tokens(bool normalized) const {
 
 bool PipelineTokenizer::encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                                const StopSignal& stop) const {
-  Output out{ids, ids.size() + limit, stop};
+  PatternBudget budget{stop};
+  Output out{ids, ids.size() + limit, stop, budget};
   std::string storage;
   for (std::size_t begin = 0; begin < text.size() && !out.full();) {
     stop.throw_if_due(kTask);
@@ -60,7 +62,7 @@ void PipelineTokenizer::encode_block(std::string_view text, bool from_start, Out
 }
 
 void PipelineTokenizer::encode_between(std::string_view text, bool from_start, Output& out) const {
-  NormalizedText normalized{std::string(text), from_start};
+  NormalizedText normalized{std::string(text), from_start, &out.budget};
   if (parts_.normalizer) parts_.normalizer->apply(normalized);
   out.stop.throw_if_due(kTask);
   const std::vector<AddedTokens::Part> parts = normalized_.find_all(normalized.text);
@@ -73,7 +75,8 @@ void PipelineTokenizer::encode_between(std::string_view text, bool from_start, O
       const bool whole = size == normalized.text.size();
       encode_pieces({whole ? std::move(normalized.text) : normalized.text.substr(part.range.begin, size),
                      {{0, size}},
-                     normalized.from_start && part.range.begin == 0},
+                     normalized.from_start && part.range.begin == 0,
+                     &out.budget},
                     out);
     }
   }

@@ -45,6 +45,7 @@ class PipelineTokenizer final : public Tokenizer {
     std::vector<std::int32_t>& ids;
     std::size_t most;
     const StopSignal& stop;
+    PatternBudget& budget;
     bool full() const noexcept { return ids.size() > most; }
   };
   void encode_block(std::string_view text, bool from_start, Output& out) const;

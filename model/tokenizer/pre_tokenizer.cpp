@@ -256,7 +256,8 @@ class Split final : public PreTokenizer {
   void apply(Pieces& pieces) const override {
     split(pieces, behavior_, [&](const TextRange& piece, std::vector<Part>& parts) {
       std::size_t begin = piece.begin;
-      for (const TextRange& match : pattern_.find_all(std::string_view(pieces.text).substr(begin, piece.end - begin))) {
+      const std::string_view text = std::string_view(pieces.text).substr(begin, piece.end - begin);
+      for (const TextRange& match : pattern_.find_all(text, *pieces.budget)) {
         const TextRange range{piece.begin + match.begin, piece.begin + match.end};
         if (begin < range.begin) parts.push_back({{begin, range.begin}, invert_});
         parts.push_back({range, !invert_});

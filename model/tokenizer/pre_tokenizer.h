@@ -13,7 +13,8 @@ namespace relucent {
 struct Pieces {
   std::string text;  ///< well-formed UTF-8
   std::vector<TextRange> ranges;
-  bool from_start = true;  ///< the text begins with what the whole text begins with
+  bool from_start = true;           ///< the text begins with what the whole text begins with
+  PatternBudget* budget = nullptr;  ///< of the whole text; not null where an expression may be a part
 };
 
 /// Splits pieces as the component of the same name in Hugging Face's tokenizers library does. Immutable, thread-safe.

@@ -88,8 +88,12 @@ std::optional<PrecompiledCharsmap> PrecompiledCharsmap::parse(std::string_view b
     // Whatever byte comes next: the children differ from their base in the last eight bits.
     const std::size_t base = i ^ offset(unit);
     if ((base | 0xFF) >= map.trie_.size()) return std::nullopt;
-    if (has_leaf(unit) && value(map.trie_[base]) >= map.replacements_.size()) return std::nullopt;
-    if (has_leaf(unit) && is_utf8_continuation(map.replacements_[value(map.trie_[base])])) return std::nullopt;
+    if (!has_leaf(unit)) continue;
+    const std::size_t place = value(map.trie_[base]);
+    if (place >= map.replacements_.size() || is_utf8_continuation(map.replacements_[place])) return std::nullopt;
+    const std::size_t length = ::strnlen(map.replacements_.c_str() + place, kMaxReplacement + 1);
+    if (length > kMaxReplacement) return std::nullopt;
+    map.longest_ = std::max(map.longest_, length);
   }
   return map;
 }

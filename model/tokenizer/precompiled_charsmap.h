@@ -14,13 +14,20 @@ namespace relucent {
 /// thread-safe.
 class PrecompiledCharsmap {
  public:
-  /// nullopt unless every look-up in it stays inside it.
+  /// No replacement is longer: those of Unicode's normal forms have up to 36 bytes, and longer ones would let a short
+  /// text take much memory.
+  static constexpr std::size_t kUsualReplacement = 36, kMaxReplacement = 128;
+
+  /// nullopt unless every look-up in it stays inside it, and if a replacement has more than kMaxReplacement bytes.
   static std::optional<PrecompiledCharsmap> parse(std::string_view bytes);
 
   /// Replaces as Hugging Face's normalizer Precompiled does: it looks up each grapheme cluster of less than six bytes,
   /// or else each of its characters, and replaces it whole if any beginning of it has a replacement. `text` is
   /// well-formed UTF-8.
   void apply(std::string& text) const;
+
+  /// The bytes of the longest replacement.
+  std::size_t longest() const noexcept { return longest_; }
 
   /// Whether a space, an ASCII letter and an ASCII digit keep their kind.
   bool keeps_words_apart() const;
@@ -34,6 +41,7 @@ class PrecompiledCharsmap {
 
   std::vector<std::uint32_t> trie_;
   std::string replacements_;
+  std::size_t longest_ = 0;
 };
 
 }  // namespace relucent

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/utf8.h"
 #include "model/tokenizer/base64.h"
 #include "model/tokenizer/fingerprint.h"
 #include "model/tokenizer/pair_template.h"
+#include "model/tokenizer/precompiled_charsmap.h"
 #include "model/tokenizer/sentencepiece_file.h"
 #include "model/tokenizer/text_cuts.h"
 #include "relucent/error.h"
@@ -20,14 +21,19 @@
 namespace relucent {
 namespace {
 
+constexpr std::size_t kMaxSentencePieceBytes = std::size_t{256} << 20;
+
 // fairseq's ids before the pieces.
 constexpr std::int32_t kFairseqStart = 0, kFairseqPad = 1, kFairseqEnd = 2, kFairseqUnknown = 3, kFairseqOffset = 1;
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, bool may_cut,
+  SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, const SentencePieceFile& file,
                          std::string_view model_type, const JsonFile* settings)
-      : path_(path), fairseq_(model_type == "xlm-roberta"), may_cut_(may_cut) {
+      : path_(path), fairseq_(model_type == "xlm-roberta"), may_cut_(file.may_cut) {
+    // The library takes some 40 bytes for each of a normalized text.
+    constexpr std::size_t usual = PrecompiledCharsmap::kUsualReplacement;
+    if (file.longest_replacement > usual) forced_block_ = kMaxBlock / 2 * usual / file.longest_replacement;
     std::string problem;
     try {
       if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) problem = status.ToString();
@@ -55,7 +61,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       // choice between segmentations of nearly equal score depends on the rounding of its sum so far.
       for (std::size_t block = std::clamp(limit, kUsualBlock, kMaxBlock);; block = std::min(4 * block, kMaxBlock)) {
         stop.throw_if_due("tokenizing the documents");
-        end = may_cut_ ? next_cut(text, begin, block) : next_forced_cut(text, begin);
+        end = may_cut_ ? next_cut(text, begin, block) : next_forced_cut(text, begin, forced_block_);
         const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &pieces);
         if (!status.ok()) {
           throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
@@ -96,6 +102,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::filesystem::path path_;
   bool fairseq_, may_cut_;
+  std::size_t forced_block_ = kMaxBlock;
   sentencepiece::SentencePieceProcessor processor_;
   std::int32_t size_ = 0;
   PairTemplate pair_;
@@ -174,8 +181,7 @@ Json converted(const SentencePieceFile& file, const TokenizerContext& context) {
 }  // namespace
 
 JsonTokenizer read_sentencepiece(const std::filesystem::path& path, TokenizerContext context) {
-  const auto mapping = MappedFile::open(path);
-  const std::string_view bytes(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  const std::string bytes = read_file(path, kMaxSentencePieceBytes);
   const SentencePieceFile file = check_sentencepiece_file(path, bytes);
   const bool convertible =
       context.kind == Kind::xlm_roberta || context.kind == Kind::camembert || context.kind == Kind::t5;
@@ -183,7 +189,7 @@ JsonTokenizer read_sentencepiece(const std::filesystem::path& path, TokenizerCon
     return make_tokenizer({path, converted(file, context), Fingerprint().add("converted 1").add(bytes).value()},
                           context);
   }
-  return {std::make_unique<SentencePieceTokenizer>(path, bytes, file.may_cut, context.model_type, context.settings)};
+  return {std::make_unique<SentencePieceTokenizer>(path, bytes, file, context.model_type, context.settings)};
 }
 
 }  // namespace relucent

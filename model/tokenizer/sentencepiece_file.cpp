@@ -98,12 +98,12 @@ class Checker {
     if (!has_trainer || !has_normalizer || file_.pieces.empty()) whole_.fail("ends too early");
     check_nesting();
     file_.may_cut = may_cut_ && words_only_;
+    file_.longest_replacement = longest_replacement_;
     return std::move(file_);
   }
 
  private:
   void check_piece(Message piece) {
-    constexpr std::size_t kMaxPieceBytes = 4096;
     constexpr std::uint64_t kUserDefined = 4;
     std::string_view text;
     std::uint64_t type = 1;
@@ -116,7 +116,7 @@ class Checker {
     const auto fail = [&](const char* problem) {
       whole_.fail(fmt::format("the piece {} {}", file_.pieces.size(), problem));
     };
-    if (text.empty() || text.size() > kMaxPieceBytes) fail("is empty or longer than 4096 bytes");
+    if (text.empty() || text.size() > VocabularyTrie::kMaxEntryBytes) fail("is empty or longer than 1024 bytes");
     if (!is_well_formed_utf8(text) || text.find('\0') != std::string_view::npos) fail("is not text in UTF-8");
     if (!std::isfinite(score)) fail("has a score that is not finite");
     if (type == kUserDefined) user_defined_.push_back(text);
@@ -138,7 +138,10 @@ class Checker {
       if (field->number == 2 && !field->bytes.empty()) {
         const auto map = PrecompiledCharsmap::parse(field->bytes);
         constexpr std::size_t kMostMatches = 32;  // the library's array
-        if (!map || !map->nests_at_most(kMostMatches)) normalizer.fail("the table of replacements is damaged");
+        if (!map || !map->nests_at_most(kMostMatches)) {
+          normalizer.fail("the table of replacements is damaged, or has one of more than 128 bytes");
+        }
+        if (!reverse) longest_replacement_ = map->longest();
         if (!reverse && !map->keeps_words_apart()) words_only_ = false;
         if (!reverse) file_.charsmap = field->bytes;
       }
@@ -169,6 +172,7 @@ class Checker {
 
   Message whole_;
   SentencePieceFile file_;
+  std::size_t longest_replacement_ = 0;
   std::vector<std::string_view> user_defined_;
   bool may_cut_ = true, words_only_ = true;
 };
@@ -176,10 +180,6 @@ class Checker {
 }  // namespace
 
 SentencePieceFile check_sentencepiece_file(const std::filesystem::path& path, std::string_view bytes) {
-  if (constexpr std::size_t most = std::size_t{256} << 20; bytes.size() > most) {
-    throw Error(ErrorKind::unsupported, path.string(), fmt::format("has {} bytes, more than 256 MiB", bytes.size()),
-                "download the file again");
-  }
   return Checker(path, bytes).check();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 #include <vector>
@@ -15,14 +16,15 @@ struct SentencePiecePiece {
 
 /// What a model holds. Views are into its bytes.
 struct SentencePieceFile {
-  bool may_cut = false;  ///< a text may be cut (text_cuts.h) and its parts encoded one by one
-  bool unigram = true;   ///< rather than BPE, words or characters
+  bool may_cut = false;                 ///< a text may be cut (text_cuts.h) and its parts encoded one by one
+  bool unigram = true;                  ///< rather than BPE, words or characters
+  std::size_t longest_replacement = 0;  ///< in bytes
   std::vector<SentencePiecePiece> pieces;
   std::string_view charsmap;  ///< the table of replacements; may be empty
 };
 
 /// Checks what the library trusts: the frame of the protocol buffer, the pieces, the table of replacements. Throws
-/// Error `invalid_data` naming the file and the byte or piece; `unsupported` if it has more than 256 MiB.
+/// Error `invalid_data` naming the file and the byte or piece.
 SentencePieceFile check_sentencepiece_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace relucent

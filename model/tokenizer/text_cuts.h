@@ -27,10 +27,10 @@ inline std::size_t next_cut(std::string_view text, std::size_t at, std::size_t b
   return text.size();
 }
 
-/// The same for a text that may not be cut there: its end, or, to bound the memory, after at most kMaxBlock.
-inline std::size_t next_forced_cut(std::string_view text, std::size_t at) noexcept {
-  if (text.size() - at <= kMaxBlock) return text.size();
-  std::size_t cut = at + kMaxBlock;
+/// The same for a text that may not be cut there: its end, or, to bound the memory, after at most `most` bytes.
+inline std::size_t next_forced_cut(std::string_view text, std::size_t at, std::size_t most = kMaxBlock) noexcept {
+  if (text.size() - at <= most) return text.size();
+  std::size_t cut = at + most;
   while (cut > at + 1 && is_utf8_continuation(text[cut])) --cut;
   return cut;
 }

@@ -12,6 +12,8 @@
 namespace relucent {
 namespace {
 
+constexpr const char* kMatching = "tokenizing the documents";
+
 /// The code points with `property` as a set in an expression.
 std::string set_of(CharacterTable::Property property) {
   const CharacterTable& table = CharacterTable::instance();
@@ -54,14 +56,18 @@ class TextPattern::Expression {
     if (U_FAILURE(code)) source.refuse(fmt::format("the expression is not supported: {}", u_errorName(code)));
   }
 
-  std::vector<TextRange> find_all(std::string_view text) const {
+  std::vector<TextRange> find_all(std::string_view text, PatternBudget& budget) const {
+    budget.stop.throw_if_due(kMatching);
     UErrorCode code = U_ZERO_ERROR;
     const icu::UnicodeString units =
         icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
     const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(units, code));
     check(code);
-    constexpr std::int32_t kMaxSteps = 10000;  // some seconds
-    matcher->setTimeLimit(kMaxSteps, code);
+    const auto may_go_on = [](const void* context, std::int32_t) -> UBool {
+      auto& left = *static_cast<PatternBudget*>(const_cast<void*>(context));
+      return --left.steps > 0 && !left.stop.due();
+    };
+    matcher->setMatchCallback(may_go_on, &budget, code);
     std::vector<TextRange> matches;
     std::size_t byte = 0;
     std::int32_t unit = 0;
@@ -74,6 +80,7 @@ class TextPattern::Expression {
       if (begin == end && !matches.empty() && matches.back().end == begin) continue;
       matches.push_back({begin, end});
     }
+    if (code == U_REGEX_STOPPED_BY_CALLER) budget.stop.throw_if_due(kMatching);
     check(code);
     return matches;
   }
@@ -82,7 +89,9 @@ class TextPattern::Expression {
   void check(UErrorCode code) const {
     if (U_FAILURE(code)) {
       throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file_, place_),
-                  fmt::format("the expression fails on a text: {}", u_errorName(code)),
+                  code == U_REGEX_STOPPED_BY_CALLER
+                      ? "the expression takes too long on a text"
+                      : fmt::format("the expression fails on a text: {}", u_errorName(code)),
                   "use a checkpoint with another tokenizer");
     }
   }
@@ -99,8 +108,8 @@ TextPattern TextPattern::read(const Component& pattern) {
   return result;
 }
 
-std::vector<TextRange> TextPattern::find_all(std::string_view text) const {
-  if (expression_) return expression_->find_all(text);
+std::vector<TextRange> TextPattern::find_all(std::string_view text, PatternBudget& budget) const {
+  if (expression_) return expression_->find_all(text, budget);
   std::vector<TextRange> matches;
   if (text_.empty()) return matches;
   for (std::size_t at = 0; (at = text.find(text_, at)) != std::string_view::npos; at += text_.size()) {

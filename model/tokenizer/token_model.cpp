@@ -8,7 +8,13 @@ namespace relucent {
 
 void check_vocabulary_size(const VocabularyEntries& entries, const Component& vocabulary) {
   std::size_t bytes = 0;
-  for (const std::string& entry : entries) bytes += entry.size();
+  for (std::size_t id = 0; id < entries.size(); ++id) {
+    bytes += entries[id].size();
+    if (entries[id].size() > VocabularyTrie::kMaxEntryBytes) {
+      vocabulary.refuse(
+          fmt::format("the entry with the id {} is longer than {} bytes", id, VocabularyTrie::kMaxEntryBytes));
+    }
+  }
   if (bytes > VocabularyTrie::kMaxBytes) vocabulary.refuse("the vocabulary is larger than 16 MiB");
 }
 

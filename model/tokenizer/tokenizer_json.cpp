@@ -8,7 +8,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/utf8.h"
 #include "model/tokenizer/component.h"
 #include "model/tokenizer/fingerprint.h"
@@ -22,6 +22,7 @@ namespace {
 
 /// Change this whenever the same file no longer gives the same ids.
 constexpr std::string_view kJsonAlgorithm = "tokenizer.json 1";
+constexpr std::size_t kMaxTokenizerJsonBytes = std::size_t{256} << 20;
 
 /// How many components a part of the document has, nested ones included.
 std::size_t count_components(const nlohmann::json& value) {
@@ -130,6 +131,7 @@ class Reader {
                              part.boolean("rstrip"),      part.boolean("normalized"),
                              part.boolean("special")};
       if (token.content.empty() || !is_well_formed_utf8(token.content)) part.fail("has no content");
+      if (token.content.size() > VocabularyTrie::kMaxEntryBytes) part.refuse("is longer than 1024 bytes");
       const auto [known, is_new] = ids_.try_emplace(token.content, token.id);
       if (known->second != token.id) {
         part.fail(fmt::format("\"{}\" has the id {}, but also {}", token.content, token.id, known->second));
@@ -299,8 +301,7 @@ class Reader {
 }  // namespace
 
 TokenizerSource read_tokenizer_json(const std::filesystem::path& path) {
-  const auto file = MappedFile::open(path);
-  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  const std::string bytes = read_file(path, kMaxTokenizerJsonBytes);
   return {path, read_tokenizer_document(path, bytes), Fingerprint().add(kJsonAlgorithm).add(bytes).value()};
 }
 

@@ -6,15 +6,21 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/file/mapped_file.h"
+#include "base/file/file_io.h"
 #include "base/utf8.h"
+#include "model/tokenizer/vocabulary_trie.h"
 #include "relucent/error.h"
 
 namespace relucent {
+namespace {
+
+constexpr std::size_t kMaxVocabularyFile = std::size_t{64} << 20;  // a few large ones have 10 MB
+
+}  // namespace
 
 std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path) {
-  const auto mapping = MappedFile::open(path);
-  std::string_view rest(reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size());
+  const std::string bytes = read_file(path, kMaxVocabularyFile);
+  std::string_view rest = bytes;
   std::vector<std::string> entries;
   std::unordered_map<std::string, std::size_t> lines;
   while (!rest.empty()) {
@@ -27,6 +33,7 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
                   "download the file again");
     };
     if (!is_well_formed_utf8(line)) refuse("is not valid UTF-8");
+    if (line.size() > VocabularyTrie::kMaxEntryBytes) refuse("is longer than 1024 bytes");
     // Of lines that repeat, as padded rows do, the last one counts.
     const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size());
     if (!is_new) entries[std::exchange(known->second, entries.size())].clear();

@@ -14,6 +14,8 @@ class VocabularyTrie {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   /// Maximum total size of all entries in bytes.
   static constexpr std::size_t kMaxBytes = (std::size_t{1} << 24) - 2;
+  /// Longer than any real entry. A search looks this far at each place of a text, so longer ones would make it hang.
+  static constexpr std::size_t kMaxEntryBytes = 1024;
 
   /// `entries[i]` has the id i, the last of equal ones; an empty entry is never found. Their total size is at most
   /// `kMaxBytes`.

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/checksum.h"
+#include "base/own_process.h"
 #include "plugin/analysis/analyzer_terms.h"
 #include "plugin/bm25/field_lengths.h"
 #include "plugin/index/commit_data.h"
@@ -86,8 +87,9 @@ class Builder final : public IndexBuilder {
   std::filesystem::path folder_;
   Options options_;
   TokenIdEncoder token_ids_;
-  std::unique_ptr<SegmentList> list_;
-  std::unique_ptr<segment::SegmentPipeline> pipeline_;
+  // A forked process neither waits for the threads nor releases the lock.
+  OwnedByProcess<SegmentList> list_;
+  OwnedByProcess<segment::SegmentPipeline> pipeline_;
   CommitData last_commit_;
   std::string recovered_;
   Totals before_;  ///< in the index when the pipeline began

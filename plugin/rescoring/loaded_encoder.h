@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <functional>
@@ -56,11 +57,17 @@ class LoadedEncoder {
   std::shared_ptr<const Model> encoder_;
   std::optional<Error> failure_;  // of the last load
   std::thread thread_;            // of the last load
+  pid_t process_ = ::getpid();
 };
 
 template <typename Model>
 LoadedEncoder<Model>::~LoadedEncoder() {
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  if (::getpid() == process_) {
+    thread_.join();
+  } else {  // a forked process does not have the thread, and must forget it without waiting
+    [[maybe_unused]] const auto* forgotten = new std::thread(std::move(thread_));
+  }
 }
 
 template <typename Model>

@@ -8,6 +8,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -324,28 +326,38 @@ void bind_searcher(nb::module_& module) {
       .def("notices", &SearchSession::notices);
 }
 
-/// An IndexBuilder that can be closed.
+/// An IndexBuilder that can be closed, called by one thread at a time: the others wait, without the interpreter's lock.
 class Builder {
  public:
   Builder(const std::string& folder, IndexBuilder::Mode mode, const IndexBuilder::Options& options)
       : builder_(IndexBuilder::open(folder, mode, options)) {}
 
-  IndexBuilder& open() const {
+  /// Calls `use` with the builder.
+  template <typename Use>
+  auto with(const Use& use) {
+    const nb::gil_scoped_release released;
+    const std::lock_guard lock(mutex_);
     if (!builder_) throw Error(ErrorKind::usage, "IndexBuilder", "is closed", "open another one");
-    return *builder_;
+    return use(*builder_);
   }
   void close() {
+    const nb::gil_scoped_release released;
+    const std::lock_guard lock(mutex_);
     if (builder_) builder_->close();
     builder_.reset();
   }
-  void abandon() { builder_.reset(); }
+  void abandon() {
+    const nb::gil_scoped_release released;
+    const std::lock_guard lock(mutex_);
+    builder_.reset();
+  }
 
  private:
+  std::mutex mutex_;
   std::unique_ptr<IndexBuilder> builder_;
 };
 
 void bind_index_builder(nb::module_& module) {
-  using Released = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Builder>(module, "Builder", "Writes an index.")
       .def(
           "__init__",
@@ -367,26 +379,30 @@ void bind_index_builder(nb::module_& module) {
           "folder"_a, "mode"_a, "toml"_a, "source"_a, "buffer_mb"_a, "threads"_a, "token_ids_of"_a)
       .def(
           "add",
-          [](const Builder& self, const nb::str& id, const nb::str& text) {
+          [](Builder& self, const nb::str& id, const nb::str& text) {
             nb::list keep;
             const std::string_view id_text = text_of(id, keep);
             const std::string_view document_text = text_of(text, keep);
-            const nb::gil_scoped_release released;
-            self.open().add(id_text, document_text);
+            self.with([&](IndexBuilder& builder) { builder.add(id_text, document_text); });
           },
           "id"_a, "text"_a)
       .def(
           "commit",
-          [](const Builder& self, const std::map<std::string, std::string>& data) { self.open().commit(data); },
-          "user_data"_a, Released())
-      .def("committed", [](const Builder& self) { return self.open().committed(); })
-      .def("documents", [](const Builder& self) { return self.open().totals().documents; })
-      .def("tokens", [](const Builder& self) { return self.open().totals().tokens; })
-      .def("recovered", [](const Builder& self) { return self.open().recovered(); })
+          [](Builder& self, const std::map<std::string, std::string>& data) {
+            self.with([&](IndexBuilder& builder) { builder.commit(data); });
+          },
+          "user_data"_a)
+      .def("committed", [](Builder& self) { return self.with([](auto& builder) { return builder.committed(); }); })
+      .def("documents",
+           [](Builder& self) { return self.with([](auto& builder) { return builder.totals().documents; }); })
+      .def("tokens", [](Builder& self) { return self.with([](auto& builder) { return builder.totals().tokens; }); })
+      .def("recovered", [](Builder& self) { return self.with([](auto& builder) { return builder.recovered(); }); })
       .def(
-          "merge", [](const Builder& self, int segments) { self.open().merge(segments); }, "segments"_a, Released())
-      .def("close", &Builder::close, Released())
-      .def("abandon", &Builder::abandon, Released());
+          "merge",
+          [](Builder& self, int segments) { self.with([&](IndexBuilder& builder) { builder.merge(segments); }); },
+          "segments"_a)
+      .def("close", &Builder::close)
+      .def("abandon", &Builder::abandon);
 }
 
 }  // namespace

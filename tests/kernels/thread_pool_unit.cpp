@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <ctime>
@@ -88,6 +90,25 @@ TEST(SharedPool, IsOneForAllWhoWantTheSameNumberOfThreads) {
 TEST(AvailableCores, AreAtLeastOneAndAtMostThoseOfTheMachine) {
   EXPECT_GE(available_cores(), 1);
   EXPECT_LE(available_cores(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// The child has none of the threads: destroying the pool waited for them, and so did work on it.
+TEST(ThreadPool, OfTheParentIsNeitherUsedNorAwaitedInAForkedChild) {
+  std::shared_ptr<ThreadPool> pool = shared_pool(2);
+  std::atomic<int> calls = 0;
+  pool->run(8, [&](std::size_t, int) { ++calls; });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    shared_pool(2)->run(8, [&](std::size_t, int) { ++calls; });
+    pool.reset();
+    ::_exit(calls == 16 ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  pool->run(8, [&](std::size_t, int) { ++calls; });
+  EXPECT_EQ(calls, 16);
 }
 
 }  // namespace

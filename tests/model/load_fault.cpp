@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 
+#include "model/formats/json_file.h"
+#include "model/formats/safetensors.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
@@ -347,7 +350,26 @@ TEST_F(FaultyCheckpoint, ConfigOfTooManyKeysOrBytes) {
   write_file(folder / "config.json", keys + "\"x\":0}");
   refused(ErrorKind::invalid_data, "config.json", "key 15999", "too many neighbours");
   fs::resize_file(folder / "config.json", (64U << 20) + 1);
-  refused(ErrorKind::invalid_data, "config.json", "", "more than 64 MiB");
+  refused(ErrorKind::invalid_data, "config.json", "", "is larger than 67108864 bytes");
+}
+
+/// 600 KB of these took 35 seconds: twice as many, four times as long.
+TEST_F(FaultyCheckpoint, ConfigOfManyObjectsInOneArrayIsReadInLinearTime) {
+  std::string objects = "{\"x\": [{}";
+  for (int i = 0; i < 400'000; ++i) objects += ",{}";
+  write_file(folder / "config.json", objects + "]}");
+  const std::clock_t started = std::clock();
+  EXPECT_EQ(JsonFile::read(folder / "config.json").object()["x"].size(), 400'001U);
+  EXPECT_LT(std::clock() - started, 10 * CLOCKS_PER_SEC);  // usually a fraction of a second
+}
+
+/// `cp` over a checkpoint that is being loaded cuts its file first.
+TEST_F(FaultyCheckpoint, WeightsThatAreCutAfterOpening) {
+  checkpoint.write(folder);
+  const auto file = SafetensorsFile::open(folder / "model.safetensors");
+  const SafetensorsEntry& last = file.entries().back();
+  fs::resize_file(folder / "model.safetensors", 100);
+  expect_error(ErrorKind::invalid_data, "model.safetensors, tensor " + last.name, [&] { file.view(last); });
 }
 
 TEST_F(FaultyCheckpoint, UnknownModelTypeAndArchitecture) {

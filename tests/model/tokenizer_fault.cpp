@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/tokenizer/load_tokenizer.h"
+#include "model/tokenizer/precompiled_charsmap.h"
+#include "model/tokenizer/vocabulary_file.h"
 #include "relucent/error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
@@ -289,6 +291,76 @@ TEST_F(FaultyTokenizer, ModestFilesTakeModestMemoryAndTime) {
       invalid, "model.vocab[", "longer than 1024 bytes");
 
   EXPECT_LT(std::clock() - started, 30 * CLOCKS_PER_SEC);
+#ifndef __SANITIZE_ADDRESS__
+  EXPECT_LT(peak_memory(), before + (std::size_t{200} << 20));
+#endif
+}
+
+json regex_split(const std::string& expression) {
+  return {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+/// An expression that tries exponentially many ways had its seconds for each piece of a text.
+TEST_F(FaultyTokenizer, SlowExpressionsEndForAllPiecesOfATextTogetherAndAtADeadline) {
+  json document = json::parse(golden("roberta"));
+  document["pre_tokenizer"] = {{"type", "Sequence"},
+                               {"pretokenizers", {{{"type", "WhitespaceSplit"}}, regex_split("(a|aa)+$")}}};
+  folder.write("tokenizer.json", document.dump());
+  const auto tokenizer = std::move(load_tokenizer(folder.path(), 1 << 24, "roberta").tokenizer);
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += std::string(31, 'a') + "b ";
+  std::vector<std::int32_t> ids;
+  std::clock_t started = std::clock();
+  expect_error(ErrorKind::unsupported, "takes too long", [&] { tokenizer->encode(text, 1 << 20, ids); });
+  EXPECT_LT(std::clock() - started, 15 * CLOCKS_PER_SEC);  // usually 2 seconds
+  StopSignal soon;
+  soon.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  started = std::clock();
+  expect_error(ErrorKind::deadline, [&] { tokenizer->encode(text, 1 << 20, ids, soon); });
+  EXPECT_LT(std::clock() - started, CLOCKS_PER_SEC);
+}
+
+/// A table that replaces "a" by so many bytes.
+std::string table_of_replacements(std::size_t bytes) {
+  std::vector<std::uint32_t> units(1024);
+  units[0] = 256U << 10;
+  units[256 ^ 'a'] = 512U << 10 | 1U << 8 | 'a';
+  units[256 ^ 'a' ^ 512] = 1U << 31;
+  const std::uint32_t size = 4 * 1024;
+  std::string table(reinterpret_cast<const char*>(&size), sizeof size);
+  table.append(reinterpret_cast<const char*>(units.data()), size);
+  return table + std::string(bytes, 'x') + std::string(1, '\0');
+}
+
+/// A text of 4,000 characters took 4 GB with a replacement of 1 MiB.
+TEST_F(FaultyTokenizer, ReplacementsAreNotLongerThanRealOnes) {
+  const auto usual = PrecompiledCharsmap::parse(table_of_replacements(128));
+  ASSERT_TRUE(usual);
+  std::string text = "bab";
+  usual->apply(text);
+  EXPECT_EQ(text, "b" + std::string(128, 'x') + "b");
+  EXPECT_FALSE(PrecompiledCharsmap::parse(table_of_replacements(129)));
+  EXPECT_FALSE(PrecompiledCharsmap::parse(table_of_replacements(1 << 20)));
+}
+
+/// At each place of a text, the search looks as far as the longest entry.
+TEST_F(FaultyTokenizer, EntriesAreNotLongerThanRealOnes) {
+  const std::string entry(60'000, 'a');
+  json_refused(
+      "bert-uncased-added", [&](json& j) { j["added_tokens"][0]["content"] = entry; }, ErrorKind::unsupported,
+      "added_tokens", "longer than 1024 bytes");
+  refused("tokenizer.json", bpe({{entry, 0}}, json::array()).dump(), ErrorKind::unsupported, "model.vocab",
+          "longer than 1024 bytes");
+  folder.write("vocab.txt", "[PAD]\n" + entry + "\n");
+  expect_error(ErrorKind::invalid_data, "line 2: is longer than 1024 bytes",
+               [&] { read_vocabulary_lines(folder / "vocab.txt"); });
+}
+
+TEST_F(FaultyTokenizer, SparseVocabularyOfGigabytes) {
+  [[maybe_unused]] const std::size_t before = peak_memory();
+  folder.write("vocab.txt", "[PAD]\n");
+  std::filesystem::resize_file(folder / "vocab.txt", std::uint64_t{4} << 30);
+  expect_error(ErrorKind::invalid_data, "vocab.txt", [&] { read_vocabulary_lines(folder / "vocab.txt"); });
 #ifndef __SANITIZE_ADDRESS__
   EXPECT_LT(peak_memory(), before + (std::size_t{200} << 20));
 #endif

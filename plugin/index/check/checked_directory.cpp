@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "plugin/index/check/random_file.h"
+#include "base/file/random_file.h"
 #include "plugin/index/check/segments_list.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"

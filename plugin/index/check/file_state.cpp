@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/checksum.h"
-#include "plugin/index/check/random_file.h"
+#include "base/file/random_file.h"
 
 namespace relucent {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugin/index/check/random_file.h"
+#include "base/file/random_file.h"
 
 namespace relucent::check {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/checksum.h"
@@ -12,7 +13,7 @@ namespace {
 
 // Magic, version, length of the header, record_bytes, documents, contents, fingerprint.
 constexpr std::uint64_t kFixed = kMagic.size() + 4 * 4 + 2 * 8;
-constexpr std::uint64_t kMaxHeader = kFixed + kMaxRecordSettings + 1024;
+static_assert(kFixed + kMaxRecordSettings + 1024 <= kMaxHeader);
 constexpr std::uint64_t kSumBytes = 8;
 
 template <typename Number>
@@ -141,6 +142,25 @@ std::optional<ReadRecord> read_record(std::string_view bytes, const RecordsHeade
   ReadRecord read{std::nullopt, room + kRecordFrame};
   if (length != kSkipped) read.record = bytes.substr(4, length);
   return read;
+}
+
+std::optional<FoundRecord> find_record(const RandomFile& file, std::uint64_t at, std::uint64_t end,
+                                       const RecordsHeader& header, std::uint64_t header_sum, std::uint32_t document) {
+  if (at > end || end - at < kRecordFrame) return std::nullopt;
+  constexpr std::uint64_t most_at_first = 4096;  // enough for most records of varying lengths
+  std::string bytes;
+  const auto read = [&](std::uint64_t wanted) {
+    bytes.resize(std::min(wanted, end - at));
+    bytes.resize(file.read(static_cast<std::int64_t>(at), bytes.data(), bytes.size()));
+  };
+  read(header.record_bytes != 0 ? kRecordFrame + header.record_bytes : most_at_first);
+  if (header.record_bytes == 0 && bytes.size() == most_at_first) {
+    const std::uint64_t length = get32(bytes, 0);
+    if (length <= kMaxRecordBytes && kRecordFrame + length > bytes.size()) read(kRecordFrame + length);
+  }
+  const auto found = read_record(bytes, header, header_sum, document);
+  if (!found) return std::nullopt;
+  return FoundRecord{found->record ? std::optional<std::string>(*found->record) : std::nullopt, found->size};
 }
 
 std::uint64_t end_mark(std::uint64_t header_sum, std::uint64_t file_size) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file/random_file.h"
 #include "plugin/index/records/segment_records.h"
 
 /// The bytes of a file of records, shared by its reader and its writer. Numbers are little-endian.
@@ -21,6 +22,7 @@ inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kSkipped = 0xFFFFFFFF;
 inline constexpr std::uint64_t kRecordFrame = 4 + 8;  ///< bytes of a record besides its own
 inline constexpr std::uint64_t kEnd = 8;
+inline constexpr std::uint64_t kMaxHeader = kMaxRecordSettings + 2048;
 
 void put32(std::string& to, std::uint32_t value);
 void put64(std::string& to, std::uint64_t value);
@@ -51,6 +53,14 @@ struct ReadRecord {
 /// The record of `document` at the start of `bytes`; nothing if it is damaged or does not fit.
 std::optional<ReadRecord> read_record(std::string_view bytes, const RecordsHeader& header, std::uint64_t header_sum,
                                       std::uint32_t document) noexcept;
+
+/// The same at byte `at` of a file whose records end at `end`, or of one that has become shorter since.
+struct FoundRecord {
+  std::optional<std::string> record;
+  std::uint64_t size = 0;
+};
+std::optional<FoundRecord> find_record(const RandomFile& file, std::uint64_t at, std::uint64_t end,
+                                       const RecordsHeader& header, std::uint64_t header_sum, std::uint32_t document);
 
 std::uint64_t end_mark(std::uint64_t header_sum, std::uint64_t file_size);
 

@@ -35,15 +35,13 @@ std::shared_ptr<const SegmentRecords> SegmentRecords::open_file(const std::files
   if (!std::filesystem::exists(file, unknown) && !unknown) {
     throw Error(ErrorKind::io, file.string(), "is missing", remedy_of(kind));
   }
-  return std::shared_ptr<const SegmentRecords>(
-      new SegmentRecords(MappedFile::open(file, MappedFile::Access::random), kind));
+  return std::shared_ptr<const SegmentRecords>(new SegmentRecords(file, kind));
 }
 
-SegmentRecords::SegmentRecords(std::shared_ptr<const MappedFile> file, const RecordsKind& kind)
-    : file_(std::move(file)), kind_(kind) {
-  const std::uint64_t size = bytes().size();
+SegmentRecords::SegmentRecords(const std::filesystem::path& file, const RecordsKind& kind) : file_(file), kind_(kind) {
+  const auto size = static_cast<std::uint64_t>(file_.size());
   std::string problem;
-  auto read = records::read_header(bytes(), problem);
+  auto read = records::read_header(bytes(0, std::min<std::uint64_t>(size, records::kMaxHeader)), problem);
   if (!read) refuse(problem);
   if (read->kind != kind.name) refuse(fmt::format("holds \"{}\", not \"{}\"", read->kind, kind.name));
   header_ = std::move(read->header);
@@ -55,15 +53,16 @@ SegmentRecords::SegmentRecords(std::shared_ptr<const MappedFile> file, const Rec
   const std::uint64_t least =
       first_ + documents * (records::kRecordFrame + header_.record_bytes) + places + records::kEnd;
   if (size < least || (header_.record_bytes != 0 && size != least) ||
-      records::get64(bytes(), size - records::kEnd) != records::end_mark(sum_, size)) {
+      records::get64(bytes(size - records::kEnd, records::kEnd), 0) != records::end_mark(sum_, size)) {
     refuse("is truncated or damaged");
   }
   end_ = size - records::kEnd - places;
 }
 
-std::string_view SegmentRecords::bytes() const noexcept {
-  const auto mapped = file_->bytes();
-  return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
+std::string SegmentRecords::bytes(std::uint64_t at, std::uint64_t count) const {
+  std::string read(count, '\0');
+  if (file_.read(static_cast<std::int64_t>(at), read.data(), count) != count) refuse("has become shorter while open");
+  return read;
 }
 
 void SegmentRecords::refuse(std::string_view problem) const {
@@ -72,36 +71,51 @@ void SegmentRecords::refuse(std::string_view problem) const {
 
 std::uint64_t SegmentRecords::place_of(std::uint32_t document) const {
   if (header_.record_bytes != 0) return first_ + document * (records::kRecordFrame + header_.record_bytes);
-  return records::get64(bytes(), end_ + std::uint64_t{document} * 8);
+  return records::get64(bytes(end_ + std::uint64_t{document} * 8, 8), 0);
 }
 
-std::optional<std::string_view> SegmentRecords::record(std::uint32_t document) const {
+std::optional<std::string> SegmentRecords::record(std::uint32_t document) const {
   if (document >= header_.segment.documents) {
     throw Error(ErrorKind::usage, path().string(),
                 fmt::format("has no document {}, only {}", document, header_.segment.documents),
                 "pass a document of this segment");
   }
   const std::uint64_t place = place_of(document);
-  if (place >= first_ && place < end_) {
-    if (const auto read = records::read_record(bytes().substr(place, end_ - place), header_, sum_, document)) {
-      return read->record;
-    }
-  }
+  if (place < first_) refuse_record(document);
+  auto found = records::find_record(file_, place, end_, header_, sum_, document);
+  if (!found) refuse_record(document);
+  return std::move(found->record);
+}
+
+void SegmentRecords::refuse_record(std::uint32_t document) const {
   refuse(fmt::format("the record of document {} is damaged", document));
 }
 
 void SegmentRecords::check_all(const StopSignal& stop) const {
+  constexpr std::uint32_t places_at_once = 8192;
   std::uint64_t place = first_;
+  std::string places;
+  Checksum sum_of_places;
   for (std::uint32_t document = 0; document < header_.segment.documents; ++document) {
     stop.throw_if_due("checking records");
-    record(document);
-    if (place_of(document) != place) refuse("its records overlap or leave gaps");
-    place += records::read_record(bytes().substr(place), header_, sum_, document)->size;
+    const auto found = records::find_record(file_, place, end_, header_, sum_, document);
+    if (!found) refuse_record(document);
+    if (header_.record_bytes == 0) {
+      const std::uint32_t at = document % places_at_once;
+      if (at == 0) {
+        places = bytes(end_ + 8 * std::uint64_t{document},
+                       8 * std::uint64_t{std::min(places_at_once, header_.segment.documents - document)});
+        sum_of_places.add(places);
+      }
+      if (records::get64(places, 8 * std::uint64_t{at}) != place) refuse("its records overlap or leave gaps");
+    }
+    place += found->size;
   }
   if (place != end_) refuse("its records overlap or leave gaps");
-  if (header_.record_bytes != 0) return;
-  const std::string_view places = bytes().substr(end_, 8 * std::uint64_t{header_.segment.documents});
-  if (records::get64(bytes(), end_ + places.size()) != checksum(places)) refuse("its table of records is damaged");
+  if (header_.record_bytes == 0 &&
+      records::get64(bytes(end_ + 8 * std::uint64_t{header_.segment.documents}, 8), 0) != sum_of_places.value()) {
+    refuse("its table of records is damaged");
+  }
 }
 
 }  // namespace relucent

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/file/mapped_file.h"
+#include "base/file/random_file.h"
 #include "relucent/stop.h"
 
 /// Files beside an index with one record per document: relucent-_N.KIND for the segment _N. docs/formats.md describes
@@ -46,8 +46,8 @@ inline constexpr std::uint32_t kMaxRecordBytes = std::uint32_t{1} << 30;
 std::filesystem::path records_file(const std::filesystem::path& index, const RecordsKind& kind,
                                    std::string_view segment);
 
-/// A file of records, mapped into memory. Opening reads only its start and its end; each record is compared with its
-/// checksum whenever it is read. Thread-safe.
+/// A file of records. Opening reads only its start and its end; each record is read when it is asked for, and compared
+/// with its checksum. So a file that another program cuts or overwrites meanwhile gives an Error. Thread-safe.
 class SegmentRecords {
  public:
   /// Throws Error naming the file and the kind's command: `io` if the file is missing or unreadable, `invalid_data` if
@@ -57,25 +57,27 @@ class SegmentRecords {
   /// The same for a file by itself, of whatever segment.
   static std::shared_ptr<const SegmentRecords> open_file(const std::filesystem::path& file, const RecordsKind& kind);
 
-  const std::filesystem::path& path() const noexcept { return file_->path(); }
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
   const RecordsHeader& header() const noexcept { return header_; }
 
-  /// A document's record, a view into the file: empty if the document had nothing to record, nullopt if it was deleted
-  /// when the file was made. `document` counts within the segment. Throws Error: `usage` for a document that the
-  /// segment does not have, `invalid_data` for a damaged record.
-  std::optional<std::string_view> record(std::uint32_t document) const;
+  /// A document's record: empty if the document had nothing to record, nullopt if it was deleted when the file was
+  /// made. `document` counts within the segment. Throws Error: `usage` for a document that the segment does not have,
+  /// `invalid_data` for a damaged record, also of a file that was cut.
+  std::optional<std::string> record(std::uint32_t document) const;
 
   /// Reads the whole file. Throws Error `invalid_data` for the first damage, `interrupted` or `deadline` for `stop`.
   void check_all(const StopSignal& stop = {}) const;
 
  private:
-  SegmentRecords(std::shared_ptr<const MappedFile> file, const RecordsKind& kind);
+  SegmentRecords(const std::filesystem::path& file, const RecordsKind& kind);
 
-  std::string_view bytes() const noexcept;
+  /// The file's bytes from `at` on; refuses a file that has become shorter.
+  std::string bytes(std::uint64_t at, std::uint64_t count) const;
   [[noreturn]] void refuse(std::string_view problem) const;
+  [[noreturn]] void refuse_record(std::uint32_t document) const;
   std::uint64_t place_of(std::uint32_t document) const;
 
-  std::shared_ptr<const MappedFile> file_;
+  RandomFile file_;
   RecordsKind kind_;
   RecordsHeader header_;
   std::uint64_t first_ = 0;  ///< where the records begin

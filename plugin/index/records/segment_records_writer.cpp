@@ -70,12 +70,14 @@ SegmentRecordsWriter::SegmentRecordsWriter(const fs::path& index, const RecordsK
 }
 
 void SegmentRecordsWriter::resume() {
-  const auto mapped = MappedFile::open(part_);
-  const std::string_view bytes(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size());
-  if (!bytes.starts_with(header_bytes_)) return;
+  const RandomFile part(part_);
+  std::string start(header_bytes_.size(), '\0');
+  start.resize(part.read(0, start.data(), start.size()));
+  if (start != header_bytes_) return;
   written_ = header_bytes_.size();
   for (; documents_ < header_.segment.documents; ++documents_) {
-    const auto read = records::read_record(bytes.substr(written_), header_, sum_, documents_);
+    const auto read =
+        records::find_record(part, written_, static_cast<std::uint64_t>(part.size()), header_, sum_, documents_);
     if (!read) return;
     if (header_.record_bytes == 0) places_.push_back(written_);
     written_ += read->size;

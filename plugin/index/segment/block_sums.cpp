@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugin/index/check/random_file.h"
+#include "base/file/random_file.h"
 #include "plugin/index/segment/file_output.h"
 #include "relucent/error.h"
 

@@ -15,7 +15,8 @@ from relucent.settings import Config, OwnProcess, as_toml
 class IndexBuilder(OwnProcess):
     """Writes an index of stored ids and texts; the same documents in the same order give the same scores as
     `relucent index` does. A context manager: leaving it normally closes the index, leaving it by an exception drops
-    what was added since the last commit. Use it from one thread at a time.
+    what was added since the last commit. Use it from one thread at a time (others wait), and not
+    in a process that was forked after it was made.
 
     mode: "create" (the folder must not hold an index), "overwrite" or "append". threads: 0 is one per core.
     token_ids_of: a checkpoint whose token ids are stored, too, so that searches with it need not tokenize.
@@ -30,39 +31,43 @@ class IndexBuilder(OwnProcess):
         self._builder = native.Builder(os.fspath(folder), mode, *as_toml(config), buffer_mb, threads,
                                        os.fspath(token_ids_of or ""))
 
+    @property
+    def _native(self) -> native.Builder:
+        self._check_process()
+        return self._builder
+
     def add(self, id: str, text: str) -> None:
         """Adds a document. A later call may raise the error of an earlier document; after an error only what was
         committed counts."""
-        self._builder.add(id, text)
+        self._native.add(id, text)
 
     def commit(self, user_data: Mapping[str, str] | None = None) -> None:
         """Makes everything added so far durable in one step, together with `user_data`."""
-        self._check_process()
-        self._builder.commit(dict(user_data or {}))
+        self._native.commit(dict(user_data or {}))
 
     def committed(self) -> dict[str, str]:
         """The user data of the last commit."""
-        return self._builder.committed()
+        return self._native.committed()
 
     def documents(self) -> int:
         """Documents in the last commit."""
-        return self._builder.documents()
+        return self._native.documents()
 
     def tokens(self) -> int:
         """Tokens in the last commit."""
-        return self._builder.tokens()
+        return self._native.tokens()
 
     def merge(self, segments: int) -> None:
         """Merges to at most so many segments."""
-        self._builder.merge(segments)
+        self._native.merge(segments)
 
     def close(self) -> None:
         """Commits, finishes merges and closes."""
-        self._builder.close()
+        self._native.close()
 
     def abandon(self) -> None:
         """Closes without what was added since the last commit."""
-        self._builder.abandon()
+        self._native.abandon()
 
     def __enter__(self) -> IndexBuilder:
         return self
@@ -71,7 +76,7 @@ class IndexBuilder(OwnProcess):
                  trace: TracebackType | None) -> None:
         if kind is None:
             self.close()
-        else:
+        elif self._process == os.getpid():  # a forked process must not hide its own error
             self.abandon()
 
 

@@ -2,6 +2,7 @@
 // skipped.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <initializer_list>
 #include <string>
 
@@ -126,6 +127,36 @@ TEST(Trecweb, ReadsLinesOfEitherEnd) {
     EXPECT_EQ(read.documents[1].text, "x");
     EXPECT_EQ(read.documents[1].line, 9);
   }
+}
+
+// libxml2 compares each attribute with the tag's others: these took over 25 seconds.
+TEST(Medline, RefusesTagsOfTooManyAttributesAndReadsManyPiecesOfText) {
+  std::string attributes;
+  for (int i = 0; i < 50'000; ++i) attributes += " a" + std::to_string(i) + "=''";
+  expect_kinds("medline/2017",
+               citation("1") + "<MedlineCitation>\n<PMID>2</PMID><ArticleTitle" + attributes +
+                   ">t</ArticleTitle>\n</MedlineCitation>\n" + citation("3"),
+               {"tags with too many attributes"}, {"1", "3"});
+  const std::string pieces = repeated("<!---->piece of text ", 800'000);
+  const auto started = std::chrono::steady_clock::now();
+  const auto read = read_text(
+      "medline/2017",
+      "<MedlineCitation>\n<PMID>4</PMID><ArticleTitle>" + pieces + "</ArticleTitle>\n</MedlineCitation>\n", true);
+  ASSERT_EQ(read.documents.size(), 1u);
+  EXPECT_EQ(read.documents[0].text.size(), std::string("piece of text ").size() * 800'000 + 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(15));
+}
+
+TEST(Wapo, RefusesTagsOfTooManyAttributes) {
+  std::string attributes;
+  for (int i = 0; i < 50'000; ++i) attributes += " a" + std::to_string(i) + "=''";
+  const auto article = [](const std::string& id, const std::string& tag) {
+    return R"({"id":")" + id +
+           R"(","title":"t","contents":[{"type":"sanitized_html","mime":"text/html","content":"<p)" + tag +
+           R"(>words</p>"}]})" + "\n";
+  };
+  expect_kinds("wapo/v2", article("1", "") + article("2", attributes) + article("3", ""),
+               {"tags with too many attributes"}, {"1", "3"});
 }
 
 TEST(Trecweb, NamesWhatIsMalformed) {

@@ -436,12 +436,13 @@ TEST_F(StoredEmbeddingsOfAnIndex, DoNotDependOnTheNumberOfThreads) {
   }
 }
 
-/// How many files of embeddings of the folder are mapped into this process's memory.
-int mapped_embeddings(const fs::path& folder) {
-  std::ifstream maps("/proc/self/maps");
+/// How many files of embeddings of the folder this process has open.
+int open_embeddings(const fs::path& folder) {
   int count = 0;
-  for (std::string line; std::getline(maps, line);) {
-    count += line.find(folder.string() + "/") != std::string::npos && line.find(".embeddings") != std::string::npos;
+  for (const auto& descriptor : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;
+    const fs::path file = fs::read_symlink(descriptor.path(), closed);
+    count += file.parent_path() == folder && file.string().find(".embeddings") != std::string::npos;
   }
   return count;
 }
@@ -451,7 +452,7 @@ TEST_F(StoredEmbeddingsOfAnIndex, AreLetGoOfWithTheLastSearcherOfTheOldCommit) {
   encode();
   SearcherManager manager(index(), std::make_shared<const Rescorer>(config, scorer));
   ManagedSearcher old = manager.acquire();
-  EXPECT_EQ(mapped_embeddings(index()), 2);
+  EXPECT_EQ(open_embeddings(index()), 2);
   const Scores expected = scores(search(old.searcher, config));
   {
     const auto builder = open_builder(index(), IndexBuilder::Mode::append);
@@ -460,14 +461,14 @@ TEST_F(StoredEmbeddingsOfAnIndex, AreLetGoOfWithTheLastSearcherOfTheOldCommit) {
   }
   expect_error(ErrorKind::io, "encode", [&] { manager.maybeRefresh(); });
   EXPECT_EQ(manager.acquire().searcher, old.searcher);
-  EXPECT_EQ(mapped_embeddings(index()), 2);
+  EXPECT_EQ(open_embeddings(index()), 2);
 
   encode();
   EXPECT_TRUE(manager.maybeRefresh());
   EXPECT_EQ(scores(search(old.searcher, config)), expected);
-  EXPECT_EQ(mapped_embeddings(index()), 5);
+  EXPECT_EQ(open_embeddings(index()), 5);
   old = {};
-  EXPECT_EQ(mapped_embeddings(index()), 3);
+  EXPECT_EQ(open_embeddings(index()), 3);
   EXPECT_EQ(scores(search(manager.acquire().searcher, config)).size(), 80U);
 }
 

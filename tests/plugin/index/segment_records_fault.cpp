@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,24 @@ TEST_P(SegmentRecordsOf, GivesBackWhatWasWritten) {
   records->check_all();
   expect_error(ErrorKind::usage, "document 6", [&] { records->record(6); });
   EXPECT_FALSE(fs::exists(folder / "relucent-_1a.things.part"));
+}
+
+// `cp` and `rsync --inplace` cut a file that a server has open, and then write it again.
+TEST_P(SegmentRecordsOf, ReportsAFileThatIsCutWhileItIsOpen) {
+  constexpr std::uint32_t documents = 5000;
+  const RecordsHeader many = header_of(GetParam(), documents);
+  SegmentRecordsWriter writer(folder.path(), kKind, many);
+  for (std::uint32_t i = 0; i < documents; ++i) writer.add("document");
+  writer.commit();
+  const fs::path file = records_file(folder.path(), kKind, many.segment.name);
+  const std::string bytes = bytes_of(file);
+  const auto records = SegmentRecords::open(folder.path(), kKind, many.segment);
+  EXPECT_EQ(records->record(documents - 1), "document");
+  fs::resize_file(file, 0);
+  expect_error(ErrorKind::invalid_data, file.string(), [&] { records->record(documents - 1); });
+  expect_error(ErrorKind::invalid_data, file.string(), [&] { records->check_all(); });
+  std::ofstream(file, std::ios::binary) << bytes;
+  EXPECT_EQ(records->record(documents - 1), "document");
 }
 
 TEST_P(SegmentRecordsOf, HoldsASegmentWithoutDocuments) {

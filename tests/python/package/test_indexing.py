@@ -1,6 +1,8 @@
 """IndexBuilder and index_dataset."""
 import collections
 import json
+import multiprocessing
+import threading
 
 import pytest
 
@@ -101,6 +103,54 @@ def test_a_builder_commits_or_drops(tmp_path):
         relucent.IndexBuilder(folder)
     with pytest.raises(relucent.UsageError, match="mode"):
         relucent.IndexBuilder(folder, "creat")
+
+
+def _use_in_child(builder, connection):
+    answers = []
+    for step in (lambda: builder.add("2", "lost"), builder.commit, builder.documents, lambda: builder.merge(1),
+                 builder.close, builder.abandon, lambda: builder.__exit__(None, None, None)):
+        try:
+            step()
+            answers.append("done")
+        except relucent.UsageError as error:
+            answers.append(str(error))
+    builder.__exit__(ValueError, ValueError("its own"), None)
+    builder._builder = None  # neither waits for the parent's threads nor releases its lock
+    connection.send(answers)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_leaves_the_builder_to_its_parent(tmp_path):
+    with relucent.IndexBuilder(tmp_path / "index", threads=2) as builder:
+        builder.add("1", "kept")
+        here, there = multiprocessing.Pipe()
+        child = multiprocessing.get_context("fork").Process(target=_use_in_child, args=(builder, there))
+        child.start()
+        assert here.poll(30)
+        answers = here.recv()
+        child.join()
+        assert len(answers) == 7 and all("after the fork" in answer for answer in answers)
+        builder.add("3", "kept, too")
+    assert relucent.IndexBuilder(tmp_path / "index", "append").documents() == 2
+
+
+def test_threads_may_close_a_builder_that_others_add_to(tmp_path):
+    for round in range(20):
+        builder = relucent.IndexBuilder(tmp_path / str(round), threads=2)
+
+        def add():
+            try:
+                for i in range(1000):
+                    builder.add(str(i), "some words of a text " * 50)
+            except relucent.UsageError as error:
+                assert "closed" in str(error)
+
+        threads = [threading.Thread(target=add) for _ in range(3)] + [threading.Thread(target=builder.close)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 def test_token_ids_are_stored(program, documents, tmp_path):

@@ -1,4 +1,4 @@
-#include "plugin/index/check/random_file.h"
+#include "base/file/random_file.h"
 
 #include <sys/stat.h>
 

@@ -8,7 +8,8 @@
 
 namespace relucent {
 
-/// A file with random access, readable by any number of threads concurrently. Throws Error `io` naming the file.
+/// A file with random access, readable by any number of threads concurrently. Throws Error `io` naming the file. Files
+/// are not mapped: if another program cuts a mapped file, the next access to it ends the process.
 class RandomFile {
  public:
   explicit RandomFile(std::filesystem::path path);
