@@ -124,7 +124,8 @@ pack programs "--x86 --lzma2=preset=9e,dict=64MiB" system build tests/benchmarks
 pack data "--lzma2=preset=9,dict=8MiB,lc=2,lp=1,pb=1" tests/goldens shared model  # mostly 16-bit weights
 bytes=$(find "$out" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
 echo "$out: $bytes bytes of at most $most"
-[ "$bytes" -le "$most" ] || fail "$out is larger than 60 MiB: $(du -sb "$tree"/* | sort -n | awk '{ print $1, $2 }' | xargs)"
+[ "$bytes" -le "$most" ] ||
+  fail "$out is larger than 60 MiB: $(du -sb "$tree"/* | sort -n | awk '{ print $1, $2 }' | xargs)"
 
 # ---- does it start elsewhere? ----
 
@@ -137,7 +138,8 @@ in_empty_root() {  # PROGRAM ARGUMENTS...: by the bundle's own loader; nothing o
   if [ "$(id -u)" = 0 ]; then
     env -i PATH="$PATH" RELUCENT_CUDA_MODULE="${cuda:-none}" chroot "$empty" "${command[@]}"
   elif command -v bwrap >/dev/null; then
-    bwrap --unshare-all --clearenv --setenv RELUCENT_CUDA_MODULE "${cuda:-none}" --bind "$empty" / --chdir / "${command[@]}"
+    bwrap --unshare-all --clearenv --setenv RELUCENT_CUDA_MODULE "${cuda:-none}" --bind "$empty" / --chdir / \
+      "${command[@]}"
   else
     unshare -r env -i PATH="$PATH" RELUCENT_CUDA_MODULE="${cuda:-none}" chroot "$empty" "${command[@]}"
   fi
@@ -152,14 +154,16 @@ in_empty_root /build/release/bin/relucent rerank --input pairs.jsonl --output th
   fail "the program does not start in an empty root"
 cmp "$scratch/here.tsv" "$empty/there.tsv" || fail "scores in an empty root are others than here"
 for program in "${programs[@]}"; do
-  in_empty_root "/build/release/tests/$program" --gtest_list_tests >"$scratch/list.txt" || fail "$program does not start"
+  in_empty_root "/build/release/tests/$program" --gtest_list_tests >"$scratch/list.txt" ||
+    fail "$program does not start"
   [ -s "$scratch/list.txt" ] || fail "$program has no tests"
 done
 in_empty_root /build/release/tests/model_golden --gtest_filter='*FamiliesGolden*plain_fp32' --gtest_brief=1 \
   >"$scratch/golden.txt" || { tail -5 "$scratch/golden.txt" >&2; fail "the goldens do not pass in an empty root"; }
 grep '\[  PASSED  \] [1-9]' "$scratch/golden.txt" || fail "no golden ran in an empty root"
 # All that the module lacks there is the toolkit's library and the driver.
-why=$(cuda=/build/release/lib/librelucent_cuda.so in_empty_root /build/release/bin/relucent model info --device 2>&1 || true)
+module=/build/release/lib/librelucent_cuda.so
+why=$(cuda=$module in_empty_root /build/release/bin/relucent model info --device 2>&1 || true)
 case $why in
   *libcublasLt*) echo "in an empty root the CUDA module asks for libcublasLt alone" ;;
   *) fail "in an empty root the CUDA module says: $why" ;;
