@@ -99,7 +99,8 @@ data = open(library, "rb").read()
 open(out, "wb").write(data[start:] if size == 0 else data[start:start + size])
 PYTHON
   icupkg -l "$scratch/icudt${version}l.dat" |
-    grep -vE '\.nrm$|^(cnvalias|uemoji|ulayout)\.icu$|^(brkitr/)?(root|pool|res_index)\.res$|^brkitr/(char|line|sent|word)\.brk$' \
+    grep -vE -e '\.nrm$' -e '^(cnvalias|uemoji|ulayout)\.icu$' -e '^(brkitr/)?(root|pool|res_index)\.res$' \
+      -e '^brkitr/(char|line|sent|word)\.brk$' \
       >"$scratch/remove.txt" || return 0
   icupkg --ignore-deps -r "$scratch/remove.txt" "$scratch/icudt${version}l.dat" "$scratch/small.dat"
   printf '.section .rodata\n.balign 16\n.globl %s\n.type %s, @object\n%s: .incbin "%s"\n.size %s, . - %s\n%s\n' \
@@ -162,8 +163,8 @@ in_empty_root /build/release/tests/model_golden --gtest_filter='*FamiliesGolden*
   >"$scratch/golden.txt" || { tail -5 "$scratch/golden.txt" >&2; fail "the goldens do not pass in an empty root"; }
 grep '\[  PASSED  \] [1-9]' "$scratch/golden.txt" || fail "no golden ran in an empty root"
 # All that the module lacks there is the toolkit's library and the driver.
-module=/build/release/lib/librelucent_cuda.so
-why=$(cuda=$module in_empty_root /build/release/bin/relucent model info --device 2>&1 || true)
+packed=/build/release/lib/librelucent_cuda.so
+why=$(cuda=$packed in_empty_root /build/release/bin/relucent model info --device 2>&1 || true)
 case $why in
   *libcublasLt*) echo "in an empty root the CUDA module asks for libcublasLt alone" ;;
   *) fail "in an empty root the CUDA module says: $why" ;;
