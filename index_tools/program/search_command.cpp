@@ -281,7 +281,8 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   const InterruptStop interrupt;
   const std::int32_t hits = options.hits.value_or(config.first_stage.hits);
   std::vector<SearchResult> results;
-  std::size_t degraded_queries = 0, first_stage_queries = 0, truncated_queries = 0, done = 0, cut_queries = 0;
+  std::size_t degraded_queries = 0, first_stage_queries = 0, truncated_queries = 0, done = 0,
+              queries_with_cut_texts = 0;
   std::int64_t cut_texts = 0;
   Unanswered unanswered;
   int jobs = 1;
@@ -311,7 +312,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
       note_not_rescored(result, "topic " + topic.id);
       if (result.degraded && degraded_queries++ == 0) note_degraded(result, "topic " + topic.id);
       if (result.degraded && result.rescored == 0) ++first_stage_queries;
-      if (result.truncated > 0) ++cut_queries;
+      if (result.truncated > 0) ++queries_with_cut_texts;
       cut_texts += result.truncated;
       if (result.query_truncated) ++truncated_queries;
       result.hits.resize(std::min<std::size_t>(result.hits.size(), 1));  // only needed for counting from here on
@@ -322,8 +323,8 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   answers.commit();
   if (!results.empty()) print_statistics(results, jobs);
   if (cut_texts > 0) {
-    std::cerr << "relucent: note: " << cut_texts << " texts of " << cut_queries
-              << (cut_queries == 1 ? " query" : " queries") << " were cut\n";
+    std::cerr << "relucent: note: " << cut_texts << " texts of " << queries_with_cut_texts
+              << (queries_with_cut_texts == 1 ? " query" : " queries") << " were cut\n";
     note_cut_texts(config);
   }
   if (truncated_queries > 0) {
