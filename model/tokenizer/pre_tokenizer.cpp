@@ -112,6 +112,7 @@ void rewrite(Pieces& pieces, const Write& write) {
   result.text.reserve(pieces.text.size() + pieces.text.size() / 2);
   result.ranges.reserve(pieces.ranges.size());
   result.from_start = pieces.from_start;
+  result.budget = pieces.budget;
   for (const TextRange& range : pieces.ranges) {
     write(std::string_view(pieces.text).substr(range.begin, range.end - range.begin), result.text, result.ranges);
   }

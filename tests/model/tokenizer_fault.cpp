@@ -320,6 +320,25 @@ TEST_F(FaultyTokenizer, SlowExpressionsEndForAllPiecesOfATextTogetherAndAtADeadl
   EXPECT_LT(std::clock() - started, CLOCKS_PER_SEC);
 }
 
+/// Components that rewrite the text left no budget to the expressions after them, which ended the process.
+TEST_F(FaultyTokenizer, SlowExpressionsEndAlsoBehindComponentsThatRewriteTheText) {
+  const json rewriting[] = {
+      {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "never"}, {"split", true}},
+      {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}};
+  for (const json& component : rewriting) {
+    json document = json::parse(golden("roberta"));
+    document["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {component, regex_split("(a|aa)+$")}}};
+    folder.write("tokenizer.json", document.dump());
+    const auto tokenizer = std::move(load_tokenizer(folder.path(), 1 << 24, "roberta").tokenizer);
+    std::vector<std::int32_t> ids;
+    tokenizer->encode("aa b aaa", 1 << 20, ids);
+    EXPECT_FALSE(ids.empty());
+    StopSignal soon;
+    soon.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    expect_error(ErrorKind::deadline, [&] { tokenizer->encode(std::string(60, 'a') + "!", 1 << 20, ids, soon); });
+  }
+}
+
 /// A table that replaces "a" by so many bytes.
 std::string table_of_replacements(std::size_t bytes) {
   std::vector<std::uint32_t> units(1024);
