@@ -20,6 +20,7 @@
 #include "model/tokenizer/sentencepiece.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "model/tokenizer/vocabulary_file.h"
+#include "model/tokenizer/vocabulary_trie.h"
 #include "model/tokenizer/wordpiece.h"
 #include "relucent/error.h"
 
@@ -164,7 +165,11 @@ std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile
           !value.contains("content") || !value["content"].is_string() || value["content"].empty()) {
         settings->fail("added_tokens_decoder", fmt::format("has the token {} without a content", id));
       }
-      tokens[number] = {value["content"], 0, flag("single_word"), flag("lstrip"), flag("rstrip"), flag("normalized"),
+      const std::string content = value["content"];
+      if (content.size() > VocabularyTrie::kMaxEntryBytes) {
+        settings->fail("added_tokens_decoder", fmt::format("has the token {} of more than 1024 bytes", id));
+      }
+      tokens[number] = {content,        0, flag("single_word"), flag("lstrip"), flag("rstrip"), flag("normalized"),
                         flag("special")};
     }
   } else if (const fs::path path = folder / "added_tokens.json"; fs::exists(path)) {
@@ -177,6 +182,9 @@ std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile
     for (const auto& [content, id] : file.object().items()) {
       if (content.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() > kMostTokens) {
         file.fail(content, "is not a token with its id");
+      }
+      if (content.size() > VocabularyTrie::kMaxEntryBytes) {
+        file.fail(utf8_prefix(content, 20), "begins a token of more than 1024 bytes");
       }
       const bool is_special = special.contains(content);
       tokens[id.get<std::int64_t>()] = {content, 0, false, false, false, !is_special, is_special};

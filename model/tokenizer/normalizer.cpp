@@ -223,7 +223,11 @@ std::unique_ptr<const Normalizer> read_normalizer(const Component& part) {
   if (type == "Strip") return std::make_unique<Strip>(part.boolean("strip_left"), part.boolean("strip_right"));
   if (type == "Prepend") return std::make_unique<Prepend>(part.string("prepend"));
   if (type == "Replace") {
-    return std::make_unique<Replace>(TextPattern::read(part.at("pattern")), part.string("content"));
+    std::string content = part.string("content");
+    if (content.size() > PrecompiledCharsmap::kMaxReplacement) {
+      part.at("content").refuse(fmt::format("is longer than {} bytes", PrecompiledCharsmap::kMaxReplacement));
+    }
+    return std::make_unique<Replace>(TextPattern::read(part.at("pattern")), std::move(content));
   }
   if (type == "Precompiled") return read_precompiled(part);
   if (type == "Sequence") {

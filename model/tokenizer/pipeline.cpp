@@ -4,6 +4,8 @@
 
 #include "base/utf8.h"
 #include "model/tokenizer/text_cuts.h"
+#include "model/tokenizer/vocabulary_trie.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -23,10 +25,17 @@ AddedTokens PipelineTokenizer::added_tokens(bool normalized) const {
   std::vector<AddedToken> tokens;
   std::vector<std::string> contents;
   PatternBudget budget;  // for all together
+  std::size_t bytes = 0;
   for (const AddedToken& token : parts_.added) {
     if (token.normalized != normalized) continue;
     NormalizedText content{token.content, true, &budget};
     if (normalized && parts_.normalizer) parts_.normalizer->apply(content);
+    bytes += content.text.size();
+    if (content.text.size() > VocabularyTrie::kMaxEntryBytes || bytes > VocabularyTrie::kMaxBytes) {
+      throw Error(ErrorKind::unsupported, "tokenizer.json, key added_tokens",
+                  "the normalized tokens are longer than 1024 bytes, or than 16 MiB together",
+                  "use a checkpoint with another tokenizer");
+    }
     tokens.push_back(token);
     contents.push_back(std::move(content.text));
   }

@@ -360,6 +360,12 @@ TEST_F(FaultyTokenizer, ReplacementsAreNotLongerThanRealOnes) {
   EXPECT_EQ(text, "b" + std::string(128, 'x') + "b");
   EXPECT_FALSE(PrecompiledCharsmap::parse(table_of_replacements(129)));
   EXPECT_FALSE(PrecompiledCharsmap::parse(table_of_replacements(1 << 20)));
+  json_refused(
+      "roberta",
+      [](json& j) {
+        j["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", std::string(1 << 20, 'a')}};
+      },
+      ErrorKind::unsupported, "normalizer.content", "longer than 128 bytes");
 }
 
 /// At each place of a text, the search looks as far as the longest entry.
@@ -368,8 +374,23 @@ TEST_F(FaultyTokenizer, EntriesAreNotLongerThanRealOnes) {
   json_refused(
       "bert-uncased-added", [&](json& j) { j["added_tokens"][0]["content"] = entry; }, ErrorKind::unsupported,
       "added_tokens", "longer than 1024 bytes");
+  json_refused(
+      "roberta",
+      [](json& j) {
+        j["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", std::string(100, 'a')}};
+        json token = j["added_tokens"][4];
+        token["id"] = j["model"]["vocab"].size(), token["content"] = std::string(100, 'b'), token["normalized"] = true;
+        j["added_tokens"].push_back(token);
+      },
+      ErrorKind::unsupported, "added_tokens", "longer than 1024 bytes");
   refused("tokenizer.json", bpe({{entry, 0}}, json::array()).dump(), ErrorKind::unsupported, "model.vocab",
           "longer than 1024 bytes");
+  const json beside = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                       {"added_tokens_decoder", {{"5", {{"content", entry}}}}}};
+  refused("tokenizer_config.json", beside.dump(), ErrorKind::invalid_data, "added_tokens_decoder",
+          "more than 1024 bytes");
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+  refused("added_tokens.json", json{{entry, 5U}}.dump(), ErrorKind::invalid_data, "key aaaa", "more than 1024 bytes");
   folder.write("vocab.txt", "[PAD]\n" + entry + "\n");
   expect_error(ErrorKind::invalid_data, "line 2: is longer than 1024 bytes",
                [&] { read_vocabulary_lines(folder / "vocab.txt"); });
