@@ -52,15 +52,16 @@ TensorView TensorReader::take(const std::string& wanted, const std::vector<std::
                  "convert the checkpoint to F32, F16 or BF16"));
     return absent;
   }
-  TensorView view = file_.view(*entry);
-  if (view.shape != shape) {
+  // Compared before the tensor is read, which may be of any size.
+  if (!std::equal(entry->shape.begin(), entry->shape.end(), shape.begin(), shape.end(),
+                  [](std::uint64_t stored, std::int64_t size) { return std::cmp_equal(stored, size); })) {
     refuse(Error(ErrorKind::invalid_data, place,
-                 fmt::format("has the shape [{}], but config.json requires [{}]", join(view.shape), join(shape)),
+                 fmt::format("has the shape [{}], but config.json requires [{}]", join(entry->shape), join(shape)),
                  "use config.json and model.safetensors of the same model"));
     return absent;
   }
   used_.push_back(name);
-  return view;
+  return file_.view(*entry);
 }
 
 TensorView TensorReader::vector(const std::string& name, std::int64_t size) { return take(name, {size}); }

@@ -166,28 +166,49 @@ class SafetensorsFile::Contents {
   /// The first byte behind the header.
   void set_start(std::uint64_t start) noexcept { start_ = start; }
 
-  std::span<const std::byte> read(const SafetensorsEntry& entry) {
-    const std::size_t size = entry.end - entry.begin;
-    static constexpr std::byte none{};  // not null, which would be an absent tensor
-    if (size == 0) return {&none, 0};
+  /// A tensor as it is in the file.
+  std::span<const std::byte> bytes(const SafetensorsEntry& entry) {
+    if (entry.begin == entry.end) return {&kNone, 0};
     const std::lock_guard lock(mutex_);
     std::unique_ptr<std::byte[]>& tensor = tensors_[entry.begin];
-    if (tensor == nullptr) {
-      std::unique_ptr<std::byte[]> bytes(new std::byte[size]);
-      const auto at = static_cast<std::int64_t>(start_ + entry.begin);
-      if (file_.read(at, reinterpret_cast<char*>(bytes.get()), size) != size) {
-        cut(file_.path(), "tensor " + entry.name);
+    if (tensor == nullptr) tensor = read(entry);
+    return {tensor.get(), entry.end - entry.begin};
+  }
+
+  /// A tensor of F64 as F32.
+  const std::byte* narrowed(const SafetensorsEntry& entry) {
+    if (entry.begin == entry.end) return &kNone;
+    const std::lock_guard lock(mutex_);
+    std::vector<float>& values = narrowed_[entry.begin];
+    if (values.empty()) {
+      const std::unique_ptr<std::byte[]> wide = read(entry);
+      values.resize((entry.end - entry.begin) / sizeof(double));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        double value = 0;
+        std::memcpy(&value, wide.get() + i * sizeof value, sizeof value);
+        values[i] = static_cast<float>(value);
       }
-      tensor = std::move(bytes);
     }
-    return {tensor.get(), size};
+    return reinterpret_cast<const std::byte*>(values.data());
   }
 
  private:
+  static constexpr std::byte kNone{};  // not null, which would be an absent tensor
+
+  std::unique_ptr<std::byte[]> read(const SafetensorsEntry& entry) const {
+    const std::size_t size = entry.end - entry.begin;
+    std::unique_ptr<std::byte[]> bytes(new std::byte[size]);
+    const auto at = static_cast<std::int64_t>(start_ + entry.begin);
+    if (file_.read(at, reinterpret_cast<char*>(bytes.get()), size) != size) cut(file_.path(), "tensor " + entry.name);
+    return bytes;
+  }
+
   RandomFile file_;
   std::uint64_t start_ = 0;
   std::mutex mutex_;
-  std::map<std::uint64_t, std::unique_ptr<std::byte[]>> tensors_;  // by their first bytes
+  // By their first bytes.
+  std::map<std::uint64_t, std::unique_ptr<std::byte[]>> tensors_;
+  std::map<std::uint64_t, std::vector<float>> narrowed_;
 };
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
@@ -245,27 +266,11 @@ SafetensorsFile SafetensorsFile::open_index(const std::filesystem::path& path) {
 
 void SafetensorsFile::index_names() {
   for (std::size_t i = 0; i < entries_.size(); ++i) by_name_.emplace(entries_[i].name, i);
-  narrow();
-}
-
-void SafetensorsFile::narrow() {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].type != kDouble) continue;
-    const std::span<const std::byte> wide = data(entries_[i]);
-    std::vector<float> values(wide.size() / sizeof(double));
-    for (std::size_t at = 0; at < values.size(); ++at) {
-      double value = 0;
-      std::memcpy(&value, wide.data() + at * sizeof value, sizeof value);
-      values[at] = static_cast<float>(value);
-    }
-    narrowed_.emplace(i, std::make_shared<const std::vector<float>>(std::move(values)));
-  }
 }
 
 std::shared_ptr<const void> SafetensorsFile::storage() const {
   auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   for (const File& file : files_) all->push_back(file.contents);
-  for (const auto& [entry, values] : narrowed_) all->push_back(values);
   return all;
 }
 
@@ -275,13 +280,12 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const noexc
 }
 
 std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) const {
-  return files_[entry.file].contents->read(entry);
+  return files_[entry.file].contents->bytes(entry);
 }
 
 TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
   if (entry.type == kDouble) {
-    const auto& values = *narrowed_.at(by_name_.at(entry.name));
-    return {DataType::f32, {entry.shape.begin(), entry.shape.end()}, reinterpret_cast<const std::byte*>(values.data())};
+    return {DataType::f32, {entry.shape.begin(), entry.shape.end()}, files_[entry.file].contents->narrowed(entry)};
   }
   const auto type = floating_type(entry.type);
   if (!type) {

@@ -74,8 +74,6 @@ class SafetensorsFile {
 
   SafetensorsFile() = default;
   void index_names();
-  /// Copies tensors of F64 as F32.
-  void narrow();
 
   std::filesystem::path path_;
   std::uint64_t file_bytes_ = 0;
@@ -83,7 +81,6 @@ class SafetensorsFile {
   std::map<std::string_view, std::size_t> by_name_;  // views into entries_
   std::map<std::string, std::string> metadata_;
   std::vector<File> files_;
-  std::map<std::size_t, std::shared_ptr<const std::vector<float>>> narrowed_;  // by the entry's place
 };
 
 }  // namespace relucent

@@ -1,5 +1,6 @@
 // Damaged, foreign and contradictory checkpoints: each is refused with the file, the place and the remedy.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <ctime>
 #include <functional>
 
+#include "model/families/tensor_reader.h"
 #include "model/formats/json_file.h"
 #include "model/formats/safetensors.h"
 #include "relucent/error.h"
@@ -370,6 +372,29 @@ TEST_F(FaultyCheckpoint, WeightsThatAreCutAfterOpening) {
   const SafetensorsEntry& last = file.entries().back();
   fs::resize_file(folder / "model.safetensors", 100);
   expect_error(ErrorKind::invalid_data, "model.safetensors, tensor " + last.name, [&] { file.view(last); });
+}
+
+/// A sparse file may state a tensor of any size.
+TEST_F(FaultyCheckpoint, LargeTensorsAreReadOnlyIfTheyHaveTheShape) {
+  const auto peak = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;  // in KiB
+  };
+  fs::create_directories(folder);
+  for (const char* type : {"F32", "F64"}) {
+    const std::uint64_t bytes = std::uint64_t{1} << 30, element = std::string(type) == "F64" ? 8 : 4;
+    const json entry = {{"dtype", type}, {"shape", {bytes / element}}, {"data_offsets", {0, bytes}}};
+    const std::string header = with_header(json{{"x", entry}}.dump());
+    write_file(folder / "model.safetensors", header);
+    fs::resize_file(folder / "model.safetensors", header.size() + bytes);
+    [[maybe_unused]] const long before = peak();
+    const auto file = SafetensorsFile::open(folder / "model.safetensors");
+    expect_error(ErrorKind::invalid_data, "tensor x: has the shape [", [&] { TensorReader(file).vector("x", 4); });
+#ifndef __SANITIZE_ADDRESS__
+    EXPECT_LT(peak(), before + (100 << 10));
+#endif
+  }
 }
 
 TEST_F(FaultyCheckpoint, UnknownModelTypeAndArchitecture) {

@@ -235,7 +235,7 @@ RELUCENT_API Views views_of(const AttentionPattern& pattern);
 enum class DataType { f32, f16, bf16 };
 constexpr std::size_t element_size(DataType type) { return type == DataType::f32 ? 4 : 2; }
 
-/// A non-owning view of a row-major tensor (usually in a mapped file; see EncoderWeights::storage).
+/// A non-owning view of a row-major tensor (usually read from a file; see EncoderWeights::storage).
 /// The data may be unaligned; null: the tensor is absent.
 struct TensorView {
   DataType type = DataType::f32;
