@@ -33,7 +33,10 @@ class SentencePieceTokenizer final : public Tokenizer {
       : path_(path), fairseq_(model_type == "xlm-roberta"), may_cut_(file.may_cut) {
     // The library takes some 40 bytes for each of a normalized text.
     constexpr std::size_t usual = PrecompiledCharsmap::kUsualReplacement;
-    if (file.longest_replacement > usual) forced_block_ = kMaxBlock / 2 * usual / file.longest_replacement;
+    if (file.longest_replacement > usual) {
+      forced_block_ = kMaxBlock / 2 * usual / file.longest_replacement;
+      may_cut_ = false;  // or a text without a place for it would be one block
+    }
     std::string problem;
     try {
       if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) problem = status.ToString();
