@@ -164,6 +164,9 @@ std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile
           !value.contains("content") || !value["content"].is_string() || value["content"].empty()) {
         settings->fail("added_tokens_decoder", fmt::format("has the token {} without a content", id));
       }
+      if (value["content"].get_ref<const std::string&>().size() > VocabularyTrie::kMaxEntryBytes) {
+        settings->fail("added_tokens_decoder", fmt::format("has the token {}, which is longer than 1024 bytes", id));
+      }
       tokens[number] = {value["content"], 0, flag("single_word"), flag("lstrip"), flag("rstrip"), flag("normalized"),
                         flag("special")};
     }
@@ -177,6 +180,9 @@ std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile
     for (const auto& [content, id] : file.object().items()) {
       if (content.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() > kMostTokens) {
         file.fail(content, "is not a token with its id");
+      }
+      if (content.size() > VocabularyTrie::kMaxEntryBytes) {
+        throw Error(ErrorKind::invalid_data, path.string(), "has a token that is longer than 1024 bytes", kSameModel);
       }
       const bool is_special = special.contains(content);
       tokens[id.get<std::int64_t>()] = {content, 0, false, false, false, !is_special, is_special};

@@ -173,6 +173,13 @@ class Reader {
                                   token.normalized, token.content));
     }
     if (changed) fingerprint_ = fingerprint.value();
+    std::size_t bytes = 0;
+    for (const AddedToken& token : added_) bytes += token.content.size();
+    if (bytes > VocabularyTrie::kMaxBytes) {
+      throw Error(ErrorKind::unsupported, path_.string(),
+                  "the added tokens, with those of the files beside it, are larger than 16 MiB",
+                  "use a checkpoint with another tokenizer");
+    }
   }
 
   std::int32_t find_entry(const std::string& entry) const {

@@ -354,6 +354,14 @@ TEST_F(FaultyTokenizer, EntriesAreNotLongerThanRealOnes) {
   folder.write("vocab.txt", "[PAD]\n" + entry + "\n");
   expect_error(ErrorKind::invalid_data, "line 2: is longer than 1024 bytes",
                [&] { read_vocabulary_lines(folder / "vocab.txt"); });
+  // Of the files beside tokenizer.json.
+  folder.write("tokenizer.json", golden("roberta"));
+  const json settings = {{"added_tokens_decoder", {{"0", {{"content", entry}}}}}};
+  refused("tokenizer_config.json", settings.dump(), ErrorKind::invalid_data, "added_tokens_decoder",
+          "longer than 1024 bytes");
+  folder.write("tokenizer_config.json", "{}");
+  refused("added_tokens.json", json::object({{entry, 60'000}}).dump(), ErrorKind::invalid_data, "",
+          "longer than 1024 bytes");
 }
 
 TEST_F(FaultyTokenizer, SparseVocabularyOfGigabytes) {
