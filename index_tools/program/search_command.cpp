@@ -83,10 +83,11 @@ void note_cut_texts(const Config& config) {
 int answer(SearchSession& session, const std::string& query, const SearchOptions& options, const Config& config,
            bool& cut_noted) {
   const auto texts = options.json ? SearchSession::Texts::whole : SearchSession::Texts::beginnings;
-  const SearchResult result = session.search(query, options.hits.value_or(hits_for_people()), texts);
+  const SearchSession::Selection selection{.id = {}, .explain = options.explain};
+  const SearchResult result = session.search(query, options.hits.value_or(hits_for_people()), texts, selection);
   std::vector<SearchExplanation> explanations;
-  if (options.explain) {
-    for (const SearchHit& hit : result.hits) explanations.push_back(session.explain(query, hit.document));
+  for (const SearchHit& hit : result.hits) {
+    if (hit.explanation) explanations.push_back(*hit.explanation);
   }
   if (options.json) {
     print_json(std::cout, result, "", explanations);
@@ -436,8 +437,7 @@ void add_search(CLI::App& program, Action& chosen) {
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
   command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
-  command->add_flag("--explain", options->explain,
-                    "Also show how the score of each hit came about; takes as long as a search per hit");
+  command->add_flag("--explain", options->explain, "Also show how the score of each hit came about");
   command->add_flag("--json", options->json,
                     "Print one JSON object per query, one per line; each hit with its text and its best passage");
   command->footer(

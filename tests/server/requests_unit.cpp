@@ -302,7 +302,7 @@ TEST(Requests, HaveALimitOfValues) {
   EXPECT_FALSE(has_at_most(R"("\\"[[[[")", 1));
   std::string many = R"({"query":"q","x":[0)";
   for (std::size_t i = 0; i < kMaxValues; ++i) many += ",0";
-  EXPECT_EQ(search(many + "]}"), "413 the body has more than 100000 values and names");
+  EXPECT_EQ(search(many + "]}"), "413 the body has more than 50000 values and names");
 }
 
 TEST(Refusals, HidePathsAndKeepTheRest) {

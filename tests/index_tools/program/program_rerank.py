@@ -159,8 +159,6 @@ class Rerank(ProgramTest):
                           "relucent index",
                           arguments=["rerank", "--input", folder, "--output", self.folder / "o"])
 
-    @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(),
-                         "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")
     def test_long_queries_score_as_in_sentence_transformers(self):
         """Also where the candidates of one query leave it different places, and with scores from the cache."""
         model = pathlib.Path("tests/goldens/queries/bert")
@@ -208,6 +206,8 @@ class Rerank(ProgramTest):
             result = self.rerank(output, "--config", stages, flag, 100, code=2)
             self.assertIn("does not say which of the profile's stages", result.stderr)
 
+    @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(),
+                         "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")
     def test_tirexs_own_sample(self):
         output = self.folder / "out"
         self.expect(
