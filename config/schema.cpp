@@ -201,10 +201,9 @@ std::vector<Key> make_schema() {
       switch_key("index", "token_ids", FIELD(index.token_ids),
                  "Whether `relucent index` also stores the token ids of [rescorer] model, so that searches need not "
                  "tokenize the texts."),
-      choice_key(
-          "index", "verify", FIELD(index.verify),
-          "What opening an index checks: structure never lets damaged data be used, checksums reads every byte "
-          "immediately, none checks only names and sizes."),
+      choice_key("index", "verify", FIELD(index.verify),
+                 "What opening an index checks: structure never lets damaged data be used, checksums reads every byte "
+                 "immediately, none checks only names and sizes."),
 
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),
