@@ -76,7 +76,7 @@ struct Place {
   toml::source_region source;
   bool sound = false;
 };
-/// Of each key of a section (stage 0) or of a stage.
+/// The place of each key of the section (stage 0) or of a stage.
 using Places = std::map<std::pair<std::size_t, const Key*>, Place>;
 
 void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places, const Report& report) {

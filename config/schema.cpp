@@ -201,10 +201,9 @@ std::vector<Key> make_schema() {
       switch_key("index", "token_ids", FIELD(index.token_ids),
                  "Whether `relucent index` also stores the token ids of [rescorer] model, so that searches need not "
                  "tokenize the texts."),
-      choice_key(
-          "index", "verify", FIELD(index.verify),
-          "What opening an index checks: structure never lets damaged data be used, checksums reads every byte at "
-          "once, none checks only names and sizes."),
+      choice_key("index", "verify", FIELD(index.verify),
+                 "What opening an index checks: structure never lets damaged data be used, checksums reads every byte "
+                 "immediately, none checks only names and sizes."),
 
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),
@@ -241,8 +240,8 @@ std::vector<Key> make_schema() {
                        "Maximum input length in tokens, including the query; 0 is the checkpoint's value."),
       whole_number_key(
           "rescorer", "max_query_length", FIELD(rescorer.max_query_length), {0, 1'000'000},
-          "Maximum number of a query's word pieces; more than fit into the input is no limit; 0 is the checkpoint's "
-          "limit, if it has one."),
+          "Maximum number of word pieces of a query; a number larger than the input removes the limit; 0 is the "
+          "checkpoint's limit, if it has one."),
       whole_number_key("rescorer", "attention_window", FIELD(rescorer.attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
       choice_key("rescorer", "pattern", FIELD(rescorer.pattern),

@@ -110,19 +110,19 @@ class LoadedCrossEncoder final : public CrossEncoder {
   bool by_sentences() const { return options_.by_sentences && options_.long_documents != LongDocuments::truncate; }
   std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
                                              std::vector<std::int32_t>& room, const StopSignal& stop) const;
-  /// The most pieces of a query that are read beside any document.
+  /// The most pieces of a query that are read with any document.
   std::size_t query_limit() const {
     return max_query_length_ > 0 ? static_cast<std::size_t>(max_query_length_)
                                  : std::numeric_limits<std::size_t>::max();
   }
-  /// What an input has places for besides special tokens.
+  /// The places of an input that special tokens do not take.
   std::size_t places() const { return static_cast<std::size_t>(max_length_) - input_.special_tokens(); }
   std::size_t pieces_to_read(std::size_t query) const;
   /// Room for the ids of a document.
   struct Pieces {
     std::vector<std::int32_t> ids, sentences;
   };
-  /// A document's ids, its chunks, and how many pieces of the query are read beside them.
+  /// A document's ids, its chunks, and how many pieces of the query are read with them.
   struct Reading {
     std::span<const std::int32_t> ids;
     std::vector<Chunk> chunks;
@@ -162,7 +162,7 @@ std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocumen
 }
 
 std::size_t LoadedCrossEncoder::pieces_to_read(std::size_t query) const {
-  // Of a document that is split, beside at most half of the places for the query, all pieces may matter.
+  // If the document is split, with at most half of the places for the query, all of its pieces may matter.
   const std::size_t room = places() - std::min(query, places() / 2);
   return std::max(deciding_pieces(query, places()), pieces_wanted(room, options_));
 }
@@ -205,7 +205,7 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
   scores.query_tokens = static_cast<std::int32_t>(documents.empty() ? std::min(all.size(), places()) : 0);
   std::optional<ChunkChoice> choice;
   if (options_.max_chunks > 0 && !options_.first_chunks) {
-    // As many pieces as are read beside a chunk.
+    // As many pieces as are read with a chunk.
     choice.emplace(all.first(std::min(all.size(), places() / 2)), tokenizer_->vocabulary_size(),
                    static_cast<std::size_t>(options_.max_chunks));
   }

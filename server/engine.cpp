@@ -60,7 +60,7 @@ class OpenEngine final : public Engine {
     try {
       return session.search(order.query, order.hits, order.texts, order.selection);
     } catch (const Error& error) {
-      // Of what a client sends, the statistics alone can be wrong in a way that the index tells.
+      // Only the statistics of a request can be wrong in a way that the index detects.
       if (error.kind() != ErrorKind::usage || order.statistics) throw;
       throw Error(ErrorKind::unsupported, error.place(), error.problem(), error.remedy());
     }

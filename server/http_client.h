@@ -33,7 +33,7 @@ struct PostOrder {
   std::size_t max_bytes = 0;  ///< of an answer's body
 };
 
-/// Sends the same JSON to all peers at once; one reply each, in their order. Ends at the deadline, or when it is asked
+/// Sends the same JSON to all peers concurrently; one reply each, in their order. Ends at the deadline, or when asked
 /// to stop, and then closes the connections. Keeps at most `max_bytes` and a little more of each answer.
 std::vector<Reply> post_to_all(std::span<const Peer> peers, const PostOrder& order);
 

@@ -344,7 +344,7 @@ net::awaitable<HttpResponse> HttpServer::Implementation::Connection::handled(std
   co_return response;
 }
 
-/// Who has shut down its end may have left, or only be done with sending. The beginning of the answer tells: the
+/// A client that has shut down its end may have left, or only finished sending. The answer's first bytes show it: the
 /// system of a client that left replies with a reset. Most answers come before that.
 void HttpServer::Implementation::Connection::client_ended(int events) {
   if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) {

@@ -31,7 +31,7 @@ class HttpServer {
     std::function<void()> tick;                    ///< every 20 ms
   };
 
-  /// Starts to listen. Throws Error `io` if the address cannot be used, `usage` if it is none.
+  /// Starts to listen. Throws Error `io` if the address cannot be used, `usage` if it is not an address.
   HttpServer(const ServerConfig& settings, Callbacks callbacks);
   ~HttpServer();
 
@@ -42,7 +42,7 @@ class HttpServer {
   /// Accepts no further connection, closes those without a request, and ends when all others have their answers, or
   /// after drain_timeout. Call it from a callback.
   void drain();
-  /// Ends at once; exchanges that are under way are told that their clients are gone. Call it from a callback.
+  /// Ends immediately; exchanges that are under way are told that their clients are gone. Call it from a callback.
   void stop();
   /// How many requests ended without an answer because of stop() or drain_timeout.
   std::size_t dropped() const noexcept;

@@ -11,9 +11,9 @@
 
 namespace relucent::server {
 
-/// Of requests: a map, in which an object with very many keys costs no more than others.
+/// For requests: a map, in which an object with very many keys costs no more than others.
 using Json = nlohmann::json;
-/// Of answers: keys stay in the order in which they were written.
+/// For answers: keys stay in the order in which they were written.
 using Answer = nlohmann::ordered_json;
 
 /// How many values and names of members a request may have. Their tree takes about a hundred bytes for each, while

@@ -30,7 +30,7 @@ std::optional<in6_addr> v6_address(std::string_view text) {
   return address;
 }
 
-/// Of a header Host, without brackets and port; empty if it is not valid.
+/// The name in a header Host, without brackets and port; empty if it is not valid.
 std::string_view host_name(std::string_view authority) {
   const bool bracketed = authority.starts_with('[');
   const std::size_t end = bracketed ? authority.find(']') : std::min(authority.find(':'), authority.size());

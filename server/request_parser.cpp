@@ -72,7 +72,7 @@ std::size_t RequestParser::take(std::string_view bytes) {
   if (state_ == State::head) return take_head(bytes);
   const std::size_t used = take_content(bytes);
   taken_ += used;
-  // Chunks of a few bytes with long extensions would go on for ever.
+  // Chunks of a few bytes with long extensions would never end.
   if (taken_ > static_cast<std::size_t>(limits_.header_bytes) + 2 * static_cast<std::size_t>(limits_.body_bytes)) {
     throw too_much("the request consists of too many chunks, chunk extensions or trailers");
   }

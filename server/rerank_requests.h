@@ -30,7 +30,7 @@ struct RerankRequest {
   std::string model;            ///< as asked for; only repeated
 };
 
-/// Throws Refusal: 400 or 422 for what is no such request, 413 for one above a limit of [server].
+/// Throws Refusal: 400 or 422 for what is not such a request, 413 for one above a limit of [server].
 RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits);
 
 /// The answer's body. Throws Refusal 413 if the request forbids the truncation that happened.
@@ -39,7 +39,7 @@ std::string rerank_answer(const RerankRequest& request, RerankForm form, const R
 
 /// 1 / (1 + exp(-x)) in single precision, as text-embeddings-inference computes it.
 float sigmoid(float logit);
-/// Of a logit its sigmoid; of the logarithm of a probability, as monoT5 gives it, the probability.
+/// The sigmoid of a logit, or the probability if the score is its logarithm, as monoT5 gives it.
 float probability(float score, bool log_probability);
 
 }  // namespace relucent::server

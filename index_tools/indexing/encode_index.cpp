@@ -82,7 +82,7 @@ class Encoding {
     });
   }
 
-  /// Reads all of the file: what a search reports as damaged, this command mends.
+  /// Reads all of the file: what a search reports as damaged, this command repairs.
   bool is_encoded(const SegmentIdentity& segment) {
     if (contains(encoded_, segment) || contains(kept_, segment)) return true;
     std::error_code unknown;

@@ -20,7 +20,7 @@ std::array<struct sigaction, kSignals.size()> before{};
 
 // A person at a terminal sees that the key was noticed: ending in order may take a while.
 std::atomic<bool> person_waits = false;
-constexpr std::string_view kStopping = "\r\033[Kstopping ... (Ctrl-C again ends at once)\n";
+constexpr std::string_view kStopping = "\r\033[Kstopping ... (Ctrl-C again ends immediately)\n";
 
 extern "C" void note_interrupt(int signal) {
   noted = true;

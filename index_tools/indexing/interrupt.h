@@ -3,8 +3,8 @@
 namespace relucent::index_tools {
 
 /// While a guard lives, the first Ctrl-C (SIGINT), SIGTERM or SIGHUP only sets a flag, so that work can end in order; a
-/// second one ends the process at once. On a terminal, the first Ctrl-C says so on standard error. Ignored signals stay
-/// ignored. At most one guard at a time.
+/// second one ends the process immediately. On a terminal, the first Ctrl-C is acknowledged on standard error. Ignored
+/// signals stay ignored. At most one guard at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

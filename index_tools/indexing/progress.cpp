@@ -19,7 +19,7 @@ constexpr auto kLineEvery = std::chrono::minutes(1);
 constexpr std::size_t kWidestBar = 24, kNarrowestBar = 4;
 constexpr std::size_t kUsualColumns = 80;
 
-// Of the terminal on standard error, which may change its size.
+// The width of the terminal on standard error, which may change.
 std::size_t terminal_columns() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;

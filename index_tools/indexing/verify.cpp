@@ -281,7 +281,7 @@ class Verification {
 
   void check_stored_graphs() {
     const GraphsCheck check = check_graphs(job_.index);
-    const std::string remedy = "; `relucent graphs` mends it";
+    const std::string remedy = "; `relucent graphs` repairs it";
     for (const std::string& one : check.damaged) add(kGraphsCheck, Status::damaged, one + remedy);
     for (const std::string& one : check.leftover) {
       add(kGraphsCheck, Status::note, one + " belongs to no segment of the index" + remedy);

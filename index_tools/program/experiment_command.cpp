@@ -247,7 +247,7 @@ void add_experiment(CLI::App& program, Action& chosen) {
   run_command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 
   CLI::App* check_command = group->add_subcommand("check",
-                                                  "Say what is present, what is missing and where one gets it; compute "
+                                                  "List what is present, what is missing and where to get it; compute "
                                                   "nothing. Exit code 4 if something is missing");
   add_file_flags(*check_command, *options);
   check_command->footer(examples);

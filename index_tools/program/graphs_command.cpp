@@ -173,7 +173,7 @@ void add_graphs(CLI::App& program, Action& chosen) {
                    R"(JSON lines {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points)")
       ->type_name("FILE");
   command->add_flag("--rebuild", job.rebuild,
-                    "Also make anew the graphs that were made with earlier statistics of the index");
+                    "Also rebuild the graphs that were made with earlier statistics of the index");
   CLI::Option* const input =
       command
           ->add_option("--input", options->input,

@@ -23,7 +23,8 @@ class InterruptStop {
   std::jthread watcher_;
 };
 
-/// From this call on, Ctrl-C ends the process at once with ExitCode::interrupted. For work that leaves nothing behind.
+/// From this call on, Ctrl-C ends the process immediately with ExitCode::interrupted. For work that leaves
+/// nothing behind.
 void exit_when_interrupted();
 
 }  // namespace relucent::program

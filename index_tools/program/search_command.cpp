@@ -72,11 +72,11 @@ void note_cut_texts(const Config& config) {
     return stage.long_documents == LongDocumentMode::truncate || stage.long_documents == LongDocumentMode::firstp;
   });
   std::cout.flush();
-  std::cerr << "relucent: note: of texts that are longer than the model reads, only "
-            << (truncates
-                    ? "the beginning counts; with long_documents = \"maxp\" in a profile's [rescorer], a cross-encoder "
-                      "reads more\n"
-                    : "a part counts; max_chunks in a profile's [rescorer] sets how much a cross-encoder reads\n");
+  std::cerr << "relucent: note: the model read only "
+            << (truncates ? "the beginning of long texts; with long_documents = \"maxp\" in a profile's [rescorer], a "
+                            "cross-encoder reads more\n"
+                          : "a part of long texts; max_chunks in a profile's [rescorer] sets how much a cross-encoder "
+                            "reads\n");
 }
 
 /// Answers a query for people or as JSON. The note about cut texts is given once: `cut_noted`.

@@ -24,7 +24,7 @@ struct Encoded {
   /// Without a decoder: per candidate [CLS]'s input to the last block and then its context there, [2 hidden]; unless
   /// the last block computes only [CLS], the state that the head takes.
   std::vector<float> cls;
-  /// Of an encoder with interaction: per candidate its context, [tokens][hidden], also in `cls`.
+  /// For an encoder with interaction: per candidate its context, [tokens][hidden], also in `cls`.
   /// With a decoder: per candidate the states that leave the first stack, [hidden][stride].
   struct States {
     std::size_t tokens = 0, stride = 0, query = 0;  // the first `query` tokens are the query's
@@ -119,7 +119,7 @@ class Encoder {
 
   /// Whether Q's states are the same for all candidates, and are computed once.
   bool shares_query() const noexcept { return form_.shares_query && (last_is_short_ || cls_apart()); }
-  /// Of an encoder with interaction, as far as the interaction reads it.
+  /// For an encoder with interaction, as far as the interaction reads it.
   QueryStates encode_query(const Segment& query, Team& team, const StopSignal& stop) const;
 
   /// Tokens a candidate takes in a group.

@@ -98,7 +98,7 @@ struct OperandOut {
 
 constexpr std::size_t kNoWindow = static_cast<std::size_t>(-1);
 
-/// Runs of keys that a token may see besides a band: the query's, and those of a candidate's context one by one.
+/// Runs of keys that a token may see in addition to a band: the query's, and those of a candidate's context one by one.
 constexpr std::size_t kMostSegments = 17;
 
 /// Keys and values that tokens attend to: dimension d of key j at keys[d * stride + j].

@@ -57,7 +57,7 @@ class Encoder {
 
   const ChunkShape& shape() const noexcept { return shape_; }
   bool has_exchanges() const noexcept { return !exchanges_.empty(); }
-  /// Of an encoder with interaction: the tokens and the numbers of a candidate's context, and the size of its
+  /// For an encoder with interaction: the tokens and the numbers of a candidate's context, and the size of its
   /// interaction.
   std::size_t context_tokens() const noexcept { return as_size(context_tokens_); }
   std::size_t context_size() const noexcept { return context_tokens() * as_size(hidden_); }

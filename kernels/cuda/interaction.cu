@@ -1,4 +1,4 @@
-// Interaction: contexts from texts, and what a gated token does besides attention.
+// Interaction: contexts from texts, and what a gated token does apart from attention.
 #include <cmath>
 
 #include "instructions.h"

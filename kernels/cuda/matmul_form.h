@@ -1,4 +1,4 @@
-// What cublasLt is told about a product, and what it tells about an algorithm. Nothing here needs a device. Host code.
+// The descriptions that cublasLt takes of a product and gives of an algorithm. Nothing here needs a device. Host code.
 #pragma once
 
 #include <cublasLt.h>

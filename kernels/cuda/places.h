@@ -56,7 +56,7 @@ struct Encoder::LastPlaces {
   float *partial, *pooled, *logits;
 };
 
-/// Of an encoder with interaction: contexts [texts, context, hidden] in the memory of `wide`; behind everything else,
+/// For an encoder with interaction: contexts [texts, context, hidden] in the memory of `wide`; behind everything else,
 /// of the interaction, gate_input [candidates, 3 * hidden], gate [candidates, hidden] and the logits.
 struct Encoder::InteractionPlaces {
   InteractionPlaces(const Encoder& e, const Places& places, const ChunkSize& size) {

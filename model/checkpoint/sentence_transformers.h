@@ -9,8 +9,8 @@
 
 namespace relucent {
 
-/// What the files of sentence-transformers (version 6) beside a cross-encoder's config.json say about its input. They
-/// count if there is a modules.json and config_sentence_transformers.json has the model_type CrossEncoder.
+/// What the files of sentence-transformers (version 6) next to a cross-encoder's config.json state about its input.
+/// They count if there is a modules.json and config_sentence_transformers.json has the model_type CrossEncoder.
 struct SentenceTransformersFiles {
   std::optional<JsonFile> config;          ///< config_sentence_transformers.json, if it counts
   std::string prompt;                      ///< stands before every query

@@ -15,7 +15,7 @@ namespace {
 /// What distinguishes the relatives of BERT.
 struct Variant {
   std::string_view prefix;                        ///< of its tensors' names
-  std::array<std::string_view, 6> architectures;  ///< the usual one last; encoders' files may hold a head, too
+  std::array<std::string_view, 6> architectures;  ///< the usual one last; encoders' files may also hold a head
   bool small_embeddings;                          ///< of `embedding_size`, projected to the hidden size
   bool positions_after_padding;  ///< positions start at pad_token_id + 1, and two [SEP] follow the query
   bool document_type;            ///< the document has token type 1

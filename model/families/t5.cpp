@@ -25,7 +25,7 @@ FeedForward read_feed_forward(ConfigReader& config) {
     name.erase(0, gated.size());
     if (name == "gelu") name = "gelu_new";  // only gated T5s mean this one by gelu
   }
-  // What a file states besides is what counts.
+  // These keys, if stated, take precedence.
   feed_forward.gated = config.flag("is_gated_act", feed_forward.gated);
   const bool stated = config.find("dense_act_fn") != nullptr;
   feed_forward.activation =

@@ -23,7 +23,7 @@ ChunkChoice::ChunkChoice(std::span<const std::int32_t> query, std::int32_t vocab
 /// Each chunk's score for the query.
 std::vector<double> ChunkChoice::match(const std::vector<Chunk>& chunks, std::span<const std::int32_t> pieces,
                                        const StopSignal& stop) const {
-  // Of each chunk only the terms that it contains, in their order.
+  // Each chunk has only the terms that it contains, in their order.
   struct Count {
     std::uint32_t term, tf;
   };

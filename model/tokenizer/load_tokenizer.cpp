@@ -149,7 +149,7 @@ std::optional<JsonFile> read_settings(const fs::path& folder) {
   return settings;
 }
 
-/// The added tokens that stand beside the tokenizer: of tokenizer_config.json, or else of added_tokens.json.
+/// The added tokens of the files next to the tokenizer: of tokenizer_config.json, or else of added_tokens.json.
 std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile* settings) {
   std::map<std::int64_t, AddedToken> tokens;
   constexpr std::int64_t kMostTokens = 1 << 24;

@@ -19,7 +19,7 @@ struct LoadedTokenizer {
 
 /// Reads a checkpoint folder's tokenizer from tokenizer.json, or else vocab.txt (BERT's WordPiece), or else vocab.json
 /// and merges.txt (RoBERTa's BPE), or else a SentencePiece *.model, with the settings of tokenizer_config.json and of
-/// the files beside it, as Hugging Face's transformers (5) reads them. `vocabulary_size`, `model_type` and
+/// the files next to it, as Hugging Face's transformers (5) reads them. `vocabulary_size`, `model_type` and
 /// `tokenizer_class` are config.json's. Throws Error: `io` or `invalid_data` naming the file and the place in it;
 /// `unsupported` naming the component or setting that is not supported.
 LoadedTokenizer load_tokenizer(const std::filesystem::path& folder, std::int32_t vocabulary_size,

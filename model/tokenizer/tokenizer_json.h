@@ -22,7 +22,7 @@ struct TokenizerSource {
   std::uint64_t fingerprint = 0;  ///< of the file
 };
 
-/// What stands beside a tokenizer.json.
+/// What a tokenizer.json's neighbours state.
 struct TokenizerContext {
   std::string_view model_type;         ///< config.json's, for the pair template if nothing else states one
   const JsonFile* settings = nullptr;  ///< tokenizer_config.json

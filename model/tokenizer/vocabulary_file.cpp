@@ -34,7 +34,7 @@ std::vector<std::string> read_vocabulary_lines(const std::filesystem::path& path
     };
     if (!is_well_formed_utf8(line)) refuse("is not valid UTF-8");
     if (line.size() > VocabularyTrie::kMaxEntryBytes) refuse("is longer than 1024 bytes");
-    // Of lines that repeat, as padded rows do, the last one counts.
+    // If a line repeats, as padded rows do, its last occurrence counts.
     const auto [known, is_new] = lines.try_emplace(std::string(line), entries.size());
     if (!is_new) entries[std::exchange(known->second, entries.size())].clear();
     entries.emplace_back(line);

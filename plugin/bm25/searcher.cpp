@@ -208,7 +208,7 @@ struct BM25Searcher::Implementation {
   std::vector<Lucene::IndexReaderPtr> leaves;
   std::string folder;
   Lucene::String contents;                        ///< the field that is searched
-  std::optional<AnalyzerKind> recorded_analyzer;  ///< the index's, if it says so
+  std::optional<AnalyzerKind> recorded_analyzer;  ///< the index's, if recorded
   float k1, b;
   bool only_segments = std::ranges::all_of(leaves, [](const auto& leaf) {
     return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));

@@ -23,7 +23,7 @@ struct Reranked {
   bool degraded = false;
   std::string reason;
   std::int64_t truncated = 0;    ///< candidates whose end the model did not see
-  bool query_truncated = false;  ///< whether it did not see the end of the query beside one of them
+  bool query_truncated = false;  ///< whether it did not see the end of the query with one of them
   StageTimes times;
 };
 

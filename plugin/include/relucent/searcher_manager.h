@@ -52,10 +52,10 @@ class RELUCENT_API SearcherManager {
   /// The same, but waits for a refresh or a reload that is under way.
   bool maybeRefreshBlocking();
 
-  /// Puts a searcher with other settings and of the newest commit in place. Reads everything anew, also the records
-  /// beside an unchanged index, except for scorers whose settings and files of the model are the same: they are shared.
-  /// The new Rescorer is a plain one. The index stays that of the constructor, or is [index] path if that was empty.
-  /// Waits for a refresh that is under way. Throws Error as openSearcher(); the searcher then stays what it was.
+  /// Puts a searcher with other settings and of the newest commit in place. Rereads everything, also the records next
+  /// to an unchanged index, except for scorers whose settings and files of the model are the same: they are shared. The
+  /// new Rescorer is a plain one. The index stays that of the constructor, or is [index] path if that was empty. Waits
+  /// for a refresh that is under way. Throws Error as openSearcher(); the searcher then stays what it was.
   void reload(const Config& config);
 
  private:

@@ -50,7 +50,7 @@ class ForeignSegments {
 
   FileSums check(IndexCheck how) {
     for (const SegmentEntry& entry : entries_) {
-      // Sums can be forged together with the files: that they agree says nothing about the structure.
+      // Checksums can be forged together with the files, so they prove nothing about the structure.
       if (is_known(entry, how)) check_generations(folder_, entry);
       check_once(folder_, entry, notes_);
       for (const std::string& name : names_of_files(folder_, entry)) {

@@ -11,7 +11,7 @@
 namespace relucent::check {
 
 /// The checksums of a commit's files, for CheckedDirectory. Our segments have a file with their checksums; those of
-/// other programs' files are remembered in `folder`. Whoever changes a file can change its checksum, too, so the
+/// other programs' files are remembered in `folder`. Whoever changes a file can also change its checksum, so the
 /// structure of every segment is checked once per machine (structure_notes.h). `checksums` compares every file of both
 /// kinds. Throws Error `invalid_data` for damaged files.
 segment::FileSums checked_sums(const std::filesystem::path& folder, const CommitPoint& commit, IndexCheck check);

@@ -35,7 +35,7 @@ NotesOfProcess& notes_of_process() {
   return notes;
 }
 
-/// Of indexes that were not opened or written for long; most of them are gone.
+/// Removes the notes about indexes that were not opened or written for long; most of these are gone.
 void remove_old_notes(const fs::path& notes) {
   constexpr std::chrono::days kept{90};
   std::error_code failure;

@@ -37,7 +37,7 @@ class Reranked:
     truncated: int
     """Documents whose end the model did not see."""
     query_truncated: bool
-    """Whether it did not see the end of the query beside one of them."""
+    """Whether it did not see the end of the query with one of them."""
     timings: dict[str, float]
     """Milliseconds per step."""
 

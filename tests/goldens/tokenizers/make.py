@@ -4,7 +4,7 @@
     pip install tokenizers==0.23.3 sentencepiece==0.1.97
     python3 tests/goldens/tokenizers/make.py [--check | --train | --show NAME ROW]
 
---train makes everything anew: it trains the small tokenizers and chooses the texts. --show prints a row's text and its
+--train rebuilds everything: it trains the small tokenizers and chooses the texts. --show prints a row's text and its
 expected ids.
 """
 import base64

@@ -116,7 +116,7 @@ class Terminal(ProgramTest):
         with self.on_terminal(*arguments) as program:
             program.read_until("searching")
             program.type("\x03")
-            program.read_until(r"stopping \.\.\. \(Ctrl-C again ends at once\)", seconds=5)
+            program.read_until(r"stopping \.\.\. \(Ctrl-C again ends immediately\)", seconds=5)
             output, code = program.read_all()
             self.assertEqual(code, 130, output)
         self.assertFalse((self.folder / "x.run").exists())

@@ -387,7 +387,7 @@ TEST(FirstStageFaults, SidecarIsUsedCheckedAndRebuilt) {
     EXPECT_TRUE(bytes_of(sidecar) == good) << "not rebuilt after a cut to " << keep;
   }
 
-  // Lucene++'s writer leaves it alone, and after a change it is made anew.
+  // Lucene++'s writer leaves it alone, and after a change it is rebuilt.
   const auto writer = stock_writer(folder.path(), false);
   add_stock(writer, {"more", "common words"});
   writer->close();

@@ -37,13 +37,13 @@ struct CheckpointInfo {
   std::int32_t vocabulary = 0;     ///< entries of the tokenizer; the model's: description.vocabulary_size
   std::int32_t max_length = 0;     ///< tokens of the whole input, unless a caller asks for more or less
   std::int32_t max_positions = 0;  ///< the most that a caller can ask for
-  /// Of a MixEncoder: tokens of a query and of a candidate, with [CLS] and [SEP]; otherwise 0.
+  /// For a MixEncoder: tokens of a query and of a candidate, with [CLS] and [SEP]; otherwise 0.
   std::int32_t query_max_length = 0, candidate_max_length = 0;
-  /// Of a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
+  /// For a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
   std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;
   std::int32_t max_query_tokens = 0;  ///< word pieces of a query; 0: as many as fit, or a MixEncoder
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
-  /// name. Empty if the score is no logit but a log-probability (T5) or a dot product (MixEncoder).
+  /// name. Empty if the score is not a logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;
   std::string activation_source;          ///< the file and key that state it, or "default"
   std::uint64_t parameters = 0;           ///< elements of the used tensors
@@ -100,7 +100,7 @@ struct MixEncoderInit {
 /// Writes a MixEncoder as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any
 /// head), interaction layers that are copies of its layers, and random values, the same for a seed, for the gate and
 /// the special tokens or codes. Until it is trained it ranks at random. The folder is created atomically and loads.
-/// Throws Error: `usage` if `to` exists or a setting does not fit; `unsupported` if `from` is no BERT; `io`,
+/// Throws Error: `usage` if `to` exists or a setting does not fit; `unsupported` if `from` is not a BERT; `io`,
 /// `invalid_data`.
 RELUCENT_API void init_mix_encoder(const std::filesystem::path& from, const std::filesystem::path& to,
                                    const MixEncoderInit& settings = {});

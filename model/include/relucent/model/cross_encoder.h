@@ -66,8 +66,8 @@ struct PairScore {
 
 struct PairScores {
   std::vector<PairScore> documents;  ///< in the order given
-  std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens: the most beside any document
-  bool query_truncated = false;      ///< the model did not see all of the query beside some document
+  std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens: the most with any document
+  bool query_truncated = false;      ///< the model did not see all of the query with some document
   StageTimes times;                  ///< tokenize, encode and device
   std::uint64_t device_bytes = 0;    ///< peak GPU memory of the activations; 0 on a CPU
 };
