@@ -10,6 +10,7 @@
 // their sums at the end in a fixed order. The [CLS] of a long document has several blocks, whose sums another launch
 // merges.
 #include <cmath>
+#include <type_traits>
 
 #include "instructions.h"
 #include "kernels/cuda/exact_attention.h"
@@ -78,12 +79,18 @@ struct Sums {
   }
 };
 
+// Blocks per multiprocessor that the compiler plans for; 0: it decides. For this kernel it would decide on eight, and
+// registers would spill on sm_100.
+template <int Dim, typename KeyList>
+constexpr int kBlocksWanted = Dim == 32 && std::is_same_v<KeyList, KeysLinked> ? 7 : 0;
+
 // grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not
 // 2 * head_size bytes of each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.
 // qkv [rows, 3 * hidden], context [rows, hidden], both aligned to 16 bytes; head_size a multiple of 8. The sums of a
 // tile that is a part of a [CLS] go to work.parts instead.
 template <typename T, int Dim, typename KeyList>
-__global__ void __launch_bounds__(kThreads) attend(AttentionWork work, const T* qkv, T* context) {
+__global__ void __launch_bounds__(kThreads, (kBlocksWanted<Dim, KeyList>))
+    attend(AttentionWork work, const T* qkv, T* context) {
   using B = Buffers<Dim>;
   T* const shared = reinterpret_cast<T*>(shared_memory());
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
