@@ -359,6 +359,7 @@ TEST_F(FaultyCheckpoint, ConfigOfTooManyKeysOrBytes) {
 TEST_F(FaultyCheckpoint, ConfigOfManyObjectsInOneArrayIsReadInLinearTime) {
   std::string objects = "{\"x\": [{}";
   for (int i = 0; i < 400'000; ++i) objects += ",{}";
+  checkpoint.write(folder);
   write_file(folder / "config.json", objects + "]}");
   const std::clock_t started = std::clock();
   EXPECT_EQ(JsonFile::read(folder / "config.json").object()["x"].size(), 400'001U);

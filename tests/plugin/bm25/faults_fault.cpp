@@ -351,8 +351,7 @@ TEST(FirstStageFaults, DamagedPostingsAreFound) {
     std::ofstream(entry.path(), std::ios::binary) << bytes;
   }
   const auto query = flat_query("common words here");
-  expect_error(ErrorKind::invalid_data, ".frq: does not match its recorded checksum",
-               [&] { search(open_bm25(folder.path()), query, 10); });
+  expect_error(ErrorKind::invalid_data, ".frq: byte", [&] { search(open_bm25(folder.path()), query, 10); });
   const auto searcher =
       Lucene::newLucene<BM25Searcher>(open_reader(folder.path(), IndexCheck::none), FirstStageConfig{}, IndexConfig{});
   expect_error(ErrorKind::invalid_data, ".frq", [&] { search(searcher, query, 10); });
