@@ -96,7 +96,7 @@ class Rerank(ProgramTest):
             self.assertEqual(result.stdout, text)
         self.assertIn("standard input:2: is not JSON",
                       self.expect(run("rerank", "--input", "-", "--output", "-", *DEVICE,
-                                      stdin=record("1", "a", "b", "c", 1, 1) + "no JSON\n"), 3).stderr)
+                                      stdin=record("1", "a", "b", "c", 1, 1) + "no JSON\n"), 4).stderr)
         shell = 'set -e; cd "$1"; "$2" rerank --quiet --input <(cat rerank.jsonl) --output >(cat > piped) ' \
             '--device cpu --precision fp32; echo before > more; "$2" rerank --quiet --input rerank.jsonl ' \
             '--output /dev/stdout --device cpu --precision fp32 >> more'
