@@ -35,10 +35,7 @@ Reranked CandidateReranker::rerank(std::string_view query, std::span<const std::
   if (config_.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config_.timeout;
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    candidates.push_back({{},
-                          is_blank(texts[i]) ? std::string_view() : texts[i],
-                          scores.empty() ? 0 : scores[i],
-                          static_cast<std::int32_t>(i) + 1});
+    candidates.push_back({{}, texts[i], scores.empty() ? 0 : scores[i], static_cast<std::int32_t>(i) + 1});
   }
   const RescoredCandidates rescored = rescore_candidates(stages_, query, candidates, signal);
   Reranked result;

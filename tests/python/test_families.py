@@ -27,7 +27,7 @@ from support import (
     write_base,
     write_teacher,
 )
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 GOLDENS = Path(__file__).parents[1] / "goldens/families"
 MODELS = sorted(path.parent.name for path in GOLDENS.glob("*/config.json")
@@ -65,9 +65,8 @@ def byte_level(post_processor=None) -> Tokenizer:
 
 
 def unigram(post_processor=None) -> Tokenizer:
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.normalizer = normalizers.NFKC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer = Tokenizer(models.Unigram())  # with what XLM-R's own class makes of a tokenizer.json
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     return trained(tokenizer, trainers.UnigramTrainer, post_processor, unk_token="<unk>")
 
 
