@@ -86,7 +86,7 @@ class Reranker(OwnProcess):
     def rerank(self, query: str, documents: Sequence[str], scores: ArrayLike | None = None) -> Reranked:
         """The documents in their new order.
 
-        documents: texts in the first stage's order; equal scores keep it. A document without text ("" or blanks) comes
+        documents: texts in the first stage's order; equal scores keep it. A document without text ("") comes
         after the others. scores: the first stage's, which a score_mode other than "replace" needs.
         """
         self._check_process()
