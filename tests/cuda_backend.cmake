@@ -33,7 +33,7 @@ function(relucent_cuda_runs name program memory emulated_filter gpu_filter)
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set(environment RELUCENT_TEST_DEVICE=cuda:0 RELUCENT_CUDA_MODULE=$<TARGET_FILE:relucent_cuda_emulated>
                     RELUCENT_CUDA_EMULATOR=memory=${memory})
-    set_tests_properties(${name}_emulated PROPERTIES LABELS "cuda" TIMEOUT 900 ENVIRONMENT "${environment}")
+    set_tests_properties(${name}_emulated PROPERTIES LABELS "cuda" TIMEOUT 1800 ENVIRONMENT "${environment}")
     add_dependencies(${program} relucent_cuda_emulated)
   endif()
   if(TARGET relucent_cuda)
