@@ -58,6 +58,17 @@ class OnTerminal:
                 raise AssertionError(f"ended without {pattern!r}: {self.output[start:]!r}") from error
         return self.output[start:]
 
+    def read_prompt(self, before="", seconds=60):
+        """Like read_until, for the prompt that follows `before`. libedit prints it before it reads key by key: keys typed
+        in between are edited by the terminal, which knows no history."""
+        shown = self.read_until(f"(?s){before}.*> $", seconds)
+        end = time.monotonic() + seconds
+        while termios.tcgetattr(self.parent)[3] & termios.ICANON:
+            if time.monotonic() > end:
+                raise AssertionError(f"keys are not read one by one after {shown!r}")
+            time.sleep(0.005)
+        return shown
+
     def read_all(self, seconds=60):
         start, end = len(self.output), time.monotonic() + seconds
         while select.select([self.parent], [], [], max(0, end - time.monotonic()))[0]:
@@ -151,23 +162,23 @@ class Terminal(ProgramTest):
 
     def test_questions_can_be_recalled_and_edited(self):
         with self.on_terminal("search", "--index", self.index, "--no-rescore") as program:
-            program.read_until("> ")
+            program.read_prompt()
             program.type("onions\n")
-            program.read_until(r"(?s)hits.*> $")
+            program.read_prompt("hits")
             program.type("bread\n")
-            program.read_until(r"(?s)hits.*> $")
+            program.read_prompt("hits")
             program.type("\033[A\033[A\033[D\x7f\033[Cz\n")  # up twice: onions; delete the "n", append "z"
-            shown = program.read_until(r"(?s)No hits.*> $|hits.*> $")
+            shown = program.read_prompt("hits")
             self.assertIn("oniosz", STYLE.sub("", shown))
             program.type("käse\n")
-            self.assertIn("käse", program.read_until(r"(?s)hits.*> $"))
+            self.assertIn("käse", program.read_prompt("hits"))
             program.type("\n")
             _, code = program.read_all()
             self.assertEqual(code, 0)
 
     def test_ctrl_c_at_the_prompt_leaves_a_usable_terminal(self):
         with self.on_terminal("search", "--index", self.index, "--no-rescore") as program:
-            program.read_until("> ")
+            program.read_prompt()
             program.type("half a quest")
             program.read_until("quest")
             program.type("\x03")
