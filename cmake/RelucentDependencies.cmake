@@ -22,11 +22,19 @@ add_library(relucent_lucenepp INTERFACE)
 target_include_directories(relucent_lucenepp SYSTEM INTERFACE ${LUCENEPP_INCLUDE_DIRS})
 target_link_libraries(relucent_lucenepp INTERFACE ${LUCENEPP_LINK_LIBRARIES} Boost::filesystem Boost::system)
 
-# relucent_use_lucenepp(TARGET PUBLIC|PRIVATE): links Lucene++ and precompiles its headers (10 s a file otherwise).
+# relucent_use_lucenepp(TARGET PUBLIC|PRIVATE): links Lucene++ and precompiles its headers (10 s a file otherwise), once
+# for all libraries and once for all executables, whose code is position-independent in another way.
 function(relucent_use_lucenepp target scope)
   target_link_libraries(${target} ${scope} relucent_lucenepp)
-  if(RELUCENT_PCH)
+  get_target_property(kind ${target} TYPE)
+  get_property(first GLOBAL PROPERTY relucent_precompiled_for_${kind})
+  if(NOT RELUCENT_PCH)
+    return()
+  elseif(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
     target_precompile_headers(${target} PRIVATE <LuceneHeaders.h>)
+    set_property(GLOBAL PROPERTY relucent_precompiled_for_${kind} ${target})
   endif()
 endfunction()
 

@@ -1,5 +1,6 @@
 # librelucent: the rooms below the tools as one shared library that exports the public headers' symbols only.
-set(rooms relucent_base relucent_kernels relucent_model relucent_config relucent_plugin_core relucent_plugin)
+set(rooms relucent_base relucent_kernels relucent_model relucent_config relucent_index_format
+          relucent_second_stage relucent_lucene)
 add_library(relucent SHARED)
 relucent_target(relucent)
 set_target_properties(relucent PROPERTIES  # docs/stability.md

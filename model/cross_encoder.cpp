@@ -9,13 +9,13 @@
 #include <map>
 
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/families/pair_lengths.h"
 #include "model/families/pattern.h"
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
-#include "model/input/pair_lengths.h"
-#include "model/input/piece_places.h"
-#include "model/input/sentences.h"
 #include "model/input/tokenized_batch.h"
+#include "model/tokenizer/piece_places.h"
+#include "model/tokenizer/sentences.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "plugin/graphs/graph_maker.h"
+#include "plugin/lucene/graphs/graph_maker.h"
 #include "relucent/bm25.h"
 #include "relucent/rescorer.h"
 #include "relucent/searcher_manager.h"

@@ -6,7 +6,7 @@ relucent_test(rescoring_combine_tests LABELS unit property plugin
                       plugin/rescoring/mir_unit.cpp
                       plugin/rescoring/mix_encoder_unit.cpp
                       plugin/rescoring/stages_unit.cpp
-              LIBRARIES relucent_plugin_core nlohmann_json::nlohmann_json)
+              LIBRARIES relucent_second_stage nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
               SOURCES plugin/rescoring/passages_unit.cpp
@@ -23,21 +23,21 @@ relucent_test(rescoring_tests LABELS unit fault plugin
                       plugin/rescoring/modules_fault.cpp
                       plugin/rescoring/open_fault.cpp
                       plugin/rescoring/texts_fault.cpp
-              LIBRARIES relucent_plugin)
+              LIBRARIES relucent_lucene)
 
 relucent_test(rescoring_thread_tests LABELS property threads plugin
               SOURCES plugin/rescoring/threads_property.cpp
                       plugin/rescoring/searcher_manager_threads.cpp
-              LIBRARIES relucent_plugin nlohmann_json::nlohmann_json)
+              LIBRARIES relucent_lucene nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_cache_tests LABELS unit property threads plugin
               SOURCES plugin/rescoring/score_cache_property.cpp
-              LIBRARIES relucent_plugin_core nlohmann_json::nlohmann_json)
+              LIBRARIES relucent_second_stage nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_golden LABELS golden heavy plugin
               SOURCES plugin/rescoring/fusion_golden.cpp
                       plugin/rescoring/trained_golden.cpp
-              LIBRARIES relucent_plugin nlohmann_json::nlohmann_json LibArchive::LibArchive)
+              LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 
 # Scorer modules: the documentation's example, and ones that go wrong.
 set(modules ${PROJECT_BINARY_DIR}/tests/modules)
@@ -67,7 +67,7 @@ add_dependencies(rescoring_tests fake_cuda_modules)
 # The documentation's programs, linked as a user links them.
 relucent_test(rescoring_examples LABELS unit plugin
               SOURCES plugin/rescoring/examples_unit.cpp
-              LIBRARIES relucent_plugin)
+              LIBRARIES relucent_lucene)
 foreach(example plain_search rescored_search)
   add_executable(${example} ${PROJECT_SOURCE_DIR}/docs/examples/${example}.cpp)
   relucent_target(${example})

@@ -15,8 +15,8 @@
 
 #include "index_tools/benchmarks/generated_texts.h"
 #include "index_tools/benchmarks/work_folder.h"
-#include "plugin/index/records/embeddings.h"
-#include "plugin/index/records/segment_records_writer.h"
+#include "plugin/index_format/records/segment_records_writer.h"
+#include "plugin/second_stage/embeddings.h"
 #include "relucent/kernels/peak.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"

@@ -13,7 +13,7 @@
 #include "base/file/own_file.h"
 #include "base/text.h"
 #include "kernels/cuda_module.h"
-#include "plugin/index/segments_file.h"
+#include "plugin/index_format/segments_file.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/cross_encoder.h"

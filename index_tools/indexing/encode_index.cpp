@@ -1,7 +1,6 @@
 #include "index_tools/indexing/encode_index.h"
 
 #include <IndexReader.h>
-#include <IndexSearcher.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +11,11 @@
 #include <vector>
 
 #include "index_tools/indexing/progress.h"
-#include "plugin/index/records/segment_identities.h"
-#include "plugin/index/records/segment_records_writer.h"
-#include "plugin/index/stored_fields.h"
-#include "plugin/lucene_errors.h"
-#include "plugin/rescoring/model_text.h"
+#include "plugin/index_format/records/segment_records_writer.h"
+#include "plugin/lucene/errors.h"
+#include "plugin/lucene/index/segment_identities.h"
+#include "plugin/lucene/index/stored_fields.h"
+#include "plugin/second_stage/model_text.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
@@ -73,10 +72,8 @@ class Encoding {
       Progress progress("encoding", Progress::Unit::documents, total, job_.quiet);
       progress_ = &progress;
       done_ = 0;
-      const auto searcher = Lucene::newLucene<Lucene::IndexSearcher>(reader);
-      const StoredFields stored(searcher);
+      const StoredFields stored(reader);
       for (const IndexSegment* segment : missing) encode_segment(*segment, stored);
-      searcher->close();
       reader->close();
       return true;
     });

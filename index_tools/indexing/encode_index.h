@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/index/records/embeddings.h"
+#include "plugin/second_stage/embeddings.h"
 #include "relucent/config.h"
 #include "relucent/scorer.h"
 #include "relucent/stop.h"

@@ -9,7 +9,7 @@
 #include "base/file/file_io.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/progress_record.h"
-#include "plugin/index/segments_file.h"
+#include "plugin/index_format/segments_file.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 

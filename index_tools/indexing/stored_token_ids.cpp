@@ -9,9 +9,9 @@
 
 #include "base/checksum.h"
 #include "index_tools/indexing/progress.h"
-#include "plugin/index/commit_data.h"
-#include "plugin/index/token_ids.h"
-#include "plugin/lucene_errors.h"
+#include "plugin/index_format/token_ids.h"
+#include "plugin/lucene/errors.h"
+#include "plugin/lucene/index/commit_data.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
 #include "relucent/model/cross_encoder.h"

@@ -17,8 +17,8 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/progress_record.h"
 #include "index_tools/indexing/stored_token_ids.h"
-#include "plugin/graphs/check_graphs.h"
-#include "plugin/graphs/graph_settings.h"
+#include "plugin/lucene/graphs/check_graphs.h"
+#include "plugin/second_stage/graph_settings.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 

@@ -14,7 +14,7 @@
 #include "index_tools/program/ordered_jobs.h"
 #include "model/graphs/document_graph.h"
 #include "model/mir/passage_model.h"
-#include "plugin/graphs/graph_maker.h"
+#include "plugin/lucene/graphs/graph_maker.h"
 #include "relucent/threads.h"
 
 namespace relucent::program {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "plugin/rescoring/cascade.h"
+#include "plugin/second_stage/cascade.h"
 #include "relucent/scorer.h"
 
 namespace relucent::program {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "index_tools/evaluation/rerank_input.h"
-#include "plugin/graphs/graph_maker.h"
+#include "plugin/lucene/graphs/graph_maker.h"
 #include "relucent/config.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/stop.h"

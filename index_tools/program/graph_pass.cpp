@@ -14,16 +14,16 @@
 #include "index_tools/program/document_notes.h"
 #include "index_tools/program/ordered_jobs.h"
 #include "model/graphs/query_log_weights.h"
-#include "plugin/analysis/analyzer_places.h"
-#include "plugin/graphs/check_graphs.h"
-#include "plugin/graphs/graph_maker.h"
-#include "plugin/graphs/graph_settings.h"
-#include "plugin/graphs/index_statistics.h"
-#include "plugin/index/records/segment_identities.h"
-#include "plugin/index/records/segment_records_writer.h"
-#include "plugin/index/stored_fields.h"
-#include "plugin/lucene_errors.h"
-#include "plugin/rescoring/model_text.h"
+#include "plugin/index_format/records/segment_records_writer.h"
+#include "plugin/lucene/analysis/analyzer_places.h"
+#include "plugin/lucene/errors.h"
+#include "plugin/lucene/graphs/check_graphs.h"
+#include "plugin/lucene/graphs/graph_maker.h"
+#include "plugin/lucene/graphs/index_statistics.h"
+#include "plugin/lucene/index/segment_identities.h"
+#include "plugin/lucene/index/stored_fields.h"
+#include "plugin/second_stage/graph_settings.h"
+#include "plugin/second_stage/model_text.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
@@ -234,7 +234,7 @@ class GraphRun {
   MadeGraphs make_run(const IndexSegment& segment, std::int32_t begin, std::int32_t end) const {
     return with_errors(job_.index.string(), "making graphs", [&] {
       MadeGraphs made;
-      const StoredFields stored(Lucene::newLucene<Lucene::IndexSearcher>(reader_));
+      const StoredFields stored(reader_);
       std::vector<WantedField> wanted = {{to_lucene(job_.config.index.id_field), WantedField::Values::first_text}};
       for (const std::string& field : job_.config.index.fields_read()) {
         wanted.push_back({to_lucene(field), WantedField::Values::all_texts});

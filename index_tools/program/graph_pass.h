@@ -44,8 +44,8 @@ struct GraphSummary {
   std::chrono::nanoseconds time{0};
 };
 
-/// Makes what is missing of the index's graphs, a file per segment (plugin/graphs/graph_settings.h). A run that was
-/// killed is continued by the next one with the same job, and the files are the same, byte for byte. Throws Error;
+/// Makes what is missing of the index's graphs, a file per segment (plugin/second_stage/graph_settings.h). A run that
+/// was killed is continued by the next one with the same job, and the files are the same, byte for byte. Throws Error;
 /// `interrupted` when `stop` is requested, after which what was made is safe.
 GraphSummary make_graphs(const GraphJob& job, const StopSignal& stop);
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "model/families/pair_lengths.h"
 #include "model/families/tensor_reader.h"
 #include "model/formats/json_file.h"
 #include "model/graphs/document_graph.h"
-#include "model/input/pair_lengths.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "model/input/sentences.h"
+#include "model/tokenizer/sentences.h"
 
 namespace relucent {
 namespace {

@@ -36,6 +36,25 @@ class Includes(unittest.TestCase):
         root = self.tree({"plugin/include/relucent/scorer.h": "", "model/input.cpp": '#include "relucent/scorer.h"\n'})
         self.assertIn("model may not include", check(root).stdout)
 
+    def test_parts_of_a_room_have_an_order(self):
+        upward = {"plugin/second_stage/combine.cpp": "plugin/lucene/errors.h",
+                  "plugin/index_format/length_byte.cpp": "plugin/second_stage/embeddings.h",
+                  "plugin/lucene/index/stored_fields.cpp": "plugin/lucene/bm25/weights.h",
+                  "plugin/lucene/bm25/searcher.cpp": "relucent/rescorer.h",
+                  "model/families/bert.cpp": "model/input/mix_input.h",
+                  "kernels/cpu/encoder.cpp": "kernels/cuda/encoder.h"}
+        for file, header in upward.items():
+            path = header.replace("relucent/", "plugin/include/relucent/") if header.startswith("relucent/") else header
+            with self.subTest(file=file):
+                root = self.tree({file: f'#include "{header}"\n', path: ""})
+                self.assertIn(f'{file}:1: {Path(file).parent} may not include "{header}"', check(root).stdout)
+
+    def test_a_new_part_must_be_placed(self):
+        for file in ("plugin/reranking/new.h", "plugin/include/relucent/new.h"):
+            with self.subTest(file=file):
+                user = {"plugin/lucene/search/rescorer.cpp": '#include "relucent/new.h"\n'}
+                self.assertIn(f"{file}: cmake/check_includes.py does not know", check(self.tree({file: "", **user})).stdout)
+
     def test_includes_are_paths_from_the_root(self):
         root = self.tree({"model/input.h": "", "model/input.cpp": '#include "input.h"\n'})
         self.assertIn('"input.h" is not a path from the root of the sources', check(root).stdout)

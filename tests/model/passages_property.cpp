@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 #include "model/input/document_chunks.h"
-#include "model/input/sentences.h"
+#include "model/tokenizer/sentences.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/tiny_checkpoint.h"

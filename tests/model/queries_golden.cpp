@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/input/pair_lengths.h"
+#include "model/families/pair_lengths.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/gz_lines.h"

@@ -11,9 +11,9 @@
 #include <random>
 
 #include "base/utf8.h"
-#include "model/input/piece_places.h"
 #include "model/tokenizer/base64.h"
 #include "model/tokenizer/load_tokenizer.h"
+#include "model/tokenizer/piece_places.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "index_tools/benchmarks/generated_texts.h"
-#include "model/input/sentences.h"
+#include "model/tokenizer/sentences.h"
 #include "relucent/model/cross_encoder.h"
 
 namespace relucent::benchmarks {

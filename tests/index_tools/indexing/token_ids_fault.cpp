@@ -8,7 +8,7 @@
 
 #include "index_tools/indexing/stored_token_ids.h"
 #include "index_tools/indexing/verify.h"
-#include "plugin/index/token_ids.h"
+#include "plugin/index_format/token_ids.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_builder.h"
 #include "relucent/stored_text.h"

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 #include "index_tools/program/graph_pass.h"
-#include "plugin/graphs/graph_settings.h"
+#include "plugin/second_stage/graph_settings.h"
 #include "relucent/analysis.h"
 #include "relucent/index_builder.h"
 #include "tests/support/gz_lines.h"

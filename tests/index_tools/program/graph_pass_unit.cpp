@@ -6,8 +6,8 @@
 
 #include "index_tools/program/graph_pass.h"
 #include "model/mir/passage_model.h"
-#include "plugin/analysis/analyzer_places.h"
-#include "plugin/graphs/check_graphs.h"
+#include "plugin/lucene/analysis/analyzer_places.h"
+#include "plugin/lucene/graphs/check_graphs.h"
 #include "relucent/index_reader.h"
 #include "relucent/rescore_query.h"
 #include "tests/support/expect_error.h"

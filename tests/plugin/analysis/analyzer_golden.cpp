@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "plugin/analysis/english_chain.h"
-#include "plugin/analysis/porter_stemmer.h"
-#include "plugin/analysis/utf16.h"
+#include "plugin/index_format/analysis/english_chain.h"
+#include "plugin/index_format/analysis/porter_stemmer.h"
+#include "plugin/index_format/analysis/utf16.h"
 #include "relucent/analysis.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"

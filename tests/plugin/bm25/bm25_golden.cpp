@@ -11,8 +11,8 @@
 #include <regex>
 #include <sstream>
 
-#include "plugin/bm25/formula.h"
-#include "plugin/bm25/length_byte.h"
+#include "plugin/index_format/length_byte.h"
+#include "plugin/lucene/bm25/formula.h"
 #include "tests/support/first_stage_support.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "plugin/bm25/field_lengths.h"
-#include "plugin/bm25/sidecar.h"
+#include "plugin/lucene/index/field_lengths.h"
+#include "plugin/lucene/index/sidecar.h"
 #include "relucent/index_files.h"
 #include "tests/support/first_stage_support.h"
 

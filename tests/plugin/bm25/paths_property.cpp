@@ -14,9 +14,9 @@
 #include <set>
 #include <thread>
 
-#include "plugin/bm25/boolean_weight.h"
-#include "plugin/bm25/formula.h"
-#include "plugin/bm25/term_at_a_time.h"
+#include "plugin/lucene/bm25/boolean_weight.h"
+#include "plugin/lucene/bm25/formula.h"
+#include "plugin/lucene/bm25/term_at_a_time.h"
 #include "tests/support/first_stage_support.h"
 
 namespace relucent::testing {

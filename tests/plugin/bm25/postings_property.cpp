@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "plugin/bm25/contributions.h"
-#include "plugin/bm25/posting_kernels.h"
+#include "plugin/index_format/posting_kernels.h"
+#include "plugin/lucene/bm25/contributions.h"
 
 namespace relucent::bm25 {
 namespace {

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "index_tools/indexing/verify.h"
-#include "plugin/index/check/checked_files.h"
-#include "plugin/index/commit_point.h"
-#include "plugin/index/segments_file.h"
+#include "plugin/index_format/check/checked_files.h"
+#include "plugin/index_format/segments_file.h"
+#include "plugin/lucene/index/commit_point.h"
 #include "relucent/error.h"
 #include "relucent/open_searcher.h"
 #include "tests/support/first_stage_support.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/half.h"
-#include "plugin/index/records/embeddings.h"
-#include "plugin/index/records/segment_records_writer.h"
+#include "plugin/index_format/records/segment_records_writer.h"
+#include "plugin/second_stage/embeddings.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/checksum.h"
-#include "plugin/index/records/records_format.h"
-#include "plugin/index/records/segment_records.h"
-#include "plugin/index/records/segment_records_writer.h"
+#include "plugin/index_format/records/records_format.h"
+#include "plugin/index_format/records/segment_records.h"
+#include "plugin/index_format/records/segment_records_writer.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 

@@ -9,12 +9,12 @@
 #include <random>
 #include <set>
 
-#include "plugin/analysis/chain_token_stream.h"
-#include "plugin/analysis/english_terms.h"
-#include "plugin/bm25/field_lengths.h"
-#include "plugin/bm25/similarity.h"
-#include "plugin/index/segment/segment_merger.h"
-#include "plugin/index/segment/segment_writer.h"
+#include "plugin/index_format/analysis/english_terms.h"
+#include "plugin/index_format/segment/segment_merger.h"
+#include "plugin/index_format/segment/segment_writer.h"
+#include "plugin/lucene/analysis/chain_token_stream.h"
+#include "plugin/lucene/bm25/similarity.h"
+#include "plugin/lucene/index/field_lengths.h"
 #include "relucent/error.h"
 #include "tests/support/first_stage_support.h"
 #include "tests/support/gz_lines.h"

@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "plugin/index/check/segment_check.h"
-#include "plugin/index/check/structure_notes.h"
-#include "plugin/index/segments_file.h"
+#include "plugin/index_format/check/segment_check.h"
+#include "plugin/index_format/check/structure_notes.h"
+#include "plugin/index_format/segments_file.h"
 #include "relucent/index_files.h"
 #include "tests/support/first_stage_support.h"
 

@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "plugin/index/stored_fields.h"
-#include "plugin/rescoring/candidate_texts.h"
+#include "plugin/lucene/index/stored_fields.h"
+#include "plugin/lucene/search/candidate_texts.h"
 #include "relucent/rescore_query.h"
 #include "relucent/stop_scope.h"
 #include "tests/support/expect_error.h"
@@ -177,7 +177,7 @@ TEST(RescoringDeadlines, PiecesAndLucenesOwnReadingAgree) {
   using Values = WantedField::Values;
   const std::vector<WantedField> wanted = {
       {L"id", Values::first_text}, {L"text", Values::all_texts}, {L"bytes", Values::first_bytes}};
-  const StoredFields pieces(over_one), whole(over_several);
+  const StoredFields pieces(reader), whole(over_several);
   for (const std::int32_t i : {0, 1, 2, 3, 4, 5, 6, 7, 8}) {
     const auto values = pieces.read(i, wanted, {});
     EXPECT_EQ(values, whole.read(i, wanted, {})) << i;

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <thread>
 
-#include "plugin/rescoring/device_fallback.h"
+#include "plugin/second_stage/device_fallback.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/rescore_query.h"
 #include "tests/support/cuda_support.h"

@@ -7,7 +7,7 @@
 
 #include "model/graphs/build_graph.h"
 #include "model/mir/passage_model.h"
-#include "plugin/graphs/graph_settings.h"
+#include "plugin/second_stage/graph_settings.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/score_cache.h"
 #include "tests/support/cuda_support.h"

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "plugin/rescoring/model_text.h"
+#include "plugin/second_stage/model_text.h"
 #include "relucent/index_builder.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/text_query.h"

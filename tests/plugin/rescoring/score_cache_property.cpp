@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "plugin/rescoring/score_cache.h"
+#include "plugin/second_stage/score_cache.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/score_cache.h"
 #include "tests/support/expect_error.h"

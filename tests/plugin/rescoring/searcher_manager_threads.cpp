@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/rescoring/reader_cache.h"
+#include "plugin/lucene/search/reader_cache.h"
 #include "relucent/score_cache.h"
 #include "relucent/searcher_manager.h"
 #include "relucent/text_query.h"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <latch>
 
-#include "plugin/rescoring/loaded_encoder.h"
+#include "plugin/second_stage/loaded_encoder.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/rescore_query.h"
 #include "relucent/text_query.h"

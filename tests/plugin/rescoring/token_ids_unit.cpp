@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "plugin/index/token_ids.h"
+#include "plugin/index_format/token_ids.h"
 #include "relucent/index_builder.h"
 #include "relucent/model/tokenizer.h"
 #include "relucent/text_query.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "plugin/rescoring/restore_words.h"
+#include "plugin/second_stage/restore_words.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from relucent.train import engine, mir
-from relucent.train.card import model_card
+from relucent.train.card import FinishedTraining, model_card
 from relucent.train.data import Candidate, CandidateList, TrainingData, choose
 from relucent.train.errors import TrainingError
 from relucent.train.losses import weighted
@@ -222,7 +222,11 @@ class Trainer:
             self.model.load_state_dict(self.settings.model.load(self.work / "best").state_dict())
         self.model.save(output, self.settings.model.base)
         difference = self._check(output)
-        (output / "README.md").write_text(model_card(self, difference), encoding="utf-8")
+        card = model_card(FinishedTraining(
+            settings=self.settings, toml=self.toml(), model=self.model, lists=len(self.data.lists),
+            max_length=self.max_length, step=self.step, best_step=self.best_step, rows=self.rows,
+            difference=difference))
+        (output / "README.md").write_text(card, encoding="utf-8")
         for name in ("state.pt", "graphs.jsonl"):
             (self.work / name).unlink(missing_ok=True)
 

@@ -1,5 +1,0 @@
-#include <immintrin.h>
-
-#define RELUCENT_LEVEL avx512
-#define RELUCENT_VBMI2 1
-#include "plugin/bm25/posting_kernels.inl"

@@ -1,0 +1,64 @@
+// The kernels of posting_kernels.h, compiled once per instruction set with its own compiler flags:
+//   RELUCENT_LEVEL   its name
+//   RELUCENT_VBMI2   1 if bytes can be compressed (AVX-512 VBMI2)
+// Uses no templates of the standard library: the linker could keep the copy of an inline function compiled here, which
+// older processors cannot run.
+#include "plugin/index_format/posting_kernels.h"
+
+namespace relucent::bm25::RELUCENT_LEVEL {
+namespace {
+
+inline std::uint32_t read_number(const std::uint8_t*& bytes) {
+  std::uint32_t byte = *bytes++;
+  std::uint32_t value = byte & 0x7FU;
+  for (int shift = 7; (byte & 0x80U) != 0 && shift < 35; shift += 7) {
+    byte = *bytes++;
+    value |= (byte & 0x7FU) << shift;
+  }
+  return value;
+}
+
+const std::uint8_t* decode_one_by_one(const std::uint8_t* bytes, std::int32_t count, std::int64_t& document,
+                                      std::int32_t* documents, std::int32_t* frequencies) {
+  std::int64_t last = document;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const std::uint32_t code = read_number(bytes);
+    last += code >> 1;
+    documents[i] = static_cast<std::int32_t>(last);
+    frequencies[i] = (code & 1U) != 0 ? 1 : static_cast<std::int32_t>(read_number(bytes));
+  }
+  document = last;
+  return bytes;
+}
+
+#if RELUCENT_VBMI2
+#include "plugin/index_format/decode_compressing.inl"
+#else
+constexpr auto decode = decode_one_by_one;  // NOLINT(readability-identifier-naming): a function
+#endif
+
+inline std::size_t count_64(const std::uint8_t* marks) {
+#if RELUCENT_VBMI2
+  const __m512i all = _mm512_loadu_si512(marks);
+  return static_cast<std::size_t>(__builtin_popcountll(_mm512_test_epi8_mask(all, all)));
+#else
+  std::uint8_t count = 0;
+  for (std::size_t i = 0; i < 64; ++i) count = static_cast<std::uint8_t>(count + (marks[i] != 0 ? 1 : 0));
+  return count;
+#endif
+}
+
+std::size_t count_marks(std::uint8_t* marks, std::size_t size) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < size; i += 64) count += count_64(marks + i);
+  __builtin_memset(marks, 0, size);
+  return count;
+}
+
+}  // namespace
+
+#define RELUCENT_TEXT_OF(name) #name
+#define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
+const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, count_marks};
+
+}  // namespace relucent::bm25::RELUCENT_LEVEL

@@ -1,0 +1,55 @@
+#include "plugin/lucene/bm25/field_model.h"
+
+#include <algorithm>
+
+#include "plugin/lucene/bm25/formula.h"
+#include "relucent/error.h"
+
+namespace relucent::bm25 {
+
+FieldModel::FieldModel(const FieldStatistics& statistics, float k1, float b)
+    : statistics_(statistics),
+      k1_(k1),
+      b_(b),
+      average_length_(statistics.average_length()),
+      factors_(length_factors(k1, b, average_length_)) {}
+
+FieldModel::FieldModel(const FieldModel& documents, const FieldStatistics& statistics)
+    : FieldModel(statistics, documents.k1_, documents.b_) {
+  longest_ = documents.longest_;
+  for (const auto& [reader, leaf] : documents.leaves_) {
+    Leaf& ours = leaves_[reader];
+    ours.norms = leaf.norms;
+    ours.own = leaf.own;
+    ours.bytes = leaf.bytes;
+  }
+}
+
+void FieldModel::add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms) {
+  leaves_[leaf.get()].norms = norms;
+  add(leaf, norms ? norms.get() : nullptr);
+}
+
+void FieldModel::add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths) {
+  Leaf& entry = leaves_[leaf.get()];
+  entry.own = std::make_shared<const std::vector<std::uint8_t>>(std::move(lengths));
+  add(leaf, entry.own->empty() ? nullptr : entry.own->data());
+}
+
+void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes) {
+  leaves_[leaf.get()].bytes = bytes;
+  if (bytes != nullptr) longest_ = std::max(longest_, *std::max_element(bytes, bytes + leaf->maxDoc()));
+}
+
+const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const { return known(leaf).bytes; }
+
+const FieldModel::Leaf& FieldModel::known(const Lucene::IndexReader* leaf) const {
+  const auto found = leaves_.find(leaf);
+  if (found == leaves_.end()) {
+    throw Error(ErrorKind::usage, "BM25", "the query's weight belongs to another searcher",
+                "create it with this searcher");
+  }
+  return found->second;
+}
+
+}  // namespace relucent::bm25

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <IndexReader.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "plugin/lucene/bm25/term_maxima.h"
+#include "relucent/bm25.h"
+
+namespace relucent::bm25 {
+
+/// One field's data for BM25: its statistics, the parameters and the length byte of every document. Immutable once
+/// built, except for the cache of term maxima.
+class FieldModel {
+ public:
+  FieldModel(const FieldStatistics& statistics, float k1, float b);
+  /// The same documents, of which the bytes are shared, with other statistics.
+  FieldModel(const FieldModel& documents, const FieldStatistics& statistics);
+
+  /// Sets a leaf's length bytes: the reader's norms, or `lengths`. If they are null or empty, every document of the
+  /// leaf has length 1, as in modern Lucene for a field without norms. Reads all of them once, to find the longest.
+  void add_norms(const Lucene::IndexReaderPtr& leaf, const Lucene::ByteArray& norms);
+  void add_lengths(const Lucene::IndexReaderPtr& leaf, std::vector<std::uint8_t> lengths);
+
+  /// One byte per document of the leaf; null: every length is 1. Throws Error `usage` for a reader of another index.
+  const std::uint8_t* lengths(const Lucene::IndexReader* leaf) const;
+
+  const FieldStatistics& statistics() const { return statistics_; }
+  float k1() const { return k1_; }
+  float b() const { return b_; }
+  float average_length() const { return average_length_; }
+  /// bm25::length_factors(), by length byte.
+  const std::array<float, 256>& factors() const { return factors_; }
+  /// The length byte of the longest document, and its factor.
+  std::uint8_t longest() const { return longest_; }
+  float smallest_factor() const { return factors_[longest_]; }
+  /// The cached maxima of terms in this leaf. Throws like lengths().
+  TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
+
+ private:
+  void add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes);
+
+  struct Leaf {
+    Lucene::ByteArray norms;
+    std::shared_ptr<const std::vector<std::uint8_t>> own;
+    const std::uint8_t* bytes = nullptr;
+    std::unique_ptr<TermMaxima> maxima = std::make_unique<TermMaxima>();
+  };
+  const Leaf& known(const Lucene::IndexReader* leaf) const;
+
+  FieldStatistics statistics_;
+  float k1_, b_, average_length_;
+  std::array<float, 256> factors_;
+  std::uint8_t longest_ = 1;  ///< length byte
+  std::unordered_map<const Lucene::IndexReader*, Leaf> leaves_;
+};
+
+}  // namespace relucent::bm25

@@ -1,0 +1,72 @@
+#include "plugin/lucene/graphs/index_statistics.h"
+
+#include <Term.h>
+#include <TermEnum.h>
+
+#include <mutex>
+
+#include "base/checksum.h"
+#include "relucent/bm25.h"
+#include "relucent/error.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::size_t kMostKnown = 1 << 20;
+
+void add_number(Checksum& sum, std::uint64_t number) {
+  sum.add({reinterpret_cast<const char*>(&number), sizeof number});
+}
+
+}  // namespace
+
+IndexStatistics::IndexStatistics(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields,
+                                 const FirstStageConfig& first_stage)
+    : reader_(reader), field_(to_lucene(fields.contents_field)) {
+  const auto searcher = Lucene::newLucene<BM25Searcher>(reader, first_stage, fields);
+  documents_ = static_cast<std::uint64_t>(searcher->statistics().document_count);
+}
+
+Lucene::IndexReaderPtr IndexStatistics::reader() const {
+  if (const Lucene::IndexReaderPtr reader = reader_.lock()) return reader;
+  throw Error(ErrorKind::usage, "statistics", "the index's reader is gone", "keep it as long as the statistics");
+}
+
+std::uint64_t IndexStatistics::frequency(std::string_view term) const {
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = known_.find(term); found != known_.end()) return found->second;
+  }
+  const auto frequency =
+      static_cast<std::uint64_t>(reader()->docFreq(Lucene::newLucene<Lucene::Term>(field_, to_lucene(term))));
+  const std::unique_lock lock(mutex_);
+  if (known_.size() < kMostKnown) known_.try_emplace(std::string(term), frequency);
+  return frequency;
+}
+
+TermStatistics IndexStatistics::terms() const {
+  return {documents_, [this](std::string_view term) { return frequency(term); }};
+}
+
+std::uint64_t IndexStatistics::hash(const StopSignal& stop, const std::function<void(std::int64_t)>& progress) const {
+  Checksum sum;
+  add_number(sum, documents_);
+  const Lucene::TermEnumPtr terms = reader()->terms(Lucene::newLucene<Lucene::Term>(field_, Lucene::String()));
+  std::int64_t seen = 0;
+  do {
+    const Lucene::TermPtr term = terms->term();
+    if (!term || term->field() != field_) break;
+    if ((++seen & 0xFFF) == 0) {
+      stop.throw_if_due("reading the dictionary");
+      if (progress) progress(seen);
+    }
+    const std::string text = to_utf8(term->text());
+    add_number(sum, text.size());
+    sum.add(text);
+    add_number(sum, static_cast<std::uint64_t>(terms->docFreq()));
+  } while (terms->next());
+  return sum.value();
+}
+
+}  // namespace relucent

@@ -1,0 +1,111 @@
+#include "plugin/lucene/index/commit_data.h"
+
+#include <LuceneException.h>
+#include <LuceneObject.h>
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/checksum.h"
+#include "relucent/error.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+const std::string kPrefix = "relucent.";
+constexpr const char* kFormat = "1";
+constexpr const char* kTokenizer = "tokenizer";
+
+}  // namespace
+
+Lucene::MapStringString to_user_data(const CommitData& data) {
+  auto map = Lucene::MapStringString::newInstance();
+  const auto put = [&](const std::string& key, const auto& value) {
+    map.put(to_lucene(key), to_lucene(fmt::format("{}", value)));
+  };
+  for (const auto& [key, value] : data.user) {
+    if (key.starts_with(kPrefix)) {
+      throw Error(ErrorKind::usage, fmt::format("commit data \"{}\"", key),
+                  "keys that start with \"relucent.\" are reserved", "use another key");
+    }
+    put(key, value);
+  }
+  put(kPrefix + "format", kFormat);
+  put(kPrefix + "id_field", data.fields.id_field);
+  put(kPrefix + "text_field", data.fields.text_field);
+  put(kPrefix + "contents_field", data.fields.contents_field);
+  put(kPrefix + "analyzer", to_string(data.analyzer));
+  put(kPrefix + "segments", data.segments);
+  put(kPrefix + "documents", data.totals.documents);
+  put(kPrefix + "documents_with_tokens", data.totals.documents_with_tokens);
+  put(kPrefix + "tokens", data.totals.tokens);
+  if (data.tokenizer != 0) {
+    put(kPrefix + kTokenizer, to_hex(data.tokenizer));
+    put(kPrefix + "most_token_ids", data.max_token_ids);
+  }
+  return map;
+}
+
+std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, const std::string& place) {
+  if (!map) return std::nullopt;
+  std::map<std::string, std::string> own;
+  CommitData data;
+  for (const auto& [key, value] : map) {
+    std::string name = to_utf8(key);
+    if (name.starts_with(kPrefix)) {
+      own[name.substr(kPrefix.size())] = to_utf8(value);
+    } else {
+      data.user[std::move(name)] = to_utf8(value);
+    }
+  }
+  if (own.empty()) return std::nullopt;
+  if (own["format"] != kFormat) {
+    throw Error(ErrorKind::invalid_data, place,
+                fmt::format("the index was written by another version (format \"{}\")", own["format"]),
+                "rebuild it with this version, or use the other version");
+  }
+  data.fields.id_field = own["id_field"];
+  data.fields.text_field = own["text_field"];
+  data.fields.contents_field = own["contents_field"];
+  const auto analyzer = analyzer_from(own["analyzer"]);
+  if (!analyzer) {
+    throw Error(ErrorKind::invalid_data, place,
+                fmt::format("unknown analyzer \"{}\" in the commit's \"{}analyzer\"", own["analyzer"], kPrefix),
+                "restore the index from a copy, or rebuild it with this version");
+  }
+  data.analyzer = *analyzer;
+  data.segments = own["segments"];
+  const auto number = [&](const char* key) {
+    const std::string& text = own[key];
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+      throw Error(ErrorKind::invalid_data, place,
+                  fmt::format("the commit's \"{}{}\" is not a count: \"{}\"", kPrefix, key, text),
+                  "restore the index from a copy, or rebuild it");
+    }
+    return value;
+  };
+  data.totals = {number("documents"), number("documents_with_tokens"), number("tokens")};
+  if (own.contains(kTokenizer)) {
+    data.tokenizer = from_hex(own[kTokenizer], place);
+    data.max_token_ids = static_cast<std::int32_t>(number("most_token_ids"));
+  }
+  return data;
+}
+
+std::uint64_t tokenizer_of_token_ids(const Lucene::IndexReaderPtr& reader) {
+  try {
+    auto data = reader->getCommitUserData();
+    if (!data) return 0;
+    const auto found = data.find(to_lucene(kPrefix + kTokenizer));
+    return found == data.end() ? 0 : from_hex(to_utf8(found->second), "tokenizer");
+  } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
+    return 0;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+}  // namespace relucent

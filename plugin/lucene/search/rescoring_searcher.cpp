@@ -1,0 +1,134 @@
+#include "relucent/rescoring_searcher.h"
+
+#include <Explanation.h>
+#include <ScoreDoc.h>
+#include <TopDocs.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "plugin/lucene/errors.h"
+#include "plugin/lucene/queries/query_text.h"
+#include "plugin/lucene/search/rescore_weight.h"
+#include "plugin/lucene/search/rescorer_implementation.h"
+#include "relucent/rescore_query.h"
+#include "relucent/stored_text.h"
+
+namespace relucent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct QueryText {
+  ModelQuery asked;
+  QueryTextSource source = QueryTextSource::none;
+  std::chrono::nanoseconds parse{0};
+};
+
+QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
+  if (const auto rescore = find_rescore_query(query)) {
+    return {{rescore->text(), {}}, QueryTextSource::query, rescore->parseTime};
+  }
+  if (const std::string* text = QueryTextScope::current()) return {{*text, {}}, QueryTextSource::scope, {}};
+  QueryText result;
+  for (const auto& term : terms_in_order(query, to_lucene(config.index.contents_field))) {
+    result.asked.stems.push_back(to_utf8(term));
+    result.source = QueryTextSource::terms;
+  }
+  result.asked.text = join(result.asked.stems, " ");
+  // The other analyzers do not stem.
+  if (config.first_stage.analyzer != AnalyzerKind::english) result.asked.stems.clear();
+  return result;
+}
+
+struct Weights {
+  Lucene::WeightPtr bm25;
+  Lucene::QueryPtr query;
+};
+
+// The weight comes from our createWeight, or from another searcher that calls this one (MultiSearcher).
+Weights unwrapped(const Lucene::WeightPtr& weight) {
+  if (const auto ours = boost::dynamic_pointer_cast<RescoreWeight>(weight)) return {ours->inner(), ours->original()};
+  return {weight, weight->getQuery()};
+}
+
+}  // namespace
+
+RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_search, const Config& config,
+                                     std::shared_ptr<const Rescorer> rescorer)
+    : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {
+  // Missing or damaged records should not wait for the first query.
+  with_errors("second stage", "opening the records beside the index",
+              [&] { rescorer_->implementation_->stage().require_records(reader_to_search); });
+}
+
+RescoringSearcher::~RescoringSearcher() {
+  // Another searcher of the same reader opens them again.
+  rescorer_->implementation_->opened.embeddings.forget(reader);
+  rescorer_->implementation_->opened.graphs.forget(reader);
+}
+
+const Rescorer& RescoringSearcher::rescorer() const noexcept { return *rescorer_; }
+
+Lucene::WeightPtr RescoringSearcher::createWeight(const Lucene::QueryPtr& query) {
+  return Lucene::newLucene<RescoreWeight>(BM25Searcher::createWeight(query), query);
+}
+
+Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
+                                             std::int32_t n) {
+  const Weights weights = unwrapped(weight);
+  if (n < 1) return BM25Searcher::search(weights.bm25, filter, n);
+  const auto start = Clock::now();
+  const Lucene::TopDocsPtr first =
+      BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.first_window()));
+  const std::chrono::nanoseconds first_stage = time_since(start);
+
+  const QueryText query = text_of(weights.query, rescorer_->config());
+  const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.asked, n);
+  answer->queryTextSource = answer->status == RescoreStatus::no_query_text ? QueryTextSource::none : query.source;
+  answer->times.parse = query.parse;
+  answer->times.first_stage = first_stage;
+  const Log& log = rescorer_->implementation_->log;
+  if (query.source == QueryTextSource::terms) {
+    std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
+      log.warning(
+          "queries carry no text, so the model reads their terms, which is less exact; parse them with "
+          "RescoringQueryParser or set a QueryTextScope (logged once)");
+    });
+  }
+  if (log.wants_debug()) {
+    const StageTimes& times = answer->times;
+    log.debug(fmt::format(
+        "query \"{}\" (text from {}): {} hits, {} rescored, {} without text, {} truncated{}; ms: first stage {:f}, "
+        "fetch {:f}, tokenize {:f}, encode {:f}, combine {:f}",
+        answer->queryText, to_string(query.source), answer->totalHits, answer->rescored, answer->withoutText,
+        answer->truncated, answer->queryTruncated ? ", the query too" : "", in_milliseconds(times.first_stage),
+        in_milliseconds(times.fetch), in_milliseconds(times.tokenize), in_milliseconds(times.encode),
+        in_milliseconds(times.combine)));
+  }
+  return answer;
+}
+
+Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weight, std::int32_t document) {
+  const Weights weights = unwrapped(weight);
+  const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(weights.bm25, document);
+  if (!bm25->isMatch()) return bm25;
+  // One hit beyond the window determines how far the hits beyond it are lowered.
+  const Lucene::TopDocsPtr first =
+      BM25Searcher::search(weights.bm25, Lucene::FilterPtr(), rescorer_->config().rescorer.first_window() + 1);
+  const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),
+                                 [&](const Lucene::ScoreDocPtr& hit) { return hit->doc == document; });
+  if (!found) first->scoreDocs.add(Lucene::newLucene<Lucene::ScoreDoc>(document, bm25->getValue()));
+  const QueryText query = text_of(weights.query, rescorer_->config());
+  return rescorer_->explain(shared_from_this(), first, bm25, query.asked, document);
+}
+
+Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::QueryPtr& query, const RescoredTopDocsPtr& found,
+                                                  std::int32_t document) {
+  const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(BM25Searcher::createWeight(query), document);
+  return rescorer_->explain(found, bm25, document);
+}
+
+}  // namespace relucent

@@ -1,0 +1,297 @@
+#include "relucent/search_session.h"
+
+#include <BooleanQuery.h>
+#include <Explanation.h>
+#include <IndexReader.h>
+#include <LuceneException.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <type_traits>
+
+#include "base/text.h"
+#include "plugin/lucene/index/stored_fields.h"
+#include "plugin/lucene/queries/syntax_problem.h"
+#include "plugin/second_stage/model_text.h"
+#include "relucent/bm25.h"
+#include "relucent/english_analyzer.h"
+#include "relucent/error.h"
+#include "relucent/open_searcher.h"
+#include "relucent/rescored_top_docs.h"
+#include "relucent/rescoring_query_parser.h"
+#include "relucent/rescoring_searcher.h"
+#include "relucent/searcher_manager.h"
+#include "relucent/stop_scope.h"
+#include "relucent/stored_text.h"
+#include "relucent/text_query.h"
+
+namespace relucent {
+namespace {
+
+using Texts = SearchSession::Texts;
+using Clock = std::chrono::steady_clock;
+
+const char* name_of(RescoredHit::Status status) {
+  switch (status) {
+    case RescoredHit::Status::rescored: return "rescored";
+    case RescoredHit::Status::without_text: return "without_text";
+    case RescoredHit::Status::beyond_window: return "beyond_window";
+    case RescoredHit::Status::not_rescored: return "not_rescored";
+  }
+  return "not_rescored";
+}
+
+// Read beyond what is shown, so that a snippet shows that the text continues.
+constexpr std::size_t kMoreBytes = 64;
+
+bool has_no_words(const Lucene::QueryPtr& query) {
+  const auto words = boost::dynamic_pointer_cast<Lucene::BooleanQuery>(query);
+  return words && words->getClauses().empty();
+}
+
+SearchExplanation tree_of(const Lucene::ExplanationPtr& node) {
+  SearchExplanation tree{node->getValue(), to_utf8(node->getDescription()), {}};
+  if (const auto details = node->getDetails()) {
+    for (const Lucene::ExplanationPtr& detail : details) tree.details.push_back(tree_of(detail));
+  }
+  return tree;
+}
+
+}  // namespace
+
+struct SearchSession::Implementation {
+  std::string index;
+  Config config;
+  QuerySyntax syntax;
+  Lucene::IndexSearcherPtr searcher;
+
+  // Lucene++'s exceptions say little, so the operation is added to the message.
+  template <typename Work>
+  auto guarded(ErrorKind kind, const std::string& place, const char* operation, const char* remedy, Work&& work) const
+      -> std::invoke_result_t<Work> {
+    try {
+      return work();
+    } catch (const Lucene::LuceneException& error) {
+      throw Error(
+          kind, place,
+          fmt::format("{} failed: {}", operation, to_utf8(const_cast<Lucene::LuceneException&>(error).getError())),
+          remedy);
+    }
+  }
+
+  RescoreQueryPtr parse(std::string_view text) const {
+    if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
+    try {
+      RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
+                                  make_analyzer(config.first_stage));
+      return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
+    } catch (const Lucene::LuceneException& error) {
+      const std::string message = to_utf8(const_cast<Lucene::LuceneException&>(error).getError());
+      throw Error(ErrorKind::usage, "query", "cannot be parsed: " + syntax_problem(to_utf8(to_lucene(text)), message),
+                  "escape special characters with \\, or search for plain words");
+    }
+  }
+
+  void describe(const Lucene::TopDocsPtr& found, SearchResult& result) const {
+    result.total_hits = found->totalHits;
+    const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
+    if (!rescored) return;
+    result.rescored = rescored->rescored;
+    result.without_text = rescored->withoutText;
+    result.truncated = rescored->truncated;
+    result.encoded = rescored->encoded;
+    result.cached = rescored->cached;
+    result.query_truncated = rescored->queryTruncated;
+    result.status = to_string(rescored->status);
+    result.degraded = rescored->degraded;
+    result.reason = rescored->reason;
+    const std::chrono::nanoseconds parse = result.times.parse;  // of the user's syntax, too
+    result.times = rescored->times;
+    result.times.parse = parse;
+    for (const StageReport& stage : rescored->stages) {
+      result.stages.push_back({stage.scorer, stage.rescored, stage.cached, stage.times});
+    }
+    result.by_earlier_stages =
+        !result.stages.empty() && result.stages.size() < config.rescorer.effective_stages().size();
+  }
+
+  /// The id, and the text if one is asked for; of a long one at least the first `end` bytes.
+  std::vector<WantedField> wanted_fields(Texts texts, std::size_t end) const {
+    std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
+    if (texts == Texts::none) return wanted;
+    for (const std::string& field : config.index.fields_read()) {
+      wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
+      // More than is shown, so that a snippet shows that the text continues.
+      if (texts == Texts::beginnings) wanted.back().at_most = std::max(kTextBeginning, end) + kMoreBytes;
+    }
+    return wanted;
+  }
+
+  /// Sets the passage's text, if texts are asked for.
+  void show(const std::vector<std::optional<std::string>>& values, SearchPassage& passage) const {
+    const std::vector<std::string> fields = config.index.fields_read();
+    const auto field = std::find(fields.begin(), fields.end(), passage.field) - fields.begin() + 1;
+    if (static_cast<std::size_t>(field) >= values.size()) return;
+    const std::string text = values[static_cast<std::size_t>(field)].value_or("");
+    passage.text = text.substr(std::min(passage.begin, text.size()), passage.end - passage.begin);
+    passage.ends_field = text.find_first_not_of(" \t\r\n\f\v", passage.end) == std::string::npos;
+  }
+
+  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts,
+                   const StopSignal& stop) const {
+    SearchHit hit;
+    hit.document = found->doc;
+    hit.rank = hit.first_stage_rank = rank;
+    hit.score = hit.first_stage_score = found->score;
+    hit.status = "not_rescored";
+    if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(found)) {
+      hit.first_stage_rank = rescored->firstStageRank;
+      hit.first_stage_score = rescored->firstStageScore;
+      hit.status = name_of(rescored->status);
+      hit.logit = rescored->logit;
+      hit.stage_logits = rescored->stageLogits;
+      hit.truncated = rescored->truncated;
+      if (const auto& passage = rescored->passage) {
+        hit.passage = {passage->field, {}, passage->bytes.begin, passage->bytes.end};
+      }
+    }
+    const std::vector<WantedField> wanted = wanted_fields(texts, hit.passage ? hit.passage->end : 0);
+    std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, stop);
+    if (values[0].value_or("").empty()) {
+      throw Error(ErrorKind::usage, index,
+                  fmt::format("document {} has no stored field \"{}\"", found->doc, config.index.id_field),
+                  "set [index] id_field in a profile to the stored field that holds the documents' ids");
+    }
+    hit.id = *std::move(values[0]);
+    if (hit.passage) show(values, *hit.passage);
+    hit.text = join_fields(std::span(values).subspan(1), stop).text;
+    return hit;
+  }
+
+  bool has_id(std::int32_t document, const std::string& id, const StoredFields& stored, const StopSignal& stop) const {
+    return stored.read(document, wanted_fields(Texts::none, 0), stop).front() == id;
+  }
+
+  SearchExplanation explanation_of(const RescoreQueryPtr& query, const Lucene::TopDocsPtr& found,
+                                   std::int32_t document) const {
+    const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(searcher);
+    const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
+    return tree_of(rescoring && rescored ? rescoring->explain(query, rescored, document)
+                                         : searcher->explain(query, document));
+  }
+};
+
+SearchSession::SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax)
+    : implementation_(std::make_unique<Implementation>()) {
+  auto& self = *implementation_;
+  self.index = index.empty() ? config.index.path : index.string();
+  self.config = config;
+  self.syntax = syntax;
+  self.searcher = openSearcher(index, config);
+}
+
+SearchSession::SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax)
+    : implementation_(std::make_unique<Implementation>()) {
+  auto& self = *implementation_;
+  self.index = std::move(index);
+  self.config = *searcher.config;
+  self.syntax = syntax;
+  self.searcher = searcher.searcher;
+}
+
+SearchSession::~SearchSession() = default;
+
+std::vector<std::string> SearchSession::notices() const {
+  std::vector<std::string> notices;
+  if (const auto bm25 = boost::dynamic_pointer_cast<BM25Searcher>(implementation_->searcher)) {
+    notices.push_back(bm25->notice());
+  }
+  if (const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher)) {
+    for (const RescoringStage& stage : rescoring->rescorer().stages()) notices.push_back(stage.scorer->warning());
+  }
+  std::erase(notices, "");
+  return notices;
+}
+
+std::string SearchSession::scorer() const {
+  const auto searcher = boost::dynamic_pointer_cast<RescoringSearcher>(implementation_->searcher);
+  if (!searcher) return {};
+  const auto line = [](const RescoringStage& stage) {
+    const std::string notice = stage.scorer->notice();
+    return stage.scorer->describe() + (notice.empty() ? "" : "; " + notice);
+  };
+  return join(searcher->rescorer().stages(), "\n", line);
+}
+
+SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts,
+                                   const Selection& selection) const {
+  const auto& self = *implementation_;
+  if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
+    throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
+  }
+  const auto start = Clock::now();
+  SearchResult result;
+  result.query = query;
+  result.rescoring = self.config.rescorer.enabled;
+  if (result.rescoring) result.status = to_string(RescoreStatus::no_hits);
+  const RescoreQueryPtr parsed = self.parse(query);
+  result.times.parse = time_since(start);
+  result.no_words = has_no_words(parsed->inner());
+  if (result.no_words) return result;
+  self.guarded(ErrorKind::io, self.index, "searching", "check the index with `relucent verify`", [&] {
+    const auto searching = Clock::now();
+    const Lucene::TopDocsPtr found = self.searcher->search(parsed, n);
+    result.times.first_stage = time_since(searching);
+    self.describe(found, result);
+    // At a deadline, the hits that were found are still answered.
+    StopSignal stop;
+    if (const StopSignal* const outer = StopScope::current()) stop.stop = outer->stop;
+    std::int64_t rank = 0;
+    const StoredFields stored(self.searcher->getIndexReader());
+    for (const auto& hit : found->scoreDocs) {
+      ++rank;
+      if (!selection.id.empty() && !self.has_id(hit->doc, selection.id, stored, stop)) continue;
+      result.hits.push_back(self.hit_of(hit, rank, stored, texts, stop));
+      if (selection.explain) result.hits.back().explanation = self.explanation_of(parsed, found, hit->doc);
+    }
+  });
+  result.total = time_since(start);
+  return result;
+}
+
+std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::unordered_set<std::string>& ids) const {
+  const auto& self = *implementation_;
+  return self.guarded(ErrorKind::io, self.index, "reading texts", "check the index with `relucent verify`", [&] {
+    std::unordered_map<std::string, std::string> texts;
+    const Lucene::IndexReaderPtr reader = self.searcher->getIndexReader();
+    const StoredFields stored(reader);
+    const std::vector<WantedField> id_alone = self.wanted_fields(Texts::none, 0),
+                                   wanted = self.wanted_fields(Texts::whole, 0);
+    const StopSignal never;
+    for (std::int32_t i = 0; i < reader->maxDoc() && texts.size() < ids.size(); ++i) {
+      if (reader->isDeleted(i)) continue;
+      const std::string id = stored.read(i, id_alone, never).front().value_or("");
+      if (!ids.contains(id) || texts.contains(id)) continue;
+      auto values = stored.read(i, wanted, never);
+      texts[id] = join_fields(std::span(values).subspan(1), never).text;
+    }
+    return texts;
+  });
+}
+
+SearchExplanation SearchSession::explain(std::string_view query, std::int32_t document) const {
+  const auto& self = *implementation_;
+  const RescoreQueryPtr parsed = self.parse(query);
+  return self.guarded(ErrorKind::io, self.index, "explaining", "check the index with `relucent verify`",
+                      [&] { return tree_of(self.searcher->explain(parsed, document)); });
+}
+
+CollectionStatistics SearchSession::statistics(std::string_view query) const {
+  const auto& self = *implementation_;
+  const RescoreQueryPtr parsed = self.parse(query);
+  if (has_no_words(parsed->inner())) return {};
+  return boost::dynamic_pointer_cast<BM25Searcher>(self.searcher)->statistics_of(parsed);
+}
+
+}  // namespace relucent

@@ -1,0 +1,218 @@
+#include "relucent/searcher_manager.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "plugin/index_format/segments_file.h"
+#include "plugin/lucene/errors.h"
+#include "plugin/lucene/index/open_index.h"
+#include "plugin/lucene/search/searcher_parts.h"
+#include "relucent/error.h"
+#include "relucent/model/cross_encoder.h"
+
+namespace relucent {
+
+/// A scorer and what it was made of.
+struct MadeScorer {
+  std::shared_ptr<const Scorer> scorer;
+  RescorerConfig settings;
+  std::string files;
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The settings that a scorer may read, as far as it is known which ones.
+RescorerConfig settings_of_scorer(RescorerConfig settings) {
+  settings.stages.clear();
+  static const std::string built_in = RescorerConfig().module;
+  if (settings.module != built_in) return settings;
+  const RescorerConfig defaults;
+  settings.enabled = defaults.enabled;
+  settings.window = defaults.window;
+  settings.score_mode = defaults.score_mode;
+  settings.query_weight = defaults.query_weight;
+  settings.rescore_weight = defaults.rescore_weight;
+  settings.normalize = defaults.normalize;
+  settings.min_score = defaults.min_score;
+  settings.timeout = defaults.timeout;
+  settings.missing_embeddings = defaults.missing_embeddings;
+  settings.missing_graphs = defaults.missing_graphs;
+  settings.find_passages = defaults.find_passages;
+  return settings;
+}
+
+/// The names and states of the files that a scorer was made of: another state may be another model.
+std::string files_of_scorer(const RescorerConfig& settings) {
+  const auto state_of = [](const fs::path& file) {
+    struct stat state = {};
+    if (stat(file.c_str(), &state) != 0) return fmt::format("{} ?\n", file.string());
+    return fmt::format("{} {} {} {}.{}\n", file.string(), state.st_ino, state.st_size, state.st_mtim.tv_sec,
+                       state.st_mtim.tv_nsec);
+  };
+  std::string states;
+  if (settings.module != RescorerConfig().module) states += state_of(settings.module);
+  std::set<fs::path> files;
+  std::error_code error;
+  const fs::path folder = settings.model.empty() ? default_model() : fs::path(settings.model);
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    files.insert(entry->path());
+  }
+  for (const fs::path& file : files) states += state_of(file);
+  return states;
+}
+
+/// Whether a writer may be writing the newest commit just now: its list of segments exists before it is whole. A writer
+/// that was killed leaves its lock, too, but writes no more.
+bool is_being_committed(const fs::path& folder) {
+  constexpr auto longest = std::chrono::minutes(1);
+  std::error_code unknown;
+  if (!fs::exists(folder / "write.lock", unknown)) return false;
+  const std::vector<std::string> lists = segments_files(folder);
+  if (lists.empty()) return false;
+  const auto written = fs::last_write_time(folder / lists.front(), unknown);
+  return unknown || fs::file_time_type::clock::now() - written < longest;
+}
+
+/// Scorers that are loaded already serve again.
+std::vector<MadeScorer> scorers_for(const Config& config, const std::vector<MadeScorer>& loaded) {
+  std::vector<MadeScorer> scorers;
+  for (const RescorerConfig& stage : config.rescorer.effective_stages()) {
+    MadeScorer made{nullptr, settings_of_scorer(stage), files_of_scorer(stage)};
+    const auto same = std::ranges::find_if(
+        loaded, [&](const MadeScorer& one) { return one.settings == made.settings && one.files == made.files; });
+    made.scorer = same != loaded.end() ? same->scorer : make_scorer(stage);
+    scorers.push_back(std::move(made));
+  }
+  return scorers;
+}
+
+}  // namespace
+
+struct SearcherManager::Implementation {
+  explicit Implementation(fs::path given) : index(std::move(given)) {}
+
+  const fs::path index;  ///< as given: empty for [index] path
+  std::mutex refreshing;
+  // Of the thread that refreshes:
+  std::string commits;  ///< commits_state() before the opening
+  OpenedIndex opened;
+  std::vector<MadeScorer> scorers;
+  mutable std::mutex mutex;
+  ManagedSearcher current;  ///< of the mutex; written only by the thread that refreshes
+
+  fs::path folder(const Config& config) const { return folder_to_search(index, config); }
+
+  void put_in_place(ManagedSearcher next) {
+    next.commit = opened.commit;
+    next.number = current.number + 1;
+    const std::lock_guard lock(mutex);
+    std::swap(current, next);  // the old one is closed without the mutex
+  }
+
+  void start(const std::shared_ptr<const Config>& config, const RescorerSource& rescorer, OpenedIndex newest,
+             std::string commits_before) {
+    ManagedSearcher next;
+    next.config = config;
+    next.searcher = make_searcher(newest.reader, *config, folder(*config), [&] { return next.rescorer = rescorer(); });
+    opened = std::move(newest);
+    commits = std::move(commits_before);
+    put_in_place(std::move(next));
+  }
+
+  bool refresh() {
+    const std::shared_ptr<const Config> config = current.config;
+    const fs::path place = folder(*config);
+    return with_errors(place.string(), "refreshing the searcher", [&] {
+      std::string now = commits_state(place);
+      if (now == commits) return false;
+      OpenedIndex newest = open_index(place, config->index.verify, opened);
+      if (newest.reader == opened.reader) {
+        if (!newest.damage.empty()) {
+          if (is_being_committed(place) || commits_state(place) != now) return false;
+          throw Error(ErrorKind::invalid_data, place.string(),
+                      fmt::format("a newer commit is damaged or was never finished ({}); the searcher stays at {}",
+                                  newest.damage, opened.commit),
+                      "commit again, or restore the index from a copy");
+        }
+        commits = std::move(now);
+        return false;
+      }
+      start(
+          config, [&] { return current.rescorer; }, std::move(newest), std::move(now));
+      return true;
+    });
+  }
+};
+
+SearcherManager::SearcherManager(const fs::path& index, const Config& config)
+    : implementation_(std::make_unique<Implementation>(index)) {
+  reload(config);
+}
+
+SearcherManager::SearcherManager(const fs::path& index, std::shared_ptr<const Rescorer> rescorer)
+    : implementation_(std::make_unique<Implementation>(index)) {
+  if (!rescorer) throw Error(ErrorKind::usage, "SearcherManager", "the rescorer is null", "pass a rescorer");
+  auto& self = *implementation_;
+  const auto config = std::make_shared<const Config>(rescorer->config());
+  const fs::path place = self.folder(*config);
+  with_errors(place.string(), "opening a searcher", [&] {
+    for (const RescoringStage& stage : rescorer->stages()) {
+      self.scorers.push_back({stage.scorer, settings_of_scorer(stage.config), files_of_scorer(stage.config)});
+    }
+    std::string commits = commits_state(place);
+    self.start(
+        config, [&] { return rescorer; }, open_index(place, config->index.verify), std::move(commits));
+  });
+}
+
+SearcherManager::~SearcherManager() = default;
+
+ManagedSearcher SearcherManager::acquire() const {
+  const std::lock_guard lock(implementation_->mutex);
+  return implementation_->current;
+}
+
+bool SearcherManager::maybeRefresh() {
+  const std::unique_lock lock(implementation_->refreshing, std::try_to_lock);
+  return lock.owns_lock() && implementation_->refresh();
+}
+
+bool SearcherManager::maybeRefreshBlocking() {
+  const std::lock_guard lock(implementation_->refreshing);
+  return implementation_->refresh();
+}
+
+void SearcherManager::reload(const Config& config) {
+  check_config(config);
+  auto& self = *implementation_;
+  const std::lock_guard lock(self.refreshing);
+  const fs::path place = self.folder(config);
+  with_errors(place.string(), "opening a searcher", [&] {
+    std::string commits = commits_state(place);
+    std::vector<MadeScorer> scorers;
+    const auto rescorer = [&] {
+      scorers = scorers_for(config, self.scorers);
+      std::vector<std::shared_ptr<const Scorer>> made;
+      for (const MadeScorer& one : scorers) made.push_back(one.scorer);
+      return std::make_shared<const Rescorer>(config, std::move(made));
+    };
+    OpenedIndex newest = open_index(place, config.index.verify);
+    self.start(std::make_shared<const Config>(config), rescorer, std::move(newest), std::move(commits));
+    self.scorers = std::move(scorers);
+    // With the scorers' caches, which a Rescorer adds.
+    if (const auto& made = self.current.rescorer) {
+      for (std::size_t i = 0; i < self.scorers.size(); ++i) self.scorers[i].scorer = made->stages()[i].scorer;
+    }
+  });
+}
+
+}  // namespace relucent

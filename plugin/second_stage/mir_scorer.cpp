@@ -1,0 +1,92 @@
+#include "plugin/second_stage/mir_scorer.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "model/mir/passage_model.h"
+#include "plugin/second_stage/device_fallback.h"
+#include "plugin/second_stage/encoder_options.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+std::shared_ptr<const PassageModel> load_mir(const RescorerConfig& config, const BackendOptions& options) {
+  refuse_text_keys(config, "a MIR", "reads passages as its config.json says");
+  return PassageModel::load(config.model, options);
+}
+
+class MirScorer final : public Scorer {
+ public:
+  explicit MirScorer(const RescorerConfig& config)
+      : models_(config, [config](const BackendOptions& options) { return load_mir(config, options); }),
+        form_(models_.needed_encoder()) {}
+
+  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+             const StopSignal& stop) const override {
+    timed_score(query, candidates, scores, stop);
+  }
+
+  ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
+                           std::span<CandidateScore> scores, const StopSignal& stop) const override {
+    std::vector<std::string> names;
+    std::vector<DocumentGraph> graphs;
+    for (const Candidate& candidate : candidates) {
+      names.push_back(fmt::format("document \"{}\"", candidate.id));
+      if (!candidate.graph) {
+        throw Error(ErrorKind::unsupported, names.back(), "has no graph, and a MIR cannot score without",
+                    "search an index with graphs, which `relucent graphs` makes; for `relucent rerank`, name the index "
+                    "that the candidates come from with --index");
+      }
+      graphs.push_back(decode_graph(form_->graph_settings(), *candidate.graph, "the graph of " + names.back()));
+    }
+    std::vector<GraphedDocument> documents;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      GraphedDocument& document = documents.emplace_back();
+      document.text = candidates[i].text;
+      document.graph = &graphs[i];
+      document.name = names[i];
+      if (!candidates[i].tokens) continue;
+      document.ids = candidates[i].tokens->ids;
+      document.all_ids = candidates[i].tokens->all;
+    }
+    const auto [passages, reason] =
+        models_.score([&](const PassageModel& model) { return model.score(query, documents, stop); }, stop);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const PassageScore& of = passages.documents.at(i);
+      scores[i] = {of.logit.value_or(0), of.tokens, of.truncated, passages.query_truncated};
+      scores[i].unreadable = !of.logit;
+    }
+    return {passages.times, reason};
+  }
+
+  std::uint64_t tokenizer() const override { return form_->tokenizer().fingerprint(); }
+
+  bool cacheable() const override { return true; }
+
+  const PassageModel* passage_model() const override { return form_.get(); }
+
+  std::string describe() const override {
+    const auto model = models_.encoder();
+    if (!model) return "MIR, not loaded: " + models_.problem();
+    const GraphSettings& settings = form_->graph_settings();
+    return fmt::format("MIR {} on {}, passages of {} word pieces of at most {}",
+                       model->checkpoint().lexically_normal().string(), relucent::describe(model->backend()),
+                       settings.window, settings.max_document_tokens);
+  }
+
+  std::string notice() const override { return models_.notice(); }
+
+ private:
+  DeviceFallback<PassageModel> models_;
+  std::shared_ptr<const PassageModel> form_;  // for what all of them have in common: settings and tokenizer
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> make_mir_scorer(const RescorerConfig& config) {
+  return std::make_shared<MirScorer>(config);
+}
+
+}  // namespace relucent

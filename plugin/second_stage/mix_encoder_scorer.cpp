@@ -1,0 +1,76 @@
+#include "plugin/second_stage/mix_encoder_scorer.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "plugin/second_stage/device_fallback.h"
+#include "plugin/second_stage/encoder_options.h"
+#include "relucent/model/mix_encoder.h"
+
+namespace relucent {
+namespace {
+
+std::shared_ptr<const MixEncoder> load_mix_encoder(const RescorerConfig& config, const BackendOptions& options) {
+  refuse_text_keys(config, "a MixEncoder", "reads each text once, up to the candidate_max_length of its config.json");
+  return MixEncoder::load(config.model, options);
+}
+
+class MixEncoderScorer final : public Scorer {
+ public:
+  explicit MixEncoderScorer(const RescorerConfig& config)
+      : encoders_(config, [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
+    const auto encoder = encoders_.needed_encoder();
+    shape_ = {encoder->fingerprint(), encoder->rows(), encoder->hidden()};
+  }
+
+  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+             const StopSignal& stop) const override {
+    timed_score(query, candidates, scores, stop);
+  }
+
+  ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
+                           std::span<CandidateScore> scores, const StopSignal& stop) const override {
+    std::vector<MixCandidate> texts;
+    texts.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) texts.push_back({candidate.text, candidate.embedding});
+    const auto [mixed, reason] =
+        encoders_.score([&](const MixEncoder& encoder) { return encoder.score(query, texts, stop); }, stop);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const MixScore& of = mixed.candidates.at(i);
+      scores[i] = {of.score, of.tokens, of.truncated, mixed.query_truncated};
+    }
+    return {mixed.times, reason};
+  }
+
+  EmbeddingShape embedding_shape() const override { return shape_; }
+
+  void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
+              const StopSignal& stop) const override {
+    encoders_.needed_encoder()->encode(texts, embeddings, stop);
+  }
+
+  bool cacheable() const override { return true; }
+
+  std::string describe() const override {
+    const auto encoder = encoders_.encoder();
+    if (!encoder) return "MixEncoder, not loaded: " + encoders_.problem();
+    return fmt::format("MixEncoder {} on {}, candidates of at most {} tokens in {} {}",
+                       encoder->checkpoint().lexically_normal().string(), relucent::describe(encoder->backend()),
+                       encoder->max_length(), encoder->rows(), encoder->rows() == 1 ? "vector" : "vectors");
+  }
+
+  std::string notice() const override { return encoders_.notice(); }
+
+ private:
+  DeviceFallback<MixEncoder> encoders_;
+  EmbeddingShape shape_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> make_mix_encoder_scorer(const RescorerConfig& config) {
+  return std::make_shared<MixEncoderScorer>(config);
+}
+
+}  // namespace relucent
