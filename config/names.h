@@ -42,14 +42,14 @@ struct Names<MissingEmbeddings> {
 };
 
 template <>
-struct Names<LongDocumentMode> {
-  static constexpr std::array<std::pair<LongDocumentMode, std::string_view>, 6> kAll{
-      {{LongDocumentMode::truncate, "truncate"},
-       {LongDocumentMode::maxp, "maxp"},
-       {LongDocumentMode::firstp, "firstp"},
-       {LongDocumentMode::sump, "sump"},
-       {LongDocumentMode::avgp, "avgp"},
-       {LongDocumentMode::topk, "topk"}}};
+struct Names<LongDocuments> {
+  static constexpr std::array<std::pair<LongDocuments, std::string_view>, 6> kAll{
+      {{LongDocuments::truncate, "truncate"},
+       {LongDocuments::maxp, "maxp"},
+       {LongDocuments::firstp, "firstp"},
+       {LongDocuments::sump, "sump"},
+       {LongDocuments::avgp, "avgp"},
+       {LongDocuments::topk, "topk"}}};
 };
 
 template <>

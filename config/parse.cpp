@@ -45,7 +45,8 @@ Value value_of(const toml::node& node, Type type) {
   return {};
 }
 
-void read_key(const Key& key, const toml::node& node, std::string_view name, Config& config) {
+/// The key's value, which is_allowed.
+Value read_value(const Key& key, const toml::node& node, std::string_view name) {
   const Value value = value_of(node, key.type);
   if (std::holds_alternative<std::monostate>(value)) {
     toml_error(name, node.source(),
@@ -56,7 +57,7 @@ void read_key(const Key& key, const toml::node& node, std::string_view name, Con
     toml_error(name, node.source(), fmt::format("{} = {} is not allowed", key.name, to_toml_value(value)),
                key.remedy(value));
   }
-  key.set(config, value);
+  return value;
 }
 
 /// Receives each mistake; may throw it, which ends the reading.
@@ -82,28 +83,28 @@ using Places = std::map<std::pair<std::size_t, const Key*>, Place>;
 void read_stage(const toml::table& table, std::string_view name, Config& config, Places& places, const Report& report) {
   std::vector<std::string> names;
   for (const auto& key : schema()) {
-    if (is_key_of_stages(key)) names.push_back(key.name);
+    if (key.set_of_stage) names.push_back(key.name);
   }
-  Config stage = as_config(config.rescorer);
+  StageConfig stage = config.rescorer;
   const auto read = [&](const toml::key& written, const toml::node& value) {
     const Key* const found = find_key("rescorer", written.str());
     if (found == nullptr) {
       toml_error(name, written.source(), fmt::format("unknown key \"{}\" in [[rescorer.{}]]", written.str(), kStages),
                  did_you_mean(written.str(), names));
     }
-    if (!is_key_of_stages(*found)) {
+    if (!found->set_of_stage) {
       toml_error(name, written.source(), fmt::format("{} holds for all stages", found->name),
                  "set it in [rescorer], above the first [[rescorer.stages]]");
     }
     Place& place = places[{config.rescorer.stages.size() + 1, found}];
     place.source = value.source();
-    read_key(*found, value, name, stage);
+    found->set_of_stage(stage, read_value(*found, value, name));
     place.sound = true;
   };
   for (const auto& [written, value] : in_order(table)) {
     read_part(report, [&, key = written, node = value] { read(*key, *node); });
   }
-  config.rescorer.stages.push_back(std::move(stage.rescorer));
+  config.rescorer.stages.push_back(std::move(stage));
 }
 
 /// Each stage has the values of [rescorer], read before, except for the keys that it sets itself.
@@ -150,7 +151,7 @@ void read_section(const toml::key& section, const toml::node& node, std::string_
     }
     Place& place = places[{0, found}];
     place.source = value.source();
-    read_key(*found, value, name, config);
+    found->set(config, read_value(*found, value, name));
     place.sound = true;
   };
   const toml::node* stages = nullptr;
@@ -210,19 +211,16 @@ Config parse_config(std::string_view toml_text, std::string_view name) {
 Config load_config(const std::filesystem::path& file) {
   Config result = parse_config(config::read_toml_file(file), file.string());
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  const auto resolve = [&](Config& paths_of) {
-    for (const auto& key : config::schema()) {
-      if (!key.is_path) continue;
-      const std::string path = std::get<std::string>(key.get(paths_of));
-      if (path.empty() || path == config::kBuiltInModule || std::filesystem::path(path).is_absolute()) continue;
-      key.set(paths_of, (folder / path).lexically_normal().string());
-    }
+  const auto resolved = [&](const config::Value& value) -> std::string {
+    const std::string& path = std::get<std::string>(value);
+    if (path.empty() || path == config::kBuiltInModule || std::filesystem::path(path).is_absolute()) return path;
+    return (folder / path).lexically_normal().string();
   };
-  resolve(result);
-  for (RescorerConfig& stage : result.rescorer.stages) {
-    Config paths_of = config::as_config(stage);
-    resolve(paths_of);
-    stage = std::move(paths_of.rescorer);
+  for (const auto& key : config::schema()) {
+    if (!key.is_path) continue;
+    key.set(result, resolved(key.get(result)));
+    if (!key.set_of_stage) continue;
+    for (StageConfig& stage : result.rescorer.stages) key.set_of_stage(stage, resolved(key.get_of_stage(stage)));
   }
   return result;
 }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <type_traits>
+#include <utility>
 
 #include "base/text.h"
 #include "config/names.h"
@@ -43,11 +45,29 @@ std::string plain(double value) {
   return std::string(buffer, end);
 }
 
+Key key_of(std::string section, std::string name, Type type, std::string allowed, std::string meaning) {
+  return {std::move(section), std::move(name), type, std::move(allowed), std::move(meaning), false, {}, {}, {}};
+}
+
+/// `access` is a function from Config& to the key's field, or one from StageConfig& too, of a key that stages have.
+template <class Access, class Read, class Write>
+void bind_field(Key& key, Access access, Read read, Write write) {
+  key.get = [=](const Config& config) -> Value { return read(std::as_const(access(const_cast<Config&>(config)))); };
+  key.set = [=](Config& config, const Value& value) { write(access(config), value); };
+  if constexpr (std::is_invocable_v<Access, StageConfig&>) {
+    key.get_of_stage = [=](const StageConfig& stage) -> Value {
+      return read(std::as_const(access(const_cast<StageConfig&>(stage))));
+    };
+    key.set_of_stage = [=](StageConfig& stage, const Value& value) { write(access(stage), value); };
+  }
+}
+
 template <class Access>
 Key switch_key(std::string section, std::string name, Access access, std::string meaning) {
-  Key key{std::move(section), std::move(name), Type::boolean, "true | false", std::move(meaning), false, {}, {}, {}};
-  key.get = [access](const Config& config) -> Value { return access(const_cast<Config&>(config)); };
-  key.set = [access](Config& config, const Value& value) { access(config) = std::get<bool>(value); };
+  Key key = key_of(std::move(section), std::move(name), Type::boolean, "true | false", std::move(meaning));
+  bind_field(
+      key, access, [](bool field) -> Value { return field; },
+      [](bool& field, const Value& value) { field = std::get<bool>(value); });
   key.is_allowed = [](const Value&) { return true; };
   return key;
 }
@@ -55,11 +75,9 @@ Key switch_key(std::string section, std::string name, Access access, std::string
 // For std::int32_t, std::optional<std::int32_t> and durations, which are counted in their own unit.
 template <class Access>
 Key whole_number_key(std::string section, std::string name, Access access, WholeNumber range, std::string meaning) {
-  std::string allowed = fmt::format("whole number, {} to {}", range.low, range.high);
-  Key key{
-      std::move(section), std::move(name), Type::integer, std::move(allowed), std::move(meaning), false, {}, {}, {}};
-  key.get = [access](const Config& config) -> Value {
-    const auto& field = access(const_cast<Config&>(config));
+  Key key = key_of(std::move(section), std::move(name), Type::integer,
+                   fmt::format("whole number, {} to {}", range.low, range.high), std::move(meaning));
+  const auto read = [](const auto& field) -> Value {
     if constexpr (requires { field.has_value(); }) {
       if (!field) return {};
       return static_cast<std::int64_t>(*field);
@@ -69,14 +87,14 @@ Key whole_number_key(std::string section, std::string name, Access access, Whole
       return static_cast<std::int64_t>(field);
     }
   };
-  key.set = [access](Config& config, const Value& value) {
-    auto& field = access(config);
+  const auto write = [](auto& field, const Value& value) {
     if constexpr (requires { field.count(); }) {
       field = std::remove_reference_t<decltype(field)>(std::get<std::int64_t>(value));
     } else {
       field = static_cast<std::int32_t>(std::get<std::int64_t>(value));
     }
   };
+  bind_field(key, access, read, write);
   key.is_allowed = [range](const Value& value) {
     const std::int64_t number = std::get<std::int64_t>(value);
     return number >= range.low && number <= range.high;
@@ -88,11 +106,10 @@ Key whole_number_key(std::string section, std::string name, Access access, Whole
 template <class Access>
 Key number_key(std::string section, std::string name, Access access, Number range, std::string meaning) {
   const bool bounded = range.high < std::numeric_limits<double>::max();
-  std::string allowed =
-      bounded ? fmt::format("number, {} to {}", plain(range.low), plain(range.high)) : "finite number";
-  Key key{std::move(section), std::move(name), Type::number, std::move(allowed), std::move(meaning), false, {}, {}, {}};
-  key.get = [access](const Config& config) -> Value {
-    const auto& field = access(const_cast<Config&>(config));
+  Key key = key_of(std::move(section), std::move(name), Type::number,
+                   bounded ? fmt::format("number, {} to {}", plain(range.low), plain(range.high)) : "finite number",
+                   std::move(meaning));
+  const auto read = [](const auto& field) -> Value {
     if constexpr (requires { field.has_value(); }) {
       if (!field) return {};
       return *field;
@@ -100,7 +117,7 @@ Key number_key(std::string section, std::string name, Access access, Number rang
       return field;
     }
   };
-  key.set = [access](Config& config, const Value& value) { access(config) = std::get<double>(value); };
+  bind_field(key, access, read, [](auto& field, const Value& value) { field = std::get<double>(value); });
   key.is_allowed = [range](const Value& value) {
     const double number = std::get<double>(value);
     return std::isfinite(number) && number >= range.low && number <= range.high;
@@ -110,9 +127,11 @@ Key number_key(std::string section, std::string name, Access access, Number rang
 
 template <class Access>
 Key text_key(std::string section, std::string name, Access access, const Text& rule, std::string meaning) {
-  Key key{std::move(section), std::move(name), Type::text, rule.allowed, std::move(meaning), rule.is_path, {}, {}, {}};
-  key.get = [access](const Config& config) -> Value { return access(const_cast<Config&>(config)); };
-  key.set = [access](Config& config, const Value& value) { access(config) = std::get<std::string>(value); };
+  Key key = key_of(std::move(section), std::move(name), Type::text, rule.allowed, std::move(meaning));
+  key.is_path = rule.is_path;
+  bind_field(
+      key, access, [](const std::string& field) -> Value { return field; },
+      [](std::string& field, const Value& value) { field = std::get<std::string>(value); });
   key.is_allowed = [passes = rule.passes](const Value& value) {
     const auto& text = std::get<std::string>(value);
     return text.find('\0') == std::string::npos && passes(text);
@@ -123,17 +142,13 @@ Key text_key(std::string section, std::string name, Access access, const Text& r
 // For a list of names, unset if empty.
 template <class Access>
 Key names_key(std::string section, std::string name, Access access, std::string allowed, std::string meaning) {
-  Key key{std::move(section), std::move(name), Type::texts, std::move(allowed), std::move(meaning), false, {}, {}, {}};
-  key.get = [access](const Config& config) -> Value {
-    const std::vector<std::string>& names = access(const_cast<Config&>(config));
-    if (names.empty()) return {};
-    return names;
-  };
-  key.set = [access](Config& config, const Value& value) {
-    access(config) = std::get<std::vector<std::string>>(value);
-  };
+  Key key = key_of(std::move(section), std::move(name), Type::texts, std::move(allowed), std::move(meaning));
+  using Names = std::vector<std::string>;
+  bind_field(
+      key, access, [](const Names& field) -> Value { return field.empty() ? Value() : Value(field); },
+      [](Names& field, const Value& value) { field = std::get<Names>(value); });
   key.is_allowed = [](const Value& value) {
-    const auto& names = std::get<std::vector<std::string>>(value);
+    const auto& names = std::get<Names>(value);
     const auto is_name = [](const std::string& one) { return !one.empty() && one.find('\0') == std::string::npos; };
     return !names.empty() && std::all_of(names.begin(), names.end(), is_name) &&
            std::set(names.begin(), names.end()).size() == names.size();
@@ -146,13 +161,10 @@ Key choice_key(std::string section, std::string name, Access access, std::string
   using Enum = std::remove_reference_t<decltype(access(std::declval<Config&>()))>;
   std::vector<std::string> names;
   for (const auto& entry : Names<Enum>::kAll) names.emplace_back(entry.second);
-  Key key{std::move(section), std::move(name), Type::text, join(names, " | "), std::move(meaning), false, {}, {}, {}};
-  key.get = [access](const Config& config) -> Value {
-    return std::string(name_of(access(const_cast<Config&>(config))));
-  };
-  key.set = [access](Config& config, const Value& value) {
-    access(config) = value_named<Enum>(std::get<std::string>(value)).value();
-  };
+  Key key = key_of(std::move(section), std::move(name), Type::text, join(names, " | "), std::move(meaning));
+  bind_field(
+      key, access, [](Enum field) -> Value { return std::string(name_of(field)); },
+      [](Enum& field, const Value& value) { field = value_named<Enum>(std::get<std::string>(value)).value(); });
   key.is_allowed = [](const Value& value) { return value_named<Enum>(std::get<std::string>(value)).has_value(); };
   key.suggest = [names](const std::string& wrong) { return suggest_name(wrong, names); };
   return key;
@@ -160,19 +172,11 @@ Key choice_key(std::string section, std::string name, Access access, std::string
 
 template <class Access>
 Key device_key(std::string section, std::string name, Access access, std::string meaning) {
-  Key key{std::move(section),
-          std::move(name),
-          Type::text,
-          "auto | ref | cpu | cuda:N | cuda",
-          std::move(meaning),
-          false,
-          {},
-          {},
-          {}};
-  key.get = [access](const Config& config) -> Value { return to_string(access(const_cast<Config&>(config))); };
-  key.set = [access](Config& config, const Value& value) {
-    access(config) = parse_device(std::get<std::string>(value));
-  };
+  Key key =
+      key_of(std::move(section), std::move(name), Type::text, "auto | ref | cpu | cuda:N | cuda", std::move(meaning));
+  bind_field(
+      key, access, [](const Device& field) -> Value { return to_string(field); },
+      [](Device& field, const Value& value) { field = parse_device(std::get<std::string>(value)); });
   key.is_allowed = [](const Value& value) { return device_from(std::get<std::string>(value)).has_value(); };
   key.suggest = suggest_device;
   return key;
@@ -181,6 +185,14 @@ Key device_key(std::string section, std::string name, Access access, std::string
 // A field of the configuration, as a function from Config& to a reference.
 #define FIELD(path) \
   [](Config & config) -> auto& { return config.path; }
+// A field that each stage has.
+#define STAGE_FIELD(name)                        \
+  [](auto& config) -> auto& {                    \
+    if constexpr (requires { config.rescorer; }) \
+      return config.rescorer.name;               \
+    else                                         \
+      return config.name;                        \
+  }
 
 std::vector<Key> make_schema() {
   const auto is_name = [](const std::string& value) { return !value.empty(); };
@@ -215,50 +227,50 @@ std::vector<Key> make_schema() {
                        "The program's default number of hits."),
 
       switch_key("rescorer", "enabled", FIELD(rescorer.enabled), "false gives plain BM25 and loads no model."),
-      text_key("rescorer", "module", FIELD(rescorer.module),
+      text_key("rescorer", "module", STAGE_FIELD(module),
                {fmt::format("{} | a shared object's path", kBuiltInModule), is_name, true},
                "What scores the candidates: the built-in cross-encoder or your own module."),
-      text_key("rescorer", "model", FIELD(rescorer.model), any_path("a folder's path, or empty"),
+      text_key("rescorer", "model", STAGE_FIELD(model), any_path("a folder's path, or empty"),
                "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
       device_key(
-          "rescorer", "device", FIELD(rescorer.device),
+          "rescorer", "device", STAGE_FIELD(device),
           "Where the model runs; auto uses a GPU if one works, else the CPU; cuda:N is GPU number N, cuda spreads "
           "queries over all GPUs of the same kind as the first; ref is slow reference code."),
       choice_key(
-          "rescorer", "fallback_device", FIELD(rescorer.fallback_device),
+          "rescorer", "fallback_device", STAGE_FIELD(fallback_device),
           "What scores if the GPU is absent or fails (the result is marked degraded): the CPU, whose model is loaded "
           "at the first failure, or nothing, so that on_error decides."),
       choice_key(
-          "rescorer", "precision", FIELD(rescorer.precision),
+          "rescorer", "precision", STAGE_FIELD(precision),
           "The precision of the model's computation; auto is the fastest within the documented tolerances. fp16 and "
           "tf32 need a GPU, int8 needs the CPU."),
-      whole_number_key("rescorer", "threads", FIELD(rescorer.threads), {0, kMaxThreads},
+      whole_number_key("rescorer", "threads", STAGE_FIELD(threads), {0, kMaxThreads},
                        "Threads of the CPU backend; 0 is every core this process may use."),
-      whole_number_key("rescorer", "window", FIELD(rescorer.window), {1, 100'000},
+      whole_number_key("rescorer", "window", STAGE_FIELD(window), {1, 100'000},
                        "The rescore window: how many first-stage hits are rescored, whatever page is requested."),
-      whole_number_key("rescorer", "max_length", FIELD(rescorer.max_length), {0, 1'000'000},
+      whole_number_key("rescorer", "max_length", STAGE_FIELD(max_length), {0, 1'000'000},
                        "Maximum input length in tokens, including the query; 0 is the checkpoint's value."),
       whole_number_key(
-          "rescorer", "max_query_length", FIELD(rescorer.max_query_length), {0, 1'000'000},
+          "rescorer", "max_query_length", STAGE_FIELD(max_query_length), {0, 1'000'000},
           "Maximum number of word pieces of a query; a number larger than the input removes the limit; 0 is the "
           "checkpoint's limit, if it has one."),
-      whole_number_key("rescorer", "attention_window", FIELD(rescorer.attention_window), {-1, 1'000'000},
+      whole_number_key("rescorer", "attention_window", STAGE_FIELD(attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
-      choice_key("rescorer", "pattern", FIELD(rescorer.pattern),
+      choice_key("rescorer", "pattern", STAGE_FIELD(pattern),
                  "The attention pattern; checkpoint keeps the model's own. full has no window; in the others a "
                  "document's tokens "
                  "see attention_window (unset: the checkpoint's, or else 64, or 4 in sparse) to each side: longformer; "
                  "qds, with "
                  "a token before each sentence that sees all; sparse, whose query sees itself alone."),
       choice_key(
-          "rescorer", "score_mode", FIELD(rescorer.score_mode),
+          "rescorer", "score_mode", STAGE_FIELD(score_mode),
           "How first-stage score and logit are combined: replace takes only the logit, total the weighted sum, avg "
           "half of it, multiply the product, max and min the larger and the smaller."),
-      number_key("rescorer", "query_weight", FIELD(rescorer.query_weight), weight,
+      number_key("rescorer", "query_weight", STAGE_FIELD(query_weight), weight,
                  "Weight of the first-stage score (no effect in replace)."),
-      number_key("rescorer", "rescore_weight", FIELD(rescorer.rescore_weight), weight, "Weight of the logit."),
+      number_key("rescorer", "rescore_weight", STAGE_FIELD(rescore_weight), weight, "Weight of the logit."),
       choice_key(
-          "rescorer", "normalize", FIELD(rescorer.normalize),
+          "rescorer", "normalize", STAGE_FIELD(normalize),
           "Applied to both scores before weighting: minmax maps the window's scores to 0..1, sigmoid each score x "
           "to 1/(1+exp(-x))."),
       number_key("rescorer", "min_score", FIELD(rescorer.min_score), any_finite,
@@ -271,36 +283,36 @@ std::vector<Key> make_schema() {
           "After a failure or a missed deadline: first_stage returns BM25's order, previous_stage that of the stages "
           "that had finished (BM25's if none had), both marked degraded; fail raises the error."),
       choice_key(
-          "rescorer", "missing_embeddings", FIELD(rescorer.missing_embeddings),
+          "rescorer", "missing_embeddings", STAGE_FIELD(missing_embeddings),
           "If the model encodes documents ahead of searches (a MixEncoder) and the index has no embedding of a hit: "
           "error fails, naming the command to run; encode encodes the hit's text during the search."),
       choice_key(
-          "rescorer", "long_documents", FIELD(rescorer.long_documents),
+          "rescorer", "long_documents", STAGE_FIELD(long_documents),
           "How to score a document that is too long: truncate cuts it, maxp takes its best chunk, firstp its first, "
           "sump the sum of its chunks, avgp their mean, topk the mean of its top_chunks best."),
       choice_key(
-          "rescorer", "chunk_by", FIELD(rescorer.chunk_by),
+          "rescorer", "chunk_by", STAGE_FIELD(chunk_by),
           "Where chunks end: tokens is after chunk word pieces, one chunk every stride; sentences is at the end of a "
           "sentence, as many as fit into chunk word pieces (stride then has no effect)."),
-      whole_number_key("rescorer", "chunk", FIELD(rescorer.chunk), {1, 1'000'000},
+      whole_number_key("rescorer", "chunk", STAGE_FIELD(chunk), {1, 1'000'000},
                        "Word pieces of a document per chunk (all but truncate)."),
-      whole_number_key("rescorer", "stride", FIELD(rescorer.stride), {1, 1'000'000},
+      whole_number_key("rescorer", "stride", STAGE_FIELD(stride), {1, 1'000'000},
                        "Word pieces from the start of one chunk to the start of the next; at most chunk."),
       whole_number_key(
-          "rescorer", "max_chunks", FIELD(rescorer.max_chunks), {0, 1'000'000},
+          "rescorer", "max_chunks", STAGE_FIELD(max_chunks), {0, 1'000'000},
           "Maximum number of chunks read per document (maxp, sump, avgp, topk); keep_chunks says which. 0 is all."),
-      choice_key("rescorer", "keep_chunks", FIELD(rescorer.keep_chunks),
+      choice_key("rescorer", "keep_chunks", STAGE_FIELD(keep_chunks),
                  "Which chunks max_chunks keeps: query keeps the first and those that share most with the query; first "
                  "keeps the first ones."),
-      whole_number_key("rescorer", "top_chunks", FIELD(rescorer.top_chunks), {1, 1'000'000},
+      whole_number_key("rescorer", "top_chunks", STAGE_FIELD(top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
-      choice_key("rescorer", "missing_graphs", FIELD(rescorer.missing_graphs),
+      choice_key("rescorer", "missing_graphs", STAGE_FIELD(missing_graphs),
                  "Of a MIR, for segments of the index without stored graphs (`relucent graphs`): error refuses, make "
                  "makes their graphs at each search."),
       switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
                  "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
                  "long ones again."),
-      whole_number_key("rescorer", "cache_mb", FIELD(rescorer.cache_mb), {0, 1'000'000},
+      whole_number_key("rescorer", "cache_mb", STAGE_FIELD(cache_mb), {0, 1'000'000},
                        "Megabytes (2^20 bytes) of memory for scores, so that the same query and text need not be "
                        "scored again; about 14,000 scores per megabyte. 0 keeps none."),
 
@@ -355,6 +367,7 @@ std::vector<Key> make_schema() {
 }
 
 #undef FIELD
+#undef STAGE_FIELD
 
 }  // namespace
 
@@ -387,32 +400,43 @@ const Key* find_key(std::string_view section, std::string_view name) {
   return nullptr;
 }
 
-bool is_key_of_stages(const Key& key) {
-  static const std::set<std::string_view> of_all_stages = {"enabled", "min_score", "timeout_ms", "on_error",
-                                                           "find_passages"};
-  return key.section == "rescorer" && !of_all_stages.contains(key.name);
-}
-
-Config as_config(const RescorerConfig& stage) {
-  Config config;
-  config.rescorer = stage;
-  config.rescorer.stages.clear();
-  return config;
-}
-
 std::string section_name(const Key& key, std::size_t stage) {
   return stage == 0 ? key.section : fmt::format("{}.{} {}", key.section, kStages, stage);
 }
 
 namespace {
 
-std::vector<Conflict> conflicts_of_stages(const std::vector<RescorerConfig>& stages) {
+std::vector<Conflict> conflicts_of(const StageConfig& config, std::size_t stage) {
   std::vector<Conflict> all;
+  const bool has_window = config.attention_window.value_or(-1) >= 0;
+  if (config.attention_window && config.pattern != PatternChoice::checkpoint &&
+      has_window != (config.pattern != PatternChoice::full)) {
+    all.push_back(
+        {find_key("rescorer", "attention_window"), stage,
+         fmt::format("attention_window = {} contradicts the pattern", *config.attention_window),
+         "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"});
+  }
+  if (config.stride > config.chunk) {
+    all.push_back({find_key("rescorer", "stride"), stage,
+                   fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
+                               config.stride, config.chunk),
+                   "set stride to at most chunk"});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Conflict> find_conflicts(const Config& config) {
+  std::vector<Conflict> all = conflicts_of(config.rescorer, 0);
+  if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
+    all.push_back({find_key("index", "text_fields"), 0,
+                   fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
+                   "set one of them: text_field for one field, text_fields for several"});
+  }
+  const std::vector<StageConfig>& stages = config.rescorer.stages;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    for (Conflict& found : find_conflicts(as_config(stages[i]))) {
-      found.stage = i + 1;
-      all.push_back(std::move(found));
-    }
+    for (Conflict& found : conflicts_of(stages[i], i + 1)) all.push_back(std::move(found));
     if (i > 0 && stages[i].window > stages[i - 1].window) {
       all.push_back({find_key("rescorer", "window"), i + 1,
                      fmt::format("window = {} is above the window of the stage before, {}", stages[i].window,
@@ -423,56 +447,15 @@ std::vector<Conflict> conflicts_of_stages(const std::vector<RescorerConfig>& sta
   return all;
 }
 
-}  // namespace
-
-std::vector<Conflict> find_conflicts(const Config& config) {
-  std::vector<Conflict> all;
-  const bool has_window = config.rescorer.attention_window.value_or(-1) >= 0;
-  if (config.rescorer.attention_window && config.rescorer.pattern != PatternChoice::checkpoint &&
-      has_window != (config.rescorer.pattern != PatternChoice::full)) {
-    all.push_back(
-        {find_key("rescorer", "attention_window"), 0,
-         fmt::format("attention_window = {} contradicts the pattern", *config.rescorer.attention_window),
-         "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"});
-  }
-  if (config.rescorer.stride > config.rescorer.chunk) {
-    all.push_back({find_key("rescorer", "stride"), 0,
-                   fmt::format("stride = {} is above chunk = {}, so words between chunks would never be read",
-                               config.rescorer.stride, config.rescorer.chunk),
-                   "set stride to at most chunk"});
-  }
-  if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
-    all.push_back({find_key("index", "text_fields"), 0,
-                   fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
-                   "set one of them: text_field for one field, text_fields for several"});
-  }
-  for (Conflict& found : conflicts_of_stages(config.rescorer.stages)) all.push_back(std::move(found));
-  return all;
-}
-
 }  // namespace relucent::config
 
 namespace relucent {
-
-std::vector<RescorerConfig> RescorerConfig::effective_stages() const {
-  if (stages.empty()) return {*this};
-  std::vector<RescorerConfig> effective = stages;
-  for (RescorerConfig& stage : effective) {
-    stage.enabled = enabled;
-    stage.min_score = &stage == &effective.back() ? min_score : std::nullopt;
-    stage.timeout = timeout;
-    stage.on_error = on_error;
-    stage.find_passages = find_passages;
-    stage.stages.clear();
-  }
-  return effective;
-}
 
 std::string_view to_string(ScoreMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(Normalize value) noexcept { return config::name_of(value); }
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
 std::string_view to_string(MissingEmbeddings value) noexcept { return config::name_of(value); }
-std::string_view to_string(LongDocumentMode value) noexcept { return config::name_of(value); }
+std::string_view to_string(LongDocuments value) noexcept { return config::name_of(value); }
 std::string_view to_string(ChunkBy value) noexcept { return config::name_of(value); }
 std::string_view to_string(KeepChunks value) noexcept { return config::name_of(value); }
 std::string_view to_string(IndexCheck value) noexcept { return config::name_of(value); }

@@ -17,7 +17,7 @@ using Value = std::variant<std::monostate, bool, std::int64_t, double, std::stri
 enum class Type { boolean, integer, number, text, texts };
 
 /// One key of the schema. These entries drive parsing, checking, writing and the documentation; key names appear
-/// nowhere else.
+/// nowhere else. A key that StageConfig has a field for may also stand in [[rescorer.stages]].
 struct Key {
   std::string section, name;
   Type type;
@@ -25,7 +25,9 @@ struct Key {
   std::string meaning;
   bool is_path = false;  ///< relative paths in a profile are resolved against its folder
   std::function<Value(const Config&)> get;
-  std::function<void(Config&, const Value&)> set;  ///< the value has the key's type and is_allowed
+  std::function<void(Config&, const Value&)> set;              ///< the value has the key's type and is_allowed
+  std::function<Value(const StageConfig&)> get_of_stage = {};  ///< both are empty if a key holds for all stages
+  std::function<void(StageConfig&, const Value&)> set_of_stage = {};
   std::function<bool(const Value&)> is_allowed;
   std::function<std::string(const std::string& wrong)> suggest = {};  ///< "did you mean ..."; for names alone
 
@@ -37,10 +39,6 @@ struct Key {
 const std::vector<Key>& schema();
 /// The key's entry, or nullptr if there is none.
 const Key* find_key(std::string_view section, std::string_view name);
-/// Whether [[rescorer.stages]] may have this key. The others of [rescorer] hold for all stages.
-bool is_key_of_stages(const Key& key);
-/// The stage as a configuration of its own, for the functions of its keys.
-Config as_config(const RescorerConfig& stage);
 inline constexpr std::string_view kStages = "stages";
 inline constexpr std::size_t kMaxStages = 8;
 /// What a section is for: the comment above it.

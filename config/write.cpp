@@ -56,8 +56,7 @@ std::string to_toml_value(const Value& value) {
 namespace {
 
 /// "KEY = VALUE", or a comment if it is not set.
-std::string line_of(const config::Key& key, const Config& config) {
-  const config::Value value = key.get(config);
+std::string line_of(const config::Key& key, const config::Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return fmt::format("# {} = (unset)\n", key.name);
   return fmt::format("{} = {}\n", key.name, config::to_toml_value(value));
 }
@@ -67,20 +66,17 @@ std::string stages_of(const Config& config) {
   for (std::size_t i = 0; i < config.rescorer.stages.size(); ++i) {
     out += fmt::format("\n# Stage {} of {}.\n[[rescorer.{}]]\n", i + 1, config.rescorer.stages.size(), config::kStages);
     for (const auto& key : config::schema()) {
-      if (config::is_key_of_stages(key)) out += line_of(key, config::as_config(config.rescorer.stages[i]));
+      if (key.get_of_stage) out += line_of(key, key.get_of_stage(config.rescorer.stages[i]));
     }
   }
   return out;
 }
 
 /// Throws Error `usage` naming the key. `stage`: from 1; 0: not a stage.
-void check_values(const Config& config, std::size_t stage) {
-  for (const auto& key : config::schema()) {
-    const config::Value value = key.get(config);
-    if (std::holds_alternative<std::monostate>(value) || key.is_allowed(value)) continue;
-    throw Error(ErrorKind::usage, fmt::format("[{}] {}", config::section_name(key, stage), key.name),
-                config::to_toml_value(value) + " is not allowed", key.remedy(value));
-  }
+void check_value(const config::Key& key, const config::Value& value, std::size_t stage) {
+  if (std::holds_alternative<std::monostate>(value) || key.is_allowed(value)) return;
+  throw Error(ErrorKind::usage, fmt::format("[{}] {}", config::section_name(key, stage), key.name),
+              config::to_toml_value(value) + " is not allowed", key.remedy(value));
 }
 
 }  // namespace
@@ -95,7 +91,7 @@ std::string to_toml(const Config& config) {
       out += fmt::format("# {}\n[{}]\n", config::section_meaning(section), section);
     }
     out += fmt::format("# {} ({})\n", key.meaning, key.allowed);
-    out += line_of(key, config);
+    out += line_of(key, key.get(config));
   }
   return out;
 }
@@ -113,9 +109,13 @@ const std::vector<ConfigKey>& config_keys() {
 }
 
 void check_config(const Config& config) {
-  check_values(config, 0);
+  for (const auto& key : config::schema()) check_value(key, key.get(config), 0);
   const auto& stages = config.rescorer.stages;
-  for (std::size_t i = 0; i < stages.size(); ++i) check_values(config::as_config(stages[i]), i + 1);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const auto& key : config::schema()) {
+      if (key.get_of_stage) check_value(key, key.get_of_stage(stages[i]), i + 1);
+    }
+  }
   if (stages.size() > config::kMaxStages) {
     throw Error(ErrorKind::usage, fmt::format("[[rescorer.{}]]", config::kStages),
                 fmt::format("there are {} stages", stages.size()), fmt::format("use at most {}", config::kMaxStages));

@@ -44,8 +44,9 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     bad_option(fmt::format("attention_window {} is out of range", *options.attention_window),
                "give 0 or more tokens, or -1 for no window");
   }
-  const bool wants_window = options.pattern && *options.pattern != NamedPattern::full;
-  if (options.pattern && options.attention_window && (*options.attention_window >= 0) != wants_window) {
+  const bool wants_window = options.pattern != PatternChoice::full;
+  if (options.pattern != PatternChoice::checkpoint && options.attention_window &&
+      (*options.attention_window >= 0) != wants_window) {
     bad_option(fmt::format("attention_window {} contradicts the pattern", *options.attention_window),
                "give no window with the pattern full, and 0 or more tokens with any other one");
   }
@@ -77,11 +78,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
         max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
         max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit),
         prompt_(std::move(checkpoint.prompt)) {
-    if (options.attention_window && !options.pattern) {
+    if (options.attention_window && options.pattern == PatternChoice::checkpoint) {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
     }
-    if (options.pattern == NamedPattern::qds) {
+    if (options.pattern == PatternChoice::qds) {
       // Without a token of its own, what separates query and document stands before sentences, too.
       const PairTemplate& pair = tokenizer_->pair_template();
       input_.sentence_start = pair.sentence ? *pair.sentence : pair.after.front();
@@ -107,7 +108,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::int32_t max_query_length() const noexcept override { return max_query_length_; }
 
  private:
-  bool by_sentences() const { return options_.by_sentences && options_.long_documents != LongDocuments::truncate; }
+  bool by_sentences() const {
+    return options_.chunk_by == ChunkBy::sentences && options_.long_documents != LongDocuments::truncate;
+  }
   std::span<const std::int32_t> document_ids(const PairDocument& document, std::size_t limit,
                                              std::vector<std::int32_t>& room, const StopSignal& stop) const;
   /// The most pieces of a query that are read with any document.
@@ -204,7 +207,7 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
   scores.query_truncated = over_limit || all.size() > places();
   scores.query_tokens = static_cast<std::int32_t>(documents.empty() ? std::min(all.size(), places()) : 0);
   std::optional<ChunkChoice> choice;
-  if (options_.max_chunks > 0 && !options_.first_chunks) {
+  if (options_.max_chunks > 0 && options_.keep_chunks == KeepChunks::query) {
     // As many pieces as are read with a chunk.
     choice.emplace(all.first(std::min(all.size(), places() / 2)), tokenizer_->vocabulary_size(),
                    static_cast<std::size_t>(options_.max_chunks));
@@ -218,7 +221,7 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
     PairScore& score = scores.documents[i];
     const std::size_t count = chunks.size();
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
-    if (options_.first_chunks && options_.max_chunks > 0) {
+    if (options_.keep_chunks == KeepChunks::first && options_.max_chunks > 0) {
       chunks.resize(std::min(chunks.size(), static_cast<std::size_t>(options_.max_chunks)));
     }
     score.truncated = chunks.size() < count || chunks.back().begin + chunks.back().size < ids.size();
@@ -309,8 +312,8 @@ std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::pa
   }
   check_options(options, read);
   std::string warning;
-  if (options.pattern) {
-    FamilyConfiguration changed = with_pattern(read.config, *options.pattern, options.attention_window);
+  if (options.pattern != PatternChoice::checkpoint) {
+    FamilyConfiguration changed = with_pattern(read.config, options.pattern, options.attention_window);
     if (changed.description.stacks != read.configuration.description.stacks) {
       warning = fmt::format(
           "{}: the attention pattern is not the one that config.json names, so unless the model was "

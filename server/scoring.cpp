@@ -42,7 +42,7 @@ std::string absolute_path(const std::string& path) {
 
 namespace {
 
-void make_absolute(RescorerConfig& stage) {
+void make_absolute(StageConfig& stage) {
   stage.model = absolute_path(stage.model);
   if (stage.module.find('/') != std::string::npos) stage.module = absolute_path(stage.module);
 }
@@ -52,16 +52,16 @@ void make_absolute(RescorerConfig& stage) {
 Config with_absolute_paths(Config config) {
   config.index.path = absolute_path(config.index.path);
   make_absolute(config.rescorer);
-  for (RescorerConfig& stage : config.rescorer.stages) make_absolute(stage);
+  for (StageConfig& stage : config.rescorer.stages) make_absolute(stage);
   return config;
 }
 
 ModelInfo model_info(const Config& config, const Scorer& scorer) {
-  const RescorerConfig stage = config.rescorer.effective_stages().back();
+  const StageConfig stage = config.rescorer.effective_stages().back();
   ModelInfo info;
   const std::string line = scorer.describe();
   info.description = without_paths(line);
-  const bool built_in = stage.module == RescorerConfig().module;
+  const bool built_in = stage.module == ScorerConfig().module;
   const std::filesystem::path given = built_in ? stage.model : stage.module;
   const std::filesystem::path named = given.empty() ? default_model() : given;
   const std::filesystem::path folder = named.has_filename() ? named : named.parent_path();

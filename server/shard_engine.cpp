@@ -183,7 +183,7 @@ class ShardEngine final : public Engine {
     for (const SearchHit& hit : before) {
       candidates.push_back({hit.id, hit.text, hit.first_stage_score, static_cast<std::int32_t>(hit.first_stage_rank)});
     }
-    const RescoredCandidates rescored = rescore_candidates(stages_, order.query, candidates, stop);
+    const RescoredCandidates rescored = rescore_candidates(config_.rescorer, stages_, order.query, candidates, stop);
     describe(rescored, result);
     for (const CombinedHit& combined : rescored.order) {
       SearchHit& hit = result.hits.emplace_back(before[combined.index]);

@@ -22,7 +22,7 @@ std::set<std::string> words_of(std::string_view text) {
 
 class WordOverlap : public relucent::Scorer {
  public:
-  explicit WordOverlap(const relucent::RescorerConfig&) {}
+  explicit WordOverlap(const relucent::ScorerConfig&) {}
 
   void score(std::string_view query, std::span<const relucent::Candidate> candidates,
              std::span<relucent::CandidateScore> scores, const relucent::StopSignal&) const override {

@@ -51,24 +51,18 @@ bool reset_peak_memory() {
   return out.good();
 }
 
-CrossEncoderOptions options_of(const RescorerConfig& config, std::int32_t threads) {
+CrossEncoderOptions options_of(const ScorerConfig& config, std::int32_t threads) {
   CrossEncoderOptions options;
   options.backend.device = config.device;
   options.backend.precision = config.precision;
   options.backend.threads = threads > 0 ? threads : config.threads;
   options.attention_window = config.attention_window;
-  switch (config.pattern) {
-    case PatternChoice::checkpoint: break;
-    case PatternChoice::full: options.pattern = NamedPattern::full; break;
-    case PatternChoice::longformer: options.pattern = NamedPattern::longformer; break;
-    case PatternChoice::qds: options.pattern = NamedPattern::qds; break;
-    case PatternChoice::sparse: options.pattern = NamedPattern::sparse; break;
-  }
+  options.pattern = config.pattern;
   return options;
 }
 
 /// The device and the precision.
-std::string device_of(const RescorerConfig& config) {
+std::string device_of(const ScorerConfig& config) {
   return to_string(config.device) + " " + to_string(config.precision);
 }
 
@@ -97,7 +91,7 @@ CostPoint measure(const std::filesystem::path& model, CrossEncoderOptions option
   options.max_length = length;
   options.max_query_length = costs.query_tokens;
   const auto encoder = CrossEncoder::load(model, options);
-  const int sentence = options.pattern == NamedPattern::qds ? kSentenceTokens : 0;
+  const int sentence = options.pattern == PatternChoice::qds ? kSentenceTokens : 0;
   const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens, sentence);
   const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
   CostPoint point;
@@ -202,7 +196,7 @@ std::optional<double> number_in(std::string cell) {
 /// A row whose model is there.
 struct MeasuredRow {
   std::size_t number = 0;  // in the experiment
-  RescorerConfig config;
+  ScorerConfig config;
   std::filesystem::path model;
   std::optional<CostCache> cache = {};
   std::vector<std::optional<CostPoint>> points = {};  // by length

@@ -56,9 +56,9 @@ std::string devices_here(const Device& wanted) {
 }
 
 // The keys of [rescorer] without their comments.
-std::string settings_text(const RescorerConfig& stage) {
+std::string settings_text(const SecondStageConfig& rescorer) {
   Config shown;
-  shown.rescorer = stage;
+  shown.rescorer = rescorer;
   shown.rescorer.model.clear();
   shown.rescorer.threads = 0;
   shown.rescorer.timeout = {};
@@ -74,7 +74,7 @@ std::string settings_text(const RescorerConfig& stage) {
   return text;
 }
 
-std::string module_hash(const RescorerConfig& stage) {
+std::string module_hash(const ScorerConfig& stage) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(stage.module, ignored)) return "";
   return fmt::format("module {}\n", to_hex(checksum_of_file(stage.module)));
@@ -125,12 +125,15 @@ std::uint64_t hash_of_program() {
   return sum;
 }
 
-std::string description_of_scoring(const RescorerConfig& config) {
+std::string description_of_scoring(const SecondStageConfig& config) {
   std::string text = fmt::format("relucent {}\ncode {}\n", version(), to_hex(hash_of_program()));
-  for (const RescorerConfig& stage : config.effective_stages()) {
+  SecondStageConfig alone = config;
+  alone.stages.clear();
+  for (const StageConfig& stage : config.effective_stages()) {
+    static_cast<StageConfig&>(alone) = stage;
     const std::filesystem::path folder = stage.model.empty() ? default_model() : std::filesystem::path(stage.model);
     text += fmt::format("model {}\ndevices {}\n{}{}", to_hex(hash_of_model(folder)), devices_here(stage.device),
-                        module_hash(stage), settings_text(stage));
+                        module_hash(stage), settings_text(alone));
   }
   return text;
 }

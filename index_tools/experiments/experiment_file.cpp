@@ -257,8 +257,8 @@ class Reader {
     }
   }
 
-  RescorerConfig base_config(TomlTable& table, const std::string& file) const {
-    RescorerConfig config;
+  SecondStageConfig base_config(TomlTable& table, const std::string& file) const {
+    SecondStageConfig config;
     try {
       config = load_config((folder_ / file).lexically_normal()).rescorer;
     } catch (const Error& error) {
@@ -299,11 +299,10 @@ class Reader {
     lists.push_back({"length", lengths.size(),
                      [lengths](ExperimentRow& row, std::size_t i) { row.rescorer.max_length = lengths[i]; },
                      [](const ExperimentRow& row) { return fmt::to_string(row.rescorer.max_length); }});
-    std::vector<LongDocumentMode> modes;
-    static constexpr std::pair<std::string_view, LongDocumentMode> kModes[] = {
-        {"truncate", LongDocumentMode::truncate}, {"maxp", LongDocumentMode::maxp},
-        {"firstp", LongDocumentMode::firstp},     {"sump", LongDocumentMode::sump},
-        {"avgp", LongDocumentMode::avgp},         {"topk", LongDocumentMode::topk}};
+    std::vector<LongDocuments> modes;
+    static constexpr std::pair<std::string_view, LongDocuments> kModes[] = {
+        {"truncate", LongDocuments::truncate}, {"maxp", LongDocuments::maxp}, {"firstp", LongDocuments::firstp},
+        {"sump", LongDocuments::sump},         {"avgp", LongDocuments::avgp}, {"topk", LongDocuments::topk}};
     for (const std::string& name : table.texts("long_documents")) {
       const auto* const found =
           std::find_if(std::begin(kModes), std::end(kModes), [&name](const auto& mode) { return mode.first == name; });
@@ -329,7 +328,7 @@ class Reader {
       devices.push_back(parsed(table, "devices", [&name] { return parse_device(name); }));
     lists.push_back({"device", devices.size(),
                      [devices](ExperimentRow& row, std::size_t i) {
-                       for_all_stages(row, [&](RescorerConfig& stage) { stage.device = devices[i]; });
+                       for_all_stages(row, [&](StageConfig& stage) { stage.device = devices[i]; });
                      },
                      [](const ExperimentRow& row) { return to_string(row.rescorer.device); }});
     std::vector<Precision> precisions;
@@ -337,15 +336,15 @@ class Reader {
       precisions.push_back(parsed(table, "precisions", [&name] { return parse_precision(name); }));
     lists.push_back({"precision", precisions.size(),
                      [precisions](ExperimentRow& row, std::size_t i) {
-                       for_all_stages(row, [&](RescorerConfig& stage) { stage.precision = precisions[i]; });
+                       for_all_stages(row, [&](StageConfig& stage) { stage.precision = precisions[i]; });
                      },
                      [](const ExperimentRow& row) { return std::string(to_string(row.rescorer.precision)); }});
     return lists;
   }
 
-  static void for_all_stages(ExperimentRow& row, const std::function<void(RescorerConfig&)>& use) {
+  static void for_all_stages(ExperimentRow& row, const std::function<void(StageConfig&)>& use) {
     use(row.rescorer);
-    for (RescorerConfig& stage : row.rescorer.stages) use(stage);
+    for (StageConfig& stage : row.rescorer.stages) use(stage);
   }
 
   template <typename Parse>

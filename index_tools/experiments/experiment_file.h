@@ -52,7 +52,7 @@ struct ExperimentRow {
   Kind kind = Kind::model;
   std::string series;                                ///< the name without its window: rows of one line of a plot
   std::string model;                                 ///< an ExperimentModel's name
-  RescorerConfig rescorer;                           ///< settings without the model
+  SecondStageConfig rescorer;                        ///< settings without the model
   std::map<std::string, std::filesystem::path> run;  ///< of Kind::runs: a run file per task
   std::vector<std::string> tasks;                    ///< that the row is computed for
 };

@@ -31,7 +31,7 @@ std::vector<ExperimentPart> parts_of(const Experiment& experiment) {
   }
   for (const ExperimentRow& row : experiment.rows) {
     std::set<std::string> models;
-    for (const RescorerConfig& stage : row.rescorer.stages) {
+    for (const StageConfig& stage : row.rescorer.stages) {
       if (stage.model.empty() || !models.insert(stage.model).second) continue;
       const std::string what = fmt::format("a stage's model of row \"{}\"", row.name);
       add(what, stage.model, "").rows = {row.name};
@@ -63,8 +63,8 @@ std::string describe(const ExperimentPart& part) {
   return text;
 }
 
-RescorerConfig resolved(const Experiment& experiment, const ExperimentRow& row) {
-  RescorerConfig config = row.rescorer;
+SecondStageConfig resolved(const Experiment& experiment, const ExperimentRow& row) {
+  SecondStageConfig config = row.rescorer;
   if (row.model.empty()) return config;
   const ExperimentModel& model = experiment.model(row.model);
   config.model = model.or_bundled && !is_there(model.folder) ? std::string() : model.folder.string();

@@ -27,7 +27,7 @@ std::string describe(const ExperimentPart& part);
 
 /// The row's settings with its model's folder, or the bundled checkpoint's if that takes its place. Requires that the
 /// model is not missing.
-RescorerConfig resolved(const Experiment& experiment, const ExperimentRow& row);
+SecondStageConfig resolved(const Experiment& experiment, const ExperimentRow& row);
 
 /// Whether the file or folder exists; false also if that cannot be found out.
 bool is_there(const std::filesystem::path& path);

@@ -38,7 +38,7 @@ struct TaskResult {
 
 /// A row's model and settings.
 struct RowModel {
-  RescorerConfig config;
+  SecondStageConfig config;
   std::string description;  ///< of the scoring; of a MIR without the index
   bool is_mir = false;      ///< or one of the stages is
 };
@@ -212,8 +212,8 @@ class Runner {
   RowModel read_model(const ExperimentRow& row) {
     RowModel model;
     model.config = resolved(e_, row);
-    for (const RescorerConfig& stage : model.config.effective_stages()) {
-      if (stage.module != RescorerConfig().module) continue;
+    for (const StageConfig& stage : model.config.effective_stages()) {
+      if (stage.module != ScorerConfig().module) continue;
       // Says what is wrong with a checkpoint before anything is computed.
       const CheckpointInfo info = inspect_checkpoint(stage.model.empty() ? default_model() : fs::path(stage.model));
       model.is_mir = model.is_mir || info.model_type == "mir";
@@ -323,19 +323,12 @@ class Runner {
   }
 
   ExperimentRun::Rerank reranker_of(const ExperimentRow& row, const ExperimentTask& task) {
-    std::vector<RescoringStage> stages = stages_of(models_.at(row.name).config);
-    if (models_.at(row.name).is_mir) return run_.with_graphs(index_of(task), std::move(stages));
-    return [stages = std::move(stages)](const RerankQuery& query, const StopSignal& stop) {
-      return rescore_candidates(stages, query.text, scorer_candidates(query), stop);
-    };
-  }
-
-  std::vector<RescoringStage> stages_of(RescorerConfig config) {
+    SecondStageConfig config = models_.at(row.name).config;
     // An order that is not the model's would be a wrong result.
     config.on_error = OnError::fail;
     config.timeout = {};
     config.find_passages = false;
-    for (RescorerConfig* stage : all_stages(config)) {
+    for (StageConfig* stage : all_stages(config)) {
       stage->fallback_device = FallbackDevice::none;
       if (run_.threads > 0) stage->threads = run_.threads;
     }
@@ -344,12 +337,15 @@ class Runner {
       const std::string warning = stage.scorer->warning();
       if (!warning.empty() && warnings_.insert(warning).second) run_.note(warning);
     }
-    return stages;
+    if (models_.at(row.name).is_mir) return run_.with_graphs(index_of(task), config, std::move(stages));
+    return [config, stages = std::move(stages)](const RerankQuery& query, const StopSignal& stop) {
+      return rescore_candidates(config, stages, query.text, scorer_candidates(query), stop);
+    };
   }
 
-  static std::vector<RescorerConfig*> all_stages(RescorerConfig& config) {
-    std::vector<RescorerConfig*> all = {&config};
-    for (RescorerConfig& stage : config.stages) all.push_back(&stage);
+  static std::vector<StageConfig*> all_stages(SecondStageConfig& config) {
+    std::vector<StageConfig*> all = {&config};
+    for (StageConfig& stage : config.stages) all.push_back(&stage);
     return all;
   }
 

@@ -26,7 +26,9 @@ struct ExperimentRun {
   /// Reranks a topic's candidates. Throws Error.
   using Rerank = std::function<RescoredCandidates(const RerankQuery&, const StopSignal&)>;
   /// What reranks by stages of which some have a MIR: it makes graphs with the statistics of `index`. Throws Error.
-  std::function<Rerank(const std::filesystem::path& index, std::vector<RescoringStage> stages)> with_graphs;
+  std::function<Rerank(const std::filesystem::path& index, const SecondStageConfig& config,
+                       std::vector<RescoringStage> stages)>
+      with_graphs;
   /// Called once, with the bytes of text that the models will read, and then with what was read so far.
   std::function<void(std::int64_t bytes)> begin = [](std::int64_t) {};
   std::function<void(std::int64_t candidates, std::int64_t bytes)> update = [](std::int64_t, std::int64_t) {};

@@ -53,8 +53,8 @@ void print_summary(const std::string& index, const EncodeSummary& summary) {
 }
 
 /// The first of the profile's scorers that encodes documents ahead.
-std::shared_ptr<const Scorer> encoding_scorer(const RescorerConfig& config) {
-  for (const RescorerConfig& stage : config.effective_stages()) {
+std::shared_ptr<const Scorer> encoding_scorer(const SecondStageConfig& config) {
+  for (const StageConfig& stage : config.effective_stages()) {
     auto scorer = make_scorer(stage);
     if (scorer->embedding_shape().rows > 0) return scorer;
   }
@@ -69,12 +69,12 @@ int run(const EncodeOptions& options) {
     config.rescorer.model = *options.model;
     config.rescorer.stages.clear();
   }
-  const auto set = [&](RescorerConfig& stage) {
+  const auto set = [&](StageConfig& stage) {
     if (options.device) stage.device = parse_device(*options.device);
     if (options.threads) stage.threads = *options.threads;
   };
   set(config.rescorer);
-  for (RescorerConfig& stage : config.rescorer.stages) set(stage);
+  for (StageConfig& stage : config.rescorer.stages) set(stage);
   check_config(config);
   const EncodeSummary summary =
       encode_documents(options.index, config, embedding_numbers(options.precision), options.quiet);

@@ -105,11 +105,12 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
-index_tools::ExperimentRun::Rerank with_graphs(const std::filesystem::path& index, std::vector<RescoringStage> stages) {
+index_tools::ExperimentRun::Rerank with_graphs(const std::filesystem::path& index, const SecondStageConfig& rescorer,
+                                               std::vector<RescoringStage> stages) {
   GraphMakers makers = make_graph_makers(index, {}, stages);
-  return [stages = std::move(stages), makers = std::move(makers)](const index_tools::RerankQuery& query,
-                                                                  const StopSignal& stop) {
-    return rescore_with_graphs(stages, makers, query, stop);
+  return [rescorer, stages = std::move(stages), makers = std::move(makers)](const index_tools::RerankQuery& query,
+                                                                            const StopSignal& stop) {
+    return rescore_with_graphs(rescorer, stages, makers, query, stop);
   };
 }
 

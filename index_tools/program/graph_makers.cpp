@@ -28,8 +28,9 @@ GraphMakers make_graph_makers(const std::filesystem::path& index, const Config& 
   return makers;
 }
 
-RescoredCandidates rescore_with_graphs(std::span<const RescoringStage> stages, const GraphMakers& makers,
-                                       const index_tools::RerankQuery& query, const StopSignal& stop) {
+RescoredCandidates rescore_with_graphs(const SecondStageConfig& config, std::span<const RescoringStage> stages,
+                                       const GraphMakers& makers, const index_tools::RerankQuery& query,
+                                       const StopSignal& stop) {
   const std::vector<Candidate> texts = index_tools::scorer_candidates(query);
   std::vector<double> scores;
   for (const Candidate& candidate : texts) scores.push_back(candidate.first_stage_score);
@@ -43,7 +44,7 @@ RescoredCandidates rescore_with_graphs(std::span<const RescoringStage> stages, c
     }
     return chosen;
   };
-  return rescore_in_stages(stages, query.text, scores, candidates, stop, {});
+  return rescore_in_stages(config, stages, query.text, scores, candidates, stop, {});
 }
 
 }  // namespace relucent::program

@@ -25,7 +25,8 @@ GraphMakers make_graph_makers(const std::filesystem::path& index, const Config& 
                               std::span<const RescoringStage> stages);
 
 /// rescore_candidates() for a query of a rerank file, with graphs that are made when a stage needs them.
-RescoredCandidates rescore_with_graphs(std::span<const RescoringStage> stages, const GraphMakers& makers,
-                                       const index_tools::RerankQuery& query, const StopSignal& stop);
+RescoredCandidates rescore_with_graphs(const SecondStageConfig& config, std::span<const RescoringStage> stages,
+                                       const GraphMakers& makers, const index_tools::RerankQuery& query,
+                                       const StopSignal& stop);
 
 }  // namespace relucent::program

@@ -34,7 +34,7 @@ struct GraphsOptions {
 /// The MIR among the profile's stages.
 std::string model_of(const GraphsOptions& options, const Config& config) {
   if (!options.model.empty()) return options.model;
-  for (const RescorerConfig& stage : config.rescorer.effective_stages()) {
+  for (const StageConfig& stage : config.rescorer.effective_stages()) {
     if (!stage.model.empty() && checkpoint_model_type(stage.model) == "mir") return stage.model;
   }
   throw Error(ErrorKind::usage, "--model", "is missing",

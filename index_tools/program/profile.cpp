@@ -71,7 +71,7 @@ void refuse_keys_of_stages(const ProfileFlags& flags) {
 }
 
 /// How all models are computed.
-void set_computation(const ProfileFlags& flags, RescorerConfig& stage) {
+void set_computation(const ProfileFlags& flags, StageConfig& stage) {
   if (flags.device) stage.device = parse_device(*flags.device);
   if (flags.precision) stage.precision = parse_precision(*flags.precision);
   if (flags.threads) stage.threads = *flags.threads;
@@ -117,7 +117,7 @@ std::vector<Error> errors_of_profile(const std::string& file) {
 Config load_profile(const ProfileFlags& flags, bool whole_window) {
   const Profile profile = read_profile(flags.config);
   Config config = profile.config;
-  RescorerConfig& rescorer = config.rescorer;
+  SecondStageConfig& rescorer = config.rescorer;
   const bool no_window = !states(profile.table, "rescorer", "window");
   if (whole_window && no_window) rescorer.window = kMaxWindow;
   if (!rescorer.stages.empty()) {
@@ -129,7 +129,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = LogLevel::error;
   if (flags.model) rescorer.model = *flags.model;
   set_computation(flags, rescorer);
-  for (RescorerConfig& stage : rescorer.stages) set_computation(flags, stage);
+  for (StageConfig& stage : rescorer.stages) set_computation(flags, stage);
   if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
   if (flags.max_length) rescorer.max_length = *flags.max_length;
   if (flags.max_query_length) rescorer.max_query_length = *flags.max_query_length;

@@ -109,11 +109,11 @@ void count(const RescoredCandidates& rescored, Tally& tally) {
 }
 
 RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& graph_makers, const RerankQuery& query,
-                     const RescorerConfig& config, const std::stop_token& stop, Tally& tally) {
+                     const SecondStageConfig& config, const std::stop_token& stop, Tally& tally) {
   StopSignal signal;
   signal.stop = stop;
   if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
-  RescoredCandidates rescored = rescore_with_graphs(stages, graph_makers, query, signal);
+  RescoredCandidates rescored = rescore_with_graphs(config, stages, graph_makers, query, signal);
   count(rescored, tally);
   RerankedQuery result;
   result.order = std::move(rescored.order);

@@ -67,9 +67,9 @@ void note_degraded(const SearchResult& result, const std::string& query) {
 
 // How to have the whole of long texts read.
 void note_cut_texts(const Config& config) {
-  const std::vector<RescorerConfig> stages = config.rescorer.effective_stages();
-  const bool truncates = std::any_of(stages.begin(), stages.end(), [](const RescorerConfig& stage) {
-    return stage.long_documents == LongDocumentMode::truncate || stage.long_documents == LongDocumentMode::firstp;
+  const std::vector<StageConfig> stages = config.rescorer.effective_stages();
+  const bool truncates = std::any_of(stages.begin(), stages.end(), [](const StageConfig& stage) {
+    return stage.long_documents == LongDocuments::truncate || stage.long_documents == LongDocuments::firstp;
   });
   std::cout.flush();
   std::cerr << "relucent: note: the model read only "

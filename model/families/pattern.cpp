@@ -12,13 +12,14 @@ namespace {
 // cross-encoder's authors (arXiv 2312.17649), and its own.
 constexpr std::int32_t kUsualWindow = 64, kSparseWindow = 4;
 
-AttentionPattern pattern_named(NamedPattern name, std::optional<std::int32_t> window) {
+AttentionPattern pattern_named(PatternChoice name, std::optional<std::int32_t> window) {
   AttentionPattern pattern;
   switch (name) {
-    case NamedPattern::full: break;
-    case NamedPattern::longformer:
-    case NamedPattern::qds: pattern.window = window.value_or(kUsualWindow); break;
-    case NamedPattern::sparse:
+    case PatternChoice::checkpoint:
+    case PatternChoice::full: break;
+    case PatternChoice::longformer:
+    case PatternChoice::qds: pattern.window = window.value_or(kUsualWindow); break;
+    case PatternChoice::sparse:
       pattern.window = window.value_or(kSparseWindow);
       pattern.query_cls = pattern.query_document = false;
       break;
@@ -43,13 +44,13 @@ void add_sentences(EncoderDescription& description) {
   }
 }
 
-FamilyConfiguration with_pattern(const JsonFile& config, NamedPattern pattern, std::optional<std::int32_t> window) {
+FamilyConfiguration with_pattern(const JsonFile& config, PatternChoice pattern, std::optional<std::int32_t> window) {
   JsonFile changed = config;
   if (!window) window = read_attention_pattern(config).window;
   write_attention_pattern(pattern_named(pattern, window), changed);
   const Family& family = find_family(config);
   FamilyConfiguration result = family.read_configuration(changed);
-  if (pattern != NamedPattern::qds) return result;
+  if (pattern != PatternChoice::qds) return result;
   if (result.description.stacks.size() > 1) {
     throw Error(ErrorKind::usage, config.path().string(), "a model with a decoder cannot have the pattern qds",
                 "use pattern = \"full\", \"longformer\" or \"sparse\"");

@@ -5,15 +5,16 @@
 
 #include "model/families/family.h"
 #include "model/formats/json_file.h"
-#include "relucent/model/cross_encoder.h"
+#include "relucent/text_reading.h"
 
 namespace relucent {
 
 /// What the family reads from `config` with another attention pattern than the one that config.json names. `window` as
-/// in CrossEncoderOptions::attention_window; unset: config.json's, or 64 (longformer, qds) or 4 (sparse).
-/// For qds the description has a fourth group, sentences: they see all of the document, and all of it sees them.
-/// Throws Error `usage` for a family whose tokens cannot be divided so, and whatever the family throws.
-FamilyConfiguration with_pattern(const JsonFile& config, NamedPattern pattern, std::optional<std::int32_t> window);
+/// in TextReading::attention_window; unset: config.json's, or 64 (longformer, qds) or 4 (sparse).
+/// `pattern` is not `checkpoint`. For qds the description has a fourth group, sentences: they see all of the document,
+/// and all of it sees them. Throws Error `usage` for a family whose tokens cannot be divided so, and whatever the
+/// family throws.
+FamilyConfiguration with_pattern(const JsonFile& config, PatternChoice pattern, std::optional<std::int32_t> window);
 
 /// Adds the group of sentences to C, Q and D, and its index is kSentences.
 inline constexpr std::int32_t kSentences = 3;

@@ -14,11 +14,13 @@ using CandidateSource = std::function<std::vector<Candidate>(std::size_t stage, 
 
 /// rescore_candidates() with candidates that are fetched when a stage needs them.
 ///
+/// @param config  what holds for all stages: on_error and min_score
 /// @param scores  [hits] of the first stage
 /// @param stages  at least one
 /// @param query   read after the first call of `candidates`, which may set it
-RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, const std::string& query,
-                                     std::span<const double> scores, const CandidateSource& candidates,
-                                     const StopSignal& stop, const CombineRule& combine_rule);
+RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<const RescoringStage> stages,
+                                     const std::string& query, std::span<const double> scores,
+                                     const CandidateSource& candidates, const StopSignal& stop,
+                                     const CombineRule& combine_rule);
 
 }  // namespace relucent

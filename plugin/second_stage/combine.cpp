@@ -42,7 +42,7 @@ double combined(ScoreMode mode, double rescore_term, double first_stage_term) {
 }
 
 std::vector<CombinedHit> rescored_hits(std::span<const double> first_stage_scores,
-                                       std::span<const std::optional<float>> logits, const RescorerConfig& config) {
+                                       std::span<const std::optional<float>> logits, const StageConfig& config) {
   std::vector<CombinedHit> hits;
   std::vector<double> first_stage, second_stage;
   for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -73,7 +73,8 @@ std::vector<CombinedHit> rescored_hits(std::span<const double> first_stage_score
 }  // namespace
 
 std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
-                                 std::span<const std::optional<float>> logits, const RescorerConfig& config) {
+                                 std::span<const std::optional<float>> logits, const StageConfig& config,
+                                 std::optional<double> min_score) {
   if (logits.size() > first_stage_scores.size()) {
     throw Error(ErrorKind::usage, "combine", "there are more logits than hits", "pass at most one logit per hit");
   }
@@ -97,9 +98,9 @@ std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
     hits.push_back(hit);
   }
 
-  if (config.min_score) {
+  if (min_score) {
     // A float like the scores, so that a min_score of 0.7 accepts a score of 0.7F.
-    const auto least = static_cast<float>(*config.min_score);
+    const auto least = static_cast<float>(*min_score);
     const auto lower =
         std::find_if(hits.begin(), hits.end(), [&](const CombinedHit& hit) { return hit.score < least; });
     hits.erase(lower, hits.end());

@@ -15,51 +15,17 @@ PairDocument document_of(const Candidate& candidate) {
           candidate.tokens->all ? PairDocument::Ids::all : PairDocument::Ids::first};
 }
 
-LongDocuments long_documents_of(LongDocumentMode mode) {
-  switch (mode) {
-    case LongDocumentMode::truncate: return LongDocuments::truncate;
-    case LongDocumentMode::maxp: return LongDocuments::maxp;
-    case LongDocumentMode::firstp: return LongDocuments::firstp;
-    case LongDocumentMode::sump: return LongDocuments::sump;
-    case LongDocumentMode::avgp: return LongDocuments::avgp;
-    case LongDocumentMode::topk: return LongDocuments::topk;
-  }
-  return LongDocuments::truncate;
-}
-
-std::optional<NamedPattern> pattern_of(PatternChoice choice) {
-  switch (choice) {
-    case PatternChoice::checkpoint: return std::nullopt;
-    case PatternChoice::full: return NamedPattern::full;
-    case PatternChoice::longformer: return NamedPattern::longformer;
-    case PatternChoice::qds: return NamedPattern::qds;
-    case PatternChoice::sparse: return NamedPattern::sparse;
-  }
-  return std::nullopt;
-}
-
-std::shared_ptr<const CrossEncoder> load_encoder(const RescorerConfig& config, const BackendOptions& backend) {
-  CrossEncoderOptions options;
-  options.backend = backend;
-  options.max_length = config.max_length;
-  options.max_query_length = config.max_query_length;
-  options.attention_window = config.attention_window;
-  options.pattern = pattern_of(config.pattern);
-  options.long_documents = long_documents_of(config.long_documents);
-  options.by_sentences = config.chunk_by == ChunkBy::sentences;
-  options.chunk = config.chunk;
-  options.stride = config.stride;
-  options.max_chunks = config.max_chunks;
-  options.first_chunks = config.keep_chunks == KeepChunks::first;
-  options.top_chunks = config.top_chunks;
-  return CrossEncoder::load(config.model.empty() ? default_model() : std::filesystem::path(config.model), options);
+std::shared_ptr<const CrossEncoder> load_encoder(const ScorerConfig& config, const BackendOptions& backend) {
+  return CrossEncoder::load(config.model.empty() ? default_model() : std::filesystem::path(config.model),
+                            {config, backend});
 }
 
 class CrossEncoderScorer final : public Scorer {
  public:
-  explicit CrossEncoderScorer(const RescorerConfig& config)
+  CrossEncoderScorer(const ScorerConfig& config, OnError on_error)
       : sentences_(config.pattern == PatternChoice::qds),
-        encoders_(config, [config](const BackendOptions& backend) { return load_encoder(config, backend); }) {}
+        encoders_(config, on_error, [config](const BackendOptions& backend) { return load_encoder(config, backend); }) {
+  }
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -117,8 +83,8 @@ class CrossEncoderScorer final : public Scorer {
 
 }  // namespace
 
-std::shared_ptr<const Scorer> make_cross_encoder_scorer(const RescorerConfig& config) {
-  return std::make_shared<CrossEncoderScorer>(config);
+std::shared_ptr<const Scorer> make_cross_encoder_scorer(const ScorerConfig& config, OnError on_error) {
+  return std::make_shared<CrossEncoderScorer>(config, on_error);
 }
 
 }  // namespace relucent

@@ -36,7 +36,7 @@ class DeviceFallback {
   using Load = std::function<std::shared_ptr<const Model>(const BackendOptions&)>;
 
   /// Throws Error. An unavailable GPU is an Error only if fallback_device = "none" and on_error = "fail".
-  DeviceFallback(const RescorerConfig& config, Load load_on);
+  DeviceFallback(const ScorerConfig& config, OnError on_error, Load load_on);
 
   template <typename Scores>
   struct Answer {
@@ -69,7 +69,7 @@ class DeviceFallback {
   void note_answer() const;
   void note_failure(const std::shared_ptr<const Model>& encoder, const Error& error) const;
 
-  RescorerConfig config_;
+  ScorerConfig config_;
   Load load_;
   mutable std::mutex mutex_;             // of the next three
   mutable std::optional<Error> absent_;  // why the configured device has no encoder
@@ -79,7 +79,7 @@ class DeviceFallback {
 };
 
 template <typename Model>
-DeviceFallback<Model>::DeviceFallback(const RescorerConfig& config, Load load_on)
+DeviceFallback<Model>::DeviceFallback(const ScorerConfig& config, OnError on_error, Load load_on)
     : config_(config),
       load_(std::move(load_on)),
       configured_([this] { return load_configured(); }),
@@ -88,7 +88,7 @@ DeviceFallback<Model>::DeviceFallback(const RescorerConfig& config, Load load_on
     configured_.load_now();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::device) throw;
-    if (!may_fall_back() && config_.on_error == OnError::fail) throw;
+    if (!may_fall_back() && on_error == OnError::fail) throw;
     if (may_fall_back()) stand_in_.load_now();
   }
 }

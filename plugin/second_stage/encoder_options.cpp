@@ -6,7 +6,7 @@
 
 namespace relucent {
 
-BackendOptions backend_options(const RescorerConfig& config) {
+BackendOptions backend_options(const ScorerConfig& config) {
   BackendOptions options;
   options.device = config.device;
   options.precision = config.precision;
@@ -14,7 +14,7 @@ BackendOptions backend_options(const RescorerConfig& config) {
   return options;
 }
 
-void refuse_text_keys(const RescorerConfig& config, std::string_view model, std::string_view reads) {
+void refuse_text_keys(const ScorerConfig& config, std::string_view model, std::string_view reads) {
   const auto refuse = [&](const char* key) {
     throw Error(ErrorKind::usage, fmt::format("[rescorer] {}", key), fmt::format("does not apply to {}", model),
                 fmt::format("remove the key: {} {}", model, reads));
@@ -23,7 +23,7 @@ void refuse_text_keys(const RescorerConfig& config, std::string_view model, std:
   if (config.max_query_length != 0) refuse("max_query_length");
   if (config.attention_window) refuse("attention_window");
   if (config.pattern != PatternChoice::checkpoint) refuse("pattern");
-  if (config.long_documents != LongDocumentMode::truncate) refuse("long_documents");
+  if (config.long_documents != LongDocuments::truncate) refuse("long_documents");
 }
 
 }  // namespace relucent

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kBuiltIn = "cross-encoder";
 constexpr const char* kAbiSymbol = "relucent_scorer_abi";
 constexpr const char* kFactorySymbol = "relucent_make_scorer";
-using Factory = Scorer* (*)(const RescorerConfig&);
+using Factory = Scorer* (*)(const ScorerConfig&);
 
 std::string loader_message() {
   const char* message = dlerror();
@@ -33,7 +33,7 @@ void* symbol(void* library, const char* name, const std::string& place) {
   return address;
 }
 
-std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
+std::shared_ptr<const Scorer> load_module(const ScorerConfig& config) {
   const std::string place = std::filesystem::absolute(config.module).lexically_normal().string();
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(place, ignored)) {
@@ -68,7 +68,7 @@ std::shared_ptr<const Scorer> load_module(const RescorerConfig& config) {
 }
 
 /// The model_type of [rescorer] model. Loading a folder that cannot be read says what is wrong with it.
-std::string model_type_of(const RescorerConfig& config) {
+std::string model_type_of(const ScorerConfig& config) {
   if (config.model.empty()) return {};
   try {
     return checkpoint_model_type(config.model);
@@ -79,12 +79,12 @@ std::string model_type_of(const RescorerConfig& config) {
 
 }  // namespace
 
-std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config) {
+std::shared_ptr<const Scorer> make_scorer(const ScorerConfig& config, OnError on_error) {
   if (config.module != kBuiltIn) return load_module(config);
   const std::string type = model_type_of(config);
-  if (type == "mixencoder") return make_mix_encoder_scorer(config);
-  if (type == "mir") return make_mir_scorer(config);
-  return make_cross_encoder_scorer(config);
+  if (type == "mixencoder") return make_mix_encoder_scorer(config, on_error);
+  if (type == "mir") return make_mir_scorer(config, on_error);
+  return make_cross_encoder_scorer(config, on_error);
 }
 
 }  // namespace relucent

@@ -12,15 +12,15 @@
 namespace relucent {
 namespace {
 
-std::shared_ptr<const PassageModel> load_mir(const RescorerConfig& config, const BackendOptions& options) {
+std::shared_ptr<const PassageModel> load_mir(const ScorerConfig& config, const BackendOptions& options) {
   refuse_text_keys(config, "a MIR", "reads passages as its config.json says");
   return PassageModel::load(config.model, options);
 }
 
 class MirScorer final : public Scorer {
  public:
-  explicit MirScorer(const RescorerConfig& config)
-      : models_(config, [config](const BackendOptions& options) { return load_mir(config, options); }),
+  MirScorer(const ScorerConfig& config, OnError on_error)
+      : models_(config, on_error, [config](const BackendOptions& options) { return load_mir(config, options); }),
         form_(models_.needed_encoder()) {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
@@ -85,8 +85,8 @@ class MirScorer final : public Scorer {
 
 }  // namespace
 
-std::shared_ptr<const Scorer> make_mir_scorer(const RescorerConfig& config) {
-  return std::make_shared<MirScorer>(config);
+std::shared_ptr<const Scorer> make_mir_scorer(const ScorerConfig& config, OnError on_error) {
+  return std::make_shared<MirScorer>(config, on_error);
 }
 
 }  // namespace relucent

@@ -9,6 +9,6 @@ namespace relucent {
 
 /// The built-in scorer for a MIR's checkpoint, on the device of `config`. Throws Error: `usage` naming a key of
 /// [rescorer] that does not apply to a MIR.
-std::shared_ptr<const Scorer> make_mir_scorer(const RescorerConfig& config);
+std::shared_ptr<const Scorer> make_mir_scorer(const ScorerConfig& config, OnError on_error);
 
 }  // namespace relucent

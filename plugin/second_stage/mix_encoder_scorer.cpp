@@ -11,15 +11,16 @@
 namespace relucent {
 namespace {
 
-std::shared_ptr<const MixEncoder> load_mix_encoder(const RescorerConfig& config, const BackendOptions& options) {
+std::shared_ptr<const MixEncoder> load_mix_encoder(const ScorerConfig& config, const BackendOptions& options) {
   refuse_text_keys(config, "a MixEncoder", "reads each text once, up to the candidate_max_length of its config.json");
   return MixEncoder::load(config.model, options);
 }
 
 class MixEncoderScorer final : public Scorer {
  public:
-  explicit MixEncoderScorer(const RescorerConfig& config)
-      : encoders_(config, [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
+  MixEncoderScorer(const ScorerConfig& config, OnError on_error)
+      : encoders_(config, on_error,
+                  [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
     const auto encoder = encoders_.needed_encoder();
     shape_ = {encoder->fingerprint(), encoder->rows(), encoder->hidden()};
   }
@@ -69,8 +70,8 @@ class MixEncoderScorer final : public Scorer {
 
 }  // namespace
 
-std::shared_ptr<const Scorer> make_mix_encoder_scorer(const RescorerConfig& config) {
-  return std::make_shared<MixEncoderScorer>(config);
+std::shared_ptr<const Scorer> make_mix_encoder_scorer(const ScorerConfig& config, OnError on_error) {
+  return std::make_shared<MixEncoderScorer>(config, on_error);
 }
 
 }  // namespace relucent

@@ -9,6 +9,6 @@ namespace relucent {
 
 /// The built-in scorer for a MixEncoder's checkpoint, on the device of `config`. Throws Error: `usage` naming a key of
 /// [rescorer] that does not apply to a MixEncoder.
-std::shared_ptr<const Scorer> make_mix_encoder_scorer(const RescorerConfig& config);
+std::shared_ptr<const Scorer> make_mix_encoder_scorer(const ScorerConfig& config, OnError on_error);
 
 }  // namespace relucent

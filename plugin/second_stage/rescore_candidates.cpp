@@ -156,12 +156,11 @@ void set_status(RescoredCandidates& result) {
 }
 
 /// The answer if a stage failed; `before`: what the stages before it did.
-RescoredCandidates after_failure(std::span<const RescoringStage> stages, std::size_t failed, const Error& error,
+RescoredCandidates after_failure(OnError on_error, std::size_t stages, std::size_t failed, const Error& error,
                                  std::span<const double> scores, RescoredCandidates before) {
-  const OnError on_error = stages[failed].config.on_error;
   if (error.kind() == ErrorKind::interrupted || on_error == OnError::fail) throw Error(error);
-  std::string reason = stages.size() > 1 ? fmt::format("stage {} of {}: {}", failed + 1, stages.size(), error.what())
-                                         : std::string(error.what());
+  std::string reason =
+      stages > 1 ? fmt::format("stage {} of {}: {}", failed + 1, stages, error.what()) : std::string(error.what());
   if (!before.reason.empty()) reason += "; before that: " + before.reason;
   if (on_error == OnError::previous_stage && !before.stages.empty()) {
     before.order = before.stages.back().order;
@@ -179,9 +178,10 @@ RescoredCandidates after_failure(std::span<const RescoringStage> stages, std::si
 
 }  // namespace
 
-RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, const std::string& query,
-                                     std::span<const double> scores, const CandidateSource& candidates,
-                                     const StopSignal& stop, const CombineRule& combine_rule) {
+RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<const RescoringStage> stages,
+                                     const std::string& query, std::span<const double> scores,
+                                     const CandidateSource& candidates, const StopSignal& stop,
+                                     const CombineRule& combine_rule) {
   if (scores.empty()) return {};
   if (is_blank(query)) {
     return first_stage_order(scores, RescoreStatus::no_query_text, "the query has no text for the model to read");
@@ -195,7 +195,7 @@ RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, con
     if (i == 0) result.scores.resize(window);
     const bool last = i + 1 == stages.size();
     const CombineRule rule = last && combine_rule ? combine_rule : [&](auto earlier, auto logits) {
-      return combine(earlier, logits, stage.config);
+      return combine(earlier, logits, stage.config, last ? config.min_score : std::nullopt);
     };
     StageResult done;
     done.scores.resize(result.scores.size());
@@ -213,7 +213,7 @@ RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, con
       result.times += done.times;
       // A device may have failed earlier.
       append(result.reason, fallback);
-      return after_failure(stages, i, error, scores, std::move(result));
+      return after_failure(config.on_error, stages.size(), i, error, scores, std::move(result));
     }
     result.times += done.times;
     result.degraded = result.degraded || !fallback.empty();
@@ -229,35 +229,36 @@ RescoredCandidates rescore_in_stages(std::span<const RescoringStage> stages, con
   return result;
 }
 
-RescoredCandidates rescore_candidates(std::span<const RescoringStage> stages, std::string_view query,
-                                      std::span<const Candidate> candidates, const StopSignal& stop,
-                                      const CombineRule& combine_rule) {
+RescoredCandidates rescore_candidates(const SecondStageConfig& config, std::span<const RescoringStage> stages,
+                                      std::string_view query, std::span<const Candidate> candidates,
+                                      const StopSignal& stop, const CombineRule& combine_rule) {
   const auto by_index = [&](std::size_t, std::span<const std::size_t> hits) {
     std::vector<Candidate> chosen;
     chosen.reserve(hits.size());
     for (const std::size_t hit : hits) chosen.push_back(candidates[hit]);
     return chosen;
   };
-  return rescore_in_stages(stages, std::string(query), first_stage_scores(candidates), by_index, stop, combine_rule);
+  return rescore_in_stages(config, stages, std::string(query), first_stage_scores(candidates), by_index, stop,
+                           combine_rule);
 }
 
 RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view query,
-                                      std::span<const Candidate> candidates, const RescorerConfig& config,
+                                      std::span<const Candidate> candidates, const SecondStageConfig& config,
                                       const StopSignal& stop, const CombineRule& combine_rule) {
   // Not the owner.
   const RescoringStage only{std::shared_ptr<const Scorer>(std::shared_ptr<const Scorer>(), &scorer), config};
-  return rescore_candidates(std::span(&only, 1), query, candidates, stop, combine_rule);
+  return rescore_candidates(config, std::span(&only, 1), query, candidates, stop, combine_rule);
 }
 
-std::vector<std::shared_ptr<const Scorer>> make_scorers(const RescorerConfig& config) {
+std::vector<std::shared_ptr<const Scorer>> make_scorers(const SecondStageConfig& config) {
   std::vector<std::shared_ptr<const Scorer>> scorers;
-  for (const RescorerConfig& stage : config.effective_stages()) scorers.push_back(make_scorer(stage));
+  for (const StageConfig& stage : config.effective_stages()) scorers.push_back(make_scorer(stage, config.on_error));
   return scorers;
 }
 
-std::vector<RescoringStage> make_stages(const RescorerConfig& config,
+std::vector<RescoringStage> make_stages(const SecondStageConfig& config,
                                         std::vector<std::shared_ptr<const Scorer>> scorers) {
-  std::vector<RescorerConfig> settings = config.effective_stages();
+  std::vector<StageConfig> settings = config.effective_stages();
   if (settings.size() != scorers.size()) {
     throw Error(ErrorKind::usage, "Rescorer",
                 fmt::format("there are {} stages, but {} scorers", settings.size(), scorers.size()),

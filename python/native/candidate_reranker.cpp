@@ -13,7 +13,7 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\
 
 }  // namespace
 
-CandidateReranker::CandidateReranker(const RescorerConfig& config)
+CandidateReranker::CandidateReranker(const SecondStageConfig& config)
     : config_(config), stages_(make_stages(config, make_scorers(config))) {
   for (const RescoringStage& stage : stages_) {
     if (stage.scorer->passage_model() == nullptr) continue;
@@ -37,7 +37,7 @@ Reranked CandidateReranker::rerank(std::string_view query, std::span<const std::
   for (std::size_t i = 0; i < texts.size(); ++i) {
     candidates.push_back({{}, texts[i], scores.empty() ? 0 : scores[i], static_cast<std::int32_t>(i) + 1});
   }
-  const RescoredCandidates rescored = rescore_candidates(stages_, query, candidates, signal);
+  const RescoredCandidates rescored = rescore_candidates(config_, stages_, query, candidates, signal);
   Reranked result;
   for (const CombinedHit& hit : rescored.order) {
     result.order.push_back(static_cast<std::int64_t>(hit.index));

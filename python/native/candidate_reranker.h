@@ -31,7 +31,7 @@ struct Reranked {
 class CandidateReranker {
  public:
   /// Throws Error, `unsupported` for a MIR.
-  explicit CandidateReranker(const RescorerConfig& config);
+  explicit CandidateReranker(const SecondStageConfig& config);
 
   /// @param texts   in first-stage order; a blank one means that the candidate has no text
   /// @param scores  of the first stage, one per text, or empty if score_mode is `replace`
@@ -42,7 +42,7 @@ class CandidateReranker {
   const std::vector<RescoringStage>& stages() const noexcept { return stages_; }
 
  private:
-  RescorerConfig config_;
+  SecondStageConfig config_;
   std::vector<RescoringStage> stages_;
 };
 

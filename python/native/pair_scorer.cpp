@@ -41,7 +41,7 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\
 
 }  // namespace
 
-PairScorer::PairScorer(const RescorerConfig& config) {
+PairScorer::PairScorer(const ScorerConfig& config) {
   if (!config.stages.empty()) {
     throw Error(ErrorKind::unsupported, "[rescorer] stages", "a CrossEncoder is one model",
                 "make one for each stage, or search with a Searcher");

@@ -49,8 +49,8 @@ TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
   EXPECT_EQ(load_config("config/cuda.toml").rescorer.device, Device::cuda(0));
   EXPECT_EQ(load_config("config/cuda.toml").rescorer.fallback_device, FallbackDevice::cpu);
   EXPECT_FALSE(load_config("config/bm25.toml").rescorer.enabled);
-  EXPECT_EQ(load_config("config/long-documents.toml").rescorer.long_documents, LongDocumentMode::maxp);
-  const RescorerConfig fusion = load_config("config/fusion.toml").rescorer;
+  EXPECT_EQ(load_config("config/long-documents.toml").rescorer.long_documents, LongDocuments::maxp);
+  const SecondStageConfig fusion = load_config("config/fusion.toml").rescorer;
   EXPECT_EQ(fusion.score_mode, ScoreMode::total);
   EXPECT_EQ(fusion.normalize, Normalize::minmax);
   EXPECT_EQ(fusion.rescore_weight, 1.0);

@@ -31,7 +31,7 @@ constexpr const char* kTwoStages =
 TEST(ConfigStages, HaveTheValuesOfTheRescorerExceptForTheirOwn) {
   const Config config = parse_config(kTwoStages, "test");
   ASSERT_EQ(config.rescorer.stages.size(), 2U);
-  const RescorerConfig &first = config.rescorer.stages[0], &second = config.rescorer.stages[1];
+  const StageConfig &first = config.rescorer.stages[0], &second = config.rescorer.stages[1];
   EXPECT_EQ(first.model, "fast");
   EXPECT_EQ(first.window, 1000);
   EXPECT_EQ(first.precision, Precision::fp32);
@@ -43,19 +43,13 @@ TEST(ConfigStages, HaveTheValuesOfTheRescorerExceptForTheirOwn) {
   EXPECT_EQ(config.log.level, LogLevel::info);
 }
 
-TEST(ConfigStages, RunWithTheSettingsThatHoldForAll) {
-  Config config = parse_config(kTwoStages, "test");
-  config.rescorer.on_error = OnError::previous_stage;
-  const auto stages = config.rescorer.effective_stages();
-  ASSERT_EQ(stages.size(), 2U);
-  EXPECT_EQ(stages[0].min_score, std::nullopt);  // only the final order ends at a score
-  EXPECT_EQ(stages[1].min_score, 0.5);
-  for (const RescorerConfig& stage : stages) {
-    EXPECT_EQ(stage.on_error, OnError::previous_stage);
-    EXPECT_EQ(stage.timeout.count(), 300);
-  }
+TEST(ConfigStages, AreTheRescorersOwnSettingsUnlessItNamesSome) {
+  const Config config = parse_config(kTwoStages, "test");
+  EXPECT_EQ(config.rescorer.effective_stages(), config.rescorer.stages);
+  EXPECT_EQ(config.rescorer.min_score, 0.5);
+  EXPECT_EQ(config.rescorer.timeout.count(), 300);
   const Config single = parse_config("[rescorer]\nwindow = 7\nmin_score = 2\n", "test");
-  EXPECT_EQ(single.rescorer.effective_stages(), std::vector{single.rescorer});
+  EXPECT_EQ(single.rescorer.effective_stages(), std::vector<StageConfig>{single.rescorer});
   EXPECT_EQ(single.rescorer.first_window(), 7);
 }
 
@@ -99,7 +93,7 @@ TEST(ConfigStages, FilledInByAProgramTheyAreCheckedByTheSameRules) {
   config.rescorer.stages[0].stride = 1000;
   EXPECT_EQ(testing::expect_error(ErrorKind::usage, [&] { check_config(config); }).place(),
             "[rescorer.stages 1] stride");
-  config.rescorer.stages.assign(9, RescorerConfig());
+  config.rescorer.stages.assign(9, StageConfig());
   EXPECT_THROW(check_config(config), Error);
 }
 

@@ -36,7 +36,7 @@ Config far_from_the_defaults() {
   rescorer.timeout = std::chrono::milliseconds(1500);
   rescorer.on_error = OnError::fail;
   rescorer.missing_embeddings = MissingEmbeddings::encode;
-  rescorer.long_documents = LongDocumentMode::sump;
+  rescorer.long_documents = LongDocuments::sump;
   rescorer.chunk_by = ChunkBy::sentences;
   rescorer.keep_chunks = KeepChunks::first;
   rescorer.chunk = 300;
@@ -144,7 +144,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(Normalize::minmax), "minmax");
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
   EXPECT_EQ(to_string(MissingEmbeddings::encode), "encode");
-  EXPECT_EQ(to_string(LongDocumentMode::firstp), "firstp");
+  EXPECT_EQ(to_string(LongDocuments::firstp), "firstp");
   EXPECT_EQ(to_string(ChunkBy::sentences), "sentences");
   EXPECT_EQ(to_string(KeepChunks::first), "first");
   EXPECT_EQ(to_string(IndexCheck::checksums), "checksums");

@@ -182,7 +182,7 @@ TEST_F(TinyCrossEncoder, ChunksLeaveAQueryAtMostHalfOfThePlaces) {
       CrossEncoderOptions options = plain(mode);
       options.chunk = 25;
       options.stride = 20;
-      options.by_sentences = by_sentences;
+      options.chunk_by = by_sentences ? ChunkBy::sentences : ChunkBy::tokens;
       const auto model = load(options), truncating = load(plain());
       // Where nothing must be split, a pair is read as without chunks.
       for (const auto& [query, document] : {std::pair(58U, 3U), std::pair(200U, 29U), std::pair(31U, 30U)}) {
@@ -289,11 +289,11 @@ TEST_F(TinyCrossEncoder, BadOptionsAreRefused) {
   for (const int length : {-1, 1, 3, 65, 4096}) refused([&](auto& options) { options.max_length = length; });
   refused([](auto& options) { options.attention_window = -2; });
   refused([](auto& options) {
-    options.pattern = NamedPattern::full;
+    options.pattern = PatternChoice::full;
     options.attention_window = 3;
   });
   refused([](auto& options) {
-    options.pattern = NamedPattern::sparse;
+    options.pattern = PatternChoice::sparse;
     options.attention_window = -1;
   });
   refused([](auto& options) { options.chunk = 0; });
@@ -325,13 +325,13 @@ TEST_F(TinyCrossEncoder, TheWindowOverrideIsTheWindowOfTheConfig) {
 
 TEST_F(TinyCrossEncoder, ANamedPatternIsThatOfTheConfig) {
   struct Case {
-    NamedPattern pattern;
+    PatternChoice pattern;
     std::optional<int> window, written;
     bool query_sees;
   };
-  for (const Case& each : {Case{NamedPattern::full, {}, {}, true}, Case{NamedPattern::longformer, 2, 2, true},
-                           Case{NamedPattern::longformer, {}, 64, true}, Case{NamedPattern::sparse, 1, 1, false},
-                           Case{NamedPattern::sparse, {}, 4, false}}) {
+  for (const Case& each : {Case{PatternChoice::full, {}, {}, true}, Case{PatternChoice::longformer, 2, 2, true},
+                           Case{PatternChoice::longformer, {}, 64, true}, Case{PatternChoice::sparse, 1, 1, false},
+                           Case{PatternChoice::sparse, {}, 4, false}}) {
     TinyCheckpoint checkpoint;
     checkpoint.config["query_cls_attention"] = checkpoint.config["query_doc_attention"] = each.query_sees;
     if (each.written) checkpoint.config["attention_window_size"] = *each.written;
@@ -346,7 +346,7 @@ TEST_F(TinyCrossEncoder, ANamedPatternIsThatOfTheConfig) {
     EXPECT_EQ(logit, score(*trained, "q x", words(30)).logit);
     EXPECT_EQ(trained->warning(), "");
     // A window of 64 covers these documents, but is a pattern of its own.
-    const bool same = each.pattern == NamedPattern::full,
+    const bool same = each.pattern == PatternChoice::full,
                same_score = each.query_sees && each.written.value_or(64) == 64;
     EXPECT_EQ(logit == score(*load(plain()), "q x", words(30)).logit, same_score);
     EXPECT_EQ(named->warning().empty(), same) << named->warning();
@@ -356,7 +356,7 @@ TEST_F(TinyCrossEncoder, ANamedPatternIsThatOfTheConfig) {
   narrow.config["attention_window_size"] = 3;
   narrow.write(folder.path());
   CrossEncoderOptions options = plain();
-  options.pattern = NamedPattern::sparse;
+  options.pattern = PatternChoice::sparse;
   EXPECT_EQ(load(options)->description().stacks[0].layers.at(1).attentions[0].views[kDocument][kDocument].window, 3);
 }
 
@@ -365,7 +365,7 @@ TEST_F(TinyCrossEncoder, QdsPutsATokenBeforeEachSentence) {
   checkpoint.vocabulary[4] = "[SOS]";
   const TemporaryFolder other;
   checkpoint.write(other.path());
-  const auto with = [](const TemporaryFolder& from, std::optional<NamedPattern> pattern, int window, Device device) {
+  const auto with = [](const TemporaryFolder& from, PatternChoice pattern, int window, Device device) {
     CrossEncoderOptions options = plain();
     options.backend.device = device;
     options.backend.precision = Precision::fp32;  // of the CPU, auto may be bf16
@@ -374,10 +374,10 @@ TEST_F(TinyCrossEncoder, QdsPutsATokenBeforeEachSentence) {
     return CrossEncoder::load(from.path(), options);
   };
   const std::string text = "Ab cd. Ef g h.  I j k l! M";
-  const auto qds = with(other, NamedPattern::qds, 60, Device::ref());
+  const auto qds = with(other, PatternChoice::qds, 60, Device::ref());
   EXPECT_NE(qds->warning(), "");
   // With a window over everything it is the full pattern on a text that has the tokens.
-  const auto full = with(other, std::nullopt, 0, Device::ref());
+  const auto full = with(other, PatternChoice::checkpoint, 0, Device::ref());
   const auto ids_of = [&](std::string_view words, std::vector<std::int32_t>& ids) {
     full->tokenizer().encode(words, 100, ids);
   };
@@ -400,14 +400,17 @@ TEST_F(TinyCrossEncoder, QdsPutsATokenBeforeEachSentence) {
   // Without [SOS] the separator takes its place.
   for (std::int32_t& id : ids) id = id == 4 ? 3 : id;
   const PairDocument separated{text, ids, PairDocument::Ids::all};
-  EXPECT_NEAR(score(*with(folder, NamedPattern::qds, 60, Device::ref()), "q x", text).logit,
-              with(folder, std::nullopt, 0, Device::ref())->score_documents("q x", {&separated, 1}).documents[0].logit,
+  EXPECT_NEAR(score(*with(folder, PatternChoice::qds, 60, Device::ref()), "q x", text).logit,
+              with(folder, PatternChoice::checkpoint, 0, Device::ref())
+                  ->score_documents("q x", {&separated, 1})
+                  .documents[0]
+                  .logit,
               1e-6);
   // Narrow windows: the reference and the CPU agree, and neither equals a Longformer.
   for (const int window : {0, 1, 5}) {
-    const float narrow = score(*with(other, NamedPattern::qds, window, Device::ref()), "q x", text).logit;
-    EXPECT_NEAR(score(*with(other, NamedPattern::qds, window, Device::cpu()), "q x", text).logit, narrow, 1e-5);
-    EXPECT_NE(score(*with(other, NamedPattern::longformer, window, Device::ref()), "q x", text).logit, narrow);
+    const float narrow = score(*with(other, PatternChoice::qds, window, Device::ref()), "q x", text).logit;
+    EXPECT_NEAR(score(*with(other, PatternChoice::qds, window, Device::cpu()), "q x", text).logit, narrow, 1e-5);
+    EXPECT_NE(score(*with(other, PatternChoice::longformer, window, Device::ref()), "q x", text).logit, narrow);
   }
   for (const std::string_view odd : {"", " ", ".", "a", "\xff. \xff. B"}) {
     EXPECT_TRUE(std::isfinite(score(*qds, "q x", odd).logit)) << odd;
@@ -490,7 +493,7 @@ TEST_F(TinyCrossEncoder, OfManyChunksTheFirstAndThoseThatShareMostWithTheQueryAr
       EXPECT_EQ(some.logit, all.logit);
     }
   }
-  options.first_chunks = true;
+  options.keep_chunks = KeepChunks::first;
   for (const std::int32_t most : {1, 2, 5, 10, 11}) {
     options.max_chunks = most;
     const PairScore some = score(*load(options), "!", text);

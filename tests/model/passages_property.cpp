@@ -268,7 +268,7 @@ TEST(Sentences, FillChunks) {
 
 TEST_F(Passages, BySentencesScoreAsTheirOwnTexts) {
   CrossEncoderOptions chosen = options(LongDocuments::maxp, {.device = Device::ref(), .instruction_set = {}});
-  chosen.by_sentences = true;
+  chosen.chunk_by = ChunkBy::sentences;
   const auto whole = load(options(LongDocuments::truncate, chosen.backend));
   // Sentences of 8, 9, 10 and so on words of one piece; the full stop is [UNK], another piece.
   std::vector<std::string> sentences;

@@ -11,6 +11,7 @@
 #include "relucent/device.h"
 #include "relucent/export.h"
 #include "relucent/index_check.h"
+#include "relucent/text_reading.h"
 
 namespace relucent {
 
@@ -19,11 +20,6 @@ enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, previous_stage, fail };
 /// What to do about a hit whose embedding the index lacks.
 enum class MissingEmbeddings { error, encode };
-enum class LongDocumentMode { truncate, maxp, firstp, sump, avgp, topk };
-/// The attention pattern: the checkpoint's own, or another one of arXiv 2312.17649.
-enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
-enum class ChunkBy { tokens, sentences };
-enum class KeepChunks { query, first };
 enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 /// What a MIR does about documents whose graphs are not stored.
@@ -56,47 +52,50 @@ struct FirstStageConfig {
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
 
-struct RescorerConfig {
-  bool enabled = true;
+/// What scores, and how it reads texts.
+struct ScorerConfig : TextReading {
   std::string module = "cross-encoder";  ///< the built-in scorer, or the path of a shared object
   std::string model;                     ///< checkpoint folder; empty: the bundled one
   Device device;
   FallbackDevice fallback_device = FallbackDevice::cpu;  ///< what scores if the GPU fails
   Precision precision = Precision::automatic;
-  std::int32_t threads = 0;                      ///< 0: every core this process may use
-  std::int32_t window = 100;                     ///< rescore window: how many hits are rescored
-  std::int32_t max_length = 0;                   ///< 0: the checkpoint's value
-  std::int32_t max_query_length = 0;             ///< word pieces of the query; 0: the checkpoint's limit, if any
-  std::optional<std::int32_t> attention_window;  ///< unset: the checkpoint's value; -1: unlimited
-  PatternChoice pattern = PatternChoice::checkpoint;
+  std::int32_t threads = 0;  ///< 0: every core this process may use
+
+  friend bool operator==(const ScorerConfig&, const ScorerConfig&) = default;
+};
+
+/// A scorer, which hits it scores, and what becomes of its scores.
+struct StageConfig : ScorerConfig {
+  std::int32_t window = 100;  ///< rescore window: how many hits are rescored
   ScoreMode score_mode = ScoreMode::replace;
   double query_weight = 1.0;    ///< of the first-stage score
   double rescore_weight = 1.0;  ///< of the logit
   Normalize normalize = Normalize::none;
+  MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers with an embedding_shape()
+  MissingGraphs missing_graphs = MissingGraphs::error;
+  std::int32_t cache_mb = 0;  ///< memory for scores that are kept for repeated queries; 0: none are
+
+  friend bool operator==(const StageConfig&, const StageConfig&) = default;
+};
+
+/// The second stage: one stage, whose settings it has itself, or several.
+struct SecondStageConfig : StageConfig {
+  bool enabled = true;
   std::optional<double> min_score;       ///< hits whose combined score is lower are dropped
   std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
-  MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers with an embedding_shape()
-  LongDocumentMode long_documents = LongDocumentMode::truncate;
-  ChunkBy chunk_by = ChunkBy::tokens;
-  KeepChunks keep_chunks = KeepChunks::query;
-  std::int32_t chunk = 225;
-  std::int32_t stride = 200;
-  std::int32_t max_chunks = 0;  ///< per document; 0: no limit
-  std::int32_t top_chunks = 3;  ///< of topk
-  MissingGraphs missing_graphs = MissingGraphs::error;
   bool find_passages = true;  ///< whether hits say which part of their text scored best
-  std::int32_t cache_mb = 0;  ///< memory for scores that are kept for repeated queries; 0: none are
-  /// One after another, each on the best hits of the one before; empty: the settings above are the only stage. In a
-  /// stage, `enabled`, `min_score`, `timeout`, `on_error`, `find_passages` and `stages` have no effect.
-  std::vector<RescorerConfig> stages;
+  /// One after another, each on the best hits of the one before; empty: its own settings are the only stage.
+  std::vector<StageConfig> stages;
 
-  /// The stages as they run, at least one: with the settings above that hold for all, and min_score in the last one.
-  RELUCENT_API std::vector<RescorerConfig> effective_stages() const;
+  /// The stages as they run, at least one.
+  std::vector<StageConfig> effective_stages() const {
+    return stages.empty() ? std::vector<StageConfig>{*this} : stages;
+  }
   /// How many first-stage hits are rescored.
   std::int32_t first_window() const { return stages.empty() ? window : stages.front().window; }
 
-  friend bool operator==(const RescorerConfig&, const RescorerConfig&) = default;
+  friend bool operator==(const SecondStageConfig&, const SecondStageConfig&) = default;
 };
 
 struct LogConfig {
@@ -135,7 +134,7 @@ struct ServerConfig {
 struct Config {
   IndexConfig index;
   FirstStageConfig first_stage;
-  RescorerConfig rescorer;
+  SecondStageConfig rescorer;
   LogConfig log;
   ServerConfig server;
 
@@ -160,7 +159,7 @@ RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(MissingEmbeddings value) noexcept;
-RELUCENT_API std::string_view to_string(LongDocumentMode value) noexcept;
+RELUCENT_API std::string_view to_string(LongDocuments value) noexcept;
 RELUCENT_API std::string_view to_string(ChunkBy value) noexcept;
 RELUCENT_API std::string_view to_string(KeepChunks value) noexcept;
 RELUCENT_API std::string_view to_string(IndexCheck value) noexcept;

@@ -19,11 +19,12 @@ struct CombinedHit {
   double rescore_term = 0;      ///< rescore_weight * normalized logit (0 if not rescored)
 };
 
-/// Orders hits by first-stage score and logit, following [rescorer] score_mode, query_weight, rescore_weight, normalize
-/// and min_score.
+/// Orders hits by first-stage score and logit, following a stage's score_mode, query_weight, rescore_weight and
+/// normalize.
 ///
 /// @param first_stage_scores  [hits] in first-stage order; hit i has first-stage rank i + 1
 /// @param logits              [rescore window], at most one per hit; nullopt for a hit without text
+/// @param min_score           if set, the list ends before the first hit with a lower score
 ///
 /// With f and s the first-stage score and the logit, each normalized over the hits that have a logit,
 /// a = rescore_weight * s and c = query_weight * f:
@@ -36,10 +37,9 @@ struct CombinedHit {
 /// scores are lowered by the same amount, the least that puts the first of them below the last rescored hit. The amount
 /// is 0 if that hit is lower already or no hit has a logit. Scores never increase down the list.
 ///
-/// min_score cuts the list off before the first lower score.
 /// Throws Error `invalid_data` naming the candidate if a score or a combination is not finite. Pure; thread-safe.
 RELUCENT_API std::vector<CombinedHit> combine(std::span<const double> first_stage_scores,
-                                              std::span<const std::optional<float>> logits,
-                                              const RescorerConfig& config);
+                                              std::span<const std::optional<float>> logits, const StageConfig& config,
+                                              std::optional<double> min_score = std::nullopt);
 
 }  // namespace relucent

@@ -33,14 +33,14 @@ RELUCENT_API const char* to_string(RescoreStatus status) noexcept;
 /// A stage of the second stage: what scores, and its settings.
 struct RescoringStage {
   std::shared_ptr<const Scorer> scorer;
-  RescorerConfig config;  ///< one of RescorerConfig::effective_stages()
+  StageConfig config;
 };
 
 /// make_scorer() for each stage. Throws Error.
-RELUCENT_API std::vector<std::shared_ptr<const Scorer>> make_scorers(const RescorerConfig& config);
+RELUCENT_API std::vector<std::shared_ptr<const Scorer>> make_scorers(const SecondStageConfig& config);
 /// The stages of `config` with a scorer each; with_score_cache() where cache_mb is above 0. Throws Error `usage` for
 /// another number of scorers or a null one.
-RELUCENT_API std::vector<RescoringStage> make_stages(const RescorerConfig& config,
+RELUCENT_API std::vector<RescoringStage> make_stages(const SecondStageConfig& config,
                                                      std::vector<std::shared_ptr<const Scorer>> scorers);
 
 /// What a stage did for one query. Indices are those of the candidates.
@@ -78,6 +78,7 @@ using CombineRule =
 /// The second stage without an index: scores the best config.window candidates and orders all candidates. The searcher,
 /// the command `rerank` and all other front ends call it, so they degrade in the same way.
 ///
+/// @param config      what holds for all stages: on_error and min_score
 /// @param candidates  in first-stage order; an empty text means that the candidate has no text
 /// After a failure, a missed deadline or a score that is not finite, returns the first-stage order, marked degraded;
 /// with on_error = fail it throws Error instead. Always throws Error `interrupted` if `stop` was requested.
@@ -87,13 +88,15 @@ using CombineRule =
 /// combine() gets the scores of that order as first-stage scores. So what a later stage scored stands before what it
 /// did not score, and no two scales of scores mix. A failure in any stage is one of the whole: the result is the first
 /// stage's order or, with on_error = previous_stage, that of the stages that finished, marked degraded.
-RELUCENT_API RescoredCandidates rescore_candidates(std::span<const RescoringStage> stages, std::string_view query,
+RELUCENT_API RescoredCandidates rescore_candidates(const SecondStageConfig& config,
+                                                   std::span<const RescoringStage> stages, std::string_view query,
                                                    std::span<const Candidate> candidates, const StopSignal& stop,
                                                    const CombineRule& combine_rule = {});
 /// The same with `config` as the only stage, whatever config.stages says.
 RELUCENT_API RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view query,
-                                                   std::span<const Candidate> candidates, const RescorerConfig& config,
-                                                   const StopSignal& stop, const CombineRule& combine_rule = {});
+                                                   std::span<const Candidate> candidates,
+                                                   const SecondStageConfig& config, const StopSignal& stop,
+                                                   const CombineRule& combine_rule = {});
 
 /// A result in first-stage order with first-stage scores.
 RELUCENT_API RescoredCandidates first_stage_order(std::span<const double> scores, RescoreStatus status,

@@ -121,16 +121,19 @@ class RELUCENT_API Scorer {
 /// Creates the scorer selected by [rescorer] module: "cross-encoder", or the path of a shared object that exports
 ///   extern "C" const int relucent_scorer_abi;  // = kScorerAbi
 ///   // The caller owns the returned scorer; may throw Error.
-///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&);
-RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const RescorerConfig& config);
+///   extern "C" relucent::Scorer* relucent_make_scorer(const relucent::ScorerConfig&);
+/// Throws Error. If a GPU is unavailable and fallback_device = "none", only with on_error = "fail": otherwise each
+/// search tries again.
+RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const ScorerConfig& config,
+                                                       OnError on_error = OnError::first_stage);
 
-inline constexpr int kScorerAbi = 7;
+inline constexpr int kScorerAbi = 8;
 
 }  // namespace relucent
 
-/// Use once, at namespace scope, in your own module; TYPE must be constructible from const RescorerConfig&.
-#define RELUCENT_SCORER_MODULE(TYPE)                                                                           \
-  extern "C" RELUCENT_API const int relucent_scorer_abi = ::relucent::kScorerAbi;                              \
-  extern "C" RELUCENT_API ::relucent::Scorer* relucent_make_scorer(const ::relucent::RescorerConfig& config) { \
-    return new TYPE(config);                                                                                   \
+/// Use once, at namespace scope, in your own module; TYPE must be constructible from const ScorerConfig&.
+#define RELUCENT_SCORER_MODULE(TYPE)                                                                         \
+  extern "C" RELUCENT_API const int relucent_scorer_abi = ::relucent::kScorerAbi;                            \
+  extern "C" RELUCENT_API ::relucent::Scorer* relucent_make_scorer(const ::relucent::ScorerConfig& config) { \
+    return new TYPE(config);                                                                                 \
   }

@@ -73,7 +73,7 @@ const std::vector<RescoringStage>& Rescorer::stages() const noexcept { return im
 
 std::vector<CombinedHit> Rescorer::combine(std::span<const double> firstStageScores,
                                            std::span<const std::optional<float>> logits) const {
-  return relucent::combine(firstStageScores, logits, stages().back().config);
+  return relucent::combine(firstStageScores, logits, stages().back().config, config().rescorer.min_score);
 }
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,

@@ -63,7 +63,7 @@ const CombinedHit& place_of(std::size_t hit, const StageResult& stage) {
 Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const CandidateScore& score,
                                      const Lucene::ExplanationPtr& before, const RescoringStage& stage,
                                      const std::string& before_name, const std::string& rank, bool stored) {
-  const RescorerConfig& config = stage.config;
+  const StageConfig& config = stage.config;
   const auto root = node(combined.score, fmt::format("combined score, score_mode {}: {}", to_string(config.score_mode),
                                                      formula(config.score_mode)));
   const auto rescored =

@@ -22,7 +22,8 @@ namespace relucent {
 /// A scorer and what it was made of.
 struct MadeScorer {
   std::shared_ptr<const Scorer> scorer;
-  RescorerConfig settings;
+  ScorerConfig settings;
+  OnError on_error;
   std::string files;
 };
 
@@ -30,28 +31,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The settings that a scorer may read, as far as it is known which ones.
-RescorerConfig settings_of_scorer(RescorerConfig settings) {
-  settings.stages.clear();
-  static const std::string built_in = RescorerConfig().module;
-  if (settings.module != built_in) return settings;
-  const RescorerConfig defaults;
-  settings.enabled = defaults.enabled;
-  settings.window = defaults.window;
-  settings.score_mode = defaults.score_mode;
-  settings.query_weight = defaults.query_weight;
-  settings.rescore_weight = defaults.rescore_weight;
-  settings.normalize = defaults.normalize;
-  settings.min_score = defaults.min_score;
-  settings.timeout = defaults.timeout;
-  settings.missing_embeddings = defaults.missing_embeddings;
-  settings.missing_graphs = defaults.missing_graphs;
-  settings.find_passages = defaults.find_passages;
-  return settings;
-}
-
 /// The names and states of the files that a scorer was made of: another state may be another model.
-std::string files_of_scorer(const RescorerConfig& settings) {
+std::string files_of_scorer(const ScorerConfig& settings) {
   const auto state_of = [](const fs::path& file) {
     struct stat state = {};
     if (stat(file.c_str(), &state) != 0) return fmt::format("{} ?\n", file.string());
@@ -59,7 +40,7 @@ std::string files_of_scorer(const RescorerConfig& settings) {
                        state.st_mtim.tv_nsec);
   };
   std::string states;
-  if (settings.module != RescorerConfig().module) states += state_of(settings.module);
+  if (settings.module != ScorerConfig().module) states += state_of(settings.module);
   std::set<fs::path> files;
   std::error_code error;
   const fs::path folder = settings.model.empty() ? default_model() : fs::path(settings.model);
@@ -85,11 +66,12 @@ bool is_being_committed(const fs::path& folder) {
 /// Scorers that are loaded already serve again.
 std::vector<MadeScorer> scorers_for(const Config& config, const std::vector<MadeScorer>& loaded) {
   std::vector<MadeScorer> scorers;
-  for (const RescorerConfig& stage : config.rescorer.effective_stages()) {
-    MadeScorer made{nullptr, settings_of_scorer(stage), files_of_scorer(stage)};
-    const auto same = std::ranges::find_if(
-        loaded, [&](const MadeScorer& one) { return one.settings == made.settings && one.files == made.files; });
-    made.scorer = same != loaded.end() ? same->scorer : make_scorer(stage);
+  for (const StageConfig& stage : config.rescorer.effective_stages()) {
+    MadeScorer made{nullptr, stage, config.rescorer.on_error, files_of_scorer(stage)};
+    const auto same = std::ranges::find_if(loaded, [&](const MadeScorer& one) {
+      return one.settings == made.settings && one.on_error == made.on_error && one.files == made.files;
+    });
+    made.scorer = same != loaded.end() ? same->scorer : make_scorer(stage, made.on_error);
     scorers.push_back(std::move(made));
   }
   return scorers;

@@ -192,9 +192,10 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
     });
     return chosen;
   };
-  return rescore_in_stages(stage.stages, result.query_text, scores, candidates, stop, [&](auto earlier, auto logits) {
+  const CombineRule rule = [&](auto earlier, auto logits) {
     return with_errors("second stage", "rescoring the hits", [&] { return combine_rule(earlier, logits); });
-  });
+  };
+  return rescore_in_stages(stage.config.rescorer, stage.stages, result.query_text, scores, candidates, stop, rule);
 }
 
 void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {

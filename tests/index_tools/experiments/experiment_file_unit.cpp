@@ -65,7 +65,7 @@ TEST(ExperimentFile, ListsBecomeARowPerCombination) {
   EXPECT_EQ(row.rescorer.pattern, PatternChoice::longformer);
   EXPECT_EQ(row.rescorer.attention_window, 4);
   EXPECT_EQ(row.rescorer.max_length, 128);
-  EXPECT_EQ(row.rescorer.long_documents, LongDocumentMode::maxp);
+  EXPECT_EQ(row.rescorer.long_documents, LongDocuments::maxp);
   EXPECT_GT(*e.row("sparse w=inf")->rescorer.attention_window, 100000);
   EXPECT_EQ(e.row("full")->tasks, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(e.row("first")->tasks, std::vector<std::string>{"one"});

@@ -35,7 +35,7 @@ TEST(GeneratedTexts, AnInputOfSentencesFillsTheLength) {
   if (!std::filesystem::exists(kModel)) GTEST_SKIP() << "needs " << kModel;
   CrossEncoderOptions options;
   options.backend.device = Device::cpu();
-  options.pattern = NamedPattern::qds;
+  options.pattern = PatternChoice::qds;
   options.attention_window = 64;
   options.max_length = 174;
   const GeneratedTexts texts = generate_texts(kModel, 1, 174, 10, kSentenceTokens);

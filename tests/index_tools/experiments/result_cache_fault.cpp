@@ -163,24 +163,24 @@ TEST(ContentHash, AModelsFilesCountAndNotItsPlace) {
 TEST(ContentHash, SettingsThatChangeScoresCountAndOthersDoNot) {
   const TemporaryFolder folder;
   folder.write("model/config.json", "{}");
-  RescorerConfig config;
+  SecondStageConfig config;
   config.model = (folder / "model").string();
   config.device = Device::cpu();
   const std::string description = description_of_scoring(config);
-  const std::function<void(RescorerConfig&)> changes[] = {
-      [](RescorerConfig& c) { c.attention_window = 0; },
-      [](RescorerConfig& c) { c.pattern = PatternChoice::sparse; },
-      [](RescorerConfig& c) { c.max_length = 64; },
-      [](RescorerConfig& c) { c.precision = Precision::fp32; },
-      [](RescorerConfig& c) { c.long_documents = LongDocumentMode::maxp; },
-      [](RescorerConfig& c) { c.keep_chunks = KeepChunks::first; },
-      [](RescorerConfig& c) { c.chunk = 100; },
-      [](RescorerConfig& c) { c.query_weight = 0.2; },
-      [](RescorerConfig& c) { c.window = 10; },
+  const std::function<void(SecondStageConfig&)> changes[] = {
+      [](SecondStageConfig& c) { c.attention_window = 0; },
+      [](SecondStageConfig& c) { c.pattern = PatternChoice::sparse; },
+      [](SecondStageConfig& c) { c.max_length = 64; },
+      [](SecondStageConfig& c) { c.precision = Precision::fp32; },
+      [](SecondStageConfig& c) { c.long_documents = LongDocuments::maxp; },
+      [](SecondStageConfig& c) { c.keep_chunks = KeepChunks::first; },
+      [](SecondStageConfig& c) { c.chunk = 100; },
+      [](SecondStageConfig& c) { c.query_weight = 0.2; },
+      [](SecondStageConfig& c) { c.window = 10; },
   };
   std::set<std::string> all = {description};
   for (const auto& change : changes) {
-    RescorerConfig changed = config;
+    SecondStageConfig changed = config;
     change(changed);
     EXPECT_TRUE(all.insert(description_of_scoring(changed)).second);
   }

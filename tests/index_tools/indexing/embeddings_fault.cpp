@@ -355,7 +355,7 @@ TEST_F(StoredEmbeddingsOfAnIndex, OfAnotherIndexAreRefused) {
 TEST_F(StoredEmbeddingsOfAnIndex, ServeOneStageOfSeveral) {
   write_own(index(), documents(100), 50);
   encode();
-  RescorerConfig first = config.rescorer, second = config.rescorer;
+  StageConfig first = config.rescorer, second = config.rescorer;
   first.window = 60;
   second.window = 7;
   config.rescorer.stages = {first, second};
@@ -383,7 +383,7 @@ TEST_F(StoredEmbeddingsOfAnIndex, AreReadUnderTheDeadline) {
   config.rescorer.timeout = std::chrono::milliseconds(1);
   const auto slow = std::make_shared<NumberScorer>();
   slow->before = [](const StopSignal&) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
-  RescorerConfig one = config.rescorer;
+  StageConfig one = config.rescorer;
   config.rescorer.stages = {one, one};
   const std::vector<std::shared_ptr<const Scorer>> scorers = {slow, scorer};
   const auto over =

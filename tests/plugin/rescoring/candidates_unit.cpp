@@ -36,8 +36,8 @@ std::vector<Candidate> candidates() {
   return {{"a", "x", 3.0, 1}, {"b", "", 2.0, 2}, {"c", "xxx", 1.5, 3}, {"d", "xxxxxxxx", 1.0, 4}};
 }
 
-RescorerConfig config(std::int32_t window = 3) {
-  RescorerConfig config;
+SecondStageConfig config(std::int32_t window = 3) {
+  SecondStageConfig config;
   config.window = window;
   return config;
 }
@@ -75,7 +75,7 @@ TEST(RescoreCandidates, TroubleGivesTheFirstStagesOrder) {
     EXPECT_EQ(rescored.order[1].score, 2.0F);
     EXPECT_FALSE(rescored.reason.empty());
     EXPECT_TRUE(rescored.failure.has_value());
-    RescorerConfig strict = config();
+    SecondStageConfig strict = config();
     strict.on_error = OnError::fail;
     EXPECT_THROW(rescore_candidates(scorer, "query", candidates(), strict, {}), Error);
   }

@@ -11,7 +11,7 @@ namespace {
 struct Case {
   std::vector<double> first_stage;
   std::vector<std::optional<float>> logits;
-  RescorerConfig config;
+  StageConfig config;
 };
 
 // Few distinct values, so that ties are common; some hits without text.
@@ -65,16 +65,16 @@ TEST(RescoringCombineProperty, MinScoreLeavesAPrefixOfTheWholeOrder) {
   for (int round = 0; round < 20000; ++round) {
     Case c = random_case(random);
     const auto whole = combine(c.first_stage, c.logits, c.config);
-    c.config.min_score = static_cast<double>(random() % 100) / 20.0 - 2.0;
-    const auto cut = combine(c.first_stage, c.logits, c.config);
+    const double min_score = static_cast<double>(random() % 100) / 20.0 - 2.0;
+    const auto cut = combine(c.first_stage, c.logits, c.config, min_score);
     ASSERT_LE(cut.size(), whole.size());
     for (std::size_t i = 0; i < cut.size(); ++i) {
       ASSERT_EQ(cut[i].index, whole[i].index);
       ASSERT_EQ(cut[i].score, whole[i].score);
-      ASSERT_GE(cut[i].score, static_cast<float>(*c.config.min_score));
+      ASSERT_GE(cut[i].score, static_cast<float>(min_score));
     }
     if (cut.size() < whole.size()) {
-      ASSERT_LT(whole[cut.size()].score, static_cast<float>(*c.config.min_score));
+      ASSERT_LT(whole[cut.size()].score, static_cast<float>(min_score));
     }
   }
 }

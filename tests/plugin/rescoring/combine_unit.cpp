@@ -24,8 +24,8 @@ std::vector<float> scores(const std::vector<CombinedHit>& hits) {
   return values;
 }
 
-RescorerConfig mode(ScoreMode score_mode, double query_weight = 1, double rescore_weight = 1) {
-  RescorerConfig config;
+StageConfig mode(ScoreMode score_mode, double query_weight = 1, double rescore_weight = 1) {
+  StageConfig config;
   config.score_mode = score_mode;
   config.query_weight = query_weight;
   config.rescore_weight = rescore_weight;
@@ -54,7 +54,7 @@ TEST(RescoringCombine, EachScoreModeIsItsFormula) {
 }
 
 TEST(RescoringCombine, MinMaxMapsBothScoresToTheUnitIntervalOverTheWindow) {
-  RescorerConfig config = mode(ScoreMode::total, 0.3, 1);
+  StageConfig config = mode(ScoreMode::total, 0.3, 1);
   config.normalize = Normalize::minmax;
   // first: 1, 0.5, 0; logits: 0, 1, 0.25
   const auto hits = combine(std::vector{12.0, 11.0, 10.0, 1.0}, Logits{-1.F, 3.F, 0.F}, config);
@@ -67,14 +67,14 @@ TEST(RescoringCombine, MinMaxMapsBothScoresToTheUnitIntervalOverTheWindow) {
 }
 
 TEST(RescoringCombine, MinMaxOfEqualScoresIsZero) {
-  RescorerConfig config = mode(ScoreMode::total);
+  StageConfig config = mode(ScoreMode::total);
   config.normalize = Normalize::minmax;
   EXPECT_EQ(scores(combine(std::vector{5.0, 5.0}, Logits{2.F, 2.F}, config)), (Scores{0, 0}));
   EXPECT_EQ(scores(combine(std::vector{5.0}, Logits{2.F}, config)), (Scores{0}));
 }
 
 TEST(RescoringCombine, SigmoidMapsEachScoreByItself) {
-  RescorerConfig config;
+  StageConfig config;
   config.normalize = Normalize::sigmoid;
   const auto hits = combine(std::vector{1.0, 0.0}, Logits{0.F, 1000.F}, config);
   EXPECT_EQ(scores(hits), (Scores{1, 0.5}));
@@ -111,14 +111,12 @@ TEST(RescoringCombine, WithoutAnyLogitTheFirstStageIsUnchanged) {
 }
 
 TEST(RescoringCombine, MinScoreCutsTheListBeforeTheFirstLowerScore) {
-  RescorerConfig config;
-  config.min_score = 0.7;
   const std::vector<double> first{9.0, 8.0, 7.0, 6.0};
   // 0.7 as float is a little below 0.7 as double; it passes all the same.
-  EXPECT_EQ(order(combine(first, Logits{0.F, 2.F, 0.7F}, config)), (Order{1, 2}));
+  EXPECT_EQ(order(combine(first, Logits{0.F, 2.F, 0.7F}, {}, 0.7)), (Order{1, 2}));
   // Nothing rescored is too low: what was not rescored follows as far as its lowered score allows.
-  EXPECT_EQ(order(combine(first, Logits{3.F, 2.F, std::nullopt}, config)), (Order{0, 1, 2, 3}));
-  EXPECT_EQ(order(combine(first, Logits{3.F, 1.F, std::nullopt}, config)), (Order{0, 1, 2}));
+  EXPECT_EQ(order(combine(first, Logits{3.F, 2.F, std::nullopt}, {}, 0.7)), (Order{0, 1, 2, 3}));
+  EXPECT_EQ(order(combine(first, Logits{3.F, 1.F, std::nullopt}, {}, 0.7)), (Order{0, 1, 2}));
 }
 
 TEST(RescoringCombine, ScoresThatAreNotFiniteAreErrorsThatNameTheCandidate) {

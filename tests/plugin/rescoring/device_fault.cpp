@@ -292,11 +292,12 @@ TEST_F(RescoringDevice, TextsThatTheGpuCannotComputeDoNotKeepOtherSearchesOffIt)
 
 TEST_F(RescoringDevice, TextsThatNoDeviceCanComputeAreNotBlamedOnTheGpu) {
   const FakeCuda cuda;
-  const DeviceFallback<CrossEncoder> encoders(config.rescorer, [](const BackendOptions& backend) {
-    CrossEncoderOptions options;
-    options.backend = backend;
-    return CrossEncoder::load(default_model(), options);
-  });
+  const DeviceFallback<CrossEncoder> encoders(config.rescorer, config.rescorer.on_error,
+                                              [](const BackendOptions& backend) {
+                                                CrossEncoderOptions options;
+                                                options.backend = backend;
+                                                return CrossEncoder::load(default_model(), options);
+                                              });
   const auto device_of = [](const CrossEncoder& encoder) { return encoder.backend().device; };
   for (int i = 0; i < 5; ++i) {
     try {

@@ -76,7 +76,7 @@ double ndcg(const std::vector<std::string>& ranking, const std::map<std::string,
   return gain(ideal) > 0 ? gain(found) / gain(ideal) : 0;
 }
 
-double mean_ndcg(const std::map<std::string, Query>& queries, const Qrels& qrels, const RescorerConfig& config) {
+double mean_ndcg(const std::map<std::string, Query>& queries, const Qrels& qrels, const SecondStageConfig& config) {
   double sum = 0;
   int judged = 0;
   for (const auto& [id, query] : queries) {
@@ -108,7 +108,7 @@ TEST(RescoringFusionGolden, ShippedProfilesReachTheStatedNdcg) {
     EXPECT_NEAR(mean_ndcg(queries, qrels, load_config("config/default.toml").rescorer),
                 figures.at("model").get<double>(), 0.0005)
         << name;
-    RescorerConfig fusion = load_config("config/fusion.toml").rescorer;
+    SecondStageConfig fusion = load_config("config/fusion.toml").rescorer;
     if (name == "dl21") {
       EXPECT_NEAR(mean_ndcg(queries, qrels, fusion), kShippedFusionOnDl21, 0.0005);
     }

@@ -56,7 +56,7 @@ class MirAsRescorer : public ::testing::Test {
     return text;
   }();
   const std::vector<std::string> texts{"a b c", "", long_text, "\xCC\x81", "x y"};
-  RescorerConfig config;
+  SecondStageConfig config;
   std::shared_ptr<const Scorer> scorer;
 
  private:
@@ -169,7 +169,7 @@ TEST_F(MirAsRescorer, AMissedDeadlineGivesTheFirstStagesOrder) {
 
 TEST_F(MirAsRescorer, KeysThatDoNotApplyAreRefused) {
   const auto refuse = [&](const char* key, const auto& set) {
-    RescorerConfig changed = config;
+    SecondStageConfig changed = config;
     set(changed);
     expect_error(ErrorKind::usage, {std::string("[rescorer] ") + key, "does not apply to a MIR"},
                  [&] { make_scorer(changed); });
@@ -178,7 +178,7 @@ TEST_F(MirAsRescorer, KeysThatDoNotApplyAreRefused) {
   refuse("max_query_length", [](auto& of) { of.max_query_length = 10; });
   refuse("attention_window", [](auto& of) { of.attention_window = 4; });
   refuse("pattern", [](auto& of) { of.pattern = PatternChoice::full; });
-  refuse("long_documents", [](auto& of) { of.long_documents = LongDocumentMode::maxp; });
+  refuse("long_documents", [](auto& of) { of.long_documents = LongDocuments::maxp; });
 }
 
 TEST_F(MirAsRescorer, GraphsStateWhatTheyWereMadeWith) {

@@ -32,7 +32,7 @@ class MixEncoderAsRescorer : public ::testing::Test {
   }
 
   static constexpr const char* kLong = "a b c d e f g h i j k l m n o p q r s t u";
-  RescorerConfig config;
+  SecondStageConfig config;
 
  private:
   TemporaryFolder temporary_;
@@ -105,7 +105,7 @@ TEST_F(MixEncoderAsRescorer, AMissedDeadlineGivesTheFirstStagesOrder) {
 
 TEST_F(MixEncoderAsRescorer, KeysThatDoNotApplyAreRefused) {
   const auto refuse = [&](const char* key, const auto& set) {
-    RescorerConfig changed = config;
+    SecondStageConfig changed = config;
     set(changed);
     expect_error(ErrorKind::usage, {std::string("[rescorer] ") + key, "does not apply to a MixEncoder"},
                  [&] { make_scorer(changed); });
@@ -114,7 +114,7 @@ TEST_F(MixEncoderAsRescorer, KeysThatDoNotApplyAreRefused) {
   refuse("max_query_length", [](auto& of) { of.max_query_length = 10; });
   refuse("attention_window", [](auto& of) { of.attention_window = 4; });
   refuse("pattern", [](auto& of) { of.pattern = PatternChoice::full; });
-  refuse("long_documents", [](auto& of) { of.long_documents = LongDocumentMode::maxp; });
+  refuse("long_documents", [](auto& of) { of.long_documents = LongDocuments::maxp; });
 }
 
 }  // namespace

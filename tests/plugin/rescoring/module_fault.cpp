@@ -42,7 +42,7 @@ extern "C" RELUCENT_API const int relucent_scorer_abi = relucent::kScorerAbi;
 #endif
 
 #if VARIANT != NO_SYMBOLS && VARIANT != NO_FACTORY
-extern "C" RELUCENT_API relucent::Scorer* relucent_make_scorer(const relucent::RescorerConfig&) {
+extern "C" RELUCENT_API relucent::Scorer* relucent_make_scorer(const relucent::ScorerConfig&) {
 #if VARIANT == THROWS
   throw std::runtime_error("the module's own complaint");
 #elif VARIANT == THROWS_ERROR

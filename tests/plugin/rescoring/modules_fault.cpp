@@ -11,8 +11,8 @@ namespace {
 
 using namespace testing;
 
-RescorerConfig module(const std::string& path) {
-  RescorerConfig config;
+ScorerConfig module(const std::string& path) {
+  ScorerConfig config;
   config.module = path;
   return config;
 }

@@ -236,7 +236,7 @@ TEST(RescoringPassages, OfTheCrossEncoderScoreAsTheHitWithAndWithoutStoredTokenI
     config.log.level = LogLevel::off;
     config.rescorer.device = Device::cpu();
     config.rescorer.model = (folder / "model").string();
-    config.rescorer.long_documents = LongDocumentMode::maxp;
+    config.rescorer.long_documents = LongDocuments::maxp;
     config.rescorer.chunk_by = chunk_by;
     config.rescorer.chunk = 25;
     config.rescorer.stride = 20;

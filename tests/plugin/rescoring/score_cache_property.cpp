@@ -164,11 +164,11 @@ TEST(ScoreCacheProperty, EveryScoreIsTheOneThatWouldHaveBeenComputed) {
 TEST(ScoreCacheProperty, ACrossEncodersScoresHaveTheSameBits) {
   const TemporaryFolder folder;
   TinyCheckpoint().write(folder.path());
-  RescorerConfig config;
+  SecondStageConfig config;
   config.model = folder.path().string();
   config.device = Device::cpu();
   config.threads = 1;
-  config.long_documents = LongDocumentMode::maxp;
+  config.long_documents = LongDocuments::maxp;
   config.chunk = config.stride = 20;
   const auto scorer = make_scorer(config);
   EXPECT_TRUE(scorer->cacheable());
@@ -285,7 +285,7 @@ TEST(ScoreCache, OnlyWhatMayBeKeptHasOne) {
 
 TEST(ScoreCache, EachStageHasItsOwnAndTheResultCounts) {
   const auto first = std::make_shared<HashScorer>(), second = std::make_shared<HashScorer>();
-  RescorerConfig config;
+  SecondStageConfig config;
   config.stages.resize(2);
   config.stages[0].window = 5;
   config.stages[1].window = 3;
@@ -293,9 +293,9 @@ TEST(ScoreCache, EachStageHasItsOwnAndTheResultCounts) {
   const auto stages = make_stages(config, {first, second});
   EXPECT_FALSE(score_cache_counts(*stages[0].scorer));
   const auto candidates = texts({"a", "b", "c", "d", "e", "f"});
-  const auto before = rescore_candidates(stages, "query", candidates, {});
+  const auto before = rescore_candidates(config, stages, "query", candidates, {});
   EXPECT_EQ(before.stages[1].cached(), 0);
-  const auto after = rescore_candidates(stages, "query", candidates, {});
+  const auto after = rescore_candidates(config, stages, "query", candidates, {});
   EXPECT_EQ(after.stages[0].cached(), 0);
   EXPECT_EQ(after.stages[1].cached(),
             std::ranges::count_if(after.stages[1].scores, [](const auto& score) { return score.has_value(); }));

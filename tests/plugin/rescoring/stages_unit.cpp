@@ -42,7 +42,7 @@ const std::vector<Candidate> kCandidates = {{"a", "1 9", 6.0, 1}, {"b", "5 2", 5
 
 class Stages : public ::testing::Test {
  protected:
-  RescorerConfig config;
+  SecondStageConfig config;
   std::shared_ptr<ColumnScorer> first = std::make_shared<ColumnScorer>(0), second = std::make_shared<ColumnScorer>(1);
 
   void SetUp() override {
@@ -51,7 +51,7 @@ class Stages : public ::testing::Test {
     config.stages[1].window = 2;
   }
   RescoredCandidates run(const StopSignal& stop = {}, const CombineRule& rule = {}) const {
-    return rescore_candidates(make_stages(config, {first, second}), "query", kCandidates, stop, rule);
+    return rescore_candidates(config, make_stages(config, {first, second}), "query", kCandidates, stop, rule);
   }
   static std::string order_of(const RescoredCandidates& rescored) {
     std::string ids;

@@ -56,7 +56,7 @@ TEST(RescoringTexts, AQueryOfMoreThanThirtyWordPiecesIsCutAndTheAnswerSaysSo) {
 TEST(RescoringTexts, ADocumentOfTenMegabytesDoesNotOutlastTheDeadlineByMuch) {
   const SmallIndex index(ten_documents({long_text(10'000'000), long_text(10'000'000), long_text(10'000'000)}));
   Config config = with_model();
-  config.rescorer.long_documents = LongDocumentMode::maxp;
+  config.rescorer.long_documents = LongDocuments::maxp;
   config.rescorer.timeout = std::chrono::milliseconds(100);
   const auto start = std::chrono::steady_clock::now();
   const auto answer = search(index, config, "how to keep bread fresh");
