@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "relucent/error.h"
 
 namespace relucent {
+
+StopSignal StopSignal::within(std::chrono::milliseconds timeout) const {
+  StopSignal limited = *this;
+  if (timeout.count() <= 0) return limited;
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  limited.deadline = deadline ? std::min(*deadline, end) : end;
+  return limited;
+}
 
 void StopSignal::throw_if_due(const char* operation) const {
   if (stop.stop_requested()) throw Error(ErrorKind::interrupted, {}, fmt::format("{} was interrupted", operation));

@@ -13,7 +13,6 @@
 #include "relucent/bm25.h"
 #include "relucent/rescorer.h"
 #include "relucent/searcher_manager.h"
-#include "relucent/stop_scope.h"
 #include "server/scoring.h"
 
 namespace relucent::server {
@@ -52,13 +51,10 @@ class OpenEngine final : public Engine {
     return scores;
   }
 
-  SearchResult search(const SearchOrder& order, const StopSignal& stop) override {
-    const StopScope scope(stop);
-    std::optional<CollectionStatisticsScope> statistics;
-    if (order.statistics) statistics.emplace(*order.statistics);
+  SearchResult search(const SearchOrder& order) override {
     SearchSession& session = order.rescore ? *session_ : first_stage();
     try {
-      return session.search(order.query, order.hits, order.texts, order.selection);
+      return session.search(order);
     } catch (const Error& error) {
       // Only the statistics of a request can be wrong in a way that the index detects.
       if (error.kind() != ErrorKind::usage || order.statistics) throw;

@@ -35,14 +35,8 @@ struct ModelInfo {
   bool log_probabilities = false;  ///< its scores are logarithms of probabilities (monoT5), not logits
 };
 
-/// A query for an index and how it is answered.
-struct SearchOrder {
-  std::string query;
-  std::int32_t hits = 10;
-  SearchSession::Texts texts = SearchSession::Texts::beginnings;
-  SearchSession::Selection selection = {};
-  bool rescore = true;                                  ///< false: BM25 alone
-  std::optional<CollectionStatistics> statistics = {};  ///< of the collection of which the index is a part
+struct SearchOrder : SearchRequest {
+  bool rescore = true;  ///< false: BM25 alone
 };
 
 /// The model and the index of one moment. Requests hold the one with which they began, so that a reload waits for
@@ -53,7 +47,7 @@ class Engine {
   /// All throw Error: `deadline` or `interrupted` when `stop` is due.
   virtual RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) = 0;
   /// After a missed deadline the first stage's order, marked degraded, unless the profile says on_error = "fail".
-  virtual SearchResult search(const SearchOrder& order, const StopSignal& stop) = 0;
+  virtual SearchResult search(const SearchOrder& order) = 0;
   /// The index's part of the statistics that the query's BM25 scores depend on.
   virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop) = 0;
   virtual bool can_rerank() const = 0;

@@ -9,16 +9,16 @@
 
 namespace relucent::server {
 
-struct SearchRequest {
+struct SearchBody {
   SearchOrder order;
   bool whole_passages = false;  ///< `texts`: "passage" or "full"
   std::int64_t timeout_ms = 0;  ///< 0: none asked for
 };
 
 /// Throws Refusal: 400 or 422 for what is no such request, 413 for one above a limit of [server].
-SearchRequest parse_search(std::string_view body, const ServerConfig& limits);
+SearchBody parse_search(std::string_view body, const ServerConfig& limits);
 
 /// The answer's body.
-std::string search_answer(const SearchRequest& request, const SearchResult& result);
+std::string search_answer(const SearchBody& request, const SearchResult& result);
 
 }  // namespace relucent::server

@@ -359,9 +359,10 @@ HttpResponse Service::rerank(const Job& job, StopSignal stop) {
 }
 
 HttpResponse Service::search(const Job& job, StopSignal stop) {
-  const SearchRequest request = parse_search(job.exchange->request().body, settings_);
+  SearchBody request = parse_search(job.exchange->request().body, settings_);
   shorten(stop, request.timeout_ms, job.exchange->request());
-  const SearchResult result = job.engine->search(request.order, stop);
+  request.order.stop = std::move(stop);
+  const SearchResult result = job.engine->search(request.order);
   ++metrics_.searches;
   HttpResponse response{200, search_answer(request, result)};
   if (result.degraded) {

@@ -99,7 +99,6 @@ ShardHits read_hits(const std::string& place, std::string_view body, const Shard
     hit.id = string_of(place, given, "id");
     if (order.texts) hit.text = string_of(place, given, "text");
     hit.score = hit.first_stage_score = score_of(place, given);
-    hit.status = "not_rescored";
   }
   return found;
 }

@@ -79,10 +79,10 @@ class ShardEngine final : public Engine {
     return sum;
   }
 
-  SearchResult search(const SearchOrder& order, const StopSignal& stop) override {
-    if (order.selection.explain)
-      throw not_valid("`explain` is not possible over shards: ask the shard that has the document");
+  SearchResult search(const SearchOrder& order) override {
+    if (order.explain) throw not_valid("`explain` is not possible over shards: ask the shard that has the document");
     const auto start = Clock::now();
+    const StopSignal& stop = order.stop;
     SearchResult result;
     result.query = order.query;
     result.rescoring = order.rescore && !stages_.empty();
@@ -91,20 +91,19 @@ class ShardEngine final : public Engine {
     const CollectionStatistics collection = order.statistics ? *order.statistics : statistics(order.query, stop);
     result.no_words = collection.fields.empty();
     result.times.parse = time_since(start);
-    if (result.rescoring) result.status = to_string(RescoreStatus::no_hits);
     if (!result.no_words) {
       const auto searching = Clock::now();
-      const bool texts = result.rescoring || order.texts != SearchSession::Texts::none;
+      const bool texts = result.rescoring || order.texts != HitTexts::none;
       result.hits = first_stage(order, hits, texts, collection, stop, result.total_hits);
       result.times.first_stage = time_since(searching);
-      if (result.rescoring) rescore(order, stop, result);
+      if (result.rescoring) rescore(order, result);
       if (result.hits.size() > static_cast<std::size_t>(order.hits)) {
         result.hits.resize(static_cast<std::size_t>(order.hits));
       }
     }
-    const std::string& only = order.selection.id;
+    const std::string& only = order.id;
     std::erase_if(result.hits, [&](const SearchHit& hit) { return !only.empty() && hit.id != only; });
-    if (order.texts == SearchSession::Texts::none) {
+    if (order.texts == HitTexts::none) {
       for (SearchHit& hit : result.hits) {
         hit.text.clear();
         if (hit.passage) hit.passage->text.clear();
@@ -166,69 +165,37 @@ class ShardEngine final : public Engine {
     std::ranges::stable_sort(hits, [](const SearchHit& a, const SearchHit& b) { return a.score > b.score; });
     if (hits.size() > count) hits.resize(count);
     for (std::size_t i = 0; i < hits.size(); ++i) {
-      hits[i].rank = hits[i].first_stage_rank = static_cast<std::int64_t>(i) + 1;
+      hits[i].first_stage_rank = static_cast<std::int32_t>(i) + 1;
+      hits[i].rank = hits[i].first_stage_rank;
     }
     return hits;
   }
 
   /// Orders the hits as a searcher of one index would.
-  void rescore(const SearchOrder& order, StopSignal stop, SearchResult& result) const {
-    if (config_.rescorer.timeout.count() > 0) {
-      stop.deadline =
-          std::min(stop.deadline.value_or(Clock::time_point::max()), Clock::now() + config_.rescorer.timeout);
-    }
+  void rescore(const SearchOrder& order, SearchResult& result) const {
+    const StopSignal stop = order.stop.within(config_.rescorer.timeout);
     std::vector<SearchHit> before = std::move(result.hits);
     result.hits.clear();
     std::vector<Candidate> candidates;
     for (const SearchHit& hit : before) {
-      candidates.push_back({hit.id, hit.text, hit.first_stage_score, static_cast<std::int32_t>(hit.first_stage_rank)});
+      candidates.push_back({hit.id, hit.text, hit.first_stage_score, hit.first_stage_rank});
     }
     const RescoredCandidates rescored = rescore_candidates(config_.rescorer, stages_, order.query, candidates, stop);
-    describe(rescored, result);
+    const StageTimes before_rescoring = result.times;
+    static_cast<RescoreReport&>(result) = rescored.report();
+    result.times += before_rescoring;
     for (const CombinedHit& combined : rescored.order) {
       SearchHit& hit = result.hits.emplace_back(before[combined.index]);
       hit.rank = static_cast<std::int64_t>(result.hits.size());
-      if (rescored.in_first_stage_order) continue;
+      HitOutcome outcome = rescored.outcome(combined.index);
+      if (outcome.status == HitStatus::not_rescored) continue;
+      outcome.first_stage_score = hit.first_stage_score;
+      outcome.first_stage_rank = hit.first_stage_rank;
+      static_cast<HitOutcome&>(hit) = std::move(outcome);
       hit.score = static_cast<double>(combined.score);
-      if (combined.index >= rescored.scores.size()) {
-        hit.status = "beyond_window";
-      } else if (const auto& score = rescored.scores[combined.index]) {
-        set_scores(rescored, combined.index, *score, hit);
-        if (result.hits.size() <= static_cast<std::size_t>(order.hits)) {
-          set_passage(rescored, combined.index, candidates[combined.index], stop, hit);
-        }
-      } else {
-        hit.status = "without_text";
+      if (hit.logit && result.hits.size() <= static_cast<std::size_t>(order.hits)) {
+        set_passage(rescored, combined.index, candidates[combined.index], stop, hit);
       }
-    }
-  }
-
-  void describe(const RescoredCandidates& rescored, SearchResult& result) const {
-    result.status = to_string(rescored.status);
-    result.degraded = rescored.degraded;
-    result.reason = rescored.reason;
-    for (const auto& score : rescored.scores) {
-      if (rescored.in_first_stage_order) break;
-      (score ? result.rescored : result.without_text) += 1;
-      if (!score) continue;
-      result.truncated += score->truncated ? 1 : 0;
-      result.cached += score->cached ? 1 : 0;
-      result.query_truncated = result.query_truncated || score->query_truncated;
-    }
-    const StageTimes& times = rescored.times;
-    result.times.tokenize = times.tokenize;
-    result.times.encode = times.encode;
-    result.times.device = times.device;
-    result.times.combine = times.combine;
-  }
-
-  static void set_scores(const RescoredCandidates& rescored, std::size_t index, const CandidateScore& score,
-                         SearchHit& hit) {
-    hit.status = "rescored";
-    hit.logit = score.score;
-    hit.truncated = score.truncated;
-    for (const StageResult& stage : rescored.stages) {
-      if (const auto& given = stage.scores[index]) hit.stage_logits.push_back(given->score);
     }
   }
 

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
     const relucent::SearchSession session(argv[1], relucent::Config(), relucent::QuerySyntax::words);
-    const relucent::SearchResult found = session.search(argv[2], 5, relucent::SearchSession::Texts::whole);
+    const relucent::SearchResult found = session.search(argv[2], 5, relucent::HitTexts::whole);
     for (const relucent::SearchHit& hit : found.hits) {
       std::cout << hit.rank << '\t' << hit.id << '\t' << hit.score << '\t' << hit.text << '\n';
     }

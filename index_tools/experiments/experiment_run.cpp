@@ -99,13 +99,9 @@ TopicResult rerank(const ExperimentRun::Rerank& reranker, const RerankQuery& que
   TopicResult result;
   result.milliseconds = in_milliseconds(time_since(started));
   for (const CombinedHit& hit : rescored.order) result.order.push_back({hit.index, hit.score});
-  for (const auto& score : rescored.scores) {
-    if (!score) {
-      ++result.without_text;
-    } else if (score->truncated) {
-      ++result.truncated;
-    }
-  }
+  const RescoreReport report = rescored.report();
+  result.without_text = static_cast<std::size_t>(report.without_text);
+  result.truncated = static_cast<std::size_t>(report.truncated);
   return result;
 }
 

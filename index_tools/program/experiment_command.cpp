@@ -93,7 +93,7 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   for (const index_tools::Topic& topic : index_tools::read_topics(task.topics)) {
     const std::string& text = index_tools::topic_text(topic, task.topic_text);
     index_tools::RerankQuery query{topic.id, text, {}};
-    const SearchResult found = session.search(text, task.hits, SearchSession::Texts::whole);
+    const SearchResult found = session.search(text, task.hits, HitTexts::whole);
     for (const SearchHit& hit : found.hits) query.candidates.push_back({hit.id, hit.text, hit.score, hit.rank, {}});
     input.candidates += query.candidates.size();
     if (!query.candidates.empty()) input.queries.push_back(std::move(query));

@@ -92,37 +92,22 @@ void create_folder_of(const std::filesystem::path& file, const RerankOptions& op
 }
 
 void count(const RescoredCandidates& rescored, Tally& tally) {
-  bool query_truncated = false;
-  for (const auto& score : rescored.scores) {
-    if (!score) {
-      ++tally.without_text;
-      continue;
-    }
-    ++tally.scored;
-    if (score->truncated) ++tally.truncated;
-    query_truncated = query_truncated || score->query_truncated;
-  }
-  if (query_truncated) ++tally.truncated_queries;
-  if (!rescored.degraded) return;
-  if (tally.degraded++ == 0) tally.reason = rescored.reason;
+  const RescoreReport report = rescored.report();
+  tally.without_text += report.without_text;
+  tally.scored += report.rescored;
+  tally.truncated += report.truncated;
+  if (report.query_truncated) ++tally.truncated_queries;
+  if (!report.degraded) return;
+  if (tally.degraded++ == 0) tally.reason = report.reason;
   if (rescored.in_first_stage_order) ++tally.in_first_stage_order;
 }
 
 RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& graph_makers, const RerankQuery& query,
                      const SecondStageConfig& config, const std::stop_token& stop, Tally& tally) {
-  StopSignal signal;
-  signal.stop = stop;
-  if (config.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config.timeout;
-  RescoredCandidates rescored = rescore_with_graphs(config, stages, graph_makers, query, signal);
+  RescoredCandidates rescored =
+      rescore_with_graphs(config, stages, graph_makers, query, StopSignal{{}, stop}.within(config.timeout));
   count(rescored, tally);
-  RerankedQuery result;
-  result.order = std::move(rescored.order);
-  // One model's scores: those of the last stage, unless it failed.
-  if (rescored.stages.size() < stages.size()) return result;
-  for (const auto& score : rescored.stages.back().scores) {
-    result.logits.push_back(score ? std::optional(score->score) : std::nullopt);
-  }
-  return result;
+  return {std::move(rescored.order), rescored.last_logits()};
 }
 
 std::string describe(std::span<const RescoringStage> stages) {

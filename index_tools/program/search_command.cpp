@@ -55,7 +55,8 @@ std::int32_t hits_for_people() {
 
 // The order is BM25's, although nothing failed.
 void note_not_rescored(const SearchResult& result, const std::string& query) {
-  if (result.degraded || (result.status != "no_query_text" && result.status != "no_hit_text")) return;
+  const bool unreadable = result.status == RescoreStatus::no_query_text || result.status == RescoreStatus::no_hit_text;
+  if (result.degraded || !unreadable) return;
   std::cout.flush();
   std::cerr << "relucent: note: " << query << ": not rescored: " << result.reason << "\n";
 }
@@ -82,18 +83,17 @@ void note_cut_texts(const Config& config) {
 /// Answers a query for people or as JSON. The note about cut texts is given once: `cut_noted`.
 int answer(SearchSession& session, const std::string& query, const SearchOptions& options, const Config& config,
            bool& cut_noted) {
-  const auto texts = options.json ? SearchSession::Texts::whole : SearchSession::Texts::beginnings;
-  const SearchSession::Selection selection{.id = {}, .explain = options.explain};
-  const SearchResult result = session.search(query, options.hits.value_or(hits_for_people()), texts, selection);
-  std::vector<SearchExplanation> explanations;
-  for (const SearchHit& hit : result.hits) {
-    if (hit.explanation) explanations.push_back(*hit.explanation);
-  }
+  SearchRequest request;
+  request.query = query;
+  request.hits = options.hits.value_or(hits_for_people());
+  request.texts = options.json ? HitTexts::whole : HitTexts::beginnings;
+  request.explain = options.explain;
+  const SearchResult result = session.search(request);
   if (options.json) {
-    print_json(std::cout, result, "", explanations);
+    print_json(std::cout, result, "");
   } else {
     const bool person = is_terminal(STDOUT_FILENO);
-    print_table(std::cout, result, {wants_styles(), terminal_columns(100), person}, explanations);
+    print_table(std::cout, result, {wants_styles(), terminal_columns(100), person});
   }
   std::cout.flush();
   if (options.timings) std::cerr << timings_line(result) << "\n";
@@ -220,9 +220,7 @@ class TopicAnswers {
     run_to_output_ = !options.json && (options.run == "-" || (options.run.empty() && !rerank_));
   }
 
-  SearchSession::Texts texts() const {
-    return options_.json || rerank_ ? SearchSession::Texts::whole : SearchSession::Texts::none;
-  }
+  SearchSession::Texts texts() const { return options_.json || rerank_ ? HitTexts::whole : HitTexts::none; }
 
   void add(const index_tools::Topic& topic, const SearchResult& result) {
     if (options_.json) print_json(std::cout, result, topic.id);

@@ -9,6 +9,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/snippet.h"
 #include "index_tools/program/terminal.h"
+#include "server/result_json.h"
 
 namespace relucent::program {
 namespace {
@@ -52,7 +53,7 @@ bool in_first_stage_order(const SearchResult& result) { return result.rescoring 
 /// failed.
 const char* why_not_rescored(const SearchResult& result) {
   if (result.degraded) return "degraded";
-  if (result.status == "no_query_text") return "not rescored: the query has no text for the model";
+  if (result.status == RescoreStatus::no_query_text) return "not rescored: the query has no text for the model";
   return "not rescored: no hit has stored text";
 }
 
@@ -76,8 +77,7 @@ void print_explanation(std::ostream& out, const SearchExplanation& node, const s
 
 }  // namespace
 
-void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style,
-                 std::span<const SearchExplanation> explanations) {
+void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style) {
   const bool styles = style.styles;
   out << styled(styles, kBold, shortened(printable(result.query), style.columns)) << "\n";
   if (result.no_words) {
@@ -124,89 +124,22 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     } else {
       out << indent << marked(snippet, styles) << "\n";
     }
-    if (i < explanations.size()) print_explanation(out, explanations[i], indent);
+    if (hit.explanation) print_explanation(out, *hit.explanation, indent);
   }
 }
 
-namespace {
-
-nlohmann::ordered_json passage_json(const SearchHit& hit) {
-  if (!hit.passage) return nullptr;
-  return {{"field", hit.passage->field},
-          {"begin", hit.passage->begin},
-          {"end", hit.passage->end},
-          {"ends_field", hit.passage->ends_field},
-          {"text", hit.passage->text}};
-}
-
-nlohmann::ordered_json explanation_json(const SearchExplanation& node) {
-  nlohmann::ordered_json json = {{"value", node.value}, {"description", node.description}};
-  json["details"] = nlohmann::ordered_json::array();
-  for (const SearchExplanation& detail : node.details) json["details"].push_back(explanation_json(detail));
-  return json;
-}
-
-nlohmann::ordered_json stages_json(const std::vector<SearchStage>& stages) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const SearchStage& stage : stages) {
-    json.push_back({{"scorer", stage.scorer},
-                    {"rescored", stage.rescored},
-                    {"milliseconds",
-                     {{"fetch", in_milliseconds(stage.times.fetch)},
-                      {"tokenize", in_milliseconds(stage.times.tokenize)},
-                      {"encode", in_milliseconds(stage.times.encode)},
-                      {"device", in_milliseconds(stage.times.device)},
-                      {"combine", in_milliseconds(stage.times.combine)}}}});
-    if (stage.cached > 0) json.back()["cached"] = stage.cached;
-  }
-  return json;
-}
-
-}  // namespace
-
-void print_json(std::ostream& out, const SearchResult& result, const std::string& id,
-                std::span<const SearchExplanation> explanations) {
-  using Json = nlohmann::ordered_json;
-  Json json = Json::object();
+void print_json(std::ostream& out, const SearchResult& result, const std::string& id) {
+  server::Answer json = server::Answer::object();
   if (!id.empty()) json["qid"] = id;
-  json["query"] = result.query;
-  json["total_hits"] = result.total_hits;
-  if (!result.status.empty()) json["status"] = result.status;
-  json["rescored"] = result.rescored;
-  json["without_text"] = result.without_text;
-  json["truncated"] = result.truncated;
-  if (result.encoded > 0) json["encoded"] = result.encoded;
-  if (result.cached > 0) json["cached"] = result.cached;
-  json["query_truncated"] = result.query_truncated;
-  json["degraded"] = result.degraded;
-  if (!result.reason.empty()) json["reason"] = result.reason;
-  if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
-  json["hits"] = Json::array();
-  const bool cascade = result.stages.size() > 1;
-  for (std::size_t i = 0; i < result.hits.size(); ++i) {
-    const SearchHit& hit = result.hits[i];
-    json["hits"].push_back({{"rank", hit.rank},
-                            {"id", hit.id},
-                            {"score", hit.score},
-                            {"first_stage_rank", hit.first_stage_rank},
-                            {"first_stage_score", hit.first_stage_score},
-                            {"status", hit.status},
-                            {"logit", hit.logit ? Json(*hit.logit) : Json(nullptr)},
-                            {"truncated", hit.truncated},
-                            {"text", hit.text},
-                            {"passage", passage_json(hit)}});
-    if (cascade) json["hits"].back()["stage_logits"] = hit.stage_logits;
-    if (i < explanations.size()) json["hits"].back()["explanation"] = explanation_json(explanations[i]);
+  json.update(server::result_json(result, server::Paths::shown));
+  json["hits"] = server::Answer::array();
+  for (const SearchHit& hit : result.hits) {
+    server::Answer& shown = json["hits"].emplace_back(server::hit_json(hit, result, server::Paths::shown));
+    shown["text"] = hit.text;
+    server::add_passage_text(hit, shown);
   }
-  const StageTimes& times = result.times;
-  if (cascade) json["stages"] = stages_json(result.stages);
-  json["milliseconds"] = {
-      {"parse", in_milliseconds(times.parse)},     {"first_stage", in_milliseconds(times.first_stage)},
-      {"fetch", in_milliseconds(times.fetch)},     {"tokenize", in_milliseconds(times.tokenize)},
-      {"encode", in_milliseconds(times.encode)},   {"device", in_milliseconds(times.device)},
-      {"combine", in_milliseconds(times.combine)}, {"passages", in_milliseconds(times.passages)},
-      {"total", in_milliseconds(result.total)}};
-  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  json["milliseconds"] = server::milliseconds_json(result);
+  out << server::to_text(json) << "\n";
 }
 
 void print_json_error(std::ostream& out, const std::string& query, const std::string& id, const std::string& error) {

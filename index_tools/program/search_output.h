@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <ostream>
-#include <span>
 #include <string>
 
 #include "relucent/search_session.h"
@@ -17,14 +16,10 @@ struct TableStyle {
 
 /// Prints a query's hits as a table: rank, how far the second stage moved the hit, score, BM25's rank and score, id,
 /// and a snippet of the text with the query's words highlighted.
-/// @param explanations  how each hit's score came about; may be empty
-void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style,
-                 std::span<const SearchExplanation> explanations = {});
+void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style);
 
 /// Prints a query's hits as a JSON object on one line. `id` is the topic's id; empty for a query without one.
-/// @param explanations  how each hit's score came about; may be empty
-void print_json(std::ostream& out, const SearchResult& result, const std::string& id,
-                std::span<const SearchExplanation> explanations = {});
+void print_json(std::ostream& out, const SearchResult& result, const std::string& id);
 
 /// Prints a query that could not be answered as a JSON object on one line: `query`, `error`, and `qid` unless it is
 /// empty.

@@ -187,6 +187,7 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
     return first_stage_order(scores, RescoreStatus::no_query_text, "the query has no text for the model to read");
   }
   RescoredCandidates result;
+  result.stages_wanted = stages.size();
   Order order = first_order(scores);
   std::size_t window = scores.size();
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -198,6 +199,7 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
       return combine(earlier, logits, stage.config, last ? config.min_score : std::nullopt);
     };
     StageResult done;
+    done.scorer = stage.scorer->describe();
     done.scores.resize(result.scores.size());
     std::string fallback;
     try {
@@ -282,6 +284,66 @@ std::size_t RescoredCandidates::stage_of(std::size_t candidate) const {
   while (stage > 0 && !stages[stage - 1].scores[candidate]) --stage;
   if (stage == 0) throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate + 1), "no stage scored it");
   return stage - 1;
+}
+
+HitOutcome RescoredCandidates::outcome(std::size_t candidate) const {
+  HitOutcome outcome;
+  if (in_first_stage_order) return outcome;
+  if (candidate >= scores.size()) {
+    outcome.status = HitStatus::beyond_window;
+  } else if (const auto& score = scores[candidate]) {
+    outcome.status = HitStatus::rescored;
+    outcome.logit = score->score;
+    outcome.tokens = score->tokens;
+    outcome.truncated = score->truncated;
+    outcome.cached = score->cached;
+    for (const StageResult& stage : stages) {
+      if (const auto& given = stage.scores[candidate]) outcome.stage_logits.push_back(given->score);
+    }
+  } else {
+    outcome.status = HitStatus::without_text;
+  }
+  return outcome;
+}
+
+std::vector<std::optional<float>> RescoredCandidates::last_logits() const {
+  std::vector<std::optional<float>> logits;
+  if (stages.empty() || stages.size() < stages_wanted) return logits;
+  for (const auto& score : stages.back().scores) {
+    logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  }
+  return logits;
+}
+
+RescoreReport RescoredCandidates::report() const {
+  RescoreReport report;
+  report.status = status;
+  report.degraded = degraded;
+  report.by_earlier_stages = !stages.empty() && stages.size() < stages_wanted;
+  report.reason = reason;
+  report.times = times;
+  for (const auto& score : scores) {
+    ++(score ? report.rescored : report.without_text);
+    if (!score) continue;
+    report.truncated += score->truncated ? 1 : 0;
+    report.query_truncated = report.query_truncated || score->query_truncated;
+  }
+  for (const StageResult& stage : stages) {
+    const auto scored = std::ranges::count_if(stage.scores, [](const auto& one) { return one.has_value(); });
+    report.stages.push_back({stage.scorer, static_cast<std::int32_t>(scored), stage.cached(), stage.times});
+    report.cached += stage.cached();
+  }
+  return report;
+}
+
+const char* to_string(HitStatus status) noexcept {
+  switch (status) {
+    case HitStatus::rescored: return "rescored";
+    case HitStatus::without_text: return "without_text";
+    case HitStatus::beyond_window: return "beyond_window";
+    case HitStatus::not_rescored: return "not_rescored";
+  }
+  return "not_rescored";
 }
 
 const char* to_string(RescoreStatus status) noexcept {

@@ -30,35 +30,21 @@ Reranked CandidateReranker::rerank(std::string_view query, std::span<const std::
     throw Error(ErrorKind::usage, "scores", "are missing, which score_mode requires",
                 "pass the first stage's scores, or use score_mode = \"replace\"");
   }
-  StopSignal signal;
-  signal.stop = stop;
-  if (config_.timeout.count() > 0) signal.deadline = std::chrono::steady_clock::now() + config_.timeout;
   std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     candidates.push_back({{}, texts[i], scores.empty() ? 0 : scores[i], static_cast<std::int32_t>(i) + 1});
   }
-  const RescoredCandidates rescored = rescore_candidates(config_, stages_, query, candidates, signal);
+  const RescoredCandidates rescored =
+      rescore_candidates(config_, stages_, query, candidates, StopSignal{{}, stop}.within(config_.timeout));
   Reranked result;
   for (const CombinedHit& hit : rescored.order) {
     result.order.push_back(static_cast<std::int64_t>(hit.index));
     result.scores.push_back(hit.score);
   }
   result.logits.assign(texts.size(), std::numeric_limits<float>::quiet_NaN());
-  // One model's scores: those of the last stage, unless it failed.
-  if (rescored.stages.size() == stages_.size()) {
-    const auto& last = rescored.stages.back().scores;
-    for (std::size_t i = 0; i < last.size(); ++i) {
-      if (last[i]) result.logits[i] = last[i]->score;
-    }
-  }
-  for (const auto& score : rescored.scores) {
-    result.truncated += score && score->truncated ? 1 : 0;
-    result.query_truncated = result.query_truncated || (score && score->query_truncated);
-  }
-  result.status = to_string(rescored.status);
-  result.degraded = rescored.degraded;
-  result.reason = rescored.reason;
-  result.times = rescored.times;
+  const std::vector<std::optional<float>> logits = rescored.last_logits();
+  for (std::size_t i = 0; i < logits.size(); ++i) result.logits[i] = logits[i].value_or(result.logits[i]);
+  static_cast<RescoreReport&>(result) = rescored.report();
   return result;
 }
 

@@ -10,21 +10,14 @@
 
 #include "relucent/config.h"
 #include "relucent/rescore_candidates.h"
-#include "relucent/times.h"
 
 namespace relucent::python {
 
 /// One query's candidates after the second stage.
-struct Reranked {
+struct Reranked : RescoreReport {
   std::vector<std::int64_t> order;  ///< indices of the candidates, best first
   std::vector<float> scores;        ///< combined scores in this order
   std::vector<float> logits;        ///< by candidate; NaN for one that the last stage did not score
-  std::string status;               ///< of rescoring
-  bool degraded = false;
-  std::string reason;
-  std::int64_t truncated = 0;    ///< candidates whose end the model did not see
-  bool query_truncated = false;  ///< whether it did not see the end of the query with one of them
-  StageTimes times;
 };
 
 /// The second stage on candidates without an index, as `relucent rerank` runs it. Thread-safe.

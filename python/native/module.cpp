@@ -26,7 +26,6 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/search_session.h"
-#include "relucent/stop_scope.h"
 #include "relucent/version.h"
 
 namespace relucent::python {
@@ -155,7 +154,7 @@ void bind_reranker(nb::module_& module) {
       .def("take_order", [](Reranked& self) { return to_array(std::move(self.order)); })
       .def("take_scores", [](Reranked& self) { return to_array(std::move(self.scores)); })
       .def("take_logits", [](Reranked& self) { return to_array(std::move(self.logits)); })
-      .def_ro("status", &Reranked::status)
+      .def_prop_ro("status", [](const Reranked& self) { return to_string(self.status); })
       .def_ro("degraded", &Reranked::degraded)
       .def_ro("reason", &Reranked::reason)
       .def_ro("truncated", &Reranked::truncated)
@@ -216,8 +215,12 @@ struct Found {
 };
 
 Found search(const SearchSession& session, std::string_view query, std::int32_t hits, bool texts, StopSignal signal) {
-  const StopScope scope(std::move(signal));
-  return {session.search(query, hits, texts ? SearchSession::Texts::whole : SearchSession::Texts::none), texts};
+  SearchRequest request;
+  request.query = query;
+  request.hits = hits;
+  request.texts = texts ? HitTexts::whole : HitTexts::none;
+  request.stop = std::move(signal);
+  return {session.search(request), texts};
 }
 
 void bind_hits(nb::module_& module) {
@@ -240,7 +243,9 @@ void bind_hits(nb::module_& module) {
       .def_ro("score", &Hit::score, "The score that the hits are ordered by.")
       .def_ro("first_stage_rank", &Hit::first_stage_rank, "BM25's rank, from 1.")
       .def_ro("first_stage_score", &Hit::first_stage_score, "BM25's score.")
-      .def_ro("status", &Hit::status, "rescored, without_text, beyond_window or not_rescored.")
+      .def_prop_ro(
+          "status", [](const Hit& self) { return to_string(self.status); },
+          "rescored, without_text, beyond_window or not_rescored.")
       .def_ro("logit", &Hit::logit,
               "The model's raw score, if the hit was rescored; with several stages the last one's.")
       .def_ro("stage_logits", &Hit::stage_logits, "The raw scores of the stages that scored it, from the first on.")
@@ -274,7 +279,8 @@ void bind_searcher(nb::module_& module) {
           nb::sig("def take_hits(self) -> list[Hit]"), "Best first.")
       .def_prop_ro("query", of_result(&SearchResult::query))
       .def_prop_ro("total_hits", of_result(&SearchResult::total_hits))
-      .def_prop_ro("status", of_result(&SearchResult::status))
+      .def_prop_ro("status",
+                   [](const Found& self) { return self.result.rescoring ? to_string(self.result.status) : ""; })
       .def_prop_ro("degraded", of_result(&SearchResult::degraded))
       .def_prop_ro("reason", of_result(&SearchResult::reason))
       .def_prop_ro("rescored", of_result(&SearchResult::rescored))

@@ -209,12 +209,12 @@ TEST(RerankAnswers, KeepEveryBitOfAScore) {
 }
 
 TEST(SearchRequests, AreReadWithinTheLimits) {
-  const SearchRequest request =
+  const SearchBody request =
       parse_search(R"({"query":"q","k":3,"explain":true,"texts":"full","timeout_ms":5})", small_limits());
   EXPECT_EQ(request.order.hits, 3);
-  EXPECT_TRUE(request.order.selection.explain);
+  EXPECT_TRUE(request.order.explain);
   EXPECT_TRUE(request.whole_passages);
-  EXPECT_EQ(request.order.texts, SearchSession::Texts::whole);
+  EXPECT_EQ(request.order.texts, HitTexts::whole);
   EXPECT_EQ(request.timeout_ms, 5);
   EXPECT_EQ(search(R"({"query":"q"})"), "accepted");
   EXPECT_EQ(search(R"({"query":" \t"})"), "422 `query` is empty");
@@ -274,7 +274,7 @@ TEST(SearchAnswers, HaveBothScoresThePassageAndNoPaths) {
   hit.passage = {"text", "wörter", 4, 11, true};
   hit.score = hit.first_stage_score = static_cast<double>(0.1F);
   hit.explanation = {static_cast<double>(0.3F), "from ../models/secret/x on cpu", {{0.1, "inner", {}}}};
-  SearchRequest request;
+  SearchBody request;
   const std::string text = search_answer(request, result);
   EXPECT_EQ(text.find("models"), std::string::npos) << text;
   const Answer json = Answer::parse(text);

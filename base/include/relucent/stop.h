@@ -17,6 +17,9 @@ struct StopSignal {
   bool past_deadline() const noexcept { return deadline && std::chrono::steady_clock::now() >= *deadline; }
   bool due() const noexcept { return stop.stop_requested() || past_deadline(); }
 
+  /// The same signal with a deadline of `timeout` from now, unless its own is earlier; 0 adds none.
+  RELUCENT_API StopSignal within(std::chrono::milliseconds timeout) const;
+
   /// Throws Error of kind `interrupted` or `deadline` when due; `operation` names the abandoned work.
   RELUCENT_API void throw_if_due(const char* operation) const;
 };

@@ -13,22 +13,12 @@
 #include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/export.h"
+#include "relucent/rescore_report.h"
 #include "relucent/scorer.h"
 #include "relucent/stop.h"
 #include "relucent/times.h"
 
 namespace relucent {
-
-/// The second stage's outcome for one query.
-enum class RescoreStatus {
-  rescored,       ///< the model scored hits of the rescore window
-  no_hits,        ///< the first stage found nothing
-  no_query_text,  ///< not rescored: the query has no text for the model (e.g. a MatchAllDocsQuery). Not a failure
-  no_hit_text,    ///< not rescored: no hit of the rescore window has stored text. Not a failure
-  failed,         ///< not rescored: the second stage failed or missed its deadline
-};
-/// "rescored", "no_hits", "no_query_text", "no_hit_text", "failed".
-RELUCENT_API const char* to_string(RescoreStatus status) noexcept;
 
 /// A stage of the second stage: what scores, and its settings.
 struct RescoringStage {
@@ -45,6 +35,7 @@ RELUCENT_API std::vector<RescoringStage> make_stages(const SecondStageConfig& co
 
 /// What a stage did for one query. Indices are those of the candidates.
 struct StageResult {
+  std::string scorer;                                 ///< Scorer::describe()
   std::vector<std::optional<CandidateScore>> scores;  ///< [first rescore window]; nullopt: not scored by this stage
   std::vector<CombinedHit> order;                     ///< of all candidates after this stage
   StageTimes times;                                   ///< fetch, tokenize, encode, device and combine
@@ -58,6 +49,7 @@ struct RescoredCandidates {
   /// [first rescore window], of the last stage that scored the candidate; nullopt for a candidate without text
   std::vector<std::optional<CandidateScore>> scores;
   std::vector<StageResult> stages;  ///< those that finished; none if the order is the first stage's
+  std::size_t stages_wanted = 0;    ///< as many as there are
   std::vector<CombinedHit> order;   ///< indices into the candidates
   RescoreStatus status = RescoreStatus::no_hits;
   bool in_first_stage_order = false;  ///< nothing was rescored: order and scores are the first stage's
@@ -68,6 +60,13 @@ struct RescoredCandidates {
 
   /// Which stage gave scores[candidate]: an index into `stages`. Requires that there is a score.
   RELUCENT_API std::size_t stage_of(std::size_t candidate) const;
+  /// What became of a candidate. Its first-stage score and rank are the caller's to set.
+  RELUCENT_API HitOutcome outcome(std::size_t candidate) const;
+  /// The last stage's logit of each candidate of the first rescore window: one model's scores, or none if that stage
+  /// did not finish.
+  RELUCENT_API std::vector<std::optional<float>> last_logits() const;
+  /// What happened, with counts.
+  RELUCENT_API RescoreReport report() const;
 };
 
 /// Turns the scores of the stage before and the logits of the last stage into an order. The default is combine(); a

@@ -14,6 +14,8 @@
 #include "relucent/collection_statistics.h"
 #include "relucent/config.h"
 #include "relucent/export.h"
+#include "relucent/rescore_report.h"
+#include "relucent/stop.h"
 #include "relucent/times.h"
 
 namespace relucent {
@@ -26,7 +28,7 @@ enum class QuerySyntax {
   lucene,  ///< Lucene++'s query language: "a phrase", +must, -not, field:word ...
 };
 
-/// How many bytes of a text SearchSession::Texts::beginnings returns, or the whole text if it is shorter.
+/// How many bytes of a text HitTexts::beginnings returns, or the whole text if it is shorter.
 inline constexpr std::size_t kTextBeginning = std::size_t{64} << 10;
 
 /// The part of a hit's stored text that scored best.
@@ -43,46 +45,43 @@ struct SearchExplanation {
   std::vector<SearchExplanation> details;
 };
 
-struct SearchHit {
+struct SearchHit : HitOutcome {
   std::int32_t document = 0;  ///< its number in the index as it was opened
   std::string id, text;       ///< text is empty unless asked for
   std::int64_t rank = 0;
   double score = 0;
-  std::int64_t first_stage_rank = 0;
-  double first_stage_score = 0;
-  std::string status;  ///< rescored, without_text, beyond_window, not_rescored
-  std::optional<float> logit;
-  std::vector<float> stage_logits;  ///< of the stages that scored it, from the first on
-  bool truncated = false;
   std::optional<SearchPassage> passage;
   std::optional<SearchExplanation> explanation;  ///< if asked for
 };
 
-/// A stage of the second stage that finished.
-struct SearchStage {
-  std::string scorer;
-  std::int64_t rescored = 0;
-  std::int64_t cached = 0;  ///< of them, those whose scores are from the cache
-  StageTimes times;
-};
-
-struct SearchResult {
+/// Its `times` include all steps from the text on, and its `status` counts only if `rescoring`.
+struct SearchResult : RescoreReport {
   std::string query;
   std::vector<SearchHit> hits;
   std::int64_t total_hits = 0;
-  bool no_words = false;   ///< the query has only stop words and punctuation
-  bool rescoring = false;  ///< a second stage is configured
-  std::string status;      ///< outcome of rescoring: rescored, no_hits, no_query_text, no_hit_text, failed
-  std::int64_t rescored = 0, without_text = 0, truncated = 0;
-  std::int64_t encoded = 0;  ///< hits encoded now, because the index has no embedding of them
-  std::int64_t cached = 0;   ///< scores from the cache, by all stages
-  bool query_truncated = false;
-  bool degraded = false;
-  bool by_earlier_stages = false;  ///< a stage failed, and the order is that of the stages before it
-  std::string reason;  ///< why it is degraded (fallback to the CPU, a failed stage) or in the first stage's order
-  StageTimes times;
-  std::vector<SearchStage> stages;    ///< at most one unless the profile has [[rescorer.stages]]
+  bool no_words = false;              ///< the query has only stop words and punctuation
+  bool rescoring = false;             ///< a second stage is configured
   std::chrono::nanoseconds total{0};  ///< from the text to the hits, including reading stored ids and texts
+};
+
+/// How much of the hits' texts a search returns.
+enum class HitTexts {
+  none,
+  beginnings,  ///< enough for a snippet, however long the document is: up to the end of the passage
+  whole
+};
+
+/// A query, and how it is answered.
+struct SearchRequest {
+  std::string query;  ///< UTF-8
+  std::int32_t hits = 10;
+  HitTexts texts = HitTexts::beginnings;
+  std::string id;        ///< the hit with this id alone, if it is among the best; empty: all
+  bool explain = false;  ///< whether the hits explain their scores, for which nothing is scored again
+  /// A deadline, or a request to stop. Without either, the thread's StopScope holds.
+  StopSignal stop;
+  /// Of the collection of which the index is a part. Without them, the thread's CollectionStatisticsScope holds.
+  std::optional<CollectionStatistics> statistics;
 };
 
 /// An index opened for searching, for hosts without Lucene++ types of their own: openSearcher(), the query parsers, the
@@ -96,23 +95,18 @@ class RELUCENT_API SearchSession {
   SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax);
   ~SearchSession();
 
-  /// How much of the hits' texts a search returns.
-  enum class Texts {
-    none,
-    beginnings,  ///< enough for a snippet, however long the document is: up to the end of the passage
-    whole
-  };
+  using Texts = HitTexts;
 
-  /// Which of the best hits a search returns, and whether it explains them, which scores nothing again.
-  struct Selection {
-    std::string id;  ///< the hit with this id alone, if it is among the best; empty: all
-    bool explain = false;
-  };
-
-  /// The best n hits. Throws Error: `usage` for a blank query and one that does not follow the syntax, `interrupted`
-  /// once the thread's StopScope is asked to stop.
-  SearchResult search(std::string_view query, std::int32_t n, Texts texts, const Selection& selection) const;
-  SearchResult search(std::string_view query, std::int32_t n, Texts texts) const { return search(query, n, texts, {}); }
+  /// The best hits. Throws Error: `usage` for a blank query and one that does not follow the syntax, `interrupted` once
+  /// the request's or the thread's StopScope's signal is asked to stop.
+  SearchResult search(const SearchRequest& request) const;
+  SearchResult search(std::string_view query, std::int32_t hits, Texts texts) const {
+    SearchRequest request;
+    request.query = query;
+    request.hits = hits;
+    request.texts = texts;
+    return search(request);
+  }
 
   /// The whole texts of documents by their ids, for which every document's id is read. Ids that the index lacks are
   /// left out; of documents with the same id the first counts. Throws Error.

@@ -16,28 +16,12 @@ namespace {
 
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
   const FirstStageHit& first = result.hits[combined.index];
+  HitOutcome outcome = result.rescored.outcome(combined.index);
+  outcome.first_stage_score = first.score;
+  outcome.first_stage_rank = first.rank;
   // Without rescoring, the score is exactly the first stage's.
-  const double score = result.rescored.in_first_stage_order ? first.score : static_cast<double>(combined.score);
-  const auto hit = Lucene::newLucene<RescoredHit>(first.document, score);
-  hit->firstStageScore = first.score;
-  hit->firstStageRank = first.rank;
-  if (result.rescored.in_first_stage_order) {
-    hit->status = RescoredHit::Status::not_rescored;
-  } else if (combined.index >= result.rescored.scores.size()) {
-    hit->status = RescoredHit::Status::beyond_window;
-  } else if (const auto& score_given = result.rescored.scores[combined.index]) {
-    hit->status = RescoredHit::Status::rescored;
-    for (const StageResult& stage : result.rescored.stages) {
-      if (const auto& given = stage.scores[combined.index]) hit->stageLogits.push_back(given->score);
-    }
-    hit->logit = score_given->score;
-    hit->tokens = score_given->tokens;
-    hit->truncated = score_given->truncated;
-    hit->cached = score_given->cached;
-  } else {
-    hit->status = RescoredHit::Status::without_text;
-  }
-  return hit;
+  const double score = outcome.status == HitStatus::not_rescored ? first.score : static_cast<double>(combined.score);
+  return Lucene::newLucene<RescoredHit>(first.document, score, std::move(outcome));
 }
 
 }  // namespace
@@ -103,31 +87,11 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
     hits.add(hit);
   }
   const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : hits[0]->score;
-  const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best);
-  answer->status = rescored.status;
-  answer->degraded = rescored.degraded;
-  answer->reason = rescored.reason;
+  const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best, rescored.report());
   answer->queryText = result.query_text;
   answer->queryTextSource = result.query_text.empty() ? QueryTextSource::none : QueryTextSource::query;
-  for (const auto& score : rescored.scores) {
-    if (!score)
-      ++answer->withoutText;
-    else
-      ++answer->rescored;
-    if (score && score->truncated) ++answer->truncated;
-    if (score && score->query_truncated) answer->queryTruncated = true;
-  }
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());
   answer->encoded = result.encoded;
-  answer->times = rescored.times;
-  for (std::size_t i = 0; i < rescored.stages.size(); ++i) {
-    const StageResult& stage = rescored.stages[i];
-    const auto scored =
-        std::count_if(stage.scores.begin(), stage.scores.end(), [](const auto& one) { return one.has_value(); });
-    answer->stages.push_back(
-        {stages()[i].scorer->describe(), static_cast<std::int32_t>(scored), stage.cached(), stage.times});
-    answer->cached += stage.cached();
-  }
   answer->times.passages = passages;
   details->drop_inputs();
   answer->details = details;

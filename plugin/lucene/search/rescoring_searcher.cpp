@@ -103,8 +103,8 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
     log.debug(fmt::format(
         "query \"{}\" (text from {}): {} hits, {} rescored, {} without text, {} truncated{}; ms: first stage {:f}, "
         "fetch {:f}, tokenize {:f}, encode {:f}, combine {:f}",
-        answer->queryText, to_string(query.source), answer->totalHits, answer->rescored, answer->withoutText,
-        answer->truncated, answer->queryTruncated ? ", the query too" : "", in_milliseconds(times.first_stage),
+        answer->queryText, to_string(query.source), answer->totalHits, answer->rescored, answer->without_text,
+        answer->truncated, answer->query_truncated ? ", the query too" : "", in_milliseconds(times.first_stage),
         in_milliseconds(times.fetch), in_milliseconds(times.tokenize), in_milliseconds(times.encode),
         in_milliseconds(times.combine)));
   }

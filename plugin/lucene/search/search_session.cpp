@@ -32,16 +32,6 @@ namespace {
 using Texts = SearchSession::Texts;
 using Clock = std::chrono::steady_clock;
 
-const char* name_of(RescoredHit::Status status) {
-  switch (status) {
-    case RescoredHit::Status::rescored: return "rescored";
-    case RescoredHit::Status::without_text: return "without_text";
-    case RescoredHit::Status::beyond_window: return "beyond_window";
-    case RescoredHit::Status::not_rescored: return "not_rescored";
-  }
-  return "not_rescored";
-}
-
 // Read beyond what is shown, so that a snippet shows that the text continues.
 constexpr std::size_t kMoreBytes = 64;
 
@@ -97,23 +87,9 @@ struct SearchSession::Implementation {
     result.total_hits = found->totalHits;
     const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
     if (!rescored) return;
-    result.rescored = rescored->rescored;
-    result.without_text = rescored->withoutText;
-    result.truncated = rescored->truncated;
-    result.encoded = rescored->encoded;
-    result.cached = rescored->cached;
-    result.query_truncated = rescored->queryTruncated;
-    result.status = to_string(rescored->status);
-    result.degraded = rescored->degraded;
-    result.reason = rescored->reason;
-    const std::chrono::nanoseconds parse = result.times.parse;  // of the user's syntax, too
-    result.times = rescored->times;
+    const std::chrono::nanoseconds parse = result.times.parse;  // includes the user's syntax
+    static_cast<RescoreReport&>(result) = *rescored;
     result.times.parse = parse;
-    for (const StageReport& stage : rescored->stages) {
-      result.stages.push_back({stage.scorer, stage.rescored, stage.cached, stage.times});
-    }
-    result.by_earlier_stages =
-        !result.stages.empty() && result.stages.size() < config.rescorer.effective_stages().size();
   }
 
   /// The id, and the text if one is asked for; of a long one at least the first `end` bytes.
@@ -141,21 +117,18 @@ struct SearchSession::Implementation {
   SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts,
                    const StopSignal& stop) const {
     SearchHit hit;
-    hit.document = found->doc;
-    hit.rank = hit.first_stage_rank = rank;
-    hit.score = hit.first_stage_score = found->score;
-    hit.status = "not_rescored";
     if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(found)) {
-      hit.first_stage_rank = rescored->firstStageRank;
-      hit.first_stage_score = rescored->firstStageScore;
-      hit.status = name_of(rescored->status);
-      hit.logit = rescored->logit;
-      hit.stage_logits = rescored->stageLogits;
-      hit.truncated = rescored->truncated;
+      static_cast<HitOutcome&>(hit) = *rescored;
       if (const auto& passage = rescored->passage) {
         hit.passage = {passage->field, {}, passage->bytes.begin, passage->bytes.end};
       }
+    } else {
+      hit.first_stage_rank = static_cast<std::int32_t>(rank);
+      hit.first_stage_score = found->score;
     }
+    hit.document = found->doc;
+    hit.rank = rank;
+    hit.score = found->score;
     const std::vector<WantedField> wanted = wanted_fields(texts, hit.passage ? hit.passage->end : 0);
     std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, stop);
     if (values[0].value_or("").empty()) {
@@ -224,24 +197,28 @@ std::string SearchSession::scorer() const {
   return join(searcher->rescorer().stages(), "\n", line);
 }
 
-SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts texts,
-                                   const Selection& selection) const {
+SearchResult SearchSession::search(const SearchRequest& request) const {
   const auto& self = *implementation_;
+  const std::string_view query = request.query;
   if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
   }
+  // Lucene++'s search() passes neither on.
+  std::optional<StopScope> stop_scope;
+  if (request.stop.deadline || request.stop.stop.stop_possible()) stop_scope.emplace(request.stop);
+  std::optional<CollectionStatisticsScope> statistics_scope;
+  if (request.statistics) statistics_scope.emplace(*request.statistics);
   const auto start = Clock::now();
   SearchResult result;
   result.query = query;
   result.rescoring = self.config.rescorer.enabled;
-  if (result.rescoring) result.status = to_string(RescoreStatus::no_hits);
   const RescoreQueryPtr parsed = self.parse(query);
   result.times.parse = time_since(start);
   result.no_words = has_no_words(parsed->inner());
   if (result.no_words) return result;
   self.guarded(ErrorKind::io, self.index, "searching", "check the index with `relucent verify`", [&] {
     const auto searching = Clock::now();
-    const Lucene::TopDocsPtr found = self.searcher->search(parsed, n);
+    const Lucene::TopDocsPtr found = self.searcher->search(parsed, request.hits);
     result.times.first_stage = time_since(searching);
     self.describe(found, result);
     // At a deadline, the hits that were found are still answered.
@@ -251,9 +228,9 @@ SearchResult SearchSession::search(std::string_view query, std::int32_t n, Texts
     const StoredFields stored(self.searcher->getIndexReader());
     for (const auto& hit : found->scoreDocs) {
       ++rank;
-      if (!selection.id.empty() && !self.has_id(hit->doc, selection.id, stored, stop)) continue;
-      result.hits.push_back(self.hit_of(hit, rank, stored, texts, stop));
-      if (selection.explain) result.hits.back().explanation = self.explanation_of(parsed, found, hit->doc);
+      if (!request.id.empty() && !self.has_id(hit->doc, request.id, stored, stop)) continue;
+      result.hits.push_back(self.hit_of(hit, rank, stored, request.texts, stop));
+      if (request.explain) result.hits.back().explanation = self.explanation_of(parsed, found, hit->doc);
     }
   });
   result.total = time_since(start);

@@ -20,18 +20,6 @@
 namespace relucent {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// When to give up: after the timeout, or as the thread's StopScope says.
-StopSignal stop_after(std::chrono::milliseconds timeout) {
-  const StopSignal* const outer = StopScope::current();
-  StopSignal stop = outer != nullptr ? *outer : StopSignal();
-  if (timeout.count() <= 0) return stop;
-  const auto end = Clock::now() + timeout;
-  stop.deadline = stop.deadline ? std::min(*stop.deadline, end) : end;
-  return stop;
-}
-
 bool has_text(const ModelQuery& query) {
   return !query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
 }
@@ -159,7 +147,9 @@ RescoredCandidates in_first_stage_order(const std::vector<FirstStageHit>& hits, 
 
 RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::SearcherPtr& searcher, const ModelQuery& query,
                                 const CombineRule& combine_rule, SecondStageResult& result) {
-  const StopSignal stop = result.stop = stop_after(stage.config.rescorer.timeout);
+  const StopSignal* const outer = StopScope::current();
+  const StopSignal stop = result.stop =
+      (outer != nullptr ? *outer : StopSignal()).within(stage.config.rescorer.timeout);
   std::vector<double> scores;
   scores.reserve(result.hits.size());
   for (const FirstStageHit& hit : result.hits) scores.push_back(hit.score);
@@ -295,7 +285,7 @@ std::vector<FirstStageHit> first_stage_hits(const Lucene::TopDocsPtr& firstPass)
   for (const auto& hit : firstPass->scoreDocs) {
     ++place;
     if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(hit)) {
-      hits.push_back({rescored->doc, rescored->firstStageScore, rescored->firstStageRank});
+      hits.push_back({rescored->doc, rescored->first_stage_score, rescored->first_stage_rank});
     } else {
       hits.push_back({hit->doc, hit->score, place});
     }

@@ -287,8 +287,8 @@ TEST_F(StoredEmbeddingsOfAnIndex, KeepHitsWithoutTextApart) {
   const RescoredTopDocsPtr found = run(MissingEmbeddings::error);
   EXPECT_EQ(expected->encoded, 3);
   EXPECT_EQ(found->encoded, 0);
-  EXPECT_EQ(found->withoutText, 7);
-  EXPECT_EQ(found->withoutText, expected->withoutText);
+  EXPECT_EQ(found->without_text, 7);
+  EXPECT_EQ(found->without_text, expected->without_text);
   EXPECT_EQ(documents_of(found), documents_of(expected));
   EXPECT_EQ(scores_of(found), scores_of(expected));
 }

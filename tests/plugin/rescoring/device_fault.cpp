@@ -48,7 +48,7 @@ class RescoringDevice : public ::testing::Test {
     EXPECT_NE(answer->reason.find("on the CPU"), std::string::npos) << answer->reason;
     EXPECT_NE(answer->reason.find(reason), std::string::npos) << answer->reason;
     EXPECT_EQ(answer->rescored, 5);
-    EXPECT_EQ(rescored_hit(answer, 0)->status, RescoredHit::Status::rescored);
+    EXPECT_EQ(rescored_hit(answer, 0)->status, HitStatus::rescored);
     expect_same(answer, on_the_cpu());
   }
   void expect_first_stage(const RescoredTopDocsPtr& answer, const std::string& reason) const {

@@ -35,8 +35,8 @@ class RescoringFailures : public ::testing::Test {
     EXPECT_EQ(answer->maxScore, bm25->maxScore);
     EXPECT_EQ(answer->rescored, 0);
     for (std::int32_t i = 0; i < 10; ++i) {
-      EXPECT_EQ(rescored_hit(answer, i)->status, RescoredHit::Status::not_rescored);
-      EXPECT_EQ(rescored_hit(answer, i)->firstStageRank, i + 1);
+      EXPECT_EQ(rescored_hit(answer, i)->status, HitStatus::not_rescored);
+      EXPECT_EQ(rescored_hit(answer, i)->first_stage_rank, i + 1);
       EXPECT_FALSE(rescored_hit(answer, i)->logit);
     }
     EXPECT_EQ(documents_of(rescoring_searcher(index, config, with)->search(asked, 3)),

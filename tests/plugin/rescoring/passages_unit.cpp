@@ -176,15 +176,15 @@ TEST(RescoringTextFields, AreWhatTheScorerReadsAndPassagesNameThem) {
             "3 6 text 3\n"
             "5 13 text 12\n"
             "4 0 \n");
-  EXPECT_EQ(answer->withoutText, 1);
+  EXPECT_EQ(answer->without_text, 1);
   config.index.text_fields.clear();
   const auto text_alone = search();
-  EXPECT_EQ(text_alone->withoutText, 2);
+  EXPECT_EQ(text_alone->without_text, 2);
   for (std::int32_t i = 0; i < answer->scoreDocs.size(); ++i) {
     for (const auto& other : text_alone->scoreDocs) {
       const auto hit = boost::dynamic_pointer_cast<RescoredHit>(other);
       if (hit->doc != answer->scoreDocs[i]->doc) continue;
-      EXPECT_EQ(hit->firstStageScore, rescored_hit(answer, i)->firstStageScore) << "BM25 is the same";
+      EXPECT_EQ(hit->first_stage_score, rescored_hit(answer, i)->first_stage_score) << "BM25 is the same";
     }
   }
 }

@@ -54,17 +54,17 @@ TEST_F(RescoringRescorer, ScoresTheWholeWindowInOneCallWhateverIsAskedFor) {
 TEST_F(RescoringRescorer, EachHitCarriesWhereItCameFrom) {
   const auto answer = Rescorer(config, scorer).rescore(searcher, first, "words", 10);
   const auto best = rescored_hit(answer, 0);
-  EXPECT_EQ(best->status, RescoredHit::Status::rescored);
-  EXPECT_EQ(best->firstStageRank, 5);
-  EXPECT_EQ(best->firstStageScore, first->scoreDocs[4]->score);
+  EXPECT_EQ(best->status, HitStatus::rescored);
+  EXPECT_EQ(best->first_stage_rank, 5);
+  EXPECT_EQ(best->first_stage_score, first->scoreDocs[4]->score);
   EXPECT_EQ(best->logit, 9.F);
   EXPECT_FALSE(best->truncated);
   const auto cut = rescored_hit(answer, 5);
   EXPECT_TRUE(cut->truncated);
   EXPECT_EQ(cut->tokens, 6);
   const auto beyond = rescored_hit(answer, 6);
-  EXPECT_EQ(beyond->status, RescoredHit::Status::beyond_window);
-  EXPECT_EQ(beyond->firstStageRank, 7);
+  EXPECT_EQ(beyond->status, HitStatus::beyond_window);
+  EXPECT_EQ(beyond->first_stage_rank, 7);
   EXPECT_FALSE(beyond->logit);
   EXPECT_LT(beyond->score, cut->score);
 }
@@ -110,9 +110,9 @@ TEST_F(RescoringRescorer, MissingAndEmptyTextsGoToTheBottomOfTheWindowInFirstSta
   const auto pass = gaps_searcher->search(term_query("word"), 10);
   const auto answer = Rescorer(config, scorer).rescore(gaps_searcher, pass, "words", 10);
   EXPECT_EQ(documents_of(answer), (Documents{5, 3, 1, 0, 2, 4, 6, 7, 8, 9}));
-  EXPECT_EQ(answer->withoutText, 3);
+  EXPECT_EQ(answer->without_text, 3);
   EXPECT_EQ(answer->rescored, 3);
-  EXPECT_EQ(rescored_hit(answer, 3)->status, RescoredHit::Status::without_text);
+  EXPECT_EQ(rescored_hit(answer, 3)->status, HitStatus::without_text);
   EXPECT_FALSE(rescored_hit(answer, 3)->logit);
   EXPECT_FALSE(answer->degraded);
 }
@@ -124,7 +124,7 @@ TEST_F(RescoringRescorer, WithoutAnyTextTheFirstStageStandsAndTheScorerIsNotAske
   const auto answer = Rescorer(config, scorer).rescore(none_searcher, pass, "words", 10);
   EXPECT_EQ(documents_of(answer), documents_of(pass));
   EXPECT_EQ(scores_of(answer), scores_of(pass));
-  EXPECT_EQ(answer->withoutText, 6);
+  EXPECT_EQ(answer->without_text, 6);
   EXPECT_TRUE(scorer->sizes.empty());
 }
 

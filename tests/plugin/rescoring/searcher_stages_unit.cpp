@@ -52,13 +52,13 @@ TEST_F(SearcherStages, EachHitHasTheScoreOfEachStageThatScoredIt) {
   const auto answer = search();
   // After the first stage 5 (9), 1 (5), 0 (3), 3 (2), 2 (1), 4 (no text); the second one scores 5 (3), 1 (2), 0 (1).
   EXPECT_EQ(documents_of(answer), (std::vector<std::int32_t>{5, 1, 0, 3, 2, 4, 6, 7, 8, 9}));
-  EXPECT_EQ(rescored_hit(answer, 0)->stageLogits, (std::vector<float>{9, 3}));
+  EXPECT_EQ(rescored_hit(answer, 0)->stage_logits, (std::vector<float>{9, 3}));
   EXPECT_EQ(rescored_hit(answer, 0)->logit, 3.F);
-  EXPECT_EQ(rescored_hit(answer, 3)->stageLogits, (std::vector<float>{2}));
-  EXPECT_EQ(rescored_hit(answer, 3)->status, RescoredHit::Status::rescored);
-  EXPECT_EQ(rescored_hit(answer, 5)->status, RescoredHit::Status::without_text);
-  EXPECT_EQ(rescored_hit(answer, 6)->status, RescoredHit::Status::beyond_window);
-  EXPECT_TRUE(rescored_hit(answer, 6)->stageLogits.empty());
+  EXPECT_EQ(rescored_hit(answer, 3)->stage_logits, (std::vector<float>{2}));
+  EXPECT_EQ(rescored_hit(answer, 3)->status, HitStatus::rescored);
+  EXPECT_EQ(rescored_hit(answer, 5)->status, HitStatus::without_text);
+  EXPECT_EQ(rescored_hit(answer, 6)->status, HitStatus::beyond_window);
+  EXPECT_TRUE(rescored_hit(answer, 6)->stage_logits.empty());
   const auto scores = scores_of(answer);
   EXPECT_TRUE(std::is_sorted(scores.rbegin(), scores.rend()));
 }
@@ -67,7 +67,7 @@ TEST_F(SearcherStages, TheAnswerTellsWhatEachStageDidAndHowLongItTook) {
   first->before = second->before = [](const StopSignal&) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
   const auto answer = search();
   EXPECT_EQ(answer->rescored, 5);
-  EXPECT_EQ(answer->withoutText, 1);
+  EXPECT_EQ(answer->without_text, 1);
   ASSERT_EQ(answer->stages.size(), 2U);
   EXPECT_EQ(answer->stages[0].scorer, "the number in the text");
   EXPECT_EQ(answer->stages[0].rescored, 5);

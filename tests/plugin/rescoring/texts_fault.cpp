@@ -48,8 +48,8 @@ TEST(RescoringTexts, AQueryOfMoreThanThirtyWordPiecesIsCutAndTheAnswerSaysSo) {
     return answer;
   };
   const auto whole = answer_to(30), cut = answer_to(31);
-  EXPECT_FALSE(whole->queryTruncated);
-  EXPECT_TRUE(cut->queryTruncated);
+  EXPECT_FALSE(whole->query_truncated);
+  EXPECT_TRUE(cut->query_truncated);
   EXPECT_EQ(rescored_hit(cut, 0)->logit, rescored_hit(whole, 0)->logit);
 }
 

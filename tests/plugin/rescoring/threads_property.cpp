@@ -48,8 +48,8 @@ std::string bits_of(const RescoredTopDocsPtr& answer) {
   for (const auto& entry : answer->scoreDocs) {
     const auto hit = boost::dynamic_pointer_cast<RescoredHit>(entry);
     bits += ";" + std::to_string(hit->doc) + "," + std::to_string(std::bit_cast<std::uint64_t>(hit->score)) + "," +
-            std::to_string(hit->firstStageRank) + "," +
-            std::to_string(std::bit_cast<std::uint64_t>(hit->firstStageScore)) + "," +
+            std::to_string(hit->first_stage_rank) + "," +
+            std::to_string(std::bit_cast<std::uint64_t>(hit->first_stage_score)) + "," +
             std::to_string(std::bit_cast<std::uint32_t>(hit->logit.value_or(-1.F)));
   }
   return bits;

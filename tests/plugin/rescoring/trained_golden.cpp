@@ -79,7 +79,7 @@ void check_set(const Set& set) {
       if (i > 0) {
         EXPECT_GE(answer->scoreDocs[i - 1]->score, hit->score);
       }
-      if (hit->status != RescoredHit::Status::rescored) continue;
+      if (hit->status != HitStatus::rescored) continue;
       EXPECT_EQ(static_cast<float>(hit->score), *hit->logit);
       EXPECT_GT(hit->tokens, 3);
       const auto& golden = set.logits.at(id);

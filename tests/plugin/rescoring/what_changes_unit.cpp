@@ -284,7 +284,7 @@ TEST_F(QueriesWithoutText, AreAnsweredByBM25WhichIsNoFailure) {
     EXPECT_EQ(documents_of(answer), documents_of(bm25));
     EXPECT_EQ(scores_of(answer), scores_of(bm25));
     EXPECT_EQ(answer->totalHits, bm25->totalHits);
-    EXPECT_EQ(rescored_hit(answer, 0)->status, RescoredHit::Status::not_rescored);
+    EXPECT_EQ(rescored_hit(answer, 0)->status, HitStatus::not_rescored);
     const auto explained = to_utf8(searcher->explain(query, answer->scoreDocs[0]->doc)->toString());
     EXPECT_NE(explained.find("not rescored: the query has no text"), std::string::npos) << explained;
   }
@@ -321,7 +321,7 @@ TEST_F(QueriesWithoutText, AndHitsWithoutTextSayWhichOfBothItWas) {
     const auto answer = rescored(searcher->search(term_query("word"), 10));
     EXPECT_EQ(answer->status, RescoreStatus::no_hit_text);
     EXPECT_FALSE(answer->degraded);
-    EXPECT_EQ(answer->withoutText, 10);
+    EXPECT_EQ(answer->without_text, 10);
     EXPECT_NE(answer->reason.find("none of the 10 hits"), std::string::npos) << answer->reason;
   }
   EXPECT_EQ(log.count("stored text"), 1U) << log.text();

@@ -42,7 +42,7 @@ int objects_of_a_search(const std::filesystem::path& index, QuerySyntax syntax) 
   config.rescorer.enabled = false;
   const SearchSession session(index, config, syntax);
   for (const char* query : {"common words", "nothing", "comm* \"in common\" words~ [a TO z]"}) {
-    session.search(query, 10, SearchSession::Texts::whole);
+    session.search(query, 10, HitTexts::whole);
   }
   return objects - before;
 }
