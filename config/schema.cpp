@@ -46,7 +46,13 @@ std::string plain(double value) {
 }
 
 Key key_of(std::string section, std::string name, Type type, std::string allowed, std::string meaning) {
-  return {std::move(section), std::move(name), type, std::move(allowed), std::move(meaning), false, {}, {}, {}};
+  Key key;
+  key.section = std::move(section);
+  key.name = std::move(name);
+  key.type = type;
+  key.allowed = std::move(allowed);
+  key.meaning = std::move(meaning);
+  return key;
 }
 
 /// `access` is a function from Config& to the key's field, or one from StageConfig& too, of a key that stages have.

@@ -20,16 +20,16 @@ enum class Type { boolean, integer, number, text, texts };
 /// nowhere else. A key that StageConfig has a field for may also stand in [[rescorer.stages]].
 struct Key {
   std::string section, name;
-  Type type;
+  Type type = Type::text;
   std::string allowed;  ///< in words, for documentation and errors
   std::string meaning;
   bool is_path = false;  ///< relative paths in a profile are resolved against its folder
   std::function<Value(const Config&)> get;
-  std::function<void(Config&, const Value&)> set;              ///< the value has the key's type and is_allowed
-  std::function<Value(const StageConfig&)> get_of_stage = {};  ///< both are empty if a key holds for all stages
-  std::function<void(StageConfig&, const Value&)> set_of_stage = {};
+  std::function<void(Config&, const Value&)> set;         ///< the value has the key's type and is_allowed
+  std::function<Value(const StageConfig&)> get_of_stage;  ///< both are empty if a key holds for all stages
+  std::function<void(StageConfig&, const Value&)> set_of_stage;
   std::function<bool(const Value&)> is_allowed;
-  std::function<std::string(const std::string& wrong)> suggest = {};  ///< "did you mean ..."; for names alone
+  std::function<std::string(const std::string& wrong)> suggest;  ///< "did you mean ..."; for names alone
 
   /// What to write instead of a value that is not allowed.
   std::string remedy(const Value& wrong) const;

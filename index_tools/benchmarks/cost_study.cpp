@@ -196,7 +196,7 @@ std::optional<double> number_in(std::string cell) {
 /// A row whose model is there.
 struct MeasuredRow {
   std::size_t number = 0;  // in the experiment
-  ScorerConfig config;
+  SecondStageConfig config;
   std::filesystem::path model;
   std::optional<CostCache> cache = {};
   std::vector<std::optional<CostPoint>> points = {};  // by length

@@ -148,7 +148,7 @@ SearcherManager::SearcherManager(const fs::path& index, std::shared_ptr<const Re
   const fs::path place = self.folder(*config);
   with_errors(place.string(), "opening a searcher", [&] {
     for (const RescoringStage& stage : rescorer->stages()) {
-      self.scorers.push_back({stage.scorer, settings_of_scorer(stage.config), files_of_scorer(stage.config)});
+      self.scorers.push_back({stage.scorer, stage.config, config->rescorer.on_error, files_of_scorer(stage.config)});
     }
     std::string commits = commits_state(place);
     self.start(
