@@ -21,7 +21,7 @@ relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths* 
 relucent_test(shared_objects LABELS unit plugin
               SOURCES plugin/search/shared_objects_unit.cpp
               LIBRARIES relucent_lucene)
-relucent_test(search_session LABELS unit property golden fault threads plugin
+relucent_test(search_session LABELS unit property golden fault plugin
               SOURCES plugin/search/search_session_results_unit.cpp
                       plugin/search/search_session_outcomes_unit.cpp
                       plugin/search/search_session_texts_unit.cpp
@@ -52,5 +52,6 @@ foreach(locale C xx_XX.nonsense)
   set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")
 endforeach()
 relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
+relucent_threads_test(search_session_threads search_session *Threads*:*Refresh*)
 relucent_lucenepp_programs(first_stage_bm25 first_stage_paths first_stage_postings first_stage_shards first_stage_faults
                            index_segments shared_objects search_session)
