@@ -3,6 +3,7 @@
 examples_test.py FOLDER PROGRAM: the folder with the compiled examples, and `relucent`, whose answers they must give.
 """
 
+import functools
 import json
 import re
 import shutil
@@ -39,9 +40,14 @@ class Examples(unittest.TestCase):
         cls.written = example("build_index", cls.index, stdin=COLLECTION)
         cls.texts = dict(line.split("\t", 1) for line in COLLECTION.splitlines())
 
-    def search(self, *options, question=QUESTION, hits=5):
-        out = run(RELUCENT, "search", "--index", self.index, "--json", "--hits", hits, *options, question)
+    @classmethod
+    @functools.cache
+    def whole_search(cls, *options, question):
+        out = run(RELUCENT, "search", "--index", cls.index, "--json", "--hits", 1000, *options, question)
         return json.loads(out)["hits"]
+
+    def search(self, *options, question=QUESTION, hits=5):
+        return self.whole_search(*options, question=question)[:hits]
 
     def ids(self, *options, **more):
         return [hit["id"] for hit in self.search(*options, **more)]
