@@ -129,12 +129,13 @@ TEST(SearchSessionRefresh, EachSearchSeesOneCommitWhileTheIndexGrows) {
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       std::size_t before = 0;
-      while (!done || before < batches) {  // each must see the last commit
+      for (bool last = false; !last;) {
+        last = done;  // then this search must see the last commit
         const SearchSession session(manager.acquire(), "index", QuerySyntax::words);
         const SearchResult result = session.search("every w3", 20, Texts::none);
         const auto commit = static_cast<std::size_t>(result.total_hits) / batch;
         if (commit < before || commit > batches || result.total_hits % batch != 0 ||
-            ids_of(result) != expected[commit]) {
+            ids_of(result) != expected[commit] || (last && commit != batches)) {
           ++wrong;
           return;
         }
