@@ -10,12 +10,12 @@ int main(int argc, char** argv) {
   try {
     relucent::Config config;
     // Texts that are longer than the model's input are scored sentence group by sentence group; the best one counts.
-    config.rescorer.long_documents = relucent::LongDocumentMode::maxp;
+    config.rescorer.long_documents = relucent::LongDocuments::maxp;
     config.rescorer.chunk_by = relucent::ChunkBy::sentences;
     config.rescorer.chunk = config.rescorer.stride = 100;  // word pieces
     const relucent::SearchSession session(argv[1], config, relucent::QuerySyntax::words);
     // As much of each text as reaches to the end of its passage.
-    const auto found = session.search(argv[2], 3, relucent::SearchSession::Texts::beginnings);
+    const auto found = session.search(argv[2], 3, relucent::HitTexts::beginnings);
     for (const relucent::SearchHit& hit : found.hits) {
       std::cout << hit.rank << '\t' << hit.id << '\t' << hit.score << '\n';
       if (!hit.passage) continue;

@@ -18,7 +18,7 @@ class RankFusion : public relucent::Rescorer {
   std::vector<relucent::CombinedHit> combine(std::span<const double> first_stage,
                                              std::span<const std::optional<float>> logits) const override {
     // relucent::combine's order, from which only the model's ranks are taken: hits without a logit stand last.
-    std::vector<relucent::CombinedHit> hits = relucent::combine(first_stage, logits, relucent::RescorerConfig());
+    std::vector<relucent::CombinedHit> hits = relucent::combine(first_stage, logits, relucent::StageConfig());
     for (std::size_t i = 0; i < hits.size(); ++i) {
       constexpr double k = 60;
       const auto bm25_rank = static_cast<double>(hits[i].index + 1), model_rank = static_cast<double>(i + 1);
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     const auto rescorer = std::make_shared<const RankFusion>(relucent::Config());
     const relucent::SearcherManager manager(argv[1], rescorer);
     const relucent::SearchSession session(manager.acquire(), argv[1], relucent::QuerySyntax::words);
-    for (const auto& hit : session.search(argv[2], 5, relucent::SearchSession::Texts::none).hits) {
+    for (const auto& hit : session.search(argv[2], 5, relucent::HitTexts::none).hits) {
       std::cout << hit.rank << '\t' << hit.id << '\t' << hit.score << "\tBM25's rank " << hit.first_stage_rank << '\n';
     }
   } catch (const relucent::Error& error) {

@@ -18,16 +18,16 @@ int main(int argc, char** argv) {
       relucent::StopSignal signal;
       signal.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::stoi(argv[3]));
       const relucent::StopScope scope(signal);  // for searches on this thread
-      const auto found = session.search(argv[2], 5, relucent::SearchSession::Texts::none);
+      const auto found = session.search(argv[2], 5, relucent::HitTexts::none);
       // After a missed deadline the hits are all there, in BM25's order.
-      std::cout << found.status << '\t' << found.hits.size() << " hits\t" << found.reason << '\n';
+      std::cout << to_string(found.status) << '\t' << found.hits.size() << " hits\t" << found.reason << '\n';
     }
     std::stop_source client;
     relucent::StopSignal signal;
     signal.stop = client.get_token();
     const relucent::StopScope scope(signal);
     std::thread([&] { client.request_stop(); }).join();  // the client has left
-    session.search(argv[2], 5, relucent::SearchSession::Texts::none);
+    session.search(argv[2], 5, relucent::HitTexts::none);
   } catch (const relucent::Error& error) {
     if (error.kind() == relucent::ErrorKind::interrupted) {
       std::cout << "interrupted\n";

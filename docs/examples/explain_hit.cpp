@@ -17,9 +17,11 @@ int main(int argc, char** argv) {
     relucent::Config config;
     config.rescorer.score_mode = relucent::ScoreMode::total;  // both scores count
     const relucent::SearchSession session(argv[1], config, relucent::QuerySyntax::words);
-    relucent::SearchSession::Selection selection;
-    selection.explain = true;  // from the scores of this search: nothing is scored again
-    const auto found = session.search(argv[2], 1, relucent::SearchSession::Texts::none, selection);
+    relucent::SearchRequest request;
+    request.query = argv[2];
+    request.hits = 1;
+    request.explain = true;  // from the scores of this search: nothing is scored again
+    const auto found = session.search(request);
     for (const relucent::SearchHit& hit : found.hits) {
       std::cout << hit.id << '\t' << hit.score << '\n';
       print(*hit.explanation, 0);

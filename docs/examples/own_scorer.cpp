@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     const auto rescorer = std::make_shared<const relucent::Rescorer>(relucent::Config(), std::make_shared<Brevity>());
     const relucent::SearcherManager manager(argv[1], rescorer);
     const relucent::SearchSession session(manager.acquire(), argv[1], relucent::QuerySyntax::words);
-    for (const auto& hit : session.search(argv[2], 5, relucent::SearchSession::Texts::whole).hits) {
+    for (const auto& hit : session.search(argv[2], 5, relucent::HitTexts::whole).hits) {
       std::cout << hit.rank << '\t' << hit.id << '\t' << hit.text.size() << " bytes\n";
     }
   } catch (const relucent::Error& error) {

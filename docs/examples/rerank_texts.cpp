@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     candidates.push_back(candidate);
   }
   try {
-    const relucent::RescorerConfig config;
+    const relucent::SecondStageConfig config;
     const auto stages = relucent::make_stages(config, relucent::make_scorers(config));  // loads the model once
     const auto result = relucent::rescore_candidates(stages, argv[1], candidates, relucent::StopSignal());
     if (result.degraded) std::cerr << "degraded: " << result.reason << '\n';

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     const relucent::CollectionStatisticsScope scope(both);  // for searches on this thread
     std::vector<relucent::SearchHit> hits;
     for (const relucent::SearchSession* shard : {&first, &second}) {
-      const auto found = shard->search(argv[3], 5, relucent::SearchSession::Texts::none);
+      const auto found = shard->search(argv[3], 5, relucent::HitTexts::none);
       hits.insert(hits.end(), found.hits.begin(), found.hits.end());
     }
     // Stable: equal scores keep the shards' order, as in one index of both.

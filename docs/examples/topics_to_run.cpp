@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     const auto work = [&] {
       for (std::size_t i = next++; i < topics.size(); i = next++) {
         try {
-          results[i] = session.search(topics[i].second, 100, relucent::SearchSession::Texts::none);
+          results[i] = session.search(topics[i].second, 100, relucent::HitTexts::none);
         } catch (const relucent::Error& error) {
           std::cerr << topics[i].first << ": " << error.what() << '\n';
         }

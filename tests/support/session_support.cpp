@@ -48,6 +48,20 @@ std::unique_ptr<SearchSession> bm25_session(const std::filesystem::path& index, 
   return std::make_unique<SearchSession>(index, config, syntax);
 }
 
+SearchRequest request_for(const std::string& query, std::int32_t n, HitTexts texts, const std::string& id,
+                          bool explain) {
+  SearchRequest request;
+  request.query = query;
+  request.hits = n;
+  request.texts = texts;
+  request.id = id;
+  request.explain = explain;
+  return request;
+}
+
+std::string status_of(const SearchResult& result) { return to_string(result.status); }
+std::string status_of(const SearchHit& hit) { return to_string(hit.status); }
+
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
@@ -98,7 +112,7 @@ std::vector<std::string> ids_of(const SearchResult& result) {
 
 std::vector<std::string> statuses_of(const SearchResult& result) {
   std::vector<std::string> statuses;
-  for (const SearchHit& hit : result.hits) statuses.push_back(hit.status);
+  for (const SearchHit& hit : result.hits) statuses.push_back(status_of(hit));
   return statuses;
 }
 
@@ -118,7 +132,7 @@ void expect_first_stage_order(const SearchResult& result, const SearchResult& fi
     EXPECT_EQ(hit.first_stage_rank, hit.rank);
     EXPECT_EQ(hit.score, first_stage.hits[i].score) << hit.id;
     EXPECT_EQ(hit.first_stage_score, hit.score) << hit.id;
-    EXPECT_EQ(hit.status, "not_rescored") << hit.id;
+    EXPECT_EQ(status_of(hit), "not_rescored") << hit.id;
     EXPECT_FALSE(hit.logit) << hit.id;
     EXPECT_TRUE(hit.stage_logits.empty()) << hit.id;
     EXPECT_FALSE(hit.passage) << hit.id;

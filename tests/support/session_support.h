@@ -49,6 +49,12 @@ struct FormulaHit {
 std::vector<FormulaHit> bm25_by_formula(const std::vector<TextDocument>& documents, const std::string& query,
                                         double k1 = 0.9, double b = 0.4);
 
+/// The best n hits, or the one with this id.
+SearchRequest request_for(const std::string& query, std::int32_t n, HitTexts texts, const std::string& id,
+                          bool explain);
+
+std::string status_of(const SearchResult& result);
+std::string status_of(const SearchHit& hit);
 std::vector<std::string> words_of(const std::string& text);
 std::vector<std::string> ids_of(const SearchResult& result);
 std::vector<std::string> statuses_of(const SearchResult& result);

@@ -14,7 +14,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 std::vector<double> normalized_by_hand(std::vector<double> values, Normalize how) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());

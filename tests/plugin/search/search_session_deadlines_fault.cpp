@@ -19,7 +19,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 using namespace std::chrono_literals;
 
 /// Goes wrong after it has written half of its scores.
@@ -54,7 +54,7 @@ class SearchSessionDeadlines : public ::testing::Test {
 
   void expect_failed(const SearchResult& result, const std::string& reason) {
     expect_first_stage_order(result, first_stage);
-    EXPECT_EQ(result.status, "failed");
+    EXPECT_EQ(status_of(result), "failed");
     EXPECT_TRUE(result.degraded && result.rescoring);
     EXPECT_FALSE(result.by_earlier_stages);
     EXPECT_TRUE(result.stages.empty());
@@ -75,7 +75,7 @@ TEST_F(SearchSessionDeadlines, MissedByAScorerThatNoticesOrDoesNotGiveTheFirstSt
   }
   scorer->trouble = {};
   config.rescorer.timeout = 1h;
-  EXPECT_EQ(session()->search("word", 10, Texts::none).status, "rescored");
+  EXPECT_EQ(status_of(session()->search("word", 10, Texts::none)), "rescored");
 }
 
 TEST_F(SearchSessionDeadlines, OfTheThreadCountForItsSearchesAlone) {
@@ -87,10 +87,24 @@ TEST_F(SearchSessionDeadlines, OfTheThreadCountForItsSearchesAlone) {
     const StopScope scope(past);
     expect_failed(open->search("word", 10, Texts::whole), "ran out of time");
     std::string other_status;
-    std::thread([&] { other_status = open->search("word", 10, Texts::none).status; }).join();
+    std::thread([&] { other_status = status_of(open->search("word", 10, Texts::none)); }).join();
     EXPECT_EQ(other_status, "rescored");
   }
-  EXPECT_EQ(open->search("word", 10, Texts::none).status, "rescored");
+  EXPECT_EQ(status_of(open->search("word", 10, Texts::none)), "rescored");
+}
+
+TEST_F(SearchSessionDeadlines, AndStopsOfARequestCountForItAlone) {
+  scorer->trouble = [](std::span<CandidateScore>, const StopSignal& stop) { stop.throw_if_due("counting"); };
+  const auto open = session();
+  SearchRequest request = request_for("word", 10, Texts::whole, "", false);
+  request.stop.deadline = std::chrono::steady_clock::now();
+  expect_failed(open->search(request), "ran out of time");
+  EXPECT_EQ(status_of(open->search("word", 10, Texts::none)), "rescored");
+  std::stop_source source;
+  source.request_stop();
+  request.stop = {{}, source.get_token()};
+  expect_error(ErrorKind::interrupted, [&] { open->search(request); });
+  EXPECT_EQ(status_of(open->search("word", 10, Texts::none)), "rescored");
 }
 
 TEST_F(SearchSessionDeadlines, AStopRequestedWhileScoringIsAnErrorWhateverOnErrorSays) {

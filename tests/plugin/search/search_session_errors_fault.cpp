@@ -14,7 +14,7 @@ namespace relucent::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 class SearchSessionErrors : public ::testing::Test {
  protected:

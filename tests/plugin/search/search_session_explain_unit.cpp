@@ -12,7 +12,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 /// Whether a node of the tree has about this value.
 bool has_value(const SearchExplanation& tree, double value) {
@@ -49,7 +49,7 @@ TEST_F(SearchSessionExplain, HasTheScoreOfTheSearchAndNamesBothParts) {
   for (const ScoreMode mode : {ScoreMode::replace, ScoreMode::total}) {
     config.rescorer.score_mode = mode;
     const auto session = session_with(folder / "index", config, {scorer});
-    const SearchResult result = session->search(query, 10, Texts::none, {"", true});
+    const SearchResult result = session->search(request_for(query, 10, Texts::none, "", true));
     const std::size_t calls = scorer->sizes.size();
     ASSERT_EQ(result.hits.size(), 8U);
     for (const SearchHit& hit : result.hits) {
@@ -74,9 +74,9 @@ TEST_F(SearchSessionExplain, HasTheScoreOfTheSearchAndNamesBothParts) {
 
 TEST_F(SearchSessionExplain, ScoresTheWindowOnceHoweverManyHitsAreExplained) {
   const auto session = session_with(folder / "index", config, {scorer});
-  session->search("word", 10, Texts::none, {"", true});
+  session->search(request_for("word", 10, Texts::none, "", true));
   EXPECT_EQ(scorer->sizes, std::vector<std::size_t>{6});
-  const SearchResult one = session->search("word", 10, Texts::none, {"d7", true});
+  const SearchResult one = session->search(request_for("word", 10, Texts::none, "d7", true));
   ASSERT_EQ(one.hits.size(), 1U);
   EXPECT_EQ(one.hits[0].explanation->value, one.hits[0].score);
   EXPECT_FALSE(session->search("word", 10, Texts::none).hits[0].explanation);
@@ -85,7 +85,7 @@ TEST_F(SearchSessionExplain, ScoresTheWindowOnceHoweverManyHitsAreExplained) {
 TEST_F(SearchSessionExplain, OfTheFirstStageIsTheFormula) {
   const auto session = bm25_session(folder / "index", config);
   const auto expected = bm25_by_formula(documents, "word other2");
-  const SearchResult result = session->search("word other2", 10, Texts::none, {"", true});
+  const SearchResult result = session->search(request_for("word other2", 10, Texts::none, "", true));
   ASSERT_EQ(result.hits.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(result.hits[i].explanation->value, expected[i].score, 1e-6 * expected[i].score);

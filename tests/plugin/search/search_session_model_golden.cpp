@@ -17,7 +17,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 constexpr double kTolerance = 1e-5;  // fp32
 
 /// Words of one letter, which are one piece each, all with a "q".
@@ -58,7 +58,7 @@ TEST_F(SearchSessionModel, HasTheLogitsOfTheReference) {
   for (const std::string query : {"q", "q a b c", "q zebra"}) {
     const SearchResult result = search(query);
     ASSERT_EQ(result.hits.size(), documents.size());
-    EXPECT_EQ(result.status, "rescored") << result.reason;
+    EXPECT_EQ(status_of(result), "rescored") << result.reason;
     double before = 1e9;
     for (const SearchHit& hit : result.hits) {
       const std::string& text = documents[static_cast<std::size_t>(hit.document)].text;
@@ -93,7 +93,7 @@ TEST_F(SearchSessionModel, ReadsOnlyTheBeginningOfWhatIsTooLong) {
 }
 
 TEST_F(SearchSessionModel, ScoresChunksAndNamesTheBest) {
-  config.rescorer.long_documents = LongDocumentMode::maxp;
+  config.rescorer.long_documents = LongDocuments::maxp;
   config.rescorer.chunk = 25;
   config.rescorer.stride = 20;
   const SearchResult result = search("q", Texts::whole);

@@ -12,7 +12,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 /// Has nothing to read in a text with "blank", does not see the end of a query with "lengthy", and may say that another
 /// device answered.
@@ -56,7 +56,7 @@ TEST_F(SearchSessionOutcomes, HitsThatTheModelCannotReadStandAtTheBottomOfTheWin
   EXPECT_TRUE(result.hits[0].truncated);
   EXPECT_FALSE(result.hits[1].truncated);
   EXPECT_FALSE(result.hits[3].logit);
-  EXPECT_EQ(result.status, "rescored");
+  EXPECT_EQ(status_of(result), "rescored");
   EXPECT_FALSE(result.degraded);
   for (std::size_t i = 1; i < 6; ++i) EXPECT_LT(result.hits[i].score, result.hits[i - 1].score);
 }
@@ -68,7 +68,7 @@ TEST_F(SearchSessionOutcomes, DocumentsWithoutAStoredTextAreCountedAndOnlyThatIs
   EXPECT_EQ(ids_of(result), ids_of(std::vector<std::size_t>{5, 3, 1, 0, 2, 4, 6, 7, 8, 9}));
   EXPECT_EQ(result.rescored, 3);
   EXPECT_EQ(result.without_text, 7);
-  EXPECT_EQ(result.hits[3].status, "without_text");
+  EXPECT_EQ(status_of(result.hits[3]), "without_text");
   EXPECT_EQ(result.hits[3].text, "");
   EXPECT_EQ(result.hits[0].text, "3");
   EXPECT_FALSE(result.degraded);
@@ -77,7 +77,7 @@ TEST_F(SearchSessionOutcomes, DocumentsWithoutAStoredTextAreCountedAndOnlyThatIs
 TEST_F(SearchSessionOutcomes, IfNoHitHasATextTheFirstStageStands) {
   write_words(folder / "index", numbered({"8 blank", "1 blank", "9 blank"}));
   const SearchResult result = search();
-  EXPECT_EQ(result.status, "no_hit_text");
+  EXPECT_EQ(status_of(result), "no_hit_text");
   EXPECT_EQ(ids_of(result), ids_of(std::vector<std::size_t>{0, 1, 2}));
   EXPECT_FALSE(result.degraded);
   EXPECT_EQ(result.without_text, 3);
@@ -87,7 +87,7 @@ TEST_F(SearchSessionOutcomes, IfNoHitHasATextTheFirstStageStands) {
 TEST_F(SearchSessionOutcomes, AQueryWithoutATextForTheModelIsAnsweredByTheFirstStage) {
   write_words(folder / "index", numbered({"1", "2", "3"}));
   const SearchResult result = search("*:*", QuerySyntax::lucene);
-  EXPECT_EQ(result.status, "no_query_text");
+  EXPECT_EQ(status_of(result), "no_query_text");
   expect_first_stage_order(result,
                            bm25_session(folder / "index", config, QuerySyntax::lucene)->search("*:*", 10, Texts::none));
   EXPECT_EQ(result.total_hits, 3);
@@ -107,7 +107,7 @@ TEST_F(SearchSessionOutcomes, AnotherDeviceMeansDegradedThoughRescored) {
   scorer->fallback = "the fan of cuda:0 stopped";
   const SearchResult result = search();
   EXPECT_TRUE(result.degraded);
-  EXPECT_EQ(result.status, "rescored");
+  EXPECT_EQ(status_of(result), "rescored");
   EXPECT_EQ(result.reason, "the fan of cuda:0 stopped");
   EXPECT_EQ(ids_of(result), ids_of(std::vector<std::size_t>{1, 0}));
   EXPECT_FALSE(result.by_earlier_stages);
@@ -136,19 +136,25 @@ TEST_F(SearchSessionOutcomes, StatisticsAreCountsAndTheirSumMakesTwoHalvesScoreA
             (std::map<std::string, std::int64_t>{{"red", 3}, {"bread", 4}}));
 
   const auto expected = bm25_by_formula(all, "red bread");
-  const CollectionStatisticsScope scope(sum);
-  std::size_t seen = 0;
-  for (const auto* half : {&a, &b}) {
-    for (const SearchHit& hit : (*half)->search("red bread", 10, Texts::none).hits) {
-      const auto document = static_cast<std::size_t>(hit.id[1] - '0');
-      const auto same =
-          std::find_if(expected.begin(), expected.end(), [&](const auto& e) { return e.document == document; });
-      ASSERT_NE(same, expected.end());
-      EXPECT_NEAR(hit.score, same->score, 1e-6 * same->score) << hit.id;
-      ++seen;
+  SearchRequest request = request_for("red bread", 10, Texts::none, "", false);
+  request.statistics = sum;
+  const auto expect_scores = [&](const auto& search) {
+    std::size_t seen = 0;
+    for (const auto* half : {&a, &b}) {
+      for (const SearchHit& hit : search(**half).hits) {
+        const auto document = static_cast<std::size_t>(hit.id[1] - '0');
+        const auto same =
+            std::find_if(expected.begin(), expected.end(), [&](const auto& e) { return e.document == document; });
+        ASSERT_NE(same, expected.end());
+        EXPECT_NEAR(hit.score, same->score, 1e-6 * same->score) << hit.id;
+        ++seen;
+      }
     }
-  }
-  EXPECT_EQ(seen, expected.size());
+    EXPECT_EQ(seen, expected.size());
+  };
+  expect_scores([&](const SearchSession& half) { return half.search(request); });
+  const CollectionStatisticsScope scope(sum);
+  expect_scores([&](const SearchSession& half) { return half.search("red bread", 10, Texts::none); });
 }
 
 }  // namespace

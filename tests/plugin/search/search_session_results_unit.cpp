@@ -16,7 +16,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 std::vector<TextDocument> random_documents(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -47,7 +47,6 @@ TEST(SearchSessionResults, WithoutRescoringAreBm25ByTheFormula) {
         EXPECT_EQ(result.total_hits, static_cast<std::int64_t>(expected.size()));
         EXPECT_EQ(result.query, query);
         EXPECT_FALSE(result.rescoring);
-        EXPECT_EQ(result.status, "");
         EXPECT_TRUE(result.stages.empty());
         EXPECT_FALSE(result.degraded);
         for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -58,7 +57,7 @@ TEST(SearchSessionResults, WithoutRescoringAreBm25ByTheFormula) {
           EXPECT_EQ(hit.rank, static_cast<std::int64_t>(i) + 1);
           EXPECT_EQ(hit.first_stage_rank, hit.rank);
           EXPECT_EQ(hit.first_stage_score, hit.score);
-          EXPECT_EQ(hit.status, "not_rescored");
+          EXPECT_EQ(status_of(hit), "not_rescored");
           EXPECT_FALSE(hit.logit || hit.passage || hit.explanation || hit.truncated);
         }
         std::vector<std::string> best = ids_of(result);
@@ -90,7 +89,7 @@ TEST_F(SearchSessionRescored, AreOrderedByTheScorerInTheWindowAndByTheFirstStage
   const auto bm25 = bm25_by_formula(documents, "word");
   const SearchResult result = session()->search("word", 10, Texts::none);
   ASSERT_EQ(ids_of(result), ids_of(order));
-  EXPECT_EQ(result.status, "rescored");
+  EXPECT_EQ(status_of(result), "rescored");
   EXPECT_TRUE(result.rescoring);
   EXPECT_EQ(result.rescored, 6);
   EXPECT_EQ(result.total_hits, 10);
@@ -108,12 +107,12 @@ TEST_F(SearchSessionRescored, AreOrderedByTheScorerInTheWindowAndByTheFirstStage
     EXPECT_EQ(hit.first_stage_rank, static_cast<std::int64_t>(order[i]) + 1);
     EXPECT_NEAR(hit.first_stage_score, bm25[order[i]].score, 1e-6 * bm25[order[i]].score);
     if (i < 6) {
-      EXPECT_EQ(hit.status, "rescored");
+      EXPECT_EQ(status_of(hit), "rescored");
       EXPECT_EQ(hit.logit, logits[i]);
       EXPECT_EQ(hit.score, logits[i]);
       EXPECT_EQ(hit.stage_logits, std::vector<float>{logits[i]});
     } else {
-      EXPECT_EQ(hit.status, "beyond_window");
+      EXPECT_EQ(status_of(hit), "beyond_window");
       EXPECT_FALSE(hit.logit);
       EXPECT_TRUE(hit.stage_logits.empty());
       EXPECT_LT(hit.score, result.hits[i - 1].score);
@@ -150,20 +149,21 @@ TEST_F(SearchSessionRescored, OfAWindowLargerThanTheHitsAreAllScored) {
 }
 
 TEST_F(SearchSessionRescored, OfOneIdAreThatHitWithItsRank) {
-  const SearchResult result = session()->search("word", 10, Texts::none, {"d3", false});
+  const SearchResult result = session()->search(request_for("word", 10, Texts::none, "d3", false));
   ASSERT_EQ(ids_of(result), std::vector<std::string>{"d3"});
   EXPECT_EQ(result.hits[0].rank, 4);
   EXPECT_EQ(result.hits[0].score, 2);
   EXPECT_EQ(result.total_hits, 10);
-  EXPECT_TRUE(session()->search("word", 2, Texts::none, {"d3", false}).hits.empty()) << "not among the best two";
-  EXPECT_TRUE(session()->search("word", 10, Texts::none, {"absent", false}).hits.empty());
+  EXPECT_TRUE(session()->search(request_for("word", 2, Texts::none, "d3", false)).hits.empty())
+      << "not among the best two";
+  EXPECT_TRUE(session()->search(request_for("word", 10, Texts::none, "absent", false)).hits.empty());
 }
 
 TEST_F(SearchSessionRescored, WithoutMatchesAreEmptyAndTheScorerIsNotAsked) {
   const SearchResult result = session()->search("absent", 10, Texts::none);
   EXPECT_TRUE(result.hits.empty());
   EXPECT_EQ(result.total_hits, 0);
-  EXPECT_EQ(result.status, "no_hits");
+  EXPECT_EQ(status_of(result), "no_hits");
   EXPECT_FALSE(result.degraded || result.no_words);
   EXPECT_TRUE(scorer->sizes.empty());
 }
@@ -221,7 +221,7 @@ TEST(SearchSessionSyntax, OfStopWordsAloneHasNoWords) {
   const SearchResult none = session->search("the is in ?!", 10, Texts::none);
   EXPECT_TRUE(none.no_words);
   EXPECT_TRUE(none.hits.empty());
-  EXPECT_EQ(none.status, "no_hits");
+  EXPECT_EQ(status_of(none), "no_hits");
   EXPECT_FALSE(none.degraded);
   EXPECT_TRUE(scorer->sizes.empty());
   const SearchResult some = session->search("The BAGS?", 10, Texts::none);

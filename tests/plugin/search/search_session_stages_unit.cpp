@@ -13,7 +13,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 /// The number in one of the text's words, from 0; it may be kept for later queries.
 class NthNumberScorer : public NumberScorer {
@@ -62,7 +62,7 @@ TEST_F(SearchSessionStages, EachPutsItsBestBeforeWhatItDidNotScore) {
     EXPECT_EQ(hit.stage_logits, logits[i]) << hit.id;
     EXPECT_EQ(hit.logit.has_value(), i < 6);
     EXPECT_TRUE(i >= 6 || *hit.logit == logits[i].back()) << hit.id;
-    EXPECT_EQ(hit.status, i < 6 ? "rescored" : "beyond_window");
+    EXPECT_EQ(status_of(hit), i < 6 ? "rescored" : "beyond_window");
     EXPECT_TRUE(i == 0 || hit.score < result.hits[i - 1].score) << hit.id;
   }
   EXPECT_EQ(second->ids, ids_of(std::vector<std::size_t>{5, 1, 0})) << "in the order of the stage before";
@@ -85,7 +85,7 @@ TEST_F(SearchSessionStages, AFailedOneLeavesTheFirstStagesOrderOrThatOfTheStageB
   second->before = [](const StopSignal&) { throw std::runtime_error("the fan stopped"); };
   const SearchResult whole = session()->search("word", 10, Texts::none);
   expect_first_stage_order(whole, bm25);
-  EXPECT_EQ(whole.status, "failed");
+  EXPECT_EQ(status_of(whole), "failed");
   EXPECT_TRUE(whole.degraded);
   EXPECT_FALSE(whole.by_earlier_stages);
 
@@ -95,7 +95,7 @@ TEST_F(SearchSessionStages, AFailedOneLeavesTheFirstStagesOrderOrThatOfTheStageB
   EXPECT_EQ(before.hits[0].score, 9);
   EXPECT_EQ(before.hits[5].score, 1);
   for (const SearchHit& hit : before.hits) EXPECT_EQ(hit.stage_logits.size(), hit.first_stage_rank <= 6 ? 1U : 0U);
-  EXPECT_EQ(before.status, "rescored");
+  EXPECT_EQ(status_of(before), "rescored");
   EXPECT_TRUE(before.degraded && before.by_earlier_stages);
   EXPECT_EQ(before.stages.size(), 1U);
   EXPECT_NE(before.reason.find("stage 2 of 2"), std::string::npos) << before.reason;
@@ -110,7 +110,7 @@ class SearchSessionCache : public SearchSessionStages {
  protected:
   void SetUp() override {
     SearchSessionStages::SetUp();
-    for (RescorerConfig& stage : config.rescorer.stages) stage.cache_mb = 1;
+    for (StageConfig& stage : config.rescorer.stages) stage.cache_mb = 1;
   }
 };
 
@@ -140,7 +140,7 @@ TEST_F(SearchSessionCache, GivesTheSameAnswerWithoutAskingTheScorers) {
 TEST_F(SearchSessionCache, DoesNotKeepWhatTheScorerForbidsNorWhatFailed) {
   const auto open = session();
   second->before = [](const StopSignal&) { throw std::runtime_error("the fan stopped"); };
-  EXPECT_EQ(open->search("word", 10, Texts::none).status, "failed");
+  EXPECT_EQ(status_of(open->search("word", 10, Texts::none)), "failed");
   second->before = {};
   const SearchResult later = open->search("word", 10, Texts::none);
   EXPECT_EQ(later.stages.at(0).cached, 6);

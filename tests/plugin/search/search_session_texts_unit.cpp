@@ -15,7 +15,7 @@
 namespace relucent::testing {
 namespace {
 
-using Texts = SearchSession::Texts;
+using Texts = HitTexts;
 
 /// The passage is what stands between brackets.
 class BracketScorer : public NumberScorer {
