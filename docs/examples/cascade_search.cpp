@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     const relucent::Config config = relucent::parse_config(kProfile, "kProfile");
     const relucent::SearchSession session(argv[1], config, relucent::QuerySyntax::words);
     const auto found = session.search(argv[2], 5, relucent::HitTexts::none);
-    for (const relucent::SearchStage& stage : found.stages) {
+    for (const relucent::StageReport& stage : found.stages) {
       std::cout << stage.rescored << " hits in " << relucent::in_milliseconds(stage.times.encode) << " ms by "
                 << stage.scorer << '\n';
     }

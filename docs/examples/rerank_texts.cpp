@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   try {
     const relucent::SecondStageConfig config;
     const auto stages = relucent::make_stages(config, relucent::make_scorers(config));  // loads the model once
-    const auto result = relucent::rescore_candidates(stages, argv[1], candidates, relucent::StopSignal());
+    const auto result = relucent::rescore_candidates(config, stages, argv[1], candidates, relucent::StopSignal());
     if (result.degraded) std::cerr << "degraded: " << result.reason << '\n';
     for (const relucent::CombinedHit& hit : result.order) std::cout << hit.score << '\t' << texts[hit.index] << '\n';
   } catch (const relucent::Error& error) {
