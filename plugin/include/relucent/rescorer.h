@@ -14,6 +14,7 @@
 #include "relucent/combine.h"
 #include "relucent/config.h"
 #include "relucent/export.h"
+#include "relucent/rescore_candidates.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/scorer.h"
 
