@@ -21,6 +21,19 @@ relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths* 
 relucent_test(shared_objects LABELS unit plugin
               SOURCES plugin/search/shared_objects_unit.cpp
               LIBRARIES relucent_lucene)
+relucent_test(search_session LABELS unit property golden fault plugin
+              SOURCES plugin/search/search_session_results_unit.cpp
+                      plugin/search/search_session_outcomes_unit.cpp
+                      plugin/search/search_session_texts_unit.cpp
+                      plugin/search/search_session_combine_property.cpp
+                      plugin/search/search_session_stages_unit.cpp
+                      plugin/search/search_session_explain_unit.cpp
+                      plugin/search/search_session_model_golden.cpp
+                      plugin/search/search_session_deadlines_fault.cpp
+                      plugin/search/search_session_errors_fault.cpp
+                      plugin/search/search_session_threads_property.cpp
+                      support/session_support.cpp
+              LIBRARIES relucent_lucene nlohmann_json::nlohmann_json)
 relucent_test(segment_records LABELS unit fault plugin
               SOURCES plugin/index/segment_records_fault.cpp
                       plugin/index/embeddings_unit.cpp
@@ -39,5 +52,6 @@ foreach(locale C xx_XX.nonsense)
   set_tests_properties(first_stage_locale_${locale} PROPERTIES LABELS "fault;plugin" ENVIRONMENT "LC_ALL=${locale}")
 endforeach()
 relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
+relucent_threads_test(search_session_threads search_session *Threads*:*Refresh*)
 relucent_lucenepp_programs(first_stage_bm25 first_stage_paths first_stage_postings first_stage_shards first_stage_faults
-                           index_segments shared_objects)
+                           index_segments shared_objects search_session)

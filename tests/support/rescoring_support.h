@@ -19,6 +19,7 @@
 #include "relucent/rescorer.h"
 #include "relucent/rescoring_searcher.h"
 #include "relucent/stored_text.h"
+#include "tests/support/number_scorer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/term_query.h"
 
@@ -63,41 +64,6 @@ class SmallIndex {
  private:
   TemporaryFolder folder_;
 };
-
-/// The score is the number that the text begins with, so that a test says what the "model" thinks. Remembers its calls.
-class NumberScorer : public Scorer {
- public:
-  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
-             const StopSignal& stop) const override {
-    if (before) before(stop);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const std::string text(candidates[i].text);
-      scores[i].score = std::strtof(text.c_str(), nullptr);
-      scores[i].tokens = static_cast<std::int32_t>(text.size());
-      scores[i].truncated = text.find("long") != std::string::npos;
-    }
-    const std::lock_guard lock(mutex);
-    queries.emplace_back(query);
-    sizes.push_back(candidates.size());
-    ids.clear();
-    for (const auto& candidate : candidates) ids.emplace_back(candidate.id);
-  }
-  std::string describe() const override { return "the number in the text"; }
-
-  std::function<void(const StopSignal&)> before;
-  mutable std::mutex mutex;
-  mutable std::vector<std::string> queries;
-  mutable std::vector<std::size_t> sizes;
-  mutable std::vector<std::string> ids;  ///< of the last call
-};
-
-inline Config small_config() {
-  Config config;
-  config.first_stage.analyzer = AnalyzerKind::whitespace;
-  config.rescorer.timeout = std::chrono::milliseconds(0);
-  config.log.level = LogLevel::off;
-  return config;
-}
 
 inline Lucene::IndexSearcherPtr rescoring_searcher(const SmallIndex& index, const Config& config,
                                                    const std::shared_ptr<const Scorer>& scorer) {

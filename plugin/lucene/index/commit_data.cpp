@@ -63,7 +63,7 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
   if (own["format"] != kFormat) {
     throw Error(ErrorKind::invalid_data, place,
                 fmt::format("the index was written by another version (format \"{}\")", own["format"]),
-                "rebuild it with this version, or use the other version");
+                "rebuild it with `relucent index --overwrite`, or use the other version");
   }
   data.fields.id_field = own["id_field"];
   data.fields.text_field = own["text_field"];

@@ -59,8 +59,8 @@ class OnTerminal:
         return self.output[start:]
 
     def read_prompt(self, before="", seconds=60):
-        """Like read_until, for the prompt that follows `before`. libedit prints it before it reads key by key: keys typed
-        in between are edited by the terminal, which knows no history."""
+        """Like read_until, for the prompt that follows `before`. libedit prints it before it reads key by key: keys
+        typed in between are edited by the terminal, which knows no history."""
         shown = self.read_until(f"(?s){before}.*> $", seconds)
         end = time.monotonic() + seconds
         while termios.tcgetattr(self.parent)[3] & termios.ICANON:

@@ -3,6 +3,7 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +40,12 @@ def test_the_examples_of_the_page_run(root, folder, capsys):
     assert ran >= 6
     printed = capsys.readouterr().out
     assert "rescored False" in printed and "Cool the burn with water." in printed
+
+
+def test_the_example_of_scoring_texts(root):
+    texts = ["Burning calories takes time.", "Hold the burn under cool running water for twenty minutes."]
+    example = root / "docs/examples/score_texts.py"
+    lines = subprocess.run([sys.executable, example, "how to treat a burn"], input="\n".join(texts), check=True,
+                           capture_output=True, text=True).stdout.splitlines()
+    assert [line.split("\t")[1] for line in lines] == texts[::-1]
+    assert float(lines[0].split("\t")[0]) > float(lines[1].split("\t")[0])
