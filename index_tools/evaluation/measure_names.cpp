@@ -19,64 +19,63 @@ enum class Cutoff { none, optional, required };
 
 enum Parameter : unsigned { no_parameter = 0, rel = 1, p = 2, max_rel = 4 };
 
+/// A measure as people write it. Names are compared without regard to case.
 struct Known {
-  std::string_view name;  // lower case
+  std::string_view name;
   Kind kind;
   Cutoff cutoff;
   unsigned parameters;
+  bool synonym = false;  ///< of the one before it: lists leave it out
 };
 
 constexpr std::array kKnown = {
-    Known{"ndcg", Kind::ndcg, Cutoff::optional, no_parameter},
-    Known{"ndcg_cut", Kind::ndcg, Cutoff::required, no_parameter},
-    Known{"map", Kind::average_precision, Cutoff::optional, rel},
-    Known{"ap", Kind::average_precision, Cutoff::optional, rel},
-    Known{"map_cut", Kind::average_precision, Cutoff::required, rel},
-    Known{"rr", Kind::reciprocal_rank, Cutoff::optional, rel},
-    Known{"mrr", Kind::reciprocal_rank, Cutoff::optional, rel},
-    Known{"recip_rank", Kind::reciprocal_rank, Cutoff::optional, rel},
-    Known{"p", Kind::precision, Cutoff::required, rel},
-    Known{"precision", Kind::precision, Cutoff::required, rel},
-    Known{"r", Kind::recall, Cutoff::required, rel},
-    Known{"recall", Kind::recall, Cutoff::required, rel},
-    Known{"rprec", Kind::r_precision, Cutoff::none, rel},
-    Known{"success", Kind::success, Cutoff::required, rel},
-    Known{"bpref", Kind::binary_preference, Cutoff::none, rel},
-    Known{"err", Kind::expected_reciprocal_rank, Cutoff::optional, max_rel},
-    Known{"rbp", Kind::rank_biased_precision, Cutoff::optional, rel | p},
-    Known{"judged", Kind::judged, Cutoff::required, no_parameter},
-    Known{"num_ret", Kind::returned, Cutoff::none, no_parameter},
-    Known{"numret", Kind::returned, Cutoff::none, no_parameter},
-    Known{"num_rel", Kind::relevant, Cutoff::none, rel},
-    Known{"numrel", Kind::relevant, Cutoff::none, rel},
-    Known{"num_rel_ret", Kind::relevant_returned, Cutoff::none, rel},
-    Known{"numrelret", Kind::relevant_returned, Cutoff::none, rel},
+    Known{"nDCG", Kind::ndcg, Cutoff::optional, no_parameter},
+    Known{"ndcg_cut", Kind::ndcg, Cutoff::required, no_parameter, true},
+    Known{"MAP", Kind::average_precision, Cutoff::optional, rel},
+    Known{"AP", Kind::average_precision, Cutoff::optional, rel, true},
+    Known{"map_cut", Kind::average_precision, Cutoff::required, rel, true},
+    Known{"RR", Kind::reciprocal_rank, Cutoff::optional, rel},
+    Known{"MRR", Kind::reciprocal_rank, Cutoff::optional, rel, true},
+    Known{"recip_rank", Kind::reciprocal_rank, Cutoff::optional, rel, true},
+    Known{"P", Kind::precision, Cutoff::required, rel},
+    Known{"Precision", Kind::precision, Cutoff::required, rel, true},
+    Known{"R", Kind::recall, Cutoff::required, rel},
+    Known{"Recall", Kind::recall, Cutoff::required, rel},
+    Known{"Rprec", Kind::r_precision, Cutoff::none, rel},
+    Known{"Success", Kind::success, Cutoff::required, rel},
+    Known{"Bpref", Kind::binary_preference, Cutoff::none, rel},
+    Known{"ERR", Kind::expected_reciprocal_rank, Cutoff::optional, max_rel},
+    Known{"RBP", Kind::rank_biased_precision, Cutoff::optional, rel | p},
+    Known{"Judged", Kind::judged, Cutoff::required, no_parameter},
     Known{"num_q", Kind::queries, Cutoff::none, no_parameter},
-    Known{"numq", Kind::queries, Cutoff::none, no_parameter},
+    Known{"NumQ", Kind::queries, Cutoff::none, no_parameter, true},
+    Known{"num_ret", Kind::returned, Cutoff::none, no_parameter},
+    Known{"NumRet", Kind::returned, Cutoff::none, no_parameter, true},
+    Known{"num_rel", Kind::relevant, Cutoff::none, rel},
+    Known{"NumRel", Kind::relevant, Cutoff::none, rel, true},
+    Known{"num_rel_ret", Kind::relevant_returned, Cutoff::none, rel},
+    Known{"NumRelRet", Kind::relevant_returned, Cutoff::none, rel, true},
 };
+
+std::string lower_case(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
 
 [[noreturn]] void unknown(std::string_view name, std::string_view problem) {
   throw Error(ErrorKind::usage, "measure " + excerpt(name), problem, fmt::format("choose from {}", measure_names()));
 }
 
-// As people write them, for suggestions.
-constexpr std::array kWritten = {"nDCG",      "MAP",     "RR",      "MRR",         "P",        "R",       "Recall",
-                                 "Precision", "Rprec",   "Success", "Bpref",       "ERR",      "RBP",     "Judged",
-                                 "num_q",     "num_ret", "num_rel", "num_rel_ret", "ndcg_cut", "map_cut", "recip_rank"};
-
 // `base` and `cutoff`: the parts of the name, in lower case.
 [[noreturn]] void unknown_name(std::string_view name, std::string_view base, std::string_view cutoff) {
   std::vector<std::string> lower;
-  for (std::string written : kWritten) {
-    std::transform(written.begin(), written.end(), written.begin(), [](unsigned char c) { return std::tolower(c); });
-    lower.push_back(std::move(written));
-  }
-  const std::string nearest = closest_name(base, lower);
-  const auto found = std::find(lower.begin(), lower.end(), nearest);
+  for (const Known& known : kKnown) lower.push_back(lower_case(known.name));
+  const auto found = std::find(lower.begin(), lower.end(), closest_name(base, lower));
   const std::string meant = found == lower.end()
                                 ? ""
                                 : fmt::format("did you mean \"{}{}\"? ",
-                                              kWritten.at(static_cast<std::size_t>(found - lower.begin())), cutoff);
+                                              kKnown.at(static_cast<std::size_t>(found - lower.begin())).name, cutoff);
   throw Error(ErrorKind::usage, "measure " + excerpt(name), "is unknown",
               fmt::format("{}choose from {}", meant, measure_names()));
 }
@@ -147,21 +146,24 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
 
 }  // namespace
 
-std::string_view measure_names() noexcept {
-  return "nDCG, nDCG@k, MAP, MAP@k, RR, RR@k, P@k, R@k (or Recall@k), Rprec, Success@k, Bpref, ERR, ERR@k, RBP, RBP@k, "
-         "Judged@k, num_q, num_ret, num_rel, num_rel_ret; trec_eval's map, recip_rank, P_k, recall_k, ndcg, "
-         "ndcg_cut_k, "
-         "success_k (or P.k ...) are synonyms; (rel=2) after a name counts grades of 2 and more as relevant; "
-         "RBP(p=0.95) "
-         "sets the persistence (default 0.8), ERR(max_rel=3) the highest grade (default 4)";
+std::string measure_names() {
+  std::vector<std::string> names;
+  for (const Known& known : kKnown) {
+    if (known.synonym) continue;
+    if (known.cutoff != Cutoff::required) names.emplace_back(known.name);
+    if (known.cutoff != Cutoff::none) names.push_back(fmt::format("{}@k", known.name));
+  }
+  return join(names, ", ") +
+         "; trec_eval's map, recip_rank, P_k, recall_k, ndcg, ndcg_cut_k, success_k (or P.k ...) are synonyms; (rel=2) "
+         "after a name counts grades of 2 and more as relevant; RBP(p=0.95) sets the persistence (default 0.8), "
+         "ERR(max_rel=3) the highest grade (default 4)";
 }
 
 Measure parse_measure(std::string_view name) {
   Measure measure;
   measure.name = trim(name);
   std::erase(measure.name, ' ');  // printed names must be a single word
-  std::string rest = measure.name;
-  std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string rest = lower_case(measure.name);
   const std::string parameters = take_parentheses(rest, name);
 
   // The cutoff follows '@', or the last '_' or '.' if only digits follow that.
@@ -178,7 +180,7 @@ Measure parse_measure(std::string_view name) {
     cutoff = std::string_view(rest).substr(cut + 1);
     has_cutoff = true;
   }
-  const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) { return entry.name == base; });
+  const auto known = std::ranges::find_if(kKnown, [&](const Known& one) { return lower_case(one.name) == base; });
   if (known == kKnown.end()) unknown_name(name, base, cut == std::string::npos ? "" : rest.substr(cut));
   if (has_cutoff && known->cutoff == Cutoff::none) unknown(name, "takes no cutoff");
   if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");

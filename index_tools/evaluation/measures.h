@@ -52,7 +52,7 @@ Measure parse_measure(std::string_view name);
 /// Parses names separated by commas outside of parentheses.
 std::vector<Measure> parse_measures(std::string_view names);
 /// The names that parse_measure() knows, for help texts.
-std::string_view measure_names() noexcept;
+std::string measure_names();
 
 struct EvaluationOptions {
   ScoreType scores = ScoreType::single_precision;

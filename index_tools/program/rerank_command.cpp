@@ -107,7 +107,7 @@ RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& 
   RescoredCandidates rescored =
       rescore_with_graphs(config, stages, graph_makers, query, StopSignal{{}, stop}.within(config.timeout));
   count(rescored, tally);
-  return {std::move(rescored.order), rescored.last_logits()};
+  return {rescored.last_logits(), std::move(rescored.order)};
 }
 
 std::string describe(std::span<const RescoringStage> stages) {

@@ -14,10 +14,10 @@ struct Rescorer::Implementation {
   Config config;
   std::vector<RescoringStage> stages;
   Log log;
-  mutable Said said = {};
+  mutable LoggedOnce logged_once = {};
   mutable OpenedRecords opened = {};
 
-  SecondStage stage() const { return {config, stages, log, said, opened}; }
+  SecondStage stage() const { return {config, stages, log, logged_once, opened}; }
 };
 
 }  // namespace relucent

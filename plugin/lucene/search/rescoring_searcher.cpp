@@ -92,7 +92,7 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
   answer->times.first_stage = first_stage;
   const Log& log = rescorer_->implementation_->log;
   if (query.source == QueryTextSource::terms) {
-    std::call_once(rescorer_->implementation_->said.terms_are_read, [&] {
+    std::call_once(rescorer_->implementation_->logged_once.terms_are_read, [&] {
       log.warning(
           "queries carry no text, so the model reads their terms, which is less exact; parse them with "
           "RescoringQueryParser or set a QueryTextScope (logged once)");

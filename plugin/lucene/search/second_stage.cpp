@@ -39,7 +39,7 @@ bool has_token_ids(const SecondStage& stage, const Scorer& scorer, const Lucene:
   const std::uint64_t stored = tokenizer_of_token_ids(reader);
   const bool same_text = stage.config.index.fields_read() == std::vector{stage.config.index.text_field};
   if ((stored == wanted && same_text) || stored == 0) return stored == wanted;
-  std::call_once(stage.said.token_ids_are_others, [&] {
+  std::call_once(stage.logged_once.token_ids_are_others, [&] {
     if (!same_text) {
       stage.log.warning(
           "the index's token ids are of one field, but text_fields names others: tokenizing the texts "
@@ -120,7 +120,7 @@ std::vector<std::size_t> read_embeddings(const SecondStage& stage, std::size_t i
       }
     } catch (const Error& error) {
       if (of.config.missing_embeddings == MissingEmbeddings::error) throw;
-      if (without.empty() && stage.said.first_time(error.what())) {
+      if (without.empty() && stage.logged_once.first_time(error.what())) {
         stage.log.warning(fmt::format("encoding hits during searches: {} (logged once)", error.what()));
       }
       without.push_back(hits[i]);
@@ -190,18 +190,18 @@ RescoredCandidates rescore_hits(const SecondStage& stage, const Lucene::Searcher
 
 void log_outcome(const SecondStage& stage, const RescoredCandidates& rescored) {
   if (rescored.status == RescoreStatus::no_hit_text) {
-    std::call_once(stage.said.no_hit_has_text, [&] {
+    std::call_once(stage.logged_once.no_hit_has_text, [&] {
       stage.log.warning(fmt::format("{} in the field \"{}\"; keeping the first stage's order (logged once)",
                                     rescored.reason, join(stage.config.index.fields_read(), "\", \"")));
     });
   } else if (rescored.status == RescoreStatus::failed) {
     // An unsupported feature stays unsupported; other failures may be temporary.
     const bool lasts = rescored.failure == ErrorKind::unsupported;
-    if (!lasts || stage.said.first_time(rescored.reason)) {
+    if (!lasts || stage.logged_once.first_time(rescored.reason)) {
       stage.log.warning(
           fmt::format("keeping the first stage's order: {}{}", rescored.reason, lasts ? " (logged once)" : ""));
     }
-  } else if (rescored.degraded && stage.said.first_time(rescored.reason)) {
+  } else if (rescored.degraded && stage.logged_once.first_time(rescored.reason)) {
     stage.log.warning(fmt::format("degraded: {} (logged once)", rescored.reason));
   }
 }
@@ -214,7 +214,7 @@ void SecondStageResult::drop_inputs() {
   for (HitEmbeddings& stage : embeddings) stage.values = {};
 }
 
-bool Said::first_time(const std::string& reason) {
+bool LoggedOnce::first_time(const std::string& reason) {
   constexpr std::size_t most = 100;
   const std::lock_guard lock(mutex_);
   if (reasons_.size() >= most) reasons_.clear();

@@ -59,7 +59,7 @@ struct SecondStageResult {
 };
 
 /// Messages that a rescorer logs only once.
-struct Said {
+struct LoggedOnce {
   std::once_flag terms_are_read, token_ids_are_others, no_hit_has_text;
 
   /// Whether this reason is new. Thread-safe.
@@ -81,7 +81,7 @@ struct SecondStage {
   const Config& config;
   std::span<const RescoringStage> stages;
   const Log& log;
-  Said& said;
+  LoggedOnce& logged_once;
   OpenedRecords& opened;
 
   /// Opens what the stages read beside the index, so that no search has to. Throws Error if a stage needs embeddings or

@@ -227,7 +227,8 @@ TEST_F(RescoringRescorer, ExplanationsNameTheModelTheRankAndWhatWasCutOff) {
 }
 
 TEST_F(RescoringRescorer, ExplainsTheHitsOfARescorerAlone) {
-  const auto others = newLucene<RescoredTopDocs>(0, Lucene::Collection<Lucene::ScoreDocPtr>::newInstance(), 0);
+  const auto others =
+      newLucene<RescoredTopDocs>(0, Lucene::Collection<Lucene::ScoreDocPtr>::newInstance(), 0, RescoreReport());
   EXPECT_THROW(Rescorer(config, scorer).explain(others, searcher->explain(term_query("word"), 2), 2), Error);
 }
 

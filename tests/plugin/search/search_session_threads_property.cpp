@@ -176,8 +176,11 @@ TEST(SearchSessionMemory, DoesNotGrowWithTheNumberOfSearchesOrSessions) {
   const auto search = [&](int times) {
     for (int i = 0; i < times; ++i) {
       // Ever new queries: nothing may be kept for each.
-      session->search("every w" + std::to_string(i % 15) + " new" + std::to_string(++number), 10, Texts::whole,
-                      {"", i % 10 == 0});
+      SearchRequest request;
+      request.query = "every w" + std::to_string(i % 15) + " new" + std::to_string(++number);
+      request.texts = Texts::whole;
+      request.explain = i % 10 == 0;
+      session->search(request);
     }
   };
   const auto reopen = [&](int times) {
