@@ -15,3 +15,7 @@ endif()
 # Layout only: clang-tidy needs minutes (cmake/check-style.sh --tidy).
 add_test(NAME style COMMAND ${PROJECT_SOURCE_DIR}/cmake/check-style.sh)
 set_tests_properties(style PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)
+# The habits of CONTRIBUTING.md, in the documentation. docs/configuration.md repeats the texts of config/schema.cpp.
+add_test(NAME style_english COMMAND ${PROJECT_SOURCE_DIR}/cmake/check-english.sh *.md
+                                    :!docs/architecture.md :!docs/configuration.md)
+set_tests_properties(style_english PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)
