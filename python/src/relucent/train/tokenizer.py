@@ -94,8 +94,8 @@ class PairTokenizer:
 
 
 def cut_pair(query: int, document: int, places: int) -> tuple[int, int]:
-    """How many pieces of both texts are kept in so many places, as model/families/pair_lengths.h has it: the longer text
-    loses its end first. If they are equally long, the query is the shorter one."""
+    """How many pieces of both texts are kept in so many places, as model/families/pair_lengths.h has it: the longer
+    text loses its end first. If they are equally long, the query is the shorter one."""
     if query + document <= places:
         return query, document
     shorter = min(query, document)
