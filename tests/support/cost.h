@@ -2,9 +2,11 @@
 
 // What a call costs: time, and memory while it runs.
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -12,7 +14,7 @@ namespace relucent::testing {
 
 struct Cost {
   std::size_t bytes = 0;  ///< by which the process's memory grew at most; 0 under AddressSanitizer, which keeps its own
-  double seconds = 0;
+  double seconds = 0;     ///< of the processor, so that other programs do not matter
 };
 
 /// A line of /proc/self/status in bytes: VmRSS is in use, VmHWM was in use at most.
@@ -29,14 +31,26 @@ template <typename Work>
 Cost cost_of(Work&& work) {
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak starts again
   const std::size_t before = memory_of_process("VmRSS");
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   work();
   Cost cost;
-  cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  cost.seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 #ifndef __SANITIZE_ADDRESS__
   cost.bytes = std::max(memory_of_process("VmHWM"), before) - before;
 #endif
   return cost;
+}
+
+/// What any file may cost, whatever is in it.
+constexpr std::size_t kMostBytes = 1'000'000'000;
+constexpr double kMostSeconds = 5;
+
+/// Runs `work` and expects it to cost less than that.
+template <typename Work>
+void expect_affordable(Work&& work) {
+  const Cost cost = cost_of(work);
+  EXPECT_LT(cost.bytes, kMostBytes);
+  EXPECT_LT(cost.seconds, kMostSeconds);
 }
 
 }  // namespace relucent::testing
