@@ -1,9 +1,9 @@
 // Files next to an index's own that are far too large: sparse files state any size.
 #include <gtest/gtest.h>
 
-#include "plugin/bm25/sidecar.h"
-#include "plugin/index/commit_point.h"
-#include "plugin/index/segments_file.h"
+#include "plugin/index_format/segments_file.h"
+#include "plugin/lucene/index/commit_point.h"
+#include "plugin/lucene/index/sidecar.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 #include "tests/support/cost.h"
