@@ -8,6 +8,7 @@
 #include "relucent/stop.h"
 
 namespace relucent::python {
+
 CandidateReranker::CandidateReranker(const SecondStageConfig& config)
     : config_(config), stages_(make_stages(config, make_scorers(config))) {
   for (const RescoringStage& stage : stages_) {
